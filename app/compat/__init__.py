@@ -1,0 +1,24 @@
+"""What this machine can do, and how attention runs on it. Importing this brings no torch: what needs it comes when asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.compat.hardware import Hardware, probe
+    from app.compat.plan import Choice, Need, Plan, decide
+    from app.compat.seam import applied
+
+__all__ = ["Choice", "Hardware", "Need", "Plan", "applied", "decide", "probe"]
+
+_HOME = {
+    "Hardware": "hardware", "probe": "hardware", "Choice": "plan", "Need": "plan", "Plan": "plan", "decide": "plan",
+    "applied": "seam",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(f"app.compat.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

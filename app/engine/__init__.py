@@ -1,0 +1,1 @@
+"""One request in, a stream of events out."""

@@ -1,0 +1,210 @@
+"""SpeechRequest and PictureRequest: whole and in range once constructed, or a Trouble that says what is not."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from app.sentence import Trouble, say
+
+FORMATS = ("wav", "flac", "mp3", "ogg", "opus")
+SEED_LIMIT = 2**32
+
+
+def _within(name: str, value: float, low: float, high: float) -> None:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not math.isfinite(value)
+        or not low <= value <= high
+    ):
+        raise Trouble(
+            say(
+                "request.range",
+                "{name} is {value}; it has to be a number from {low} to {high}.",
+                name=name,
+                value=str(value),
+                low=low,
+                high=high,
+            )
+        )
+
+
+def _whole(name: str, value: int, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Trouble(
+            say(
+                "request.whole",
+                "{name} is {value}; it has to be a whole number from {low} to {high}.",
+                name=name,
+                value=str(value),
+                low=low,
+                high=high,
+            )
+        )
+    _within(name, value, low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class VoicePrompt:
+    """A clip and the exact words spoken in it."""
+
+    path: str
+    transcript: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechRequest:
+    text: str
+    model: str = ""
+    """A catalog id, a local folder, or empty: the best one there is."""
+    voice: VoicePrompt | None = None
+    seed: int | None = None
+    """None: a fresh one is drawn, and told in the result."""
+    guidance: float | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    cfg_filter: int | None = None
+    """None for each of these: the model's own recommendation."""
+    max_frames: int | None = None
+    carry_voice: bool = True
+    """Each part hears the end of the one before."""
+    speed: float = 1.0
+    loudness_lufs: float | None = -18.0
+    tail_s: float = 0.3
+    format: str = "wav"
+    only_parts: tuple[int, ...] = ()
+    """Redo these parts only (0-based), keeping the others from `keep`."""
+    keep: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            raise Trouble(
+                say(
+                    "request.no-text",
+                    "There is nothing to speak: the script is empty. Write a line such as: [S1] Hello there.",
+                )
+            )
+        for name, value, low, high in (
+            ("guidance", self.guidance, 1.0, 10.0), ("temperature", self.temperature, 0.0, 5.0), ("top p", self.top_p, 0.01, 1.0),
+            ("speed", self.speed, 0.5, 2.0), ("loudness", self.loudness_lufs, -60.0, 0.0), ("silence at the end", self.tail_s, 0.0, 10.0),
+        ):  # fmt: skip
+            if value is not None:
+                _within(name, value, low, high)
+        for name, number, least, most in (
+            ("seed", self.seed, 0, SEED_LIMIT - 1), ("cfg filter", self.cfg_filter, 1, 1024), ("length", self.max_frames, 17, 3072),
+        ):  # fmt: skip
+            if number is not None:
+                _whole(name, number, least, most)
+        if self.format not in FORMATS:
+            raise Trouble(
+                say(
+                    "request.format",
+                    "Sound cannot be written as {format}. Choose one of {formats}.",
+                    format=self.format,
+                    formats=", ".join(FORMATS),
+                )
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Lora:
+    path: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PictureRequest:
+    prompt: str
+    model: str = ""
+    negative: str = ""
+    width: int | None = None
+    height: int | None = None
+    steps: int | None = None
+    guidance: float | None = None
+    scheduler: str | None = None
+    """None for each of these: the model's own recommendation."""
+    seed: int | None = None
+    batch: int = 1
+    image: str | None = None
+    """The picture to start from."""
+    mask: str | None = None
+    """White where it is painted anew."""
+    strength: float = 0.6
+    loras: tuple[Lora, ...] = ()
+    upscale: int = 1
+    preview_every: int = 2
+    """0: none."""
+
+    def __post_init__(self) -> None:
+        if not self.prompt.strip():
+            raise Trouble(
+                say(
+                    "request.no-prompt",
+                    "There is nothing to paint: the prompt is empty. Say what the picture should show.",
+                )
+            )
+        for name, number, least, most in (
+            ("width", self.width, 64, 4096), ("height", self.height, 64, 4096), ("steps", self.steps, 1, 200), ("seed", self.seed, 0, SEED_LIMIT - 1),
+            ("batch", self.batch, 1, 16), ("upscale", self.upscale, 1, 4), ("preview every", self.preview_every, 0, 100),
+        ):  # fmt: skip
+            if number is not None:
+                _whole(name, number, least, most)
+        for name, size in (("width", self.width), ("height", self.height)):
+            if size is not None and size % 8:
+                raise Trouble(
+                    say(
+                        "request.multiple",
+                        "{name} is {size}; it has to be a multiple of 8. Try {near}.",
+                        name=name,
+                        size=size,
+                        near=max(64, round(size / 8) * 8),
+                    )
+                )
+        for name, value, low, high in (
+            ("guidance", self.guidance, 0.0, 50.0),
+            ("strength", self.strength, 0.01, 1.0),
+            *((f"weight of {each.path}", each.weight, -5.0, 5.0) for each in self.loras),
+        ):
+            if value is not None:
+                _within(name, value, low, high)
+        if self.mask is not None and self.image is None:
+            raise Trouble(
+                say(
+                    "request.mask-alone",
+                    "A mask was given without a picture to paint into. Add the picture, or leave the mask out.",
+                )
+            )
+
+
+Request = SpeechRequest | PictureRequest
+
+
+def to_json(request: Request) -> dict[str, Any]:
+    """As plain values, with its kind, for files, journal and clipboard."""
+    return {"kind": "speech" if isinstance(request, SpeechRequest) else "picture", **dataclasses.asdict(request)}
+
+
+def from_json(values: dict[str, Any]) -> Request:
+    """What to_json wrote, checked again; unknown fields of a newer Hearth are an error, not silently dropped."""
+    known = dict(values)
+    kind = known.pop("kind", None)
+    try:
+        if kind == "speech":
+            voice = known.pop("voice", None)
+            for name in ("only_parts", "keep"):
+                known[name] = tuple(known.get(name, ()))
+            return SpeechRequest(**known, voice=VoicePrompt(**voice) if voice else None)
+        if kind == "picture":
+            return PictureRequest(**{**known, "loras": tuple(Lora(**each) for each in known.get("loras", ()))})
+    except TypeError as fault:
+        raise Trouble(
+            say(
+                "request.unreadable",
+                "These settings cannot be read: {fault}. They may come from another version of Hearth.",
+                fault=str(fault),
+            )
+        ) from fault
+    raise Trouble(say("request.kind", "These settings are of no kind that Hearth knows: {kind}.", kind=str(kind)))

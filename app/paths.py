@@ -1,0 +1,67 @@
+"""Where everything lives: models, creations, settings, logs, verdicts. Names folders; makes none until asked."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """One root that everything Hearth writes goes under; only the hub's shared cache lies elsewhere, unless a root was named."""
+
+    root: Path
+    models: Path
+
+    @property
+    def creations(self) -> Path:
+        return self.root / "creations"
+
+    @property
+    def database(self) -> Path:
+        return self.root / "hearth.sqlite3"
+
+    @property
+    def voices(self) -> Path:
+        return self.root / "voices"
+
+    @property
+    def settings(self) -> Path:
+        return self.root / "settings.json"
+
+    @property
+    def verdicts(self) -> Path:
+        return self.root / "verdicts"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def scratch(self) -> Path:
+        """Uploads and half-done work; may be emptied when nothing runs."""
+        return self.root / "scratch"
+
+    def made(self) -> Home:
+        for folder in (self.root, self.models, self.creations, self.voices, self.verdicts, self.logs, self.scratch):
+            folder.mkdir(parents=True, exist_ok=True)
+        return self
+
+
+def home(named: str | os.PathLike[str] | None = None) -> Home:
+    """The named root, else $HEARTH_HOME, else the system's place for an app's data."""
+    chosen = named or os.environ.get("HEARTH_HOME")
+    if chosen:
+        root = Path(chosen).expanduser().resolve()
+        return Home(root, root / "models")
+    hub = os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME", "~/.cache/huggingface")) / "hub"
+    return Home(platformdirs.user_data_path("Hearth", appauthor=False), Path(hub).expanduser())
+
+
+def assets() -> Path:
+    """Icons and starter models: inside the installed package, or at the checkout's top."""
+    inside = Path(__file__).parent / "assets"
+    return inside if inside.is_dir() else Path(__file__).parent.parent / "assets"

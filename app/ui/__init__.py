@@ -1,0 +1,1 @@
+"""The window; imports no torch."""
