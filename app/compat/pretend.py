@@ -1,0 +1,67 @@
+"""Machines that Hearth cares about, pretended: their facts, for planning without owning them. How they fail is in failures.py."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+from app.compat.hardware import Hardware
+from app.sentence import Trouble, say
+
+_GIB: Final = 1 << 30
+_CU126: Final = ("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_90")
+_CU130: Final = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
+
+
+def _mac(name: str, chip: str, gib: int, cores: int, system_version: str, torch: str) -> Hardware:
+    # Metal recommends a working set of two thirds of the memory, three quarters from 64 GB on.
+    free_bytes = gib * _GIB * 3 // 4 if gib >= 64 else gib * _GIB * 2 // 3
+    return Hardware(
+        kind="mps", name=chip, memory_bytes=gib * _GIB, free_bytes=free_bytes, unified=True, ram_bytes=gib * _GIB,
+        system="macos", system_version=system_version, processor="arm64", cores=cores, torch=torch, pretended=name,
+    )  # fmt: skip
+
+
+def _card(
+    name: str, card: str, capability: tuple[int, int], mib: int, torch: str, arch_list: tuple[str, ...], driver: str,
+    linux: bool = False,
+) -> Hardware:  # fmt: skip
+    # A desktop and the CUDA context hold some 0.6 GiB of the card before anything runs.
+    return Hardware(
+        kind="cuda", name=card, capability=capability, memory_bytes=mib << 20, free_bytes=(mib - 600) << 20,
+        unified=False, ram_bytes=16 * _GIB, system="linux" if linux else "windows",
+        system_version="6.8" if linux else "10.0.19045", processor="x86_64", cores=4 if linux else 6, driver=driver,
+        torch=torch, arch_list=arch_list, pretended=name,
+    )  # fmt: skip
+
+
+MACHINES: Final[MappingProxyType[str, Hardware]] = MappingProxyType({
+    each.pretended: each for each in (
+        _mac("m1-8gb", "Apple M1", 8, 8, "14.5", "2.6.0"),
+        _mac("m2-16gb", "Apple M2", 16, 8, "15.0", "2.8.0"),
+        _mac("m3-max-64gb", "Apple M3 Max", 64, 16, "26.0", "2.13.0"),
+        _card("gtx-1060", "NVIDIA GeForce GTX 1060 6GB", (6, 1), 6144, "2.13.0+cu126", _CU126, "566.36"),
+        _card("gtx-1660", "NVIDIA GeForce GTX 1660", (7, 5), 6144, "2.13.0+cu126", _CU126, "566.36"),
+        _card("t4", "Tesla T4", (7, 5), 15095, "2.13.0+cu126", _CU126, "550.127.05", linux=True),
+        _card("rtx-3060", "NVIDIA GeForce RTX 3060", (8, 6), 12288, "2.13.0+cu130", _CU130, "581.57"),
+        Hardware(
+            kind="cpu", name="CPU", memory_bytes=16 * _GIB, free_bytes=10 * _GIB, unified=True, ram_bytes=16 * _GIB,
+            system="linux", system_version="6.8", processor="x86_64", cores=4, torch="2.13.0+cpu", pretended="cpu",
+        ),
+    )
+})  # fmt: skip
+
+
+def machine(name: str) -> Hardware:
+    """The facts of a pretended machine, or a sentence that lists the names there are."""
+    try:
+        return MACHINES[name]
+    except KeyError:
+        raise Trouble(
+            say(
+                "pretend.unknown",
+                "There is no pretended machine called {name}. Ask for one of: {names}.",
+                name=name,
+                names=", ".join(MACHINES),
+            )
+        ) from None
