@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Event, Lock, Thread
+from types import ModuleType
+
+import psutil
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +27,104 @@ class Reading:
     limit_bytes: int = 0
     """Past this it swaps or fails."""
     swap_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Device:
+    held_bytes: int
+    allocated_bytes: int
+    limit_bytes: int
+    unified: bool
+
+
+SWAP_EVERY_S = 1.0
+"""Swap moves slowly, and asking for it is the dearest question on some systems."""
+
+
+class Meter:
+    """Keeps the highest it has seen itself: torch's own peak counters are one per process, and reading them for one would reset
+    them for another. Safe from several threads."""
+
+    def __init__(self) -> None:
+        self._process = psutil.Process()
+        self._highest_bytes = 0
+        self._swap_bytes = 0
+        self._swap_read_s = -SWAP_EVERY_S
+        self._lock = Lock()
+
+    def read(self) -> Reading:
+        process_bytes = self._process.memory_info().rss
+        device = _device()
+        if device is None:
+            counts, limit_bytes = process_bytes, process_bytes + psutil.virtual_memory().available
+        elif device.unified:
+            # Metal's buffers are only in part in the process's resident pages: the larger of the two is nearer the truth.
+            counts, limit_bytes = max(process_bytes, device.held_bytes), device.limit_bytes
+        else:
+            counts, limit_bytes = device.held_bytes, device.limit_bytes
+        with self._lock:
+            self._highest_bytes = max(self._highest_bytes, counts)
+            if time.monotonic() - self._swap_read_s >= SWAP_EVERY_S:
+                self._swap_bytes = psutil.swap_memory().used
+                self._swap_read_s = time.monotonic()
+            return Reading(
+                process_bytes=process_bytes,
+                device_bytes=device.held_bytes if device else None,
+                allocated_bytes=device.allocated_bytes if device else None,
+                highest_bytes=self._highest_bytes,
+                limit_bytes=limit_bytes,
+                swap_bytes=self._swap_bytes,
+            )
+
+    @contextmanager
+    def sampling(self, every_s: float = 0.02) -> Iterator[Meter]:
+        """Reads in a thread meanwhile, so that a peak between two readings is seen too."""
+        enough = Event()
+
+        def sample() -> None:
+            while not enough.wait(every_s):
+                self.read()
+
+        thread = Thread(target=sample, name="meter", daemon=True)
+        self.read()
+        thread.start()
+        try:
+            yield self
+        finally:
+            enough.set()
+            thread.join()
+            self.read()
+
+
+def read() -> Reading:
+    """One reading with no memory of earlier ones: the highest is the present."""
+    return Meter().read()
+
+
+def _device() -> _Device | None:
+    torch = sys.modules.get("torch")
+    if torch is None or getattr(torch.__spec__, "_initializing", False):
+        return None
+    if torch.cuda.is_initialized():  # else the question itself would make a context, some hundred megabytes of it
+        return _cuda(torch)
+    if torch.backends.mps.is_available():
+        return _Device(
+            held_bytes=torch.mps.driver_allocated_memory(),
+            allocated_bytes=torch.mps.current_allocated_memory(),
+            limit_bytes=torch.mps.recommended_max_memory(),
+            unified=True,
+        )
+    return None
+
+
+def _cuda(torch: ModuleType) -> _Device:
+    # One nested dictionary: memory_reserved() and memory_allocated() each build it, flatten it and sort it again.
+    stats = torch.cuda.memory_stats_as_nested_dict()
+    held_bytes = stats["reserved_bytes"]["all"]["current"]
+    free_bytes, _total_bytes = torch.cuda.mem_get_info()
+    return _Device(
+        held_bytes=held_bytes,
+        allocated_bytes=stats["allocated_bytes"]["all"]["current"],
+        limit_bytes=held_bytes + free_bytes,  # what other programs hold is not ours to fill
+        unified=False,
+    )
