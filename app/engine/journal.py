@@ -1,0 +1,137 @@
+"""Jobs and what became of them: queued, running, finished, stopped, failed, interrupted. Survives every process."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sqlite3
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Literal
+
+import psutil
+
+from app.compat.plan import Choice
+from app.engine.database import Database
+from app.engine.request import Request, from_json, to_json
+
+State = Literal["queued", "running", "finished", "stopped", "failed", "interrupted"]
+OWNER = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """`id` cannot be guessed: whoever knows it made it."""
+
+    id: str
+    owner: str
+    request: Request
+    choice: Choice
+    state: State
+    attempts: int
+    words: str
+    created_s: float
+    started_s: float | None
+    ended_s: float | None
+
+
+def _runner() -> str:
+    """This process, such that a later one with the same number is told apart."""
+    return f"{psutil.Process().pid}:{psutil.Process().create_time():.2f}"
+
+
+def _lives(runner: str) -> bool:
+    pid, _, born = runner.partition(":")
+    try:
+        return bool(pid) and f"{psutil.Process(int(pid)).create_time():.2f}" == born
+    except (psutil.Error, ValueError):
+        return False
+
+
+def _job(row: sqlite3.Row) -> Job:
+    choice = json.loads(row["choice"])
+    if choice.get("kernels") is not None:
+        choice["kernels"] = tuple(choice["kernels"])
+    return Job(
+        row["id"], row["owner"], from_json(json.loads(row["request"])), Choice(**choice), row["state"], row["attempts"],
+        row["words"], row["created_s"], row["started_s"], row["ended_s"],
+    )  # fmt: skip
+
+
+class Journal:
+    """Each process takes only jobs that it queued itself; one that died leaves its jobs interrupted."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        self._me = _runner()
+
+    def queue(self, request: Request, choice: Choice, owner: str = OWNER) -> Job:
+        id_ = uuid.uuid4().hex
+        now = time.time()
+        self._db.write(
+            "INSERT INTO jobs (id, owner, request, choice, state, position, runner, created_s) VALUES (?,?,?,?,'queued',?,?,?)",
+            id_, owner, json.dumps(to_json(request)), json.dumps(dataclasses.asdict(choice)), now, self._me, now,
+        )  # fmt: skip
+        return self.job(id_)
+
+    def job(self, id_: str) -> Job:
+        (row,) = self._db.rows("SELECT * FROM jobs WHERE id=?", id_)
+        return _job(row)
+
+    def waiting(self) -> list[Job]:
+        """In the order they will run: the owner's before everyone else's."""
+        rows = self._db.rows(
+            "SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY owner<>?, position, created_s",
+            self._me,
+            OWNER,
+        )
+        return [_job(row) for row in rows]
+
+    def take(self) -> Job | None:
+        """The next one, now running."""
+        with self._db.transaction():
+            waiting = self.waiting()
+            if not waiting:
+                return None
+            self.begin(waiting[0].id)
+        return self.job(waiting[0].id)
+
+    def begin(self, id_: str) -> None:
+        """One more attempt begins; it is written before the work, so that a crash of everything is seen by the next start."""
+        self._db.write(
+            "UPDATE jobs SET state='running', attempts=attempts+1, started_s=COALESCE(started_s, ?) WHERE id=?",
+            time.time(),
+            id_,
+        )
+
+    def end(self, id_: str, state: State, words: str = "") -> None:
+        self._db.write("UPDATE jobs SET state=?, words=?, ended_s=? WHERE id=?", state, words, time.time(), id_)
+
+    def move(self, id_: str, before: str | None) -> None:
+        """Put a queued job before another one, or at the end."""
+        with self._db.transaction():
+            order = [job.id for job in self.waiting() if job.id != id_]
+            order.insert(order.index(before) if before in order else len(order), id_)
+            for position, each in enumerate(order):
+                self._db.write("UPDATE jobs SET position=? WHERE id=? AND state='queued'", float(position), each)
+
+    def withdraw(self, id_: str) -> bool:
+        """Take a queued job out; False where it runs already or has ended."""
+        return self._db.write(
+            "UPDATE jobs SET state='stopped', ended_s=? WHERE id=? AND state='queued'", time.time(), id_
+        ) > 0  # fmt: skip
+
+    def interrupted(self) -> list[Job]:
+        """What a process that is no more left undone; said once at each start, until gone on with or let go."""
+        for row in self._db.rows("SELECT id, runner FROM jobs WHERE state IN ('queued', 'running')"):
+            if not _lives(row["runner"]):
+                self._db.write("UPDATE jobs SET state='interrupted', ended_s=? WHERE id=?", time.time(), row["id"])
+        return [_job(row) for row in self._db.rows("SELECT * FROM jobs WHERE state='interrupted' ORDER BY created_s")]
+
+    def go_on(self, id_: str) -> None:
+        """Queue an interrupted job again; its folder still holds what was finished."""
+        self._db.write(
+            "UPDATE jobs SET state='queued', runner=?, ended_s=NULL, position=? WHERE id=? AND state='interrupted'",
+            self._me, time.time(), id_,
+        )  # fmt: skip

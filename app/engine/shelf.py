@@ -1,0 +1,218 @@
+"""Every creation: a file that carries its own settings, and its row with request, plan, speed and memory. Delete goes to a bin first."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import time
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.engine.database import Database
+from app.engine.journal import Job
+from app.engine.request import Request, SpeechRequest, from_json, to_json
+from app.sentence import Trouble, say
+
+BIN = ".bin"
+NAME_LETTERS = 48
+TRIGRAM = 3
+"""Full-text search needs this many letters; fewer are looked for row by row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    id: int
+    job: str
+    owner: str
+    kind: str
+    model: str
+    text: str
+    path: Path
+    seconds: float
+    rate: float
+    unit: str
+    elapsed_s: float
+    highest_bytes: int
+    whole: bool
+    """False where it was stopped before its end."""
+    favourite: bool
+    created_s: float
+    binned: bool
+    condition: str
+    """"" for good; "missing" or "foreign" where the file is gone or is not the one that was made."""
+    settings: dict[str, Any]
+    plan: dict[str, Any]
+
+    @property
+    def request(self) -> Request:
+        return from_json(self.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How a run went, for its row."""
+
+    model: str
+    seconds: float = 0.0
+    rate: float = 0.0
+    unit: str = ""
+    elapsed_s: float = 0.0
+    highest_bytes: int = 0
+    whole: bool = True
+    plan: str = "{}"
+
+
+def file_name(text: str, suffix: str, when_s: float) -> str:
+    """By date and words, such that a person finds it and every file system takes it."""
+    words = " ".join(re.sub(r"[^\w\s-]", " ", re.sub(r"\[S\d]|\([^)]*\)", " ", text)).split())
+    if len(words) > NAME_LETTERS:
+        words = words[:NAME_LETTERS].rsplit(" ", 1)[0]
+    return f"{time.strftime('%Y-%m-%d %H%M', time.localtime(when_s))} {words or 'untitled'}{suffix}"
+
+
+def reserved(folder: Path, name: str) -> Path:
+    """A name nobody has, taken at once with an empty file, so that two processes never meet on it."""
+    path = folder / name
+    number = 2
+    while True:
+        try:
+            path.touch(exist_ok=False)
+            return path
+        except FileExistsError:
+            path = folder / f"{Path(name).stem} {number}{Path(name).suffix}"
+            number += 1
+
+
+class Shelf:
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._db = database
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def keep(self, job: Job, files: Iterable[str | Path], made: Made) -> list[Creation]:
+        """Move finished files in and write their rows. A file is moved before its row is written: nothing is ever lost, at worst unlisted."""
+        kept = []
+        text = job.request.text if isinstance(job.request, SpeechRequest) else job.request.prompt
+        settings = to_json(job.request)
+        for file in map(Path, files):
+            now = time.time()
+            path = reserved(self.folder, file_name(text, file.suffix, now))
+            file.replace(path)
+            with self._db.transaction():
+                self._db.write(
+                    "INSERT INTO creations (job, owner, kind, model, text, request, plan, path, bytes, seconds, rate, unit, elapsed_s, highest_bytes,"
+                    " whole, created_s) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                    job.id, job.owner, settings["kind"], made.model, text, json.dumps(settings), made.plan, str(path), path.stat().st_size,
+                    made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), now,
+                )  # fmt: skip
+                (row,) = self._db.rows("SELECT * FROM creations WHERE path=?", str(path))
+            kept.append(self._creation(row))
+        return kept
+
+    def find(
+        self,
+        words: str = "",
+        kind: str = "",
+        model: str = "",
+        favourite: bool = False,
+        binned: bool = False,
+        owner: str = "",
+        most: int = 200,
+        skip: int = 0,
+    ) -> list[Creation]:
+        """Newest first. All words have to be there, in any order; parts of words count."""
+        conditions, values = ["binned_s IS NOT NULL" if binned else "binned_s IS NULL"], list[object]()
+        terms = words.split()
+        long = [term for term in terms if len(term) >= TRIGRAM]
+        if long:
+            conditions.append("id IN (SELECT rowid FROM words WHERE words MATCH ?)")
+            values.append(" AND ".join('"' + term.replace('"', '""') + '"' for term in long))
+        for term in (term for term in terms if len(term) < TRIGRAM):
+            conditions.append("(text LIKE ? ESCAPE '!' OR model LIKE ? ESCAPE '!')")
+            values += ["%" + re.sub("([%_!])", r"!\1", term) + "%"] * 2
+        for column, value in (("kind", kind), ("model", model), ("owner", owner)):
+            if value:
+                conditions.append(f"{column}=?")
+                values.append(value)
+        if favourite:
+            conditions.append("favourite=1")
+        query = f"SELECT * FROM creations WHERE {' AND '.join(conditions)} ORDER BY created_s DESC, id DESC LIMIT ? OFFSET ?"
+        return [self._creation(row) for row in self._db.rows(query, *values, most, skip)]
+
+    def get(self, id_: int) -> Creation:
+        rows = self._db.rows("SELECT * FROM creations WHERE id=?", id_)
+        if not rows:
+            raise Trouble(
+                say(
+                    "shelf.unknown",
+                    "There is no creation number {id} on the shelf; it may have been deleted for good.",
+                    id=id_,
+                )
+            )
+        return self._creation(rows[0])
+
+    def of_job(self, job: str) -> list[Creation]:
+        return [self._creation(row) for row in self._db.rows("SELECT * FROM creations WHERE job=? ORDER BY id", job)]
+
+    def models(self) -> list[str]:
+        return [
+            row["model"]
+            for row in self._db.rows("SELECT DISTINCT model FROM creations WHERE binned_s IS NULL ORDER BY model")
+        ]
+
+    def favour(self, id_: int, favourite: bool) -> None:
+        self._db.write("UPDATE creations SET favourite=? WHERE id=?", int(favourite), id_)
+
+    def delete(self, id_: int) -> None:
+        """Into the bin; the file moves along, so that the folder shows what the shelf shows."""
+        self._move(id_, self.folder / BIN, time.time())
+
+    def restore(self, id_: int) -> None:
+        self._move(id_, self.folder, None)
+
+    def empty_bin(self) -> int:
+        """For good. How many went."""
+        gone = self._db.rows("SELECT id, path FROM creations WHERE binned_s IS NOT NULL")
+        for row in gone:
+            Path(row["path"]).unlink(missing_ok=True)
+            self._db.write("DELETE FROM creations WHERE id=?", row["id"])
+        return len(gone)
+
+    def export(self, ids: Iterable[int], target: Path) -> Path:
+        """Many as one zip, written whole or not at all."""
+        half = target.with_name(target.name + ".part")
+        try:
+            with zipfile.ZipFile(half, "w", zipfile.ZIP_STORED) as bundle:
+                for creation in map(self.get, ids):
+                    if creation.condition != "missing":
+                        bundle.write(creation.path, creation.path.name)
+            half.replace(target)
+        finally:
+            half.unlink(missing_ok=True)
+        return target
+
+    def _move(self, id_: int, folder: Path, binned_s: float | None) -> None:
+        creation = self.get(id_)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = reserved(folder, creation.path.name)
+        if creation.path.exists():
+            creation.path.replace(path)
+        else:
+            path.unlink()
+        self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(path), binned_s, id_)
+
+    def _creation(self, row: sqlite3.Row) -> Creation:
+        path = Path(row["path"])
+        try:
+            condition = "" if path.stat().st_size == row["bytes"] else "foreign"
+        except OSError:
+            condition = "missing"
+        return Creation(
+            row["id"], row["job"], row["owner"], row["kind"], row["model"], row["text"], path, row["seconds"], row["rate"], row["unit"],
+            row["elapsed_s"], row["highest_bytes"], bool(row["whole"]), bool(row["favourite"]), row["created_s"], row["binned_s"] is not None,
+            condition, json.loads(row["request"]), json.loads(row["plan"]),
+        )  # fmt: skip
