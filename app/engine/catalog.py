@@ -1,0 +1,213 @@
+"""The models Hearth knows, one row each: facts with their licences, from the model cards. Imports no torch and asks nobody."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Final
+
+from app import paths
+from app.compat.plan import Part
+from app.engine import detect
+from app.engine.model import NOT_NEEDED, Attention, Companion, Model, Settings, Source
+from app.sentence import Trouble, say
+
+_MB: Final = 1_000_000
+_GB: Final = 1_000_000_000
+
+_CLIP_L: Final = Part("text_encoder", "text", 123_060_480)
+_CLIP_G: Final = Part("text_encoder_2", "text", 694_659_840)
+_T5_PARAMETERS: Final = 4_762_310_656
+_QWEN3_4B: Final = Part("text_encoder", "text", 4_022_468_096)
+_VAE: Final = Part("vae", "vae", 83_653_863)
+_VAE_16: Final = Part("vae", "vae", 83_819_683)
+
+_SIZES_512: Final = ((512, 512), (512, 768), (768, 512), (640, 448), (448, 640))
+_SIZES_1024: Final = ((1024, 1024), (896, 1152), (1152, 896), (832, 1216), (1216, 832), (768, 1344), (1344, 768))
+
+_CONFIGS: Final = ("model_index.json", "*/*.json", "*/*.txt", "*/*.model", "*/*.jinja")
+_HALF: Final = (*_CONFIGS, "*/*.fp16.safetensors")
+_WHOLE: Final = (*_CONFIGS, "*/*.safetensors")
+_SAFE: Final = (*NOT_NEEDED, "safety_checker/*", "feature_extractor/*", "vae_1_0/*", "vae_decoder/*", "vae_encoder/*")
+"""The checker is a 1.2 GB model that blacks pictures out; diffusers' own pipelines make it optional."""
+
+_FIXED_VAE: Final = Companion(
+    "vae", Source("madebyollin/sdxl-vae-fp16-fix", ("config.json", "diffusion_pytorch_model.safetensors"), 335 * _MB), "MIT"
+)  # fmt: skip
+_LCM: Final = Companion(
+    "few-steps",
+    Source("latent-consistency/lcm-lora-sdv1-5", ("pytorch_lora_weights.safetensors",), 135 * _MB),
+    "OpenRAIL++",
+)
+_DENOISER: Final = ("transformer/*.safetensors", "transformer/*.index.json")
+
+
+def _gguf(repo: str, file: str, size_bytes: int, licence: str) -> Companion:
+    return Companion("gguf", Source(repo, (file,), size_bytes), licence, instead_of=_DENOISER, when="gguf")
+
+
+def _xl(guidance: float = 5.0, steps: int = 25, scheduler: str = "Euler") -> Settings:
+    return Settings(steps, guidance, scheduler, 1024, 1024, _SIZES_1024, most=2048)
+
+
+_UNET_XL: Final = Attention(heads=10, kv_heads=10, head_dim=64, pixels_a_token=16)
+
+CATALOG: Final[tuple[Model, ...]] = (
+    Model(
+        "starter-voice", "speech", "dia", "Starter voice",
+        parts=(Part("model", "speech", 3_200_000), Part("codec", "codec", 2_300_000)),
+        attention=Attention(4, 2, 48, text_tokens=256, keys=512, masked=True),
+        path=str(paths.assets() / "starter" / "voice"), licence="Apache-2.0", starter=True, cache_bytes=4 * _MB,
+        least=say("catalog.least.any", "Any machine."),
+        note=say("catalog.starter-voice", "Comes with Hearth and needs no download. It speaks a small vocabulary; Dia speaks everything."),
+    ),
+    Model(
+        "starter-painter", "picture", "sd15", "Starter painter",
+        parts=(Part("text_encoder", "text", 560_000), Part("unet", "denoiser", 3_300_000), Part("vae", "vae", 1_000_000)),
+        attention=Attention(4, 4, 32, pixels_a_token=16),
+        settings=Settings(20, 4.0, "", 128, 128, ((128, 128), (256, 256)), least=64, most=512),
+        path=str(paths.assets() / "starter" / "painter"), licence="Apache-2.0", starter=True,
+        least=say("catalog.least.any", "Any machine."),
+        note=say("catalog.starter-painter", "Comes with Hearth and needs no download. It paints small scenes of shapes and landscapes; SD 1.5 paints everything."),
+    ),
+    Model(
+        "dia-1.6b", "speech", "dia", "Dia 1.6B",
+        parts=(Part("model", "speech", 1_611_160_576), Part("codec", "codec", 76_600_000)),
+        attention=Attention(16, 4, 128, text_tokens=1024, keys=3072, masked=True),
+        source=Source("nari-labs/Dia-1.6B-0626", ("*.json", "*.safetensors", "*.txt"), 6_445 * _MB),
+        companions=(Companion("codec", Source("descript/dac_44khz", ("*.json", "model.safetensors"), 307 * _MB), "MIT"),),
+        licence="Apache-2.0", cache_bytes=528 * _MB,
+        least=say("catalog.least.dia", "A 6 GB card, a 16 GB Mac, or 8 GB of memory on a processor."),
+        note=say("catalog.dia", "English dialogue with two speakers, laughs and sighs, and a voice taken from a clip."),
+    ),
+    Model(
+        "sd15", "picture", "sd15", "Stable Diffusion 1.5",
+        parts=(_CLIP_L, Part("unet", "denoiser", 859_520_964), _VAE),
+        attention=Attention(8, 8, 40, pixels_a_token=8),
+        settings=Settings(6, 1.5, "LCM", 512, 512, _SIZES_512, most=1024),
+        plain=Settings(25, 7.0, "DPM++ 2M Karras", 512, 512, _SIZES_512, most=1024),
+        source=Source("stable-diffusion-v1-5/stable-diffusion-v1-5", _HALF, 2_135 * _MB, _SAFE),
+        companions=(_LCM,), licence="CreativeML OpenRAIL-M",
+        least=say("catalog.least.sd15", "A 4 GB card or an 8 GB Mac."),
+        note=say("catalog.sd15", "The lightest that paints anything; with its LCM LoRA 4 to 8 steps are enough. The best first download."),
+    ),
+    Model(
+        "sdxl", "picture", "sdxl", "Stable Diffusion XL",
+        parts=(_CLIP_L, _CLIP_G, Part("unet", "denoiser", 2_567_463_684), _VAE),
+        attention=_UNET_XL, settings=_xl(),
+        source=Source("stabilityai/stable-diffusion-xl-base-1.0", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
+        companions=(_FIXED_VAE,), licence="OpenRAIL++",
+        least=say("catalog.least.sdxl", "An 8 GB card, 6 GB offloaded, or a 16 GB Mac."),
+        note=say("catalog.sdxl", "Large pictures with fine detail, thousands of LoRAs."),
+    ),
+    Model(
+        "sdxl-turbo", "picture", "sdxl", "SDXL Turbo",
+        parts=(_CLIP_L, _CLIP_G, Part("unet", "denoiser", 2_567_463_684), _VAE),
+        attention=_UNET_XL,
+        settings=Settings(4, 0.0, "Euler a trailing", 512, 512, _SIZES_512, most=1024),
+        source=Source("stabilityai/sdxl-turbo", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
+        companions=(_FIXED_VAE,), licence="Stability AI Community",
+        least=say("catalog.least.sdxl", "An 8 GB card, 6 GB offloaded, or a 16 GB Mac."),
+        note=say("catalog.sdxl-turbo", "1 to 4 steps at 512 pixels. Commercial use is restricted by its licence."),
+    ),
+    Model(
+        "ssd-1b", "picture", "sdxl", "SSD-1B",
+        # Its denoiser has about 1.33 billion parameters (2.66 GB in half precision).
+        parts=(_CLIP_L, _CLIP_G, Part("unet", "denoiser", 1_330_000_000), _VAE),
+        attention=_UNET_XL, settings=_xl(guidance=7.5),
+        source=Source("segmind/SSD-1B", _HALF, 4_470 * _MB, (*_SAFE, "vae/*.safetensors")),
+        companions=(_FIXED_VAE,), licence="Apache-2.0",
+        least=say("catalog.least.ssd-1b", "A 6 GB card or a 16 GB Mac."),
+        note=say("catalog.ssd-1b", "Half of SDXL: faster, lighter, nearly as good."),
+    ),
+    Model(
+        "pixart-sigma", "picture", "pixart-sigma", "PixArt-Sigma",
+        parts=(
+            Part("text_encoder", "text", _T5_PARAMETERS), Part("transformer", "denoiser", 610_856_096),
+            Part("vae", "vae", 83_653_863, half_is_safe=False),
+        ),
+        attention=Attention(16, 16, 72, pixels_a_token=16, masked=True, causal=False),
+        settings=Settings(20, 4.5, "DPM++ 2M", 1024, 1024, _SIZES_1024),
+        # Its text encoder is published in float32 only.
+        source=Source("PixArt-alpha/PixArt-Sigma-XL-2-1024-MS", _WHOLE, 21_900 * _MB, _SAFE),
+        licence="OpenRAIL++",
+        least=say("catalog.least.pixart", "An 8 GB card with its text encoder in 8 bits."),
+        note=say("catalog.pixart", "A small denoiser that follows long prompts; its text encoder is large."),
+    ),
+    Model(
+        "sd35-medium", "picture", "sd3", "Stable Diffusion 3.5 Medium",
+        parts=(
+            Part("text_encoder", "text", 123_650_304), _CLIP_G, Part("text_encoder_3", "text", _T5_PARAMETERS),
+            Part("transformer", "denoiser", 2_243_171_520), _VAE_16,
+        ),
+        attention=Attention(24, 24, 64, pixels_a_token=16, text_tokens=333),
+        settings=Settings(28, 4.5, "", 1024, 1024, _SIZES_1024, multiple=16),
+        source=Source("stabilityai/stable-diffusion-3.5-medium", _WHOLE, 16_400 * _MB, (*_SAFE, "text_encoders/*", "*/*.fp16*")),
+        licence="Stability AI Community", gated=True,
+        least=say("catalog.least.sd35", "A 12 GB card, or 8 GB offloaded."),
+        note=say("catalog.sd35", "Reads long prompts well and writes text in pictures. Accept its licence on the hub first."),
+    ),
+    Model(
+        "flux1-schnell", "picture", "flux", "FLUX.1 schnell",
+        parts=(
+            _CLIP_L, Part("text_encoder_2", "text", _T5_PARAMETERS), Part("transformer", "denoiser", 11_891_178_560), _VAE_16,
+        ),
+        attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=256),
+        settings=Settings(4, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
+        source=Source("black-forest-labs/FLUX.1-schnell", _WHOLE, 33_730 * _MB, _SAFE),
+        companions=(_gguf("city96/FLUX.1-schnell-gguf", "flux1-schnell-Q4_0.gguf", 6_770 * _MB, "Apache-2.0"),),
+        licence="Apache-2.0", gated=True,
+        least=say("catalog.least.flux", "A 10 GB card or a 16 GB Mac, quantised."),
+        note=say("catalog.flux", "Very good pictures in 4 steps. Large. Accept its licence on the hub first."),
+    ),
+    Model(
+        "flux2-klein", "picture", "flux2-klein", "FLUX.2 klein 4B",
+        parts=(_QWEN3_4B, Part("transformer", "denoiser", 3_875_544_576), Part("vae", "vae", 84_046_115)),
+        attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=512, masked=True),
+        settings=Settings(4, 1.0, "", 1024, 1024, _SIZES_1024, multiple=16),
+        source=Source("black-forest-labs/FLUX.2-klein-4B", _WHOLE, 15_980 * _MB, _SAFE),
+        companions=(_gguf("unsloth/FLUX.2-klein-4B-GGUF", "flux-2-klein-4b-Q4_K_M.gguf", 2_605 * _MB, "Apache-2.0"),),
+        licence="Apache-2.0",
+        least=say("catalog.least.klein", "A 6 to 8 GB card, quantised."),
+        note=say("catalog.klein", "Recent and fast: 4 steps. It also edits a picture by words."),
+    ),
+    Model(
+        "z-image-turbo", "picture", "z-image", "Z-Image Turbo",
+        parts=(_QWEN3_4B, Part("transformer", "denoiser", 6_154_908_736, half_is_safe=False), _VAE_16),
+        attention=Attention(30, 30, 128, pixels_a_token=16, text_tokens=512, masked=True),
+        settings=Settings(9, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
+        source=Source("Tongyi-MAI/Z-Image-Turbo", _WHOLE, 32_900 * _MB, _SAFE),
+        companions=(_gguf("unsloth/Z-Image-Turbo-GGUF", "z-image-turbo-Q4_K_M.gguf", 5 * _GB, "Apache-2.0"),),
+        licence="Apache-2.0",
+        least=say("catalog.least.z-image", "An 8 GB card or a 16 GB Mac, quantised."),
+        note=say("catalog.z-image", "Photographic pictures and readable text in 9 steps, in English and Chinese."),
+    ),
+)  # fmt: skip
+
+BY_ID: Final = {model.id: model for model in CATALOG}
+
+CONFIGS: Final = {
+    "sd15": Companion("configs", Source("stable-diffusion-v1-5/stable-diffusion-v1-5", _CONFIGS, 2 * _MB, _SAFE)),
+    "sdxl": Companion("configs", Source("stabilityai/stable-diffusion-xl-base-1.0", _CONFIGS, 4 * _MB, _SAFE)),
+}
+"""A single file holds weights only; its configs and tokenizer come from the model it descends from, a few megabytes."""
+
+
+def find(wanted: str) -> Model:
+    """By its id, or a folder or file on this machine; else a Trouble with the nearest names."""
+    if wanted in BY_ID:
+        return BY_ID[wanted]
+    path = Path(wanted).expanduser()
+    if wanted and path.exists():
+        return detect.local(path.resolve(), BY_ID, CONFIGS)
+    named = {**{model.id: model.id for model in CATALOG}, **{model.title.lower(): model.id for model in CATALOG}}
+    near = dict.fromkeys(named[each] for each in difflib.get_close_matches(wanted.lower(), named, n=4, cutoff=0.4))
+    raise Trouble(
+        say(
+            "catalog.unknown",
+            "There is no model called {wanted} here, and no file or folder of that name. Nearest: {near}.",
+            wanted=wanted or "''",
+            near=", ".join(near or BY_ID),
+        ),
+        cure="models",
+    )

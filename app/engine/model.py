@@ -1,0 +1,145 @@
+"""What Hearth knows about a model before it is loaded: where it comes from, its parts, its attention, its settings. Imports no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from app.compat.plan import Need, Part, Quantised
+from app.sentence import Sentence
+
+Kind = Literal["speech", "picture"]
+Family = Literal[
+    "dia", "sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image",
+]  # fmt: skip
+GUIDED_ROWS = 2
+"""With guidance each step asks the model twice at once: with the prompt and without."""
+NOT_NEEDED = ("*.bin", "*.ckpt", "*.pt", "*.pth", "*.msgpack", "*.onnx*", "*.h5", "*.py", "*.pkl")
+"""Never fetched and never read: pickles, other frameworks, code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """The widest attention of a model. For pictures the tokens follow from the size."""
+
+    heads: int
+    kv_heads: int
+    head_dim: int
+    pixels_a_token: int = 0
+    """Side of the square of pixels behind one token; 0: not a picture."""
+    text_tokens: int = 0
+    """Tokens of text in the same attention (joint attention), or the encoder's limit for speech."""
+    keys: int = 0
+    """Keys where they are not as many as the queries."""
+    masked: bool = False
+    causal: bool = True
+    """CLIP's and Qwen's text encoders are causal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a model's makers recommend."""
+
+    steps: int = 0
+    guidance: float = 0.0
+    scheduler: str = ""
+    """A name of painting.schedulers; empty: the model's own (flow models have no other)."""
+    width: int = 0
+    height: int = 0
+    sizes: tuple[tuple[int, int], ...] = ()
+    multiple: int = 8
+    least: int = 64
+    most: int = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files of one repository on the hub."""
+
+    repo: str
+    files: tuple[str, ...]
+    """Patterns, as huggingface_hub's allow_patterns."""
+    bytes: int
+    """About what is downloaded; the hub tells the exact sizes when it is asked."""
+    leave: tuple[str, ...] = NOT_NEEDED
+    revision: str = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """Files from elsewhere that a model is used with. `name` is the key that the loader looks for."""
+
+    name: str
+    source: Source
+    licence: str = ""
+    instead_of: tuple[str, ...] = ()
+    """Patterns of the model's own files that are not needed then."""
+    when: Quantised | None = None
+    """Only needed when the plan's weights are quantised this way; None: always."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    id: str
+    kind: Kind
+    family: Family
+    title: str
+    parts: tuple[Part, ...]
+    attention: Attention
+    settings: Settings = Settings()
+    source: Source | None = None
+    path: str = ""
+    """Where it lies, for starters and local models; empty: in the hub's cache."""
+    licence: str = ""
+    gated: bool = False
+    companions: tuple[Companion, ...] = ()
+    plain: Settings | None = None
+    """Without the few-steps LoRA: used when another scheduler than LCM is asked for."""
+    starter: bool = False
+    least: Sentence | None = None
+    """The smallest machine that it is realistic on."""
+    note: Sentence | None = None
+    cache_bytes: int = 0
+    single_file: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """About what is downloaded for it, companions that are always needed included."""
+        return sum(source.bytes for source in downloads(self))
+
+    def recommended(self, scheduler: str | None) -> Settings:
+        """Its settings; where a scheduler is asked for that the few-steps LoRA can't work with, those without it."""
+        few_steps = scheduler is None or scheduler == self.settings.scheduler
+        return self.settings if few_steps or self.plain is None else self.plain
+
+
+def downloads(model: Model, quantised: Quantised = "none") -> tuple[Source, ...]:
+    """What has to be there before it can be loaded, for weights kept in this way: the model first, then its companions."""
+    with_it = [each for each in model.companions if each.when in (None, quantised)]
+    spared = tuple(pattern for each in with_it for pattern in each.instead_of)
+    own = () if model.source is None else (replace(model.source, leave=(*model.source.leave, *spared)),)
+    return (*own, *(each.source for each in with_it))
+
+
+def need(model: Model, *, width: int | None = None, height: int | None = None, guidance: float | None = None) -> Need:
+    """What the model asks of a machine for one picture of this size (pictures of a batch are made one after another)."""
+    shape, settings = model.attention, model.settings
+    if model.kind == "speech":
+        return Need(
+            model=model.id, kind="speech", batch=GUIDED_ROWS, heads=shape.heads, kv_heads=shape.kv_heads,
+            head_dim=shape.head_dim, queries=shape.text_tokens, keys=shape.keys, masked=shape.masked, causal=shape.causal,
+            parts=model.parts, cache_bytes=model.cache_bytes,
+        )  # fmt: skip
+    width, height = width or settings.width, height or settings.height
+    tokens = -(-width // shape.pixels_a_token) * -(-height // shape.pixels_a_token) + shape.text_tokens
+    strength = settings.guidance if guidance is None else guidance
+    return Need(
+        model=model.id, kind="picture", batch=GUIDED_ROWS if guided(model, strength) else 1, heads=shape.heads,
+        kv_heads=shape.kv_heads, head_dim=shape.head_dim, queries=tokens, keys=tokens, masked=shape.masked,
+        causal=shape.causal, parts=model.parts, width=width, height=height,
+    )  # fmt: skip
+
+
+def guided(model: Model, guidance: float) -> bool:
+    """Whether this much guidance doubles the rows. FLUX's distilled models take it as a number, or not at all."""
+    return guidance > 1 and model.family not in ("flux", "flux2-klein")
