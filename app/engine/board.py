@@ -1,0 +1,71 @@
+"""Where every job's progress is posted: whoever asks sees how it stands, whoever follows is told the rest."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+
+from app.compat.plan import Plan
+from app.engine.event import END, Event
+from app.engine.progress import Progress
+
+REMEMBERED = 50
+"""Jobs that ended long ago are forgotten here; the journal and the shelf know them."""
+
+
+class Board:
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._progress: dict[str, Progress] = {}
+        self._followers: dict[str, list[queue.SimpleQueue[Event]]] = {}
+
+    def open(self, job: str) -> None:
+        with self._lock:
+            self._progress[job] = Progress()
+            for old in [each for each, progress in self._progress.items() if progress.end][:-REMEMBERED]:
+                del self._progress[old]
+
+    def known(self, job: str) -> Progress | None:
+        with self._lock:
+            return self._progress.get(job)
+
+    def now(self, job: str) -> Progress:
+        return self.known(job) or Progress()
+
+    def post(self, job: str, event: Event) -> None:
+        self._change(job, lambda progress: progress.after(event))
+        with self._lock:
+            for follower in self._followers.get(job, ()):
+                follower.put(event)
+
+    def planned(self, job: str, model: str, plan: Plan) -> None:
+        self._change(job, lambda progress: progress.planned(model, plan))
+
+    def follow(self, job: str, otherwise: Callable[[], Progress]) -> Iterator[Event]:
+        """What happened so far, in short, then everything as it happens, until the end. `otherwise` knows of forgotten jobs."""
+        mine: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        with self._lock:
+            past = self.known(job)
+            if past is not None:
+                self._followers.setdefault(job, []).append(mine)
+        try:
+            for event in (past or otherwise()).events():
+                yield event
+                if isinstance(event, END):
+                    return
+            while past is not None:
+                event = mine.get()
+                yield event
+                if isinstance(event, END):
+                    return
+        finally:
+            with self._lock:
+                if past is not None:
+                    self._followers[job].remove(mine)
+                    if not self._followers[job]:
+                        del self._followers[job]
+
+    def _change(self, job: str, change: Callable[[Progress], Progress]) -> None:
+        with self._lock:
+            self._progress[job] = change(self.now(job))

@@ -1,0 +1,48 @@
+"""The curve of chunk sizes that Tune measures: what it holds and where it is kept. Imports no torch."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from app.paths import Home
+
+SIZES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
+ROUNDS = 3
+KNEE = 1.05
+"""The smallest size within this factor of the fastest is the knee: it costs least memory for the speed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    chunk: int
+    seconds: float
+    """Of one attention call."""
+    scores_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    model: str
+    points: tuple[Point, ...]
+    knee: int
+
+
+def curve_file(home: Home, model: str) -> Path:
+    return home.verdicts / f"chunks {model}.json"
+
+
+def keep_curve(home: Home, curve: Curve) -> None:
+    half = curve_file(home, curve.model).with_suffix(".part")
+    half.write_text(json.dumps(asdict(curve)), "utf-8")
+    half.replace(curve_file(home, curve.model))
+
+
+def read_curve(home: Home, model: str) -> Curve | None:
+    """None where it was never measured, or where the file is not one of ours."""
+    try:
+        kept = json.loads(curve_file(home, model).read_text("utf-8"))
+        return Curve(kept["model"], tuple(Point(**point) for point in kept["points"]), kept["knee"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

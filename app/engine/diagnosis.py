@@ -1,0 +1,39 @@
+"""Why an engine died, from its exit code and its last words. Pure."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+
+from app.compat.quirks import matching
+from app.engine.ladder import Fault
+from app.sentence import Sentence, say
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    sentence: Sentence
+    fault: Fault
+    quirk: str = ""
+    """The row that foretold it, where its last words were known."""
+
+
+def diagnose(exit_code: int | None, last_words: str, wedged: bool = False) -> Death:
+    if wedged:
+        return Death(
+            say("death.wedged", "The engine stopped answering in the middle of a step and was ended."), "crash"
+        )
+    if quirk := matching(last_words):
+        return Death(quirk.sentence, "crash", quirk.id)
+    if exit_code == -getattr(signal, "SIGKILL", 9):
+        return Death(say("death.killed", "The system ended the engine, most often because memory ran out."), "memory")
+    if exit_code == -getattr(signal, "SIGABRT", 6):
+        return Death(
+            say("death.aborted", "The graphics system aborted the engine in the middle of a calculation."), "crash"
+        )
+    if exit_code is not None and exit_code < 0:
+        return Death(say("death.signal", "The engine was ended by signal {number}.", number=-exit_code), "crash")
+    return Death(
+        say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=exit_code or 0),
+        "crash",
+    )

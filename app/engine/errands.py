@@ -1,0 +1,95 @@
+"""Errands as the engine runs them: the self-test, and the measuring of chunk sizes at a model's own attention."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F
+
+from app.compat import selftest
+from app.compat.hardware import Hardware
+from app.compat.meter import read
+from app.compat.plan import Choice, decide
+from app.compat.seam import applied
+from app.compat.verdicts import Verdict, store
+from app.engine.control import Control
+from app.engine.curve import KNEE, ROUNDS, SIZES, Curve, Point, keep_curve
+from app.engine.event import Event, Finished, Note, Step, Stopped
+from app.engine.model import Model, need
+from app.paths import Home
+from app.sentence import say
+
+
+def self_test(hardware: Hardware, home: Home, verdicts: dict[str, Verdict], control: Control) -> Iterator[Event]:
+    began = time.monotonic()
+    found = selftest.run(hardware, lambda done, total, words: None)
+    verdicts.update(found)
+    store(home.verdicts, hardware, verdicts)
+    passed = sum(verdict.passed for verdict in found.values())
+    yield Note(
+        say(
+            "selftest.result",
+            "Self-test: {passed} of {total} paths are right on this machine.",
+            passed=passed,
+            total=len(found),
+        )
+    )
+    yield Finished((), time.monotonic() - began, 0.0, "", read().highest_bytes)
+
+
+def tune(model: Model, hardware: Hardware, home: Home, control: Control) -> Iterator[Event]:
+    """Times one attention call of the model at each size, in turn and several times over, and keeps the medians."""
+    asked = need(model)
+    plan = decide(hardware, asked, Choice())
+    device = "cpu" if hardware.pretended else plan.device
+    rows = asked.batch, asked.heads, asked.queries, asked.head_dim
+    dtype = getattr(torch, plan.dtype)
+    query, key, value = (
+        torch.randn(rows, generator=torch.Generator().manual_seed(seed)).to(device, dtype) for seed in range(3)
+    )
+    sizes = [size for size in SIZES if size < 2 * asked.queries]
+    times: dict[int, list[float]] = {size: [] for size in sizes}
+    began, done, total = time.monotonic(), 0, ROUNDS * len(sizes)
+    with applied(plan) as seam:
+        for _ in range(ROUNDS):
+            for size in sizes:
+                if control.stopped:
+                    yield Stopped((), time.monotonic() - began)
+                    return
+                seam.set_chunk(size)
+                start = time.perf_counter()
+                F.scaled_dot_product_attention(query, key, value)
+                _settle(device)
+                times[size].append(time.perf_counter() - start)
+                done += 1
+                elapsed = time.monotonic() - began
+                yield Step(done, total, done / elapsed, "measurements", elapsed / done * (total - done), read())
+    points = tuple(
+        Point(
+            size, statistics.median(times[size]), min(size, asked.queries) * asked.batch * asked.heads * asked.keys * 4
+        )
+        for size in sizes
+    )
+    fastest = min(point.seconds for point in points)
+    knee = min(point.chunk for point in points if point.seconds <= fastest * KNEE)
+    keep_curve(home, Curve(model.id, points, knee))
+    yield Note(
+        say(
+            "tune.knee",
+            "{chunk} queries at a time is the knee on this machine: larger chunks cost memory and gain little.",
+            chunk=knee,
+        )
+    )
+    yield Finished(
+        (), time.monotonic() - began, done / (time.monotonic() - began), "measurements", read().highest_bytes
+    )
+
+
+def _settle(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
+    elif device == "mps":
+        torch.mps.synchronize()

@@ -1,0 +1,83 @@
+"""What crosses between the keeper and its engine process, each way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.compat.hardware import Hardware
+from app.compat.meter import Reading
+from app.compat.plan import Choice, Plan
+from app.engine.errand import Errand
+from app.engine.event import Event
+from app.engine.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Do this. `folder` is the job's own; what is finished in it already is not done again."""
+
+    job: str
+    request: Request | Errand
+    choice: Choice
+    folder: str
+    rungs: tuple[str, ...] = ()
+    """Rungs of the ladder to start from: what an attempt before this one died of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetChunk:
+    """From the next attention call on; None is automatic."""
+
+    chunk: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Unload what is loaded, as soon as nothing runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    pass
+
+
+Order = Run | Stop | SetChunk | Free | Quit
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The engine can take a job. `hardware` is pretended where that was asked for."""
+
+    hardware: Hardware
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """Alive. `quiet_s` is how long ago a running job last said something, None where nothing runs."""
+
+    reading: Reading
+    model: str
+    quiet_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What was decided for this job, once it is; again after each rung of the ladder."""
+
+    job: str
+    model: str
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    job: str
+    event: Event
+
+
+Report = Ready | Beat | Planned | Told

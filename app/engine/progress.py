@@ -1,0 +1,62 @@
+"""Where a job stands, folded from its events: what a window that opens in the middle needs to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from app.compat.plan import Plan
+from app.engine.event import (
+    Adjusted,
+    Event,
+    Failed,
+    Finished,
+    Loading,
+    Note,
+    Part,
+    Preview,
+    Sound,
+    Step,
+    Stopped,
+    Unloaded,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    loading: Loading | None = None
+    step: Step | None = None
+    preview: Preview | None = None
+    parts: tuple[Part, ...] = ()
+    sounds: tuple[Sound, ...] = ()
+    """Pieces of the part being rendered; finished parts are in `parts`."""
+    said: tuple[Adjusted | Note | Unloaded, ...] = ()
+    end: Finished | Stopped | Failed | None = None
+    model: str = ""
+    plan: Plan | None = None
+
+    def after(self, event: Event) -> Progress:
+        match event:
+            case Loading():
+                return replace(self, loading=event)
+            case Step():
+                return replace(self, step=event, loading=None)
+            case Preview():
+                return replace(self, preview=event)
+            case Sound():
+                return replace(self, sounds=(*self.sounds, event))
+            case Part():
+                others = tuple(part for part in self.parts if part.index != event.index)
+                parts = tuple(sorted((*others, event), key=lambda part: part.index))
+                return replace(self, parts=parts, sounds=tuple(s for s in self.sounds if s.part != event.index))
+            case Adjusted() | Note() | Unloaded():
+                return replace(self, said=(*self.said, event))
+            case Finished() | Stopped() | Failed():
+                return replace(self, end=event, loading=None)
+
+    def planned(self, model: str, plan: Plan) -> Progress:
+        return replace(self, model=model, plan=plan)
+
+    def events(self) -> tuple[Event, ...]:
+        """A short history that folds to this same progress: what somebody who comes late is told first."""
+        so_far = (*self.said, self.loading, *self.parts, *self.sounds, self.preview, self.step, self.end)
+        return tuple(event for event in so_far if event is not None)

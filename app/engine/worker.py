@@ -1,0 +1,118 @@
+"""The engine's own process: takes orders, runs one job at a time, reports what happens. The only process that imports torch."""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.compat.meter import read
+from app.engine.control import Control
+from app.engine.event import END, Event, Step
+from app.engine.message import Beat, Free, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop, Told
+from app.paths import Home
+
+if TYPE_CHECKING:
+    from app.compat.plan import Plan
+    from app.engine.session import Session
+
+BEAT_S = 1.0
+STEP_EVERY_S = 0.05
+"""Steps come faster than anybody reads; what is left out is only how far it was."""
+
+
+class Worker:
+    """One thread listens, one beats, the main one runs."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._sending = threading.Lock()
+        self._orders: queue.Queue[Run | Free | Quit] = queue.Queue()
+        self._control = Control()
+        self._job = ""
+        self._withdrawn: set[str] = set()
+        self._spoke_s: float | None = None
+        self._session: Session | None = None
+
+    def report(self, report: Report) -> None:
+        with self._sending:
+            self._pipe.send(report)
+
+    def listen(self) -> None:
+        while True:
+            try:
+                order: Order = self._pipe.recv()
+            except (EOFError, OSError):
+                # The window is gone. Finished parts are on disk; there is nobody to work for.
+                os._exit(0)
+            match order:
+                case Stop():
+                    self._withdrawn.add(order.job)
+                    if order.job == self._job:
+                        self._control.stop()
+                case SetChunk():
+                    self._control.chunk = order.chunk
+                    if self._session is not None:
+                        self._session.set_chunk(order.chunk)
+                case _:
+                    self._orders.put(order)
+
+    def beat(self) -> None:
+        while True:
+            spoke_s = self._spoke_s
+            model = self._session.loaded if self._session is not None else ""
+            self.report(Beat(read(), model, None if spoke_s is None else time.monotonic() - spoke_s))
+            time.sleep(BEAT_S)
+
+    def work(self, session: Session) -> None:
+        self._session = session
+        while not isinstance(order := self._orders.get(), Quit):
+            if isinstance(order, Free):
+                session.free()
+            else:
+                self._run(session, order)
+
+    def _run(self, session: Session, run: Run) -> None:
+        self._control, self._job = Control(chunk=self._control.chunk), run.job
+        if run.job in self._withdrawn:
+            self._control.stop()
+        self._spoke_s = time.monotonic()
+        last_step_s = 0.0
+
+        def planned(model: str, plan: Plan) -> None:
+            self.report(Planned(run.job, model, plan))
+
+        held: Event | None = None
+        for event in session.run(run.request, run.choice, self._control, Path(run.folder), planned, run.rungs):
+            now = self._spoke_s = time.monotonic()
+            if isinstance(event, Step) and event.done < event.total and now - last_step_s < STEP_EVERY_S:
+                held = event
+                continue
+            if held is not None and isinstance(event, END):
+                self.report(Told(run.job, held))
+            held, last_step_s = None, now if isinstance(event, Step) else last_step_s
+            self.report(Told(run.job, event))
+        self._job, self._spoke_s = "", None
+
+
+def main(pipe: Connection, home: Home, pretended: str, log: Path, environment: dict[str, str]) -> None:
+    """Where the process begins. What torch reads from the environment is set before torch is imported."""
+    os.environ.update(environment)
+    last_words = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for stream in (1, 2):
+        os.dup2(last_words, stream)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    worker = Worker(pipe)
+    threading.Thread(target=worker.listen, name="listen", daemon=True).start()
+    threading.Thread(target=worker.beat, name="beat", daemon=True).start()
+    from app.engine.session import Session
+
+    session = Session(home, pretended)
+    worker.report(Ready(session.hardware))
+    worker.work(session)
+    session.free()
