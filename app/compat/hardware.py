@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import importlib.util
+import platform
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Final, Literal
 
 Kind = Literal["cpu", "cuda", "mps", "rocm", "directml"]
+System = Literal["linux", "macos", "windows"]
+PACKAGES: Final = ("bitsandbytes", "torchao", "gptqmodel", "gguf")
+"""What reads quantised weights, and need not be there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +28,7 @@ class Hardware:
     unified: bool = True
     """True where the device and the processor share one memory."""
     ram_bytes: int = 0
-    system: Literal["linux", "macos", "windows"] = "linux"
+    system: System = "linux"
     system_version: str = ""
     """On a Mac the version quirks ask for: "14.5"."""
     processor: str = ""
@@ -32,3 +40,98 @@ class Hardware:
     """What this torch was compiled for: sm_75, sm_80..."""
     pretended: str = ""
     """The name of the pretended machine, empty on the real one."""
+    fast_bf16: bool = False
+    """The processor multiplies bfloat16 in hardware (AVX-512 BF16, AMX); says nothing about a card."""
+    limit_bytes: int = 0
+    """Past this the device swaps or fails: Metal's recommended working set; 0 where it is all of memory_bytes."""
+    unseen_card: str = ""
+    """A card that is in the machine but that this torch cannot reach."""
+    packages: tuple[str, ...] | None = None
+    """Which of bitsandbytes, torchao, gptqmodel, gguf are installed; None where nobody looked."""
+
+
+def probe() -> Hardware:
+    """This machine. Never fails on a strange one: what it does not say stays unknown, and check() says what that means."""
+    import psutil
+    import torch
+
+    memory = psutil.virtual_memory()
+    system: System = {"Darwin": "macos", "Windows": "windows"}.get(platform.system(), "linux")  # type: ignore[assignment]
+    facts = Hardware(
+        name=_processor_name(system),
+        memory_bytes=memory.total,
+        free_bytes=memory.available,
+        ram_bytes=memory.total,
+        system=system,
+        system_version=platform.mac_ver()[0] if system == "macos" else platform.release(),
+        processor={"AMD64": "x86_64", "aarch64": "arm64"}.get(platform.machine(), platform.machine()),
+        cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
+        torch=str(torch.__version__),
+        fast_bf16=_fast_bf16(torch),
+        packages=tuple(name for name in PACKAGES if importlib.util.find_spec(name) is not None),
+    )
+    if torch.cuda.is_available():
+        return _card(facts, torch)
+    if torch.backends.mps.is_available():
+        return _metal(facts, torch)
+    if importlib.util.find_spec("torch_directml") is not None:
+        return replace(facts, kind="directml", name="DirectML", unified=False)
+    return replace(facts, unseen_card=_unseen_card())
+
+
+def _card(facts: Hardware, torch: ModuleType) -> Hardware:
+    properties = torch.cuda.get_device_properties(0)
+    free, total = torch.cuda.mem_get_info(0)
+    rocm = getattr(torch.version, "hip", None) is not None
+    return replace(
+        facts,
+        kind="rocm" if rocm else "cuda",
+        name=properties.name,
+        capability=None if rocm else (properties.major, properties.minor),
+        memory_bytes=total,
+        free_bytes=free,
+        unified=bool(getattr(properties, "is_integrated", False)),
+        driver="" if rocm else _nvidia("driver_version"),
+        arch_list=() if rocm else tuple(torch.cuda.get_arch_list()),
+    )
+
+
+def _metal(facts: Hardware, torch: ModuleType) -> Hardware:
+    # Metal's own count of free memory leaves out what other programs hold, the system's leaves out Metal's limit.
+    limit = torch.mps.recommended_max_memory()
+    free = min(max(0, limit - torch.mps.driver_allocated_memory()), facts.free_bytes)
+    return replace(facts, kind="mps", free_bytes=free, limit_bytes=limit)
+
+
+def _fast_bf16(torch: ModuleType) -> bool:
+    """torch.cpu's own questions are private and differ by version; a torch that lacks them leaves the answer at no."""
+    asked = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(bool(getattr(torch.cpu, name)()) for name in asked if hasattr(torch.cpu, name))
+
+
+def _processor_name(system: System) -> str:
+    if system == "macos":
+        return _said("sysctl", "-n", "machdep.cpu.brand_string") or "Apple"
+    if system == "linux" and Path("/proc/cpuinfo").is_file():
+        lines = Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines()
+        named = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+        if named:
+            return named
+    return platform.processor() or platform.machine() or "CPU"
+
+
+def _unseen_card() -> str:
+    return _nvidia("name")
+
+
+def _nvidia(field: str) -> str:
+    return _said("nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader").partition("\n")[0].strip()
+
+
+def _said(*command: str) -> str:
+    """What a program of the system answers; empty where it is missing, fails or takes too long."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,135 +1,193 @@
-"""Need, Choice, Plan and decide(): from facts and needs to a plan, every field with its reason. Pure, total, no torch."""
+"""decide(): from facts and needs to a plan, every field with its reason. Pure, total, deterministic, no torch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import fields
+from typing import Final, get_args
 
-from app.sentence import Sentence
+from app.compat import parts as parts_of
+from app.compat import rules
+from app.compat.hardware import Hardware
+from app.compat.memory import BYTES
+from app.compat.quirk import Quirk, version
+from app.compat.quirks import QUIRKS, applying, is_retired
+from app.compat.settle import MEASURED_HERE, Case, Objection, Option, Settled, retirement, settle
+from app.compat.terms import (
+    Choice,
+    Dtype,
+    Gqa,
+    Kernel,
+    Need,
+    Offload,
+    Part,
+    Plan,
+    Precision,
+    Quantised,
+    Reason,
+    Rejected,
+    Role,
+    Vae,
+)
+from app.compat.verdicts import Verdict, Verdicts
+from app.sentence import Trouble, say
 
-Dtype = Literal["float64", "float32", "float16", "bfloat16"]
-Gqa = Literal["native", "folded", "expanded"]
-Kernel = Literal["flash", "cudnn", "efficient", "math"]
-Offload = Literal["none", "model", "group", "sequential"]
-Quantised = Literal["none", "awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf"]
-Role = Literal["text", "denoiser", "vae", "speech", "codec"]
+__all__ = [
+    "Choice", "Dtype", "Gqa", "Kernel", "Need", "Offload", "Part", "Plan", "Precision", "Quantised", "Reason", "Rejected",
+    "Role", "Vae", "check", "decide",
+]  # fmt: skip
 
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One part of a model, under the name its pipeline gives it."""
-
-    name: str
-    role: Role
-    parameters: int
-    half_is_safe: bool = True
-    """False where float16 overflows (SDXL's own VAE, Z-Image's transformer)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """What a model asks of a machine: its widest attention, its parts, its picture. Without arguments: any attention."""
-
-    model: str = ""
-    kind: Literal["attention", "speech", "picture"] = "attention"
-    batch: int = 1
-    heads: int = 8
-    kv_heads: int = 8
-    head_dim: int = 64
-    queries: int = 4096
-    keys: int = 4096
-    masked: bool = True
-    causal: bool = True
-    parts: tuple[Part, ...] = ()
-    cache_bytes: int = 0
-    """Key/value caches at their longest, in two-byte numbers."""
-    width: int = 0
-    height: int = 0
-    attention: str = ""
-    """The attention its config insists on, for example flash_attention_2."""
-    published: Quantised = "none"
-    """How its weights are published."""
+LONGEST_CHUNK: Final = 65536
+OLDEST_TORCH: Final = "2.6"
+_NOT_SETTLED: Final = ("because", "rejected", "warnings", "retired", "runs_on")
+SETTLED: Final = tuple(each.name for each in fields(Plan) if each.name not in _NOT_SETTLED)
+"""The fields that have a reason, in their order."""
+_NO_VERDICTS: Final[dict[str, Verdict]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The person's will; None is automatic."""
-
-    chunk: int | None = None
-    gqa: Gqa | None = None
-    kernels: tuple[Kernel, ...] | None = None
-    dtype: Dtype | None = None
-    offload: Offload | None = None
-    quantised: Quantised | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Precision:
-    """How one part's numbers are kept, computed with, and where."""
-
-    part: str
-    role: Role
-    storage: Dtype
-    compute: Dtype
-    device: str
-
-
-@dataclass(frozen=True, slots=True)
-class Vae:
-    slicing: bool = False
-    tile_pixels: int = 0
-    """0: whole."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    field: str
-    sentence: Sentence
-    source: str = ""
-    """A link, an issue number, or "measured here"."""
+def decide(
+    hardware: Hardware,
+    need: Need = Need(),  # noqa: B008 - frozen
+    choice: Choice = Choice(),  # noqa: B008
+    verdicts: Verdicts = _NO_VERDICTS,
+    rows: tuple[Quirk, ...] = QUIRKS,
+) -> Plan:
+    """The best that is right on this machine. Trouble where a choice cannot work, or where nothing can."""
+    check(hardware, rows)
+    validate(choice, need)
+    retired = tuple(row for row in rows if row.applies(hardware) and is_retired(row, verdicts))
+    case = Case(hardware, need, choice, verdicts, applying(hardware, verdicts, rows), retired)
+    device = "cuda" if hardware.kind == "rocm" else hardware.kind
+    settled = {"device": _device(case), "dtype": rules.dtype(case), "attention": _attention(case)}
+    dtype: Dtype = settled["dtype"].option  # type: ignore[assignment]
+    parts = parts_of.parts(case, dtype, device)
+    attention = rules.attention(case, dtype, _beside(case, parts, dtype))
+    environment = (("TRANSFORMERS_SDPA_FORCE_GQA", "1"), *(pair for row in case.rows for pair in row.sets))
+    settled |= {**parts.settled, **attention.settled, "environment": _environment(case)}
+    return Plan(
+        device=device, dtype=dtype, score_dtype=attention.score_dtype, gqa=attention.gqa,  # type: ignore[arg-type]
+        chunk_q=attention.chunk_q, chunk_k=attention.chunk_k, budget_bytes=attention.budget_bytes, **attention.flags,
+        kernels=attention.kernels, precision=parts.precision, offload=parts.offload, vae=parts.vae,
+        quantised=parts.quantised, attention="sdpa", environment=environment,
+        because=tuple(settled[field].because for field in SETTLED),
+        rejected=tuple(each for field in SETTLED for each in settled[field].rejected),
+        warnings=(*_unseen(hardware), *(each for field in SETTLED for each in settled[field].warnings)),
+        retired=tuple(Reason(row.id, retirement(row), MEASURED_HERE) for row in retired),
+        runs_on="cpu" if hardware.pretended else device,
+    )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    field: str
-    option: str
-    objections: tuple[Reason, ...]
+def check(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:
+    """Trouble on a machine that this torch cannot drive: what is missing, and the cure."""
+    stopped = next((row for row in rows if row.stops and row.applies(hardware)), None)
+    if stopped is not None:
+        sentence = say(
+            "check.stopped", "Hearth was asked to run on {machine}, with torch {torch}.",
+            machine=hardware.name, torch=hardware.torch or "?",
+        )  # fmt: skip
+        raise Trouble(sentence, stopped.sentence, cure="repair")
+    if hardware.torch and version(hardware.torch) < version(OLDEST_TORCH):
+        raise Trouble(
+            say(
+                "check.torch", "Hearth needs torch {oldest} or newer, and {torch} is installed. start.py repair installs it.",
+                oldest=OLDEST_TORCH, torch=hardware.torch,
+            ),
+            cure="repair",
+        )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    device: str
-    dtype: Dtype
-    """What the model computes in; `precision` says it part by part."""
-    score_dtype: Dtype | None
-    """None: scores as the kernel keeps them."""
-    gqa: Gqa
-    chunk_q: int | None
-    """None: from free memory at each call, within `budget_bytes`. Live: the seam holds the current one."""
-    chunk_k: int | None
-    """Keys at a time with a running maximum; None: only where one row of scores is too large."""
-    budget_bytes: int
-    """What the scores of one call may take."""
-    contiguous: bool
-    explicit_mask: bool
-    """Causal as a mask tensor."""
-    expand_mask: bool
-    pad_value: bool
-    zero_masked_rows: bool
-    kernels: tuple[Kernel, ...]
-    """Which of torch's kernels may run, best first; empty: Hearth's own arithmetic only."""
-    precision: tuple[Precision, ...]
-    offload: Offload
-    vae: Vae
-    quantised: Quantised
-    attention: str
-    """What from_pretrained is told: sdpa."""
-    environment: tuple[tuple[str, str], ...]
-    """To set before torch is imported."""
-    because: tuple[Reason, ...]
-    """One for each field above, in their order."""
-    rejected: tuple[Rejected, ...] = ()
-    warnings: tuple[Reason, ...] = ()
+def validate(choice: Choice, need: Need) -> None:
+    """A choice and a need that mean something."""
+    if choice.chunk is not None and (
+        isinstance(choice.chunk, bool) or not isinstance(choice.chunk, int) or not 1 <= choice.chunk <= LONGEST_CHUNK
+    ):
+        raise Trouble(
+            say(
+                "choice.chunk", "A chunk of {chunk} was asked for. It is a whole number from 1 to {longest}, or left automatic.",
+                chunk=repr(choice.chunk), longest=LONGEST_CHUNK,
+            ),
+            cure="automatic",
+        )  # fmt: skip
+    kernels = (choice.kernels,) if isinstance(choice.kernels, str) else choice.kernels
+    if kernels is not None and not isinstance(kernels, (tuple, list)):
+        kernels = (kernels,)
+    asked = (
+        ("gqa", (choice.gqa,), Gqa), ("dtype", (choice.dtype,), Dtype), ("offload", (choice.offload,), Offload),
+        ("quantised", (choice.quantised,), Quantised), ("kernels", kernels or (), Kernel),
+    )  # fmt: skip
+    for field, values, known in asked:
+        for value in values:
+            if value is not None and value not in get_args(known):
+                raise Trouble(
+                    say(
+                        "choice.unknown", "There is no {field} called {value}. Choose one of {known}, or leave it automatic.",
+                        field=field, value=repr(value), known=", ".join(get_args(known)),
+                    ),
+                    cure="automatic",
+                )  # fmt: skip
+    if need.heads < 1 or need.kv_heads < 1 or need.heads % need.kv_heads:
+        raise Trouble(
+            say(
+                "need.heads", "{heads} query heads cannot be shared out over {kv_heads} key heads: the first must be a multiple of the second.",
+                heads=need.heads, kv_heads=need.kv_heads,
+            )
+        )  # fmt: skip
 
-    def of(self, role: Role) -> Precision | None:
-        return next((each for each in self.precision if each.role == role), None)
+
+def _device(case: Case) -> Settled:
+    kind = case.hardware.kind
+    own = Option(kind, say("device.own", "{machine} does the work.", machine=case.hardware.name), "this machine")
+    if kind == "cpu":
+        return settle(case, "device", (own,), None)
+    processor = Option("cpu", say("device.cpu", "The processor does the work."))
+    slower = Objection(say("device.slower", "The processor is slower than {machine}.", machine=case.hardware.name))
+    return settle(case, "device", (own, processor), None, {"cpu": [slower]})
+
+
+def _attention(case: Case) -> Settled:
+    sdpa = Option(
+        "sdpa",
+        say(
+            "attention.sdpa",
+            "Models are told to use torch's attention: that is the one place where it can be watched and mended.",
+        ),
+    )
+    insisted = case.need.attention
+    if insisted in ("", "sdpa"):
+        return settle(case, "attention", (sdpa,), None)
+    own = Objection(
+        say(
+            "attention.own",
+            "Attention other than torch's own cannot be watched or mended; torch holds the same kernels where the card has them.",
+        )
+    )
+    other = Option(insisted, say("attention.insisted", "The model asks for {attention}.", attention=insisted))
+    # The model's wish stands first, so that what speaks against it is what the plan says.
+    return settle(case, "attention", (other, sdpa), None, {insisted: [own]})
+
+
+def _environment(case: Case) -> Settled:
+    because = Reason(
+        "environment",
+        say(
+            "environment.gqa",
+            "transformers is told to leave key heads as they are, so that nothing is repeated in vain.",
+        ),
+        "transformers' sdpa_attention.py",
+    )
+    told = next((Reason("environment", row.sentence, row.source) for row in case.rows if row.sets), because)
+    return Settled("environment", told)
+
+
+def _beside(case: Case, parts: parts_of.Parts, dtype: Dtype) -> int:
+    """What is free once weights and caches lie in memory."""
+    return rules.free_bytes(case.hardware) - parts.resident_bytes - case.need.cache_bytes * BYTES[dtype] // 2
+
+
+def _unseen(hardware: Hardware) -> tuple[Reason, ...]:
+    if not hardware.unseen_card:
+        return ()
+    sentence = say(
+        "device.unseen", "There is a {card} in this machine that this torch cannot use. start.py repair installs the one that can.",
+        card=hardware.unseen_card,
+    )  # fmt: skip
+    return (Reason("device", sentence, "nvidia-smi"),)

@@ -1,0 +1,97 @@
+"""How many bytes things take: weights, scores, caches, a picture's decoding. Formulas only, used to plan and to forecast."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.compat.terms import Dtype, Need, Offload, Part, Plan, Precision, Quantised, Vae
+
+BYTES: Final[dict[Dtype, int]] = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+BYTES_PER_PARAMETER: Final[dict[Quantised, float]] = {
+    # Packed numbers and their scales; GGUF as Q8_0, the one that is right on every device.
+    "awq": 0.56, "bnb-nf4": 0.56, "bnb-int8": 1.0, "torchao-int8": 1.0, "gguf": 1.0625,
+}  # fmt: skip
+MIB: Final = 1 << 20
+GIB: Final = 1 << 30
+
+SCRATCH_BYTES: Final = {"attention": 64 * MIB, "speech": 256 * MIB, "picture": 512 * MIB}
+"""What one step's activations and the least budget for scores take. An estimate: forecast.py learns the true one."""
+SCORES_AT_MOST: Final = GIB
+SCORES_AT_LEAST: Final = 16 * MIB
+COPIES_OF_SCORES: Final = 3
+"""Scores, their softmax and one more while it is made."""
+VAE_WORK: Final = 2200
+"""Bytes to decode one pixel for each byte of the dtype (InvokeAI's rule; encoding takes half)."""
+TILE_PIXELS: Final = 512
+SMALLEST_TILE_PIXELS: Final = 256
+
+
+def scores_bytes(batch: int, heads: int, queries: int, keys: int, dtype: Dtype) -> int:
+    return batch * heads * queries * keys * BYTES[dtype]
+
+
+def vae_bytes(width: int, height: int, dtype: Dtype, tile_pixels: int = 0) -> int:
+    """Working memory to decode one picture, whole or in tiles."""
+    if tile_pixels:
+        width, height = min(width, tile_pixels), min(height, tile_pixels)
+    return width * height * BYTES[dtype] * VAE_WORK
+
+
+def part_bytes(part: Part, precision: Precision, quantised: Quantised) -> int:
+    """The weights of one part. Quantised are the large ones alone: a VAE and a codec stay as they are."""
+    if quantised != "none" and is_quantised(part, quantised):
+        return int(part.parameters * BYTES_PER_PARAMETER[quantised])
+    return part.parameters * BYTES[precision.storage]
+
+
+def is_quantised(part: Part, quantised: Quantised) -> bool:
+    # diffusers reads only the denoiser from a GGUF file.
+    return part.role in (("denoiser",) if quantised == "gguf" else ("denoiser", "text", "speech"))
+
+
+def resident_bytes(
+    need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, part: Part
+) -> int:
+    """The weights on the device while `part` works."""
+    sizes = {
+        each.name: part_bytes(each, how, quantised)
+        for each, how in zip(need.parts, precision, strict=True)
+        if how.device == _device_of(part, need, precision)
+    }
+    if offload == "none":
+        return sum(sizes.values())
+    if offload == "model":
+        return sizes[part.name]
+    # A group is about a tenth of a model; one layer, loaded and dropped, is smaller than this.
+    return sizes[part.name] // 10 if offload == "group" else min(sizes[part.name], 64 * MIB)
+
+
+def needed_bytes(need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, vae: Vae) -> int:
+    """The most that the device holds at once."""
+    most = 0
+    for part, how in zip(need.parts, precision, strict=True):
+        if how.device == "cpu" and any(each.device != "cpu" for each in precision):
+            continue
+        work = SCRATCH_BYTES[need.kind]
+        if part.role == "vae":
+            work = vae_bytes(need.width, need.height, how.compute, vae.tile_pixels)
+        if part.role == "speech":
+            work += need.cache_bytes * BYTES[how.compute] // 2
+        most = max(most, resident_bytes(need, precision, quantised, offload, part) + work)
+    return most
+
+
+def weights_bytes(need: Need, plan: Plan) -> int:
+    """All weights, wherever they lie."""
+    return sum(part_bytes(part, how, plan.quantised) for part, how in zip(need.parts, plan.precision, strict=True))
+
+
+def peak_bytes(need: Need, plan: Plan) -> int:
+    """What a forecast says: weights, caches and working memory at their highest, with the scores as the plan bounds them."""
+    rows = scores_bytes(need.batch, need.heads, need.queries, need.keys, plan.score_dtype or plan.dtype)
+    base = needed_bytes(need, plan.precision, plan.quantised, plan.offload, plan.vae)
+    return base + min(rows * COPIES_OF_SCORES, plan.budget_bytes)
+
+
+def _device_of(part: Part, need: Need, precision: tuple[Precision, ...]) -> str:
+    return next(how.device for each, how in zip(need.parts, precision, strict=True) if each is part)

@@ -1,0 +1,119 @@
+"""Quirk: what one row of the defect table is, and whether it speaks of a machine and a need. Knows no rows, and no torch."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from app.compat.hardware import Hardware, Kind
+from app.compat.terms import Dtype, Need
+from app.sentence import Sentence
+
+Unit = Literal["keys", "elements", "bytes", "pairs", "free"]
+"""What a limit counts: keys at a time, scores of one call, their bytes, queries x keys, bytes over free memory."""
+
+
+def version(text: str) -> tuple[int, ...]:
+    """ "2.13.0+cu126" -> (2, 13, 0): by number, so that 2.10 comes after 2.9."""
+    found = re.match(r"\d+(?:\.\d+)*", text)
+    return tuple(int(part) for part in found.group().split(".")) if found else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Every condition that is named must hold. A version that nobody knows counts as affected: caution costs only speed."""
+
+    kinds: tuple[Kind, ...] = ()
+    systems: tuple[str, ...] = ()
+    processor: str = ""
+    torch_from: str = ""
+    torch_before: str = ""
+    system_from: str = ""
+    system_before: str = ""
+    capability_from: tuple[int, int] | None = None
+    capability_before: tuple[int, int] | None = None
+    names: str = ""
+    """A pattern that the device's name holds."""
+    arch_missing: bool = False
+    """This torch has no code for the card."""
+    dtypes: tuple[Dtype, ...] = ()
+    """Only where the model computes in one of these."""
+    masked: bool = False
+    """Only for attention with a mask."""
+    head_dims_other_than: tuple[int, ...] = ()
+
+    def holds(self, hardware: Hardware) -> bool:
+        return (
+            (not self.kinds or hardware.kind in self.kinds)
+            and (not self.systems or hardware.system in self.systems)
+            and (not self.processor or hardware.processor == self.processor)
+            and _between(hardware.torch, self.torch_from, self.torch_before)
+            and _between(hardware.system_version, self.system_from, self.system_before)
+            and _capable(hardware.capability, self.capability_from, self.capability_before)
+            and (not self.names or re.search(self.names, hardware.name) is not None)
+            and (not self.arch_missing or not has_code(hardware))
+        )
+
+    def concerns(self, need: Need, dtype: Dtype | None) -> bool:
+        """`dtype` None: the dtype is not decided yet, so that rows that depend on it are left out."""
+        return (
+            (not self.dtypes or dtype in self.dtypes)
+            and (not self.masked or need.masked)
+            and (not self.head_dims_other_than or need.head_dim not in self.head_dims_other_than)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Quirk:
+    """One defect. What it speaks against decides the plan; a row can be deleted and nothing else changes."""
+
+    id: str
+    where: tuple[Where, ...]
+    """Any of these."""
+    sentence: Sentence
+    source: str
+    symptom: str = ""
+    """A pattern of what the machine prints; empty where it is silent."""
+    against: tuple[str, ...] = ()
+    """The options it speaks against: "gqa/native"."""
+    limits: tuple[tuple[Unit, int], ...] = ()
+    """What the scores of one call may be at most."""
+    sets: tuple[tuple[str, str], ...] = ()
+    """Environment variables, before torch is imported."""
+    fatal: bool = True
+    """Wrong or dead; False: only slow, so that a person may insist."""
+    stops: bool = False
+    """Nothing runs here at all."""
+    place: str = ""
+    """The file that holds the cure where no field of a plan does."""
+
+    def applies(self, hardware: Hardware) -> bool:
+        return any(where.holds(hardware) for where in self.where)
+
+    def concerns(self, hardware: Hardware, need: Need, dtype: Dtype | None) -> bool:
+        return any(where.holds(hardware) and where.concerns(need, dtype) for where in self.where)
+
+
+def has_code(hardware: Hardware) -> bool:
+    """Code for 6.0 runs on 6.1, not on 7.0; "compute_90" is recompiled for anything newer. An empty list is unknown."""
+    if hardware.capability is None or not hardware.arch_list:
+        return True
+    for arch in hardware.arch_list:
+        found = re.match(r"(sm|compute)_(\d+)(\d)", arch)
+        if found:
+            compiled = int(found[2]), int(found[3])
+            if compiled <= hardware.capability and (found[1] == "compute" or compiled[0] == hardware.capability[0]):
+                return True
+    return False
+
+
+def _between(known: str, first: str, before: str) -> bool:
+    number = version(known)
+    return not number or ((not first or number >= version(first)) and (not before or number < version(before)))
+
+
+def _capable(known: tuple[int, int] | None, first: tuple[int, int] | None, before: tuple[int, int] | None) -> bool:
+    if first is None and before is None:
+        return True
+    return known is not None and (first is None or known >= first) and (before is None or known < before)

@@ -1,0 +1,141 @@
+"""One field of a plan: options in order of preference, objections against each, and the choice between them. Knows no field by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.compat.hardware import Hardware
+from app.compat.quirk import Quirk
+from app.compat.terms import Choice, Dtype, Need, Reason, Rejected
+from app.compat.verdicts import Verdicts
+from app.sentence import Sentence, Trouble, say
+
+MEASURED_HERE = "measured here"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Everything a decision may look at."""
+
+    hardware: Hardware
+    need: Need
+    choice: Choice
+    verdicts: Verdicts
+    rows: tuple[Quirk, ...]
+    retired: tuple[Quirk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    name: str
+    why: Sentence
+    """Said when it is taken because nothing better stood in the way."""
+    source: str = "Hearth's rule"
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    sentence: Sentence
+    source: str = "Hearth's rule"
+    fatal: bool = False
+    """Wrong, dead or impossible; else only unwise."""
+
+
+Objections = Mapping[str, Sequence[Objection]]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    option: str
+    because: Reason
+    rejected: tuple[Rejected, ...] = ()
+    warnings: tuple[Reason, ...] = ()
+
+
+def objections(
+    case: Case, field: str, option: str, dtype: Dtype | None, more: Sequence[Objection] = ()
+) -> list[Objection]:
+    """From the rows, from what was measured, from the rules: all of them, not the first."""
+    found = [
+        Objection(row.sentence, row.source, row.fatal)
+        for row in case.rows
+        if f"{field}/{option}" in row.against and row.concerns(case.hardware, case.need, dtype)
+    ]
+    seen = case.verdicts.get(f"path:{field}/{option}/{dtype or option}")
+    if seen is not None and not seen.passed:
+        wrong = say(
+            "plan.failed", "The self-test found {option} wrong on this machine: {words}",
+            option=option, words=seen.words or f"{seen.error:.2g}",
+        )  # fmt: skip
+        found.append(Objection(wrong, MEASURED_HERE, fatal=True))
+    return [*found, *more]
+
+
+def settle(
+    case: Case, field: str, options: Sequence[Option], dtype: Dtype | None, more: Objections | None = None,
+    forced: str | None = None,
+) -> Settled:  # fmt: skip
+    """The first option that nothing speaks against; else the first that is not wrong; else the last, with a warning."""
+    against = {
+        each.name: objections(case, field, each.name, dtype, (more or {}).get(each.name, ())) for each in options
+    }
+    if forced is not None:
+        refuse(case, field, forced, against.get(forced, ()))
+        taken = next(each for each in options if each.name == forced)
+        because = Reason(field, say("plan.yours", "You asked for {option}.", option=forced), "your choice")
+    else:
+        free = [each for each in options if not against[each.name]]
+        right = [each for each in options if not any(objection.fatal for objection in against[each.name])]
+        taken = (free or right or options[-1:])[0]
+        because = _because(case, field, taken, options, against, dtype)
+    return Settled(
+        taken.name,
+        because,
+        tuple(
+            Rejected(field, each.name, reasons(field, against[each.name]) or (second(field, taken.name),))
+            for each in options
+            if each is not taken
+        ),
+        reasons(field, against[taken.name]),
+    )
+
+
+def refuse(case: Case, field: str, forced: str, against: Iterable[Objection]) -> None:
+    """A forced choice that cannot work: every objection, and the way out."""
+    if any(each.fatal for each in against):
+        sentence = say(
+            "plan.refused", "{field} = {option} was asked for, and it cannot work on {machine}. Leave it automatic.",
+            field=field, option=forced, machine=case.hardware.name,
+        )  # fmt: skip
+        raise Trouble(sentence, *(each.sentence for each in against), cure="automatic")
+
+
+def reasons(field: str, against: Iterable[Objection]) -> tuple[Reason, ...]:
+    return tuple(Reason(field, each.sentence, each.source) for each in against)
+
+
+def second(field: str, taken: str) -> Reason:
+    sentence = say("plan.second", "{taken} comes before it, and nothing speaks against that.", taken=taken)
+    return Reason(field, sentence, "Hearth's rule")
+
+
+def _because(
+    case: Case, field: str, taken: Option, options: Sequence[Option], against: Mapping[str, Sequence[Objection]],
+    dtype: Dtype | None,
+) -> Reason:  # fmt: skip
+    for row in case.retired:
+        if f"{field}/{taken.name}" in row.against and row.concerns(case.hardware, case.need, dtype):
+            return Reason(field, retirement(row), MEASURED_HERE)
+    before = options.index(taken) - 1
+    if before >= 0 and against[options[before].name]:
+        first = sorted(against[options[before].name], key=lambda each: not each.fatal)[0]
+        return Reason(field, first.sentence, first.source)
+    return Reason(field, taken.why, taken.source)
+
+
+def retirement(row: Quirk) -> Sentence:
+    return say(
+        "plan.retired", "{row} is known to go wrong on machines like this one; it was right in this machine's self-test.",
+        row=row.id,
+    )  # fmt: skip
