@@ -1,0 +1,194 @@
+"""A pretended machine that bites, for tests: for a while, torch fails as that machine would.
+
+It stands where the machine stands, *below* the seam: enter `biting` first, `applied` second. Tensors live on the CPU and play the
+device's. torch's fused attention is bitten where Python calls it; matmul, softmax and convolution where torch dispatches them, so
+that the seam's own arithmetic is bitten like anybody else's (in the thread that entered; fused attention in every thread).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Final, NoReturn
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from app.compat import failures
+from app.compat.failures import ATTENTION, HALVES, Aborted, Call, Facts, Limits
+from app.compat.hardware import Hardware
+from app.compat.pretend import machine
+
+aten: Final = torch.ops.aten
+_SEAM: Final = ("app.compat.seam", "app.compat.attention")
+_PRODUCTS: Final = (aten.bmm, aten.baddbmm, aten.mm, aten.addmm)
+_BATCHED: Final = (aten.bmm, aten.baddbmm)
+_SUMS: Final = (aten._softmax, aten.exp)
+_MADE_OF_OTHERS: Final = (
+    aten.linear, aten.matmul, aten.softmax, aten.conv1d, aten.conv2d, aten.conv_transpose1d, aten.conv_transpose2d,
+)  # fmt: skip
+"""In inference mode torch dispatches these whole."""
+_FUSED: Final = ("scaled_dot_product", "_native_multi_head_attention", "_transformer_encoder_layer_fwd")
+
+
+@dataclass(slots=True)
+class Bites:
+    """What happened while the machine was pretended."""
+
+    facts: Facts
+    kill: bool = False
+    rows: Counter[str] = field(default_factory=Counter)
+    """How often each row bit."""
+    kernels: Counter[str] = field(default_factory=Counter)
+    """Which of its kernels the machine would have taken: "math" and "graph" hold all scores at once."""
+    calls: int = 0
+    escaped: int = 0
+    """Calls of fused attention that did not come through the seam."""
+    inside: bool = False
+
+    def attention(self, torch_attention: Callable[..., Tensor], call: Call) -> Tensor:
+        self.calls += 1
+        self.escaped += not _through_the_seam(sys._getframe(1))
+        self.kernels[failures.kernel(call, self.facts)] += 1
+        due = [each for each in ATTENTION if self.facts.shows(each.row) and each.when(call, self.facts)]
+        as_asked = call
+        for each in due:
+            self.rows[each.row] += 1
+            if each.words:
+                self.cry(each.error, each.words.format(gib=call.score_bytes / (1 << 30)))
+            if each.misread:
+                call = each.misread(call)
+        result = call.run(torch_attention)
+        for each in due:
+            if each.spoil:
+                result = each.spoil(result, as_asked)
+        return result
+
+    def cry(self, error: type[Exception], words: str) -> NoReturn:
+        if error is Aborted and self.kill:
+            print(words, file=sys.stderr, flush=True)
+            os.abort()
+        raise error(words)
+
+    def bites(self, row: str, here: bool) -> bool:
+        if here and self.facts.shows(row):
+            self.rows[row] += 1
+            return True
+        return False
+
+    def below(self, packet: Any, run: Callable[[], Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """One operation that torch dispatches, outside fused attention."""
+        if any(name in str(packet) for name in _FUSED):
+            self.escaped += 1
+        if packet in _PRODUCTS:
+            return self.product(packet, run, args, kwargs)
+        if packet in _SUMS:
+            return self.sum(run, args)
+        if packet is aten.convolution:
+            return self.convolution(run)
+        return run()
+
+    def product(self, packet: Any, run: Callable[[], Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        left, right = (args[1], args[2]) if packet in (aten.baddbmm, aten.addmm) else (args[0], args[1])
+        limits, batched = self.facts.limits, packet in _BATCHED
+        if self.bites("wheel-arch", True):
+            self.cry(RuntimeError, failures.NO_KERNEL_IMAGE)
+        if self.bites("mps-fp64", batched and left.dtype == torch.float64):
+            self.cry(TypeError, failures.NO_FLOAT64)
+        if self.bites("mps-bf16", left.dtype == torch.bfloat16):
+            self.cry(TypeError, failures.NO_BFLOAT16)
+        elements = math.prod(left.shape[:-1]) * right.shape[-1]
+        if self.bites("mps-4gib", elements * left.element_size() > limits.ndarray_bytes):
+            self.cry(Aborted, failures.NDARRAY)
+        if self.bites("mps-buffer", elements * left.element_size() > self.facts.buffer_bytes):
+            self.cry(RuntimeError, failures.BUFFER.format(gib=elements * left.element_size() / (1 << 30)))
+        result = run()
+        if self.bites("mps-int32", elements >= limits.indexed_elements):
+            return _write(result, failures.garbage)
+        if self.bites("mps-long-k", left.shape[-1] >= limits.reduction and (batched or self.facts.torch < (2, 14))):
+            return _write(result, failures.garbage)
+        if self.bites("mps-baddbmm", packet is aten.baddbmm and kwargs.get("beta", 1) == 0):
+            return _write(result, failures.nan)
+        if self.bites("gtx16-fp16", left.dtype == torch.float16):
+            return _write(result, failures.nan)
+        return result
+
+    def sum(self, run: Callable[[], Any], args: tuple[Any, ...]) -> Any:
+        scores, result = args[0], run()
+        if scores.dim() > 2 and self.bites("mps-fp16-black", scores.dtype == torch.float16 and scores.shape[-2] > 8):
+            return _write(result, failures.nan)
+        long = scores.dim() > 2 and scores.dtype in HALVES and scores.shape[-1] > self.facts.limits.softmax_keys
+        return _write(result, failures.louder) if self.bites("mps-half-softmax", long) else result
+
+    def convolution(self, run: Callable[[], Any]) -> Any:
+        result = run()
+        if self.bites("conv-65536", result.dim() == 3 and result.shape[-1] > self.facts.limits.convolution_length):
+            self.cry(NotImplementedError, "Output channels > 65536 not supported at the MPS device.")
+        return _write(result, failures.nan) if self.bites("gtx16-fp16", result.dtype == torch.float16) else result
+
+
+def _write(result: Tensor, spoil: Callable[[Tensor], Tensor]) -> Tensor:
+    """Into the same memory: an `out=` tensor is the caller's own."""
+    return result.copy_(spoil(result))
+
+
+def _through_the_seam(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_globals.get("__name__") in _SEAM:
+            return True
+        frame = frame.f_back
+    return False
+
+
+class _Below(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __init__(self, bites: Bites) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.bites = bites
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        if self.bites.inside:
+            return func(*args, **given)
+        if func.overloadpacket in _MADE_OF_OTHERS:
+            with self:
+                parts = func.decompose(*args, **given)
+            if parts is not NotImplemented:
+                return parts
+        return self.bites.below(func.overloadpacket, lambda: func(*args, **given), args, given)
+
+
+@contextmanager
+def biting(
+    name: str | Hardware, *, repaired: Iterable[str] = (), limits: Limits | None = None, kill: bool = False
+) -> Iterator[Bites]:
+    """`repaired`: rows whose defect is gone. `kill`: abort the process where the machine would, instead of raising Aborted."""
+    hardware = machine(name) if isinstance(name, str) else name
+    bites = Bites(Facts(hardware, limits or Limits(), frozenset(repaired)), kill)
+    torch_attention = F.scaled_dot_product_attention
+
+    def attention(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+        is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+    ) -> Tensor:  # fmt: skip
+        bites.inside = True
+        try:
+            return bites.attention(
+                torch_attention, Call(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+            )
+        finally:
+            bites.inside = False
+
+    F.scaled_dot_product_attention = attention
+    try:
+        with _Below(bites):
+            yield bites
+    finally:
+        F.scaled_dot_product_attention = torch_attention

@@ -1,0 +1,255 @@
+"""How fused attention fails on the pretended machines: their own words, or a result silently spoiled. Data; biting.py applies it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from app.compat.hardware import Hardware
+from app.compat.quirk import version
+from app.compat.quirks import QUIRKS
+
+HALVES: Final = (torch.float16, torch.bfloat16)
+_ROWS: Final = {row.id: row for row in QUIRKS}
+
+
+class Aborted(RuntimeError):
+    """Stands for a process that the driver kills: its text is what is left on standard error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where the real machines give in. A test lowers them, so that it need not make what is too large."""
+
+    ndarray_bytes: int = 1 << 32
+    indexed_elements: int = 1 << 32
+    bias_pairs: int = 1 << 32
+    broadcast_elements: int = 1 << 24
+    """Scores from which a broadcast mask aborts: the report is of 4096 queries and as many keys."""
+    reduction: int = 32767
+    softmax_keys: int = 3072
+    decode_keys: int = 1024
+    convolution_length: int = 65536
+    buffer_bytes: int | None = None
+    """What one buffer may take; None: what the machine has free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The machine as its failures ask about it."""
+
+    hardware: Hardware
+    limits: Limits = Limits()
+    repaired: frozenset[str] = frozenset()
+    """Rows whose defect this one no longer has."""
+
+    @property
+    def mps(self) -> bool:
+        return self.hardware.kind == "mps"
+
+    @property
+    def cuda(self) -> bool:
+        return self.hardware.kind == "cuda"
+
+    @property
+    def torch(self) -> tuple[int, ...]:
+        return version(self.hardware.torch)
+
+    @property
+    def buffer_bytes(self) -> int:
+        return self.hardware.free_bytes if self.limits.buffer_bytes is None else self.limits.buffer_bytes
+
+    def shows(self, row: str) -> bool:
+        """A machine has the defects of the rows that speak of it; and any card's memory can be full."""
+        return row not in self.repaired and (self.cuda if row == "memory" else _ROWS[row].applies(self.hardware))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of torch's fused attention."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    mask: Tensor | None = None
+    dropout: float = 0.0
+    causal: bool = False
+    scale: float | None = None
+    gqa: bool = False
+
+    @property
+    def queries(self) -> int:
+        return self.query.shape[-2]
+
+    @property
+    def keys(self) -> int:
+        return self.key.shape[-2]
+
+    @property
+    def dim(self) -> int:
+        return self.query.shape[-1]
+
+    @property
+    def half(self) -> bool:
+        return self.query.dtype in HALVES
+
+    @property
+    def grouped(self) -> bool:
+        return self.gqa and self.query.dim() > 2 and self.query.shape[-3] != self.key.shape[-3]
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.query.shape[:-1]) * self.keys
+
+    @property
+    def score_bytes(self) -> int:
+        return self.elements * self.query.element_size()
+
+    @property
+    def broadcast_mask(self) -> bool:
+        return self.mask is not None and self.mask.shape != (*self.query.shape[:-1], self.keys)
+
+    @property
+    def interleaved(self) -> bool:
+        """Views of one fused QKV tensor whose heads do not lie side by side: (h 3 d), not (3 h d)."""
+        base = self.query.untyped_storage().data_ptr()
+        together = base == self.key.untyped_storage().data_ptr() == self.value.untyped_storage().data_ptr()
+        several = self.query.dim() > 2 and self.query.shape[-3] > 1
+        return together and several and self.dim < self.query.stride(-3) < self.query.stride(-2)
+
+    def run(self, torch_attention: Callable[..., Tensor]) -> Tensor:
+        """On the CPU that plays the device, with whatever kernel: which one the device may take is decided before."""
+        with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
+            return torch_attention(
+                self.query, self.key, self.value, attn_mask=self.mask, dropout_p=self.dropout, is_causal=self.causal,
+                scale=self.scale, enable_gqa=self.gqa,
+            )  # fmt: skip
+
+
+def kernel(call: Call, facts: Facts) -> str:
+    """Which of its kernels this machine would take, by its torch's own rules; "" where none of those allowed can."""
+    if facts.mps:
+        decode = facts.torch >= (2, 8) and call.queries <= 8 and call.dim in (64, 96, 128)
+        prefill = facts.torch >= (2, 13) and call.dim in (32, 64, 72, 80, 96, 128, 256)
+        return "metal" if decode or prefill else "graph"
+    if not facts.cuda:
+        return "cpu"
+    modern = (facts.hardware.capability or (0, 0)) >= (8, 0)
+    same = call.dim == call.value.shape[-1]
+    ungrouped = not call.gqa or facts.torch >= (2, 14)
+    plain = call.query.dtype in (torch.float32, torch.float16)
+    can = {
+        "flash": modern and call.half and call.mask is None and same,
+        "efficient": (plain or (modern and call.half)) and ungrouped,
+        "math": True,
+        "cudnn": modern and call.half and ungrouped and same,
+    }
+    return next((name for name, allowed in _allowed().items() if allowed and can[name]), "")
+
+
+def _allowed() -> dict[str, bool]:
+    """In torch's own order on these cards."""
+    asked = torch.backends.cuda
+    return {
+        "flash": asked.flash_sdp_enabled(),  # type: ignore[no-untyped-call]
+        "efficient": asked.mem_efficient_sdp_enabled(),  # type: ignore[no-untyped-call]
+        "math": asked.math_sdp_enabled(),  # type: ignore[no-untyped-call]
+        "cudnn": asked.cudnn_sdp_enabled(),  # type: ignore[no-untyped-call]
+    }
+
+
+def _graph(call: Call, facts: Facts) -> bool:
+    return kernel(call, facts) == "graph"
+
+
+def _moved(call: Call) -> Call:
+    """Numbers read from the wrong places."""
+    return replace(call, query=call.query.roll(1, -1), key=call.key.roll(1, -2))
+
+
+def _leaking(call: Call) -> Call:
+    seen = torch.ones(call.queries, call.keys, dtype=torch.bool, device=call.query.device).tril(3)
+    return replace(call, causal=False, mask=seen)
+
+
+def _wrong_width(result: Tensor, call: Call) -> Tensor:
+    return F.pad(result.roll(1, -1), (0, max(0, call.dim - result.shape[-1])))[..., : call.dim]
+
+
+def _blank_rows(result: Tensor, call: Call) -> Tensor:
+    assert call.mask is not None
+    seen = call.mask if call.mask.dtype == torch.bool else call.mask != -math.inf
+    return result.masked_fill(~seen.any(-1, keepdim=True), math.nan)
+
+
+def nan(result: Tensor, _: Call | None = None) -> Tensor:
+    return torch.full_like(result, math.nan)
+
+
+def garbage(result: Tensor, _: Call | None = None) -> Tensor:
+    return torch.randn_like(result) * 3
+
+
+def louder(result: Tensor, _: Call | None = None) -> Tensor:
+    return result * 1.024
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One quirk row, as the machine shows it in fused attention: by words, a misreading or a spoiled result."""
+
+    row: str
+    when: Callable[[Call, Facts], bool]
+    words: str = ""
+    error: type[Exception] = RuntimeError
+    misread: Callable[[Call], Call] | None = None
+    spoil: Callable[[Tensor, Call], Tensor] | None = None
+
+
+NO_KERNEL_IMAGE: Final = "CUDA error: no kernel image is available for execution on the device"
+NO_FLOAT64: Final = "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64. Please use float32 instead."
+NO_BFLOAT16: Final = "MPS BFloat16 is only supported on MacOS 14 or newer"
+NDARRAY: Final = "[MPSNDArray initWithDevice:descriptor:isTextureBacked:] Error: total bytes of NDArray > 2**32"
+BUFFER: Final = "Invalid buffer size: {gib:.2f} GiB"
+NO_GROUPS: Final = (
+    "error: 'mps.matmul' op: mps_matmul has incompatible dimensions\nLLVM ERROR: Failed to infer result type(s)."
+)
+NO_ZERO_STRIDE: Final = "failed assertion `buffer is not large enough. Must be 65536 bytes'"
+PLACEHOLDER: Final = "failed assertion `[MPSGraph runWithFeeds] Placeholder shape mismatches (expected 1 vs got tensorData with 8) at dimIdx = 1'"
+NO_KERNEL: Final = "No available kernel. Aborting execution."
+FULL: Final = "CUDA out of memory. Tried to allocate {gib:.2f} GiB."
+
+ATTENTION: Final[tuple[Failure, ...]] = (
+    Failure("wheel-arch", lambda c, m: True, NO_KERNEL_IMAGE),
+    Failure("mps-fp64", lambda c, m: c.query.dtype == torch.float64, NO_FLOAT64, TypeError),
+    Failure("mps-bf16", lambda c, m: c.query.dtype == torch.bfloat16, NO_BFLOAT16, TypeError),
+    Failure("mps-gqa-abort", lambda c, m: c.grouped, NO_GROUPS, Aborted),
+    Failure("mps-stride-zero", lambda c, m: any(0 in t.stride() for t in (c.query, c.key, c.value)), NO_ZERO_STRIDE, Aborted),
+    Failure("mps-placeholder", lambda c, m: _graph(c, m) and c.broadcast_mask and c.elements >= m.limits.broadcast_elements, PLACEHOLDER, Aborted),
+    Failure("mps-4gib", lambda c, m: _graph(c, m) and c.score_bytes > m.limits.ndarray_bytes, NDARRAY, Aborted),
+    Failure("mps-buffer", lambda c, m: _graph(c, m) and c.score_bytes > m.buffer_bytes, BUFFER),
+    Failure("cuda-flash", lambda c, m: not kernel(c, m), NO_KERNEL),
+    Failure("memory", lambda c, m: kernel(c, m) == "math" and c.score_bytes > m.buffer_bytes, FULL, torch.OutOfMemoryError),
+    Failure("mps-q-stride", lambda c, m: c.queries <= 8 and c.dim in (64, 96, 128) and not c.query.is_contiguous(), misread=_moved),
+    Failure("mps-batch-stride", lambda c, m: c.queries <= 8 and c.query.shape[0] > 1 and not all(t.is_contiguous() for t in (c.query, c.key, c.value)), misread=_moved),
+    Failure("fused-qkv-stride", lambda c, m: kernel(c, m) in ("flash", "efficient", "cudnn") and c.interleaved, misread=_moved),
+    Failure("rocm-strided-v", lambda c, m: not c.value.is_contiguous(), misread=_moved),
+    Failure("mps-causal-leak", lambda c, m: c.causal and c.half, misread=_leaking),
+    Failure("mps-value-dim", lambda c, m: c.dim != c.value.shape[-1], spoil=_wrong_width),
+    Failure("mps-decode-oob", lambda c, m: c.half and c.queries <= 8 and c.keys >= m.limits.decode_keys, spoil=garbage),
+    Failure("mps-int32", lambda c, m: _graph(c, m) and c.elements >= m.limits.indexed_elements, spoil=garbage),
+    Failure("mps-long-k", lambda c, m: _graph(c, m) and c.keys >= m.limits.reduction, spoil=garbage),
+    Failure("mps-half-softmax", lambda c, m: _graph(c, m) and c.half and c.keys > m.limits.softmax_keys, spoil=louder),
+    Failure("mps-fp16-black", lambda c, m: c.query.dtype == torch.float16 and c.queries > 8, spoil=nan),
+    Failure("bias-overflow", lambda c, m: kernel(c, m) == "efficient" and c.mask is not None and c.queries * c.keys > m.limits.bias_pairs, spoil=garbage),
+    Failure("gtx16-fp16", lambda c, m: c.query.dtype == torch.float16, spoil=nan),
+    Failure("masked-rows", lambda c, m: c.mask is not None, spoil=_blank_rows),
+)  # fmt: skip
+"""In the order a machine meets them: what it refuses, what it reads wrongly, what it computes wrongly."""

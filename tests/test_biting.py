@@ -1,0 +1,221 @@
+"""The pretended machines bite: every failure shows on its own machine, in the words its row knows it by, and on no healthy one."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from app.compat.biting import Bites, biting
+from app.compat.failures import ATTENTION, Aborted, Limits
+from app.compat.hardware import Hardware
+from app.compat.pretend import MACHINES, machine
+from app.compat.quirks import QUIRKS
+
+SMALL = Limits(
+    ndarray_bytes=1 << 16, indexed_elements=1 << 14, bias_pairs=1 << 12, broadcast_elements=1 << 12, reduction=512,
+    softmax_keys=96, decode_keys=64, convolution_length=256,
+)  # fmt: skip
+OLD_MAC = replace(machine("m1-8gb"), system_version="13.6", pretended="old-mac")
+ROCM = Hardware(kind="rocm", name="AMD Instinct MI300X", torch="2.13.0", pretended="rocm")
+WRONG_WHEEL = replace(machine("gtx-1060"), arch_list=machine("rtx-3060").arch_list)
+HEALTHY = machine("cpu")
+
+
+def made(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def qkv(
+    queries: int, keys: int, dim: int = 64, dtype: torch.dtype = torch.float32, heads: int = 4, batch: int = 2
+) -> tuple[Tensor, Tensor, Tensor]:
+    return tuple(made(batch, heads, n, dim, dtype=dtype, seed=i) for i, n in enumerate((queries, keys, keys)))  # type: ignore[return-value]
+
+
+def attend(*tensors: Tensor, **options: object) -> Callable[[], Tensor]:
+    return lambda: F.scaled_dot_product_attention(*tensors, **options)  # type: ignore[arg-type]
+
+
+def grouped() -> Callable[[], Tensor]:
+    return attend(made(1, 4, 16, 64), made(1, 2, 16, 64), made(1, 2, 16, 64), enable_gqa=True)
+
+
+def permuted(queries: int = 4) -> Callable[[], Tensor]:
+    return attend(*(made(2, n, 4, 64).transpose(1, 2) for n in (queries, 16, 16)))
+
+
+def fused(dtype: torch.dtype = torch.float16) -> Callable[[], Tensor]:
+    return attend(*made(1, 16, 4, 3, 32, dtype=dtype).permute(0, 2, 1, 3, 4).unbind(3))
+
+
+def masked(queries: int, keys: int, blind_row: bool = False) -> Callable[[], Tensor]:
+    mask = torch.ones(1, 1, queries, keys, dtype=torch.bool)
+    mask[..., 0, :] = not blind_row
+    return attend(*qkv(queries, keys, dim=40), mask)
+
+
+half, bf16 = torch.float16, torch.bfloat16
+RAISING: list[tuple[str, str | Hardware, Limits, Callable[[], Callable[[], Tensor]]]] = [
+    ("mps-gqa-abort", "m1-8gb", Limits(), grouped),
+    ("mps-stride-zero", "m2-16gb", Limits(), lambda: attend(*(made(1, 1, 16, 64).expand(2, 4, -1, -1) for _ in range(3)))),
+    ("mps-placeholder", "m1-8gb", SMALL, lambda: masked(64, 64)),
+    ("mps-4gib", "m1-8gb", SMALL, lambda: attend(*qkv(64, 64, dim=40))),
+    ("mps-4gib", "m1-8gb", SMALL, lambda: lambda: made(4, 128, 8) @ made(4, 8, 64)),
+    ("mps-buffer", "m3-max-64gb", replace(SMALL, buffer_bytes=1 << 14), lambda: attend(*qkv(64, 64, dim=40))),
+    ("mps-buffer", "m3-max-64gb", replace(SMALL, buffer_bytes=1 << 14), lambda: lambda: made(4, 128, 8) @ made(4, 8, 64)),
+    ("mps-fp64", "m3-max-64gb", Limits(), lambda: attend(*qkv(8, 8, dtype=torch.float64))),
+    ("mps-fp64", "m3-max-64gb", Limits(), lambda: partial(torch.bmm, made(2, 8, 8).double(), made(2, 8, 8).double())),
+    ("mps-bf16", OLD_MAC, Limits(), lambda: attend(*qkv(8, 8, dtype=bf16))),
+    ("mps-bf16", OLD_MAC, Limits(), lambda: partial(torch.matmul, made(8, 8, dtype=bf16), made(8, 8, dtype=bf16))),
+    ("conv-65536", "m2-16gb", SMALL, lambda: lambda: nn.Conv1d(1, 1, 3)(made(1, 1, 300))),
+    ("wheel-arch", WRONG_WHEEL, Limits(), lambda: attend(*qkv(8, 8))),
+    ("wheel-arch", WRONG_WHEEL, Limits(), lambda: lambda: made(8, 8) @ made(8, 8)),
+]  # fmt: skip
+
+SPOILING: list[tuple[str, str | Hardware, Limits, Callable[[], Callable[[], Tensor]]]] = [
+    ("mps-q-stride", "m2-16gb", Limits(), lambda: attend(made(1, 4, 4, 64).transpose(1, 2), *qkv(1, 16, batch=1)[1:])),
+    ("mps-batch-stride", "m2-16gb", Limits(), permuted),
+    ("fused-qkv-stride", "rtx-3060", Limits(), fused),
+    ("fused-qkv-stride", "t4", Limits(), lambda: fused(torch.float32)),
+    ("rocm-strided-v", ROCM, Limits(), permuted),
+    ("mps-causal-leak", "m2-16gb", Limits(), lambda: attend(*qkv(6, 6, dim=40, dtype=bf16), is_causal=True)),
+    ("mps-value-dim", "m1-8gb", Limits(), lambda: attend(*qkv(16, 16)[:2], made(2, 4, 16, 32))),
+    ("mps-value-dim", "m1-8gb", Limits(), lambda: attend(*qkv(16, 16)[:2], made(2, 4, 16, 96))),
+    ("mps-decode-oob", "m2-16gb", SMALL, lambda: attend(*qkv(1, 80, dtype=bf16))),
+    ("mps-int32", "m3-max-64gb", SMALL, lambda: attend(*qkv(80, 80, dim=40))),
+    ("mps-int32", "m3-max-64gb", SMALL, lambda: lambda: made(4, 128, 8) @ made(4, 8, 64)),
+    ("mps-long-k", "m1-8gb", SMALL, lambda: attend(*qkv(2, 600, dim=40))),
+    ("mps-long-k", "m2-16gb", SMALL, lambda: lambda: made(2, 4, 600) @ made(2, 600, 8)),
+    ("mps-half-softmax", "m3-max-64gb", SMALL, lambda: attend(*qkv(9, 128, dim=40, dtype=bf16))),
+    ("mps-half-softmax", "m3-max-64gb", SMALL, lambda: lambda: made(2, 9, 128, dtype=bf16).softmax(-1)),
+    ("mps-fp16-black", "m3-max-64gb", Limits(), lambda: attend(*qkv(16, 16, dtype=half))),
+    ("mps-fp16-black", "m3-max-64gb", Limits(), lambda: lambda: made(2, 16, 16, dtype=half).softmax(-1)),
+    ("mps-baddbmm", "m3-max-64gb", Limits(), lambda: lambda: torch.baddbmm(torch.empty(2, 8, 8), made(2, 8, 8), made(2, 8, 8), beta=0)),
+    ("bias-overflow", "gtx-1060", SMALL, lambda: masked(96, 96)),
+    ("gtx16-fp16", "gtx-1660", Limits(), lambda: attend(*qkv(16, 16, dtype=half))),
+    ("gtx16-fp16", "gtx-1660", Limits(), lambda: partial(nn.Linear(8, 8).half(), made(2, 8, dtype=half))),
+    ("gtx16-fp16", "gtx-1660", Limits(), lambda: partial(nn.Conv2d(2, 2, 3).half(), made(1, 2, 8, 8, dtype=half))),
+    ("masked-rows", "m3-max-64gb", Limits(), lambda: masked(16, 16, blind_row=True)),
+]  # fmt: skip
+
+
+def others(row: str) -> list[str]:
+    """All rows but this, so that it is seen alone."""
+    return [each.id for each in QUIRKS if each.id != row]
+
+
+def named(case: tuple[object, ...]) -> str:
+    return f"{case[0]}-{getattr(case[1], 'pretended', case[1])}"
+
+
+@pytest.mark.parametrize("inference", [False, True], ids=["no-grad", "inference"])
+@pytest.mark.parametrize("case", RAISING, ids=named)
+def test_it_says_what_the_machine_says(case: tuple, inference: bool) -> None:
+    row, where, limits, build = case
+    symptom = next(each.symptom for each in QUIRKS if each.id == row)
+    with torch.inference_mode() if inference else torch.no_grad():
+        run = build()
+        with (
+            biting(where, limits=limits, repaired=others(row)),
+            pytest.raises((RuntimeError, TypeError), match=symptom),
+        ):
+            run()
+        with biting(where, limits=limits, repaired=[each.id for each in QUIRKS]):
+            run()
+        with biting(HEALTHY, limits=limits) as healthy:
+            run()
+    assert not healthy.rows
+
+
+@pytest.mark.parametrize("inference", [False, True], ids=["no-grad", "inference"])
+@pytest.mark.parametrize("case", SPOILING, ids=named)
+def test_it_spoils_the_result_silently(case: tuple, inference: bool) -> None:
+    row, where, limits, build = case
+    with torch.inference_mode() if inference else torch.no_grad():
+        run = build()
+        right = run()
+        with biting(where, limits=limits, repaired=others(row)) as bitten:
+            wrong = run()
+        with biting(where, limits=limits, repaired=[each.id for each in QUIRKS]):
+            repaired = run()
+    assert bitten.rows == {row: 1}
+    assert wrong.shape != right.shape or not (wrong - right).abs().max() < 0.02 * right.abs().max()
+    assert torch.equal(repaired, right)
+
+
+def test_every_failure_is_seen_here() -> None:
+    seen = {case[0] for case in RAISING + SPOILING} | {"cuda-flash", "memory"}
+    assert {each.row for each in ATTENTION} <= seen
+
+
+def kernels_of(run: Callable[[], Tensor], name: str) -> dict[str, int]:
+    with biting(name) as bites:
+        run()
+    return dict(bites.kernels)
+
+
+def test_forcing_flash_below_ampere_has_no_kernel() -> None:
+    with torch.nn.attention.sdpa_kernel([torch.nn.attention.SDPBackend.FLASH_ATTENTION]):
+        with biting("t4"), pytest.raises(RuntimeError, match=r"No available kernel\. Aborting execution\."):
+            attend(*qkv(16, 16, dtype=half))()
+        assert kernels_of(attend(*qkv(16, 16, dtype=half)), "rtx-3060") == {"flash": 1}
+
+
+def test_cards_before_ampere_take_the_quadratic_path_silently() -> None:
+    assert kernels_of(attend(*qkv(16, 16, dtype=half)), "gtx-1060") == {"efficient": 1}
+    assert kernels_of(attend(*qkv(16, 16, dtype=bf16)), "t4") == {"math": 1}
+    assert kernels_of(grouped(), "t4") == {"math": 1}
+    assert kernels_of(attend(*qkv(16, 16, dtype=bf16)), "rtx-3060") == {"flash": 1}
+
+
+def test_the_quadratic_path_runs_out_of_memory() -> None:
+    small = Limits(buffer_bytes=1 << 10)
+    with biting("t4", limits=small), pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory"):
+        grouped()()
+    with biting("t4", limits=small):
+        attend(*qkv(16, 16, dtype=half))()
+
+
+def test_four_gibibytes_are_refused_before_they_are_made() -> None:
+    with biting("m1-8gb"), pytest.raises(Aborted, match="NDArray"):
+        attend(*qkv(24576, 24576, dim=4, heads=1))()
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_torch_is_as_before(name: str) -> None:
+    before = F.scaled_dot_product_attention
+    with pytest.raises(ZeroDivisionError), biting(name):
+        assert F.scaled_dot_product_attention is not before
+        raise ZeroDivisionError
+    assert F.scaled_dot_product_attention is before
+    assert torch.equal(made(4, 4, dtype=half) @ torch.eye(4, dtype=half), made(4, 4, dtype=half))
+
+
+def test_a_call_past_the_seam_is_counted() -> None:
+    def calls(bites: Bites) -> tuple[int, int]:
+        return bites.calls, bites.escaped
+
+    torch_attention = F.scaled_dot_product_attention
+    with biting("cpu") as bites, torch.no_grad():
+        F.scaled_dot_product_attention(*qkv(4, 4))
+        assert calls(bites) == (1, 1)
+        torch_attention(*qkv(4, 4))  # kept from before: it goes below Python, and is seen there
+        assert bites.escaped > 1
+
+
+def die() -> None:
+    with biting("m1-8gb", kill=True):
+        grouped()()
+
+
+def test_it_can_really_kill_a_process() -> None:
+    child = multiprocessing.get_context("spawn").Process(target=die)
+    child.start()
+    child.join(60)
+    assert child.exitcode is not None and child.exitcode < 0
