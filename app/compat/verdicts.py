@@ -1,9 +1,20 @@
-"""What this machine was seen to do: verdicts by subject, kept per torch + system + card. Imports no torch."""
+"""What this machine was seen to do: verdicts by subject, kept in one file per torch + system + card. Imports no torch."""
 
 from __future__ import annotations
 
+import json
+import math
+import os
+import re
+import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from app.compat.hardware import Hardware
+
+_FORMAT: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,10 +25,71 @@ class Verdict:
     passed: bool
     """For a row: the defect did not show, so the row is retired. For a path: right within its dtype's tolerance."""
     error: float = 0.0
-    """The worst seen, relative to the float64 reference's largest value."""
+    """The worst seen, relative to the float64 reference's largest value; infinite where NaN came out."""
     elapsed_s: float = 0.0
     words: str = ""
     """The machine's own words where it raised."""
 
 
 Verdicts = Mapping[str, Verdict]
+
+
+def file(folder: Path, hardware: Hardware) -> Path:
+    """Another torch, system or card is another machine: what was seen there says nothing here."""
+    told = (hardware.torch or "torch", hardware.system, hardware.system_version, hardware.name, hardware.pretended)
+    return folder / (re.sub(r"[^A-Za-z0-9.+]+", "-", " ".join(filter(None, told))).strip("-") + ".json")
+
+
+def load(folder: Path, hardware: Hardware) -> dict[str, Verdict]:
+    """What was seen on this machine; nothing where nobody looked. A file that cannot be read is set aside, to be looked at."""
+    path = file(folder, hardware)
+    try:
+        told = json.loads(path.read_text("utf-8"))
+        return {each.subject: each for each in map(_read, told["verdicts"])}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        os.replace(path, path.with_suffix(".unreadable"))
+        return {}
+
+
+def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
+    """All of them at once: a crash leaves the old file or the new one, never half of one."""
+    path = file(folder, hardware)
+    folder.mkdir(parents=True, exist_ok=True)
+    told = {
+        "format": _FORMAT, "machine": hardware.name, "torch": hardware.torch,
+        "system": f"{hardware.system} {hardware.system_version}",
+        # JSON has no infinity.
+        "verdicts": [
+            {**asdict(each), "error": each.error if math.isfinite(each.error) else None}
+            for _, each in sorted(verdicts.items())
+        ],
+    }  # fmt: skip
+    handle, name = tempfile.mkstemp(dir=folder, prefix=".verdicts-", suffix=".json")
+    try:
+        with open(handle, "w", encoding="utf-8") as draft:
+            json.dump(told, draft, indent=1, allow_nan=False)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def learn(folder: Path, hardware: Hardware, verdict: Verdict) -> dict[str, Verdict]:
+    """One more, the hard way: a path that killed the engine is not taken again."""
+    known = {**load(folder, hardware), verdict.subject: verdict}
+    store(folder, hardware, known)
+    return known
+
+
+def _read(told: dict[str, Any]) -> Verdict:
+    error = told.get("error", 0)
+    verdict = Verdict(
+        str(told["subject"]), told["passed"], math.inf if error is None else float(error),
+        float(told.get("elapsed_s", 0)), str(told.get("words", "")),
+    )  # fmt: skip
+    if not isinstance(verdict.passed, bool):
+        raise TypeError(verdict.passed)
+    return verdict

@@ -1,0 +1,78 @@
+"""Verdicts: kept per machine, read back whole, never half written; garbage is set aside and does no harm."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.compat import verdicts
+from app.compat.pretend import MACHINES
+from app.compat.verdicts import Verdict
+
+T4 = MACHINES["t4"]
+SEEN = {
+    "path:gqa/native/float16": Verdict("path:gqa/native/float16", False, 0.7, 0.01, "wrong by 0.7"),
+    "row:mps-leak": Verdict("row:mps-leak", True, 1e-4),
+}
+
+
+def test_what_was_seen_comes_back_on_the_same_machine_only(tmp_path: Path) -> None:
+    verdicts.store(tmp_path, T4, SEEN)
+    assert verdicts.load(tmp_path, T4) == SEEN
+    for other in (
+        replace(T4, torch="2.14.0"),
+        replace(T4, system_version="6.9"),
+        replace(T4, system="windows"),
+        replace(T4, name="Tesla T4 G"),
+    ):
+        assert verdicts.load(tmp_path, other) == {}, other
+
+
+def test_every_pretended_machine_has_its_own_file(tmp_path: Path) -> None:
+    names = {verdicts.file(tmp_path, each).name for each in MACHINES.values()}
+    assert len(names) == len(MACHINES)
+    assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-") for name in names)
+
+
+def test_one_more_is_learned_beside_the_others(tmp_path: Path) -> None:
+    verdicts.store(tmp_path, T4, SEEN)
+    death = Verdict("path:kernels/efficient/float16", False, words="LLVM ERROR")
+    assert verdicts.learn(tmp_path, T4, death) == {**SEEN, death.subject: death} == verdicts.load(tmp_path, T4)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"", b"\xff\xfe", b"{", b"[]", b"null", b'{"verdicts": 3}', b'{"verdicts": [{"subject": "a"}]}',
+     b'{"verdicts": [{"subject": "a", "passed": "yes"}]}', b'{"verdicts": [{"subject": "a", "passed": true, "error": "x"}]}'],
+)  # fmt: skip
+def test_garbage_is_set_aside_and_not_fatal(tmp_path: Path, garbage: bytes) -> None:
+    path = verdicts.file(tmp_path, T4)
+    path.write_bytes(garbage)
+    assert verdicts.load(tmp_path, T4) == {}
+    assert not path.exists()
+    assert [each.read_bytes() for each in tmp_path.iterdir()] == [garbage]
+    verdicts.store(tmp_path, T4, SEEN)
+    assert verdicts.load(tmp_path, T4) == SEEN
+
+
+def test_a_result_that_was_not_a_number_is_kept_as_infinitely_wrong(tmp_path: Path) -> None:
+    verdicts.store(tmp_path, T4, {"a": Verdict("a", False, error=math.nan), "b": Verdict("b", False, error=math.inf)})
+    assert [each.error for each in verdicts.load(tmp_path, T4).values()] == [math.inf, math.inf]
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verdicts.store(tmp_path, T4, SEEN)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(json, "dump", full)
+        with pytest.raises(OSError):
+            verdicts.store(tmp_path, T4, {})
+    assert verdicts.load(tmp_path, T4) == SEEN
+    assert len(list(tmp_path.iterdir())) == 1
