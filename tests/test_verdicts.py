@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -71,7 +70,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as disk:
-        disk.setattr(json, "dump", full)
+        disk.setattr(Path, "replace", full)
         with pytest.raises(OSError):
             verdicts.store(tmp_path, T4, {})
     assert verdicts.load(tmp_path, T4) == SEEN

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -49,7 +48,7 @@ def load(folder: Path, hardware: Hardware) -> dict[str, Verdict]:
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError, KeyError, AttributeError):
-        os.replace(path, path.with_suffix(".unreadable"))
+        path.replace(path.with_suffix(".unreadable"))
         return {}
 
 
@@ -66,14 +65,12 @@ def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
             for _, each in sorted(verdicts.items())
         ],
     }  # fmt: skip
-    handle, name = tempfile.mkstemp(dir=folder, prefix=".verdicts-", suffix=".json")
+    draft = path.with_suffix(f".{os.getpid()}.draft")
     try:
-        with open(handle, "w", encoding="utf-8") as draft:
-            json.dump(told, draft, indent=1, allow_nan=False)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        draft.write_text(json.dumps(told, indent=1, allow_nan=False), "utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
     return path
 
 
