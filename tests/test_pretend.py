@@ -27,3 +27,9 @@ def test_an_unknown_machine_lists_the_known_ones() -> None:
         machine("gtx-9999")
     assert "gtx-9999" in str(caught.value)
     assert all(name in str(caught.value) for name in MACHINES)
+
+
+@pytest.mark.parametrize("name", ["m1-8gb", "m2-16gb", "m3-max-64gb"])
+def test_a_mac_knows_what_metal_recommends(name: str) -> None:
+    facts = machine(name)
+    assert facts.free_bytes < facts.limit_bytes < facts.memory_bytes

@@ -14,11 +14,12 @@ _CU130: Final = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
 
 
 def _mac(name: str, chip: str, gib: int, cores: int, system_version: str, torch: str) -> Hardware:
-    # Metal recommends a working set of two thirds of the memory, three quarters from 64 GB on.
-    free_bytes = gib * _GIB * 3 // 4 if gib >= 64 else gib * _GIB * 2 // 3
+    # Metal recommends a working set of two thirds of the memory, three quarters from 64 GB on; other programs hold their part.
+    limit_bytes = gib * _GIB * 3 // 4 if gib >= 64 else gib * _GIB * 2 // 3
     return Hardware(
-        kind="mps", name=chip, memory_bytes=gib * _GIB, free_bytes=free_bytes, unified=True, ram_bytes=gib * _GIB,
+        kind="mps", name=chip, memory_bytes=gib * _GIB, free_bytes=gib * _GIB // 2, unified=True, ram_bytes=gib * _GIB,
         system="macos", system_version=system_version, processor="arm64", cores=cores, torch=torch, pretended=name,
+        limit_bytes=limit_bytes,
     )  # fmt: skip
 
 
