@@ -17,6 +17,7 @@ COMMANDS = {
     "models": ("app.engine.command.models", "list, get and remove models"),
     "doctor": ("app.compat.doctor", "what this machine can do, what was decided for it, and why"),
     "bench": ("app.compat.bench", "measure attention on this machine"),
+    "update": ("app.update", "take newer code and its environment, proven before the swap"),
 }
 """Each module has `arguments(parser)` and `main(args) -> exit code`, and is imported only when it is asked for."""
 

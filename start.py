@@ -1,0 +1,641 @@
+"""The one way in, standard library only: makes the environment (the right torch for this card), then runs Hearth.
+
+    python3 start.py            open Hearth
+    python3 start.py test ...   add what the tests need and run them; what follows goes to pytest
+    python3 start.py repair     make the environment anew
+    python3 start.py update     newer code and its environment beside the old one, swapped in once proven
+    python3 start.py back       one step back, to what was there before the last update
+    python3 start.py speak ...  anything else is Hearth's own command line
+
+Longer than a room of this house should be, because it must work before anything else does: facts, the choice of torch,
+making, proving, and running stand here in that order. Two slots, `a` and `b`, and a file that names the current one:
+an environment is never moved, and never replaced by one that has not proven itself.
+"""
+
+from __future__ import annotations
+
+import sys
+
+NEEDED = (3, 11)
+if sys.version_info < NEEDED:
+    sys.exit(
+        f"Hearth needs Python {NEEDED[0]}.{NEEDED[1]} or newer, and this is Python {sys.version_info[0]}.{sys.version_info[1]}. "
+        "Install a newer one from python.org and start again with it."
+    )
+
+import ast
+import contextlib
+import hashlib
+import importlib.util
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent
+WHEELS = "https://download.pytorch.org/whl"
+REACH_S = 4.0
+WINDOWS = os.name == "nt"
+FORMAT = 1  # of an environment; a higher number makes every older one be made anew
+
+DRIVER_FOR_CUDA_13 = 580
+DRIVER_FOR_BLACKWELL = 570
+DRIVER_FOR_CUDA_12 = 525
+PLAIN_BYTES, CUDA_BYTES = 3 << 30, 9 << 30
+
+PROOF = """
+import json, torch
+def product(device):
+    x = torch.arange(4096, dtype=torch.float32).reshape(64, 64) / 4096
+    y = x.to(device)
+    return (y @ y.T).softmax(-1).cpu()
+kind = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+name, trouble = kind, ""
+try:
+    if kind == "cuda":
+        name = torch.cuda.get_device_name()
+    if not torch.allclose(product(kind), product("cpu"), atol=1e-4):
+        trouble = "a matrix product comes out wrong"
+except Exception as fault:
+    trouble = str(fault).strip().splitlines()[0]
+print(json.dumps({"kind": kind, "name": name, "torch": torch.__version__, "trouble": trouble}))
+"""
+
+
+class Refused(Exception):
+    """What was asked, what stands in the way, what to do."""
+
+
+# --- facts and the choice of torch -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Card:
+    name: str
+    capability: float | None
+    driver: int | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    system: str  # as platform.system() says: Linux, Windows, Darwin
+    machine: str  # as platform.machine() says
+    cards: tuple[Card, ...] = ()
+    silence: str = ""  # why nvidia-smi, although it is there, told of no card
+
+
+@dataclass(frozen=True)
+class Pick:
+    """`builds` are tried in order until one is installed and proven; "" is the default index."""
+
+    builds: tuple[str, ...]
+    because: str
+
+
+def cards(told: str) -> tuple[Card, ...]:
+    """From `nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader`; lines of any other form are no cards."""
+    found = []
+    for line in told.splitlines():
+        part = [each.strip() for each in line.split(",")]
+        driver = re.match(r"(\d+)\.\d", part[1]) if len(part) in (2, 3) else None
+        if driver:
+            known = len(part) == 3 and re.fullmatch(r"\d+\.\d", part[2])
+            found.append(Card(part[0], float(part[2]) if known else None, int(driver[1])))
+    return tuple(found)
+
+
+def pick(facts: Facts) -> Pick:
+    """Which build of torch suits this machine, and why. Pure."""
+    arm = facts.machine.lower() in ("arm64", "aarch64")
+    if facts.system == "Darwin":
+        if not arm:
+            raise Refused(
+                "Hearth was asked to start on an Intel Mac, but torch has not been built for one since 2.2. "
+                "It needs a Mac with Apple silicon, or a PC."
+            )
+        return Pick(("",), "Apple silicon: the plain build drives its graphics through Metal")
+    if not arm and facts.machine.lower() not in ("x86_64", "amd64"):
+        raise Refused(
+            f"Hearth was asked to start on a {facts.machine} processor, but there is no torch for it. It needs 64-bit Intel, AMD or ARM."
+        )
+    plain = ("cpu", "") if facts.system == "Linux" else ("",)
+    if not facts.cards:
+        why = f"nvidia-smi is there but told of no card ({facts.silence})" if facts.silence else "no NVIDIA card found"
+        return Pick(plain, f"{why}: the plain build, for the processor")
+    card = max(facts.cards, key=lambda each: each.capability or 0.0)
+    who, driver, able = card.name, card.driver or 0, card.capability
+    if driver < DRIVER_FOR_CUDA_12:
+        return Pick(
+            plain,
+            f"{who}: its driver {driver} is older than {DRIVER_FOR_CUDA_12}, which every build for it needs. Until the driver is "
+            "updated (then: start.py repair), the plain build, for the processor",
+        )
+    if able is None:
+        return Pick(
+            ("cu126", *plain), f"{who}: its compute capability is not told, so the build for the widest range of cards"
+        )
+    if able < 5.0:
+        return Pick(
+            plain,
+            f"{who} (compute capability {able}) is older than any build supports: the plain build, for the processor",
+        )
+    oldest = min(each.capability or able for each in facts.cards)
+    if able < 7.5 or (oldest < 7.5 and able < 10.0):
+        return Pick(
+            ("cu126", *plain), f"{who} (compute capability {able}): only the cu126 builds still carry cards before 7.5"
+        )
+    if driver >= DRIVER_FOR_CUDA_13:
+        return Pick(
+            ("cu130", "cu126", *plain), f"{who} (compute capability {able}), driver {driver}: the CUDA 13.0 build"
+        )
+    if able < 10.0:
+        return Pick(
+            ("cu126", *plain),
+            f"{who} (compute capability {able}): driver {driver} is older than {DRIVER_FOR_CUDA_13}, so the CUDA 12.6 build",
+        )
+    if driver >= DRIVER_FOR_BLACKWELL:
+        return Pick(
+            ("cu129", "cu128", *plain),
+            f"{who} (compute capability {able}): driver {driver} is older than {DRIVER_FOR_CUDA_13}, so the last CUDA 12 build there "
+            "is for it. A newer driver (then: start.py repair) is better",
+        )
+    return Pick(
+        plain,
+        f"{who} (compute capability {able}) needs driver {DRIVER_FOR_BLACKWELL} or newer and has {driver}. Until it is updated "
+        "(then: start.py repair), the plain build, for the processor",
+    )
+
+
+def facts() -> Facts:
+    system, machine = platform.system(), platform.machine()
+    if system == "Darwin":
+        # A Python made for Intel says x86_64 on Apple silicon too.
+        asked = subprocess.run(["/usr/sbin/sysctl", "-n", "hw.optional.arm64"], capture_output=True, text=True)
+        if machine == "x86_64" and asked.stdout.strip() == "1":
+            raise Refused(
+                "This Mac has Apple silicon, but this Python was made for Intel Macs. Install Python from python.org (or with "
+                "Homebrew under /opt/homebrew) and start again with it."
+            )
+        return Facts(system, machine)
+    places = (
+        (r"C:\Windows\System32", r"C:\Program Files\NVIDIA Corporation\NVSMI")
+        if WINDOWS
+        else ("/usr/lib/wsl/lib", "/usr/bin")
+    )
+    tool = shutil.which("nvidia-smi", path=os.pathsep.join((os.environ.get("PATH", ""), *places)))
+    if not tool:
+        return Facts(system, machine)
+    told = ""
+    for fields in ("name,driver_version,compute_cap", "name,driver_version"):  # old drivers do not know the third
+        try:
+            done = subprocess.run(
+                [tool, f"--query-gpu={fields}", "--format=csv,noheader"],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=30,
+            )
+        except (OSError, subprocess.TimeoutExpired) as fault:
+            return Facts(system, machine, (), type(fault).__name__)
+        told = done.stdout.strip() or done.stderr.strip()
+        if done.returncode == 0 and cards(told):
+            return Facts(system, machine, cards(told))
+    return Facts(system, machine, (), (told.splitlines() or ["it said nothing"])[0][:120])
+
+
+def offered(build: str, version: str) -> bool:
+    """Whether this build's index can be reached, within seconds, and has this torch for this Python and machine."""
+    import threading
+    import urllib.request
+
+    page: list[str] = []
+
+    def look() -> None:
+        with (
+            contextlib.suppress(OSError),
+            urllib.request.urlopen(f"{WHEELS}/{build}/torch/", timeout=REACH_S) as answer,
+        ):
+            page.append(answer.read().decode("utf-8", "replace"))
+
+    asking = threading.Thread(target=look, daemon=True)  # a name server that is silent heeds no timeout
+    asking.start()
+    asking.join(2 * REACH_S)
+    cpython = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    wheel = rf"torch-{re.escape(version)}(?:%2B|\+){build}-{cpython}-{cpython}-[^\"'<>]*{platform.machine()}"
+    return bool(page) and re.search(wheel, page[0], re.IGNORECASE) is not None
+
+
+# --- what is wanted, what is there -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Wanted:
+    core: tuple[str, ...]
+    test: tuple[str, ...]
+    torch: str
+    digest: str
+
+
+def wanted(top: Path = TOP) -> Wanted:
+    """Read from pyproject.toml and constraints.txt; arrays of strings in TOML are literals in Python too."""
+    text = (top / "pyproject.toml").read_text("utf-8")
+    pins = (top / "constraints.txt").read_text("utf-8")
+
+    def array(name: str) -> tuple[str, ...]:
+        found = re.search(rf"^{name} = (\[.*?\])\n", text, re.MULTILINE | re.DOTALL)
+        return tuple(ast.literal_eval(found[1])) if found else ()
+
+    torch = re.search(r"^torch==(\S+)", pins, re.MULTILINE)
+    core = array("dependencies")
+    digest = hashlib.sha256(json.dumps([FORMAT, core, pins.splitlines()]).encode()).hexdigest()[:16]
+    return Wanted(core, array("test"), torch[1] if torch else "", digest)
+
+
+def python_of(slot: Path) -> Path:
+    return slot / ("Scripts/python.exe" if WINDOWS else "bin/python")
+
+
+def stamp(slot: Path) -> dict[str, object]:
+    """What was written last when the environment was made; nothing where it is half made, or its Python is gone."""
+    try:
+        said = json.loads((slot / "hearth.json").read_text("utf-8"))
+        base = re.search(r"^home = (.*)$", (slot / "pyvenv.cfg").read_text("utf-8"), re.MULTILINE)
+    except (OSError, ValueError):
+        return {}
+    there = base and Path(base[1].strip()).is_dir() and python_of(slot).exists()
+    return said if isinstance(said, dict) and there else {}
+
+
+def put(file: Path, text: str) -> None:
+    """Whole or not at all."""
+    half = file.with_name(file.name + ".half")
+    half.write_text(text, "utf-8")
+    half.replace(file)
+
+
+def data_folder() -> Path:
+    """As app.paths has it, without its packages."""
+    if os.environ.get("HEARTH_HOME"):
+        return Path(os.environ["HEARTH_HOME"]).expanduser().resolve()
+    if WINDOWS:
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "Hearth"
+    if sys.platform == "darwin":
+        return Path.home() / "Library/Application Support/Hearth"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "Hearth"
+
+
+def place(top: Path = TOP) -> Path:
+    """The folder of the two slots: in the checkout, or in the user's data where the checkout is read-only."""
+    if os.environ.get("HEARTH_ENV"):
+        return Path(os.environ["HEARTH_ENV"]).expanduser().resolve()
+    here = top / ".venv"
+    there = data_folder() / f"environment-{hashlib.sha256(os.fsencode(top)).hexdigest()[:8]}"
+    for folder in (here, there):
+        if (folder / "current").is_file():
+            return folder
+    try:
+        here.mkdir(exist_ok=True)
+        put(here / "lock", "")
+    except OSError:
+        there.mkdir(parents=True, exist_ok=True)
+        return there
+    return here
+
+
+def current(folder: Path) -> Path:
+    try:
+        name = (folder / "current").read_text("utf-8").strip()
+    except OSError:
+        name = "a"
+    return folder / ("b" if name == "b" else "a")
+
+
+def other(slot: Path) -> Path:
+    return slot.with_name("a" if slot.name == "b" else "b")
+
+
+# --- making ----------------------------------------------------------------------------------------------------------
+
+
+def tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def clock(seconds: float) -> str:
+    return f"{int(seconds) // 60} min {int(seconds) % 60:2d} s"
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One at a time makes an environment. The system lets go of the lock when its holder dies."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a+b") as file:
+        waited = False
+        while True:
+            try:
+                if WINDOWS:
+                    import msvcrt
+
+                    file.seek(0)
+                    msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+                else:
+                    import fcntl
+
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if not waited:
+                    tell("Another start is making the environment; waiting for it.")
+                waited = True
+                time.sleep(0.3)
+        yield
+
+
+REASONS = (
+    (
+        r"No space left|not enough space|Errno 28",
+        "The disk is full. Make room and start again; what was downloaded is kept.",
+    ),
+    (
+        r"CERTIFICATE_VERIFY_FAILED|SSLError",
+        "A secure connection could not be checked. Something between this machine and the network (a virus scanner, a company proxy) may be opening it.",
+    ),
+    (
+        r"Temporary failure in name resolution|getaddrinfo|NewConnectionError|ConnectTimeout|Network is unreachable|ProxyError|Read timed out",
+        "The network could not be reached. Check the connection and start again; what was downloaded is kept.",
+    ),
+    (r"No matching distribution found for torch", "There is no torch for this Python. Use Python 3.11 to 3.14."),
+)
+
+
+def run(command: Sequence[str | Path], log: Path, what: str) -> None:
+    """With pip's noise in the log, and one line of progress with the time; a failure tells the reason and where to read on."""
+    keep = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PYTHONHOME")
+    }
+    began = shown = time.monotonic()
+    lively = sys.stderr.isatty()
+    with log.open("ab") as noise:
+        start = noise.tell()
+        child = subprocess.Popen(
+            [str(each) for each in command], stdout=noise, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=keep
+        )
+        try:
+            while child.poll() is None:
+                time.sleep(0.1)
+                now = time.monotonic()
+                if now - shown >= (0.5 if lively else 20):
+                    shown = now
+                    line = f"  {clock(now - began)}  {what}{doing(log)}"
+                    print(
+                        f"\r{line:<100.100}" if lively else line,
+                        end="" if lively else "\n",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+        except BaseException:
+            child.kill()
+            child.wait()
+            raise
+        finally:
+            if lively:
+                print("\r" + " " * 100 + "\r", end="", file=sys.stderr, flush=True)
+    if child.returncode:
+        with log.open("rb") as read:
+            read.seek(start)
+            text = read.read().decode("utf-8", "replace")
+        lines = [each for each in text.splitlines() if each.strip()]
+        last = next(
+            (each for each in reversed(lines) if each.startswith("ERROR")), lines[-1] if lines else "nothing was said"
+        )
+        why = next((reason for pattern, reason in REASONS if re.search(pattern, text)), last)
+        raise Refused(f"{what[0].upper()}{what[1:]} failed. {why} The whole log: {log}")
+
+
+def doing(log: Path) -> str:
+    """The last thing pip said that means something to a person."""
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
+        text = file.read().decode("utf-8", "replace")
+    found = re.findall(
+        r"(?:Collecting|Downloading|Using cached|Building wheel for) (\S+)|(Installing collected packages)", text
+    )
+    if not found:
+        return ""
+    if found[-1][1]:
+        return ": putting everything in place"
+    count = re.findall(r"^Progress (\d+) of (\d+)", text, re.MULTILINE)
+    size = f", {int(count[-1][0]) >> 20} of {int(count[-1][1]) >> 20} MB" if count and int(count[-1][1]) >> 20 else ""
+    return f": {found[-1][0].rsplit('/', 1)[-1]}{size}"
+
+
+def pip(slot: Path, log: Path, what: str, *arguments: str) -> None:
+    constraints = TOP / "constraints.txt"
+    run(
+        [
+            python_of(slot),
+            "-I",
+            "-m",
+            "pip",
+            "install",
+            "--no-input",
+            "--disable-pip-version-check",
+            "--no-compile",  # what is imported is compiled then; the rest never
+            "-c",
+            constraints,
+            *arguments,
+        ],
+        log,
+        what,
+    )
+
+
+def prove(slot: Path) -> dict[str, str]:
+    done = subprocess.run([python_of(slot), "-I", "-c", PROOF], capture_output=True, text=True)
+    if done.returncode:
+        raise Refused(
+            f"torch was installed but cannot be loaded: {(done.stderr.strip().splitlines() or ['it died'])[-1]}"
+        )
+    said: dict[str, str] = json.loads(done.stdout.strip().splitlines()[-1])
+    return said
+
+
+def make(slot: Path, want: Wanted) -> None:
+    """Into an empty slot; the stamp is written last."""
+    began = time.monotonic()
+    if importlib.util.find_spec("ensurepip") is None:
+        raise Refused(
+            "This Python cannot make environments: its ensurepip is missing. On Debian and Ubuntu, `sudo apt install python3-venv` "
+            "brings it; then start again."
+        )
+    chosen = pick(facts())
+    builds = [each for each in chosen.builds if not each or offered(each, want.torch)]
+    need = CUDA_BYTES if builds[0].startswith("cu") else PLAIN_BYTES
+    free = shutil.disk_usage(slot.parent).free
+    if free < need:
+        raise Refused(
+            f"Hearth's environment needs about {need >> 30} GB in {slot.parent}, and {free / (1 << 30):.1f} GB are free. "
+            "Make room and start again."
+        )
+    tell(f"Making Hearth's environment in {slot} (once; a start takes a second afterwards).")
+    tell(f"torch {want.torch}: {chosen.because}.")
+    if builds[0] != chosen.builds[0]:
+        tell(
+            f"The index of the {chosen.builds[0]} builds cannot be reached, or lacks one for this Python; "
+            f"going on with {builds[0] or 'the default index'}."
+        )
+    if slot.exists():
+        shutil.rmtree(slot, ignore_errors=True)
+    if slot.exists():
+        raise Refused(f"What is left in {slot} cannot be removed. Close Hearth if it is open, and start again.")
+    log = slot.parent / "install.log"
+    log.write_bytes(b"")
+    run([sys.executable, "-m", "venv", slot], log, "making an empty environment")
+    installer = re.search(r"^pip==\S+", (TOP / "constraints.txt").read_text("utf-8"), re.MULTILINE)
+    if installer:  # the newest one tells its progress and takes up a broken download
+        pip(slot, log, "fetching the installer", installer[0])
+    noise = ("--progress-bar", "raw") if installer else ()
+    for build in builds:
+        index = ("--extra-index-url", f"{WHEELS}/{build}") if build else ()
+        torch = f"torch=={want.torch}" + (f"+{build}" if build else "")
+        try:
+            pip(slot, log, "installing", *noise, *index, torch, *want.core)
+            proof = prove(slot)
+        except Refused as fault:
+            if build == builds[-1]:
+                raise
+            tell(f"The {build} build: {fault} Trying the next one.")
+            continue
+        if build == builds[-1] or (not proof["trouble"] and (proof["kind"] == "cuda" or not build.startswith("cu"))):
+            break
+        tell(f"The {build} build does not drive this card: {proof['trouble'] or 'it sees none'}. Trying the next one.")
+        run([python_of(slot), "-I", "-m", "pip", "uninstall", "--yes", "torch"], log, "taking that build away")
+    where = (
+        f"only on the processor, because on {proof['name']}: {proof['trouble']}"
+        if proof["trouble"]
+        else f"on {proof['name']}"
+    )
+    tell(f"Proven {where}: torch {proof['torch']} computes, and what it computes is right.")
+    write_stamp(
+        slot,
+        digest=want.digest,
+        test=[],
+        build=build,
+        because=chosen.because,
+        proof=proof,
+        commit=commit(),
+        made=time.strftime("%Y-%m-%dT%H:%M:%S"),
+    )
+    tell(f"Ready after {clock(time.monotonic() - began)}.")
+
+
+def write_stamp(slot: Path, **what: object) -> None:
+    """With the path to this checkout, in ASCII: a .pth is read in the system's encoding, and this folder's name is in any."""
+    packages = next(slot.glob("Lib/site-packages" if WINDOWS else "lib/python*/site-packages"))
+    put(packages / "hearth.pth", f"import sys; sys.path.insert(0, {str(TOP)!a})\n")
+    put(slot / "hearth.json", json.dumps({**what, "top": str(TOP)}, indent=1))
+
+
+def commit() -> str:
+    """What is checked out, where this is a clone and git is there."""
+    if not (TOP / ".git").exists() or not shutil.which("git"):
+        return ""
+    return subprocess.run(["git", "-C", str(TOP), "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+
+
+# --- running ---------------------------------------------------------------------------------------------------------
+
+
+def fits(said: Mapping[str, object], want: Wanted) -> bool:
+    """`held` marks an environment that a person went back to."""
+    return bool(said) and (said.get("digest") == want.digest or bool(said.get("held")))
+
+
+def renew(folder: Path, want: Wanted, check: Callable[[Path], None] | None = None) -> Path:
+    """A new environment in the other slot, checked, then the swap. Called under the lock; the old slot stays."""
+    old = current(folder)
+    new = other(old) if stamp(old) else old
+    if new == old and old.exists():
+        tell("A half-made environment is there; making it anew.")
+    make(new, want)
+    if check:
+        check(new)
+    put(folder / "current", new.name)
+    return new
+
+
+def ready(folder: Path, want: Wanted, test: bool = False) -> Path:
+    """The slot to run from: made, finished or renewed where that is needed."""
+    slot = current(folder)
+    said = stamp(slot)
+    if fits(said, want) and said.get("top") == str(TOP) and (not test or said.get("test") == list(want.test)):
+        return slot
+    with locked(folder):
+        slot = current(folder)
+        said = stamp(slot)
+        if not fits(said, want):
+            try:
+                slot = renew(folder, want)
+            except Refused as fault:
+                if not said or test:
+                    raise
+                tell(
+                    f"{fault}\nThis version of Hearth asks for a newer environment; going on with the old one, which may not suffice."
+                )
+                return slot
+        said = stamp(slot)
+        if test and said.get("test") != list(want.test):
+            pip(slot, folder / "install.log", "adding what the tests need", *want.test)
+            said["test"] = list(want.test)
+        write_stamp(slot, **{key: value for key, value in said.items() if key != "top"})
+    return slot
+
+
+def go(command: Sequence[str]) -> int:
+    """Becomes the command; on Windows, where nothing can become another, waits for it."""
+    if not WINDOWS:
+        os.execv(command[0], list(command))
+    child = subprocess.Popen(command)
+    while True:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:  # the child has it too, and says how it ends
+            continue
+
+
+def main(words: Sequence[str]) -> int:
+    verb = words[0] if words else ""
+    try:
+        folder = place()
+        if verb in ("update", "back", "renew"):
+            from app.update import step
+
+            return step(verb, folder)
+        want = wanted()
+        if verb == "repair":
+            with locked(folder):
+                shutil.rmtree(other(renew(folder, want)), ignore_errors=True)
+            return 0
+        python = str(python_of(ready(folder, want, test=verb == "test")))
+        if verb == "test":
+            os.chdir(TOP)
+            return go([python, "-m", "pytest", *words[1:]])
+        return go([python, "-I", "-X", "utf8", "-m", "app", *words])
+    except Refused as fault:
+        tell(f"hearth: {fault}")
+        return 2
+    except KeyboardInterrupt:
+        tell("\nStopped. Start again to go on.")
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
