@@ -1,0 +1,127 @@
+// The page's own life: asks the server how things stand and hands the answer to whoever draws it. Knows no tab.
+(() => {
+  const Hearth = (window.Hearth = { state: null, words: {}, areas: [], busy: false });
+  const IDLE_MS = 1000, BUSY_MS = 400, HIDDEN_MS = 5000;
+
+  Hearth.t = (key, english, values = {}) =>
+    (Hearth.words[key] ?? english).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+
+  // draw(element, state) is called with every answer, for as long as the element is on the page.
+  Hearth.area = (selector, draw) => {
+    Hearth.areas.push({ selector, draw });
+    if (Hearth.state) drawOne({ selector, draw });
+  };
+
+  function drawOne({ selector, draw }) {
+    for (const element of document.querySelectorAll(selector)) draw(element, Hearth.state);
+  }
+
+  // Elements of a list, kept by key: what is the same stays in place, so that nothing jumps and no sound is cut off.
+  Hearth.list = (parent, items, key, make, update) => {
+    const known = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+    items.forEach((item, index) => {
+      const id = String(key(item));
+      let child = known.get(id);
+      if (!child) {
+        child = make(item);
+        child.dataset.key = id;
+      }
+      known.delete(id);
+      update?.(child, item);
+      if (parent.children[index] !== child) parent.insertBefore(child, parent.children[index] ?? null);
+    });
+    for (const gone of known.values()) gone.remove();
+  };
+
+  Hearth.el = (html) => {
+    const holder = document.createElement("template");
+    holder.innerHTML = html.trim();
+    return holder.content.firstElementChild;
+  };
+
+  Hearth.text = (element, text) => {
+    if (element && element.textContent !== text) element.textContent = text;
+  };
+
+  Hearth.gb = (bytes) => (bytes / 2 ** 30).toFixed(bytes < 10 * 2 ** 30 ? 1 : 0);
+
+  Hearth.time = (seconds) => {
+    if (seconds == null) return "";
+    const whole = Math.max(0, Math.round(seconds));
+    return whole < 60
+      ? Hearth.t("time.seconds", "{s} s", { s: whole })
+      : Hearth.t("time.minutes", "{m} min {s} s", { m: Math.floor(whole / 60), s: whole % 60 });
+  };
+
+  // A waveform as bars; peaks are 0 to 1.
+  Hearth.wave = (svg, peaks) => {
+    const drawn = peaks.join();
+    if (svg.dataset.drawn === drawn) return;
+    svg.dataset.drawn = drawn;
+    const width = 6;
+    svg.setAttribute("viewBox", `0 0 ${peaks.length * width} 40`);
+    svg.setAttribute("preserveAspectRatio", "none");
+    svg.innerHTML = peaks
+      .map((peak, i) => {
+        const height = Math.max(2, peak * 38);
+        return `<rect x="${i * width + 1}" y="${20 - height / 2}" width="3.6" height="${height}" rx="1.8"/>`;
+      })
+      .join("");
+  };
+
+  // A value put into one of Gradio's fields as if it had been typed, and one of its buttons pressed.
+  Hearth.put = (id, value) => {
+    const field = document.querySelector(`#${id} textarea, #${id} input`);
+    if (!field) return;
+    Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value").set.call(field, value);
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  Hearth.press = (id) => (document.querySelector(`button#${id}`) ?? document.querySelector(`#${id} button`))?.click();
+
+  Hearth.ask = async (path, options) => {
+    const answer = await fetch(path, { credentials: "same-origin", ...options });
+    if (!answer.ok) throw new Error(answer.status);
+    return answer.json();
+  };
+
+  async function look() {
+    try {
+      Hearth.state = await Hearth.ask("hearth/live");
+      document.body.classList.remove("h-away");
+      Hearth.busy = Boolean(Hearth.state.strip?.job);
+      Hearth.areas.forEach(drawOne);
+    } catch {
+      document.body.classList.add("h-away");
+    }
+    setTimeout(look, document.hidden ? HIDDEN_MS : Hearth.busy ? BUSY_MS : IDLE_MS);
+  }
+
+  const openTab = () => document.querySelector('button[role="tab"][aria-selected="true"]')?.dataset.tabId;
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      // Gradio sends a field's text when it is left.
+      document.activeElement?.blur?.();
+      setTimeout(() => Hearth.press(`${openTab()}-go`), 60);
+    } else if (event.key === "Escape" && Hearth.busy) {
+      Hearth.press(`${openTab()}-stop`);
+    }
+  });
+
+  document.addEventListener("click", (event) => {
+    const act = event.target.closest?.("[data-h-act]")?.dataset.hAct;
+    if (act === "light") {
+      localStorage.setItem("hearth_light", document.body.classList.contains("dark") ? "light" : "dark");
+      document.body.classList.toggle("dark");
+    } else if (act === "language") {
+      const next = document.documentElement.lang.startsWith("zh") ? "en" : "zh";
+      document.cookie = `hearth_language=${next}; path=/; max-age=31536000; samesite=lax`;
+      location.reload();
+    }
+  });
+
+  Hearth.ask("hearth/words").then((words) => {
+    Hearth.words = words;
+    look();
+  });
+})();

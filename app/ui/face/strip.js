@@ -1,0 +1,37 @@
+// The strip on every tab: what is loaded, what it is doing, speed, time left, memory, device, attention.
+(() => {
+  const { t, text, gb, time } = Hearth;
+  const inside = `<span class="h-model"></span><span class="h-doing" role="status"></span><span class="h-rate"></span>
+    <span class="h-left"></span><span class="h-memory"><span class="h-memory-word"></span>
+    <span class="h-bar" role="meter" aria-valuemin="0"><i></i><b></b></span><span class="h-memory-text"></span></span>
+    <span class="h-swap"></span><span class="h-machine"></span>`;
+
+  Hearth.area("#h-strip", (element, { strip }) => {
+    if (!element.firstElementChild) element.innerHTML = inside;
+    const part = (name) => element.querySelector(`.h-${name}`);
+    text(part("model"), strip.model || t("strip.nothing", "nothing loaded"));
+    part("model").classList.toggle("h-none", !strip.model);
+    text(part("doing"), strip.doing);
+    text(part("rate"), strip.rate);
+    text(part("left"), strip.eta_s == null ? "" : t("strip.left", "about {time} left", { time: time(strip.eta_s) }));
+    const memory = strip.memory;
+    part("memory").hidden = !memory;
+    if (memory) {
+      text(part("memory-word"), t("strip.memory", "memory"));
+      const bar = part("bar");
+      const share = Math.min(1, memory.now / memory.limit || 0);
+      bar.firstElementChild.style.width = `${share * 100}%`;
+      bar.lastElementChild.style.left = `${Math.min(1, memory.highest / memory.limit || 0) * 100}%`;
+      bar.classList.toggle("h-full", share > 0.9);
+      bar.setAttribute("aria-valuemax", gb(memory.limit));
+      bar.setAttribute("aria-valuenow", gb(memory.now));
+      bar.setAttribute("aria-label", t("strip.memory", "memory"));
+      text(part("memory-text"), t("strip.memory-text", "{now} now, {highest} highest, of {limit} GB", {
+        now: gb(memory.now), highest: gb(memory.highest), limit: gb(memory.limit),
+      }));
+    }
+    text(part("swap"), memory?.swap ? t("strip.swap", "swap {swap} GB", { swap: gb(memory.swap) }) : "");
+    text(part("machine"), strip.machine);
+    element.classList.toggle("h-busy", Boolean(strip.job));
+  });
+})();

@@ -1,0 +1,139 @@
+"""From what the engine says to what the page draws: plain values in the person's language. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from app.compat.hardware import Hardware
+from app.compat.meter import Reading
+from app.compat.plan import Plan
+from app.engine.event import Failed, Finished, Step, Stopped
+from app.engine.process import EngineState, Sample
+from app.engine.progress import Progress
+from app.sentence import say
+from app.ui.words import Language, text, told
+
+View = dict[str, Any]
+
+
+def strip(state: EngineState, progress: Progress | None, title: str, spoken: Language) -> View:
+    """The line on every tab. Idle, it says that it is ready and nothing else."""
+    step = progress.step if progress is not None and progress.end is None else None
+    return {
+        "job": state.job,
+        "model": f"{title}, {state.plan.dtype}" if title and state.plan else title,
+        "doing": doing(state, progress, spoken),
+        "rate": rate(step, spoken) if step else "",
+        "eta_s": step.eta_s if step else None,
+        "memory": memory(state.reading) if state.ready else None,
+        "machine": machine(state.hardware, state.plan if state.job else None, spoken),
+    }
+
+
+def doing(state: EngineState, progress: Progress | None, spoken: Language) -> str:
+    if progress is None or not state.job or progress.end is not None:
+        if state.ready:
+            return text("strip.ready", "ready", spoken)
+        if state.trouble is not None:
+            return text("strip.back", "the engine is coming back", spoken)
+        return text("strip.wakes", "the engine is waking up", spoken)
+    if progress.loading is not None:
+        return told(progress.loading.sentence, spoken)
+    step = progress.step
+    if step is None:
+        return text("strip.begins", "beginning", spoken)
+    if step.unit == "frames":
+        counted = say("strip.speaking", "speaking part {part} of {parts}", part=step.part + 1, parts=step.parts)
+    elif step.unit == "steps" and step.parts > 1:
+        counted = say("strip.painting-many", "painting {part} of {parts}, step {done} of {total}", part=step.part + 1, parts=step.parts, done=step.done, total=step.total)  # fmt: skip
+    elif step.unit == "steps":
+        counted = say("strip.painting", "painting step {done} of {total}", done=step.done, total=step.total)
+    else:
+        counted = say("strip.measuring", "measuring, {done} of {total}", done=step.done, total=step.total)
+    return told(counted, spoken)
+
+
+def rate(step: Step, spoken: Language) -> str:
+    if step.unit == "frames":
+        sentence = say(
+            "rate.frames",
+            "{rate} frames/s, {times}x realtime",
+            rate=round(step.rate),
+            times=f"{step.realtime or 0:.2f}",
+        )
+    elif step.unit == "steps" and step.rate < 1:
+        sentence = say("rate.slow", "{seconds} s/step", seconds=f"{1 / max(step.rate, 1e-6):.1f}")
+    elif step.unit == "steps":
+        sentence = say("rate.steps", "{rate} steps/s", rate=f"{step.rate:.1f}")
+    else:
+        return ""
+    return told(sentence, spoken)
+
+
+def memory(reading: Reading) -> View:
+    """What counts on this machine: the device's own memory where it has one, else the process's."""
+    now = reading.process_bytes if reading.device_bytes is None else reading.device_bytes
+    return {
+        "now": now, "highest": max(now, reading.highest_bytes), "limit": reading.limit_bytes, "swap": reading.swap_bytes,
+        "process": reading.process_bytes, "device": reading.device_bytes, "allocated": reading.allocated_bytes,
+    }  # fmt: skip
+
+
+def machine(hardware: Hardware | None, plan: Plan | None, spoken: Language) -> str:
+    if hardware is None:
+        return ""
+    words = [hardware.name]
+    if plan is not None:
+        words.append(told(GQA_WORDS[plan.gqa], spoken))
+        chunk = plan.chunk_q
+        words.append(
+            text("strip.chunk-auto", "chunk auto", spoken)
+            if chunk is None
+            else told(say("strip.chunk", "chunk {chunk}", chunk=chunk), spoken)
+        )
+    return ", ".join(words)
+
+
+GQA_WORDS = {
+    "native": say("gqa.native", "native GQA"),
+    "folded": say("gqa.folded", "folded GQA"),
+    "expanded": say("gqa.expanded", "expanded GQA"),
+}
+
+
+def said(progress: Progress, spoken: Language) -> list[View]:
+    """What the engine remarked on the way: rungs of the ladder, notes, models that made room."""
+    return [{"kind": type(event).__name__.lower(), "text": told(event.sentence, spoken)} for event in progress.said]
+
+
+def ended(progress: Progress, spoken: Language) -> View | None:
+    match progress.end:
+        case Finished():
+            return {"kind": "finished", "seconds": progress.end.seconds, "elapsed_s": progress.end.elapsed_s}
+        case Stopped():
+            return {"kind": "stopped", "seconds": progress.end.seconds, "elapsed_s": progress.end.elapsed_s}
+        case Failed(sentence, objections, cure):
+            return {
+                "kind": "failed",
+                "text": " ".join(told(each, spoken) for each in (sentence, *objections)),
+                "cure": cure,
+            }
+    return None
+
+
+def charts(history: Sequence[Sample]) -> list[View]:
+    """The live charts, one point a second; swap and Metal's two kinds of memory are told apart."""
+    return [
+        {"time_s": sample.time_s, "rate": sample.rate, "unit": sample.unit, **memory(sample.reading)}
+        for sample in history
+    ]
+
+
+def with_chunk(plan: Plan, chunk: int | None) -> Plan:
+    """As it acts now, after the slider was moved."""
+    return replace(plan, chunk_q=chunk)
+
+
+Titled = Callable[[str], str]

@@ -1,0 +1,78 @@
+"""The window: head, strip, tabs, each tab from its own file; and the few lines of the page that come before Gradio's."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import gradio as gr
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.ui import machine, models, paint, shelf, speak
+from app.ui.desk import Desk
+from app.ui.live import FACE
+from app.ui.theme import variables
+from app.ui.words import word
+
+HEAD: Final = """
+<a class="h-brand" href="./" aria-label="Hearth"><img src="hearth/face/icon-64.png" alt=""><span>Hearth</span></a>
+<div class="h-switches"><button data-h-act="language" lang="zh" aria-label="English / 中文">中 / En</button>
+<button data-h-act="light" aria-label="light / dark">&#9680;</button></div>
+<div class="h-away-note" role="alert">Hearth does not answer. It may have been closed; start it again and this page comes back.</div>
+"""
+
+
+def build(desk: Desk) -> gr.Blocks:
+    with gr.Blocks(title="Hearth", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as window:
+        gr.HTML(HEAD, elem_id="h-head", apply_default_css=False)
+        gr.HTML('<div id="h-strip"></div>', elem_id="h-under-head", apply_default_css=False)
+        with gr.Tabs(elem_id="h-rooms"):
+            with gr.Tab(word("tab.speak", "Speak"), id="speak"):
+                speak.build(desk)
+            with gr.Tab(word("tab.paint", "Paint"), id="paint"):
+                paint.build(desk)
+            with gr.Tab(word("tab.shelf", "Shelf"), id="shelf"):
+                shelf.build(desk)
+            with gr.Tab(word("tab.models", "Models"), id="models"):
+                models.build(desk)
+            with gr.Tab(word("tab.machine", "Machine"), id="machine"):
+                machine.build(desk)
+    return window
+
+
+class Early:
+    """Puts our style and scripts at the top of the page's head, so that nothing flashes before Gradio is there."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        scripts = [
+            "hearth.js",
+            *sorted(file.name for file in FACE.glob("*.js") if file.name not in ("early.js", "hearth.js")),
+        ]
+        lines = [f"<style>{variables()}</style>", '<link rel="stylesheet" href="hearth/face/hearth.css">']
+        lines += ['<script src="hearth/face/early.js"></script>']
+        lines += [f'<script defer src="hearth/face/{name}"></script>' for name in scripts]
+        self._lines = "".join(lines).encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+        begin: Message = {}
+
+        async def inject(message: Message) -> None:
+            nonlocal begin
+            if message["type"] == "http.response.start":
+                begin = message
+                return
+            body = message.get("body", b"")
+            if begin:
+                before, head, after = body.partition(b"<head>")
+                if head:
+                    body = before + head + self._lines + after
+                length = str(len(body)).encode() if not message.get("more_body") else None
+                headers = [(name, value) for name, value in begin["headers"] if name != b"content-length"]
+                await send({**begin, "headers": headers + ([(b"content-length", length)] if length else [])})
+                begin = {}
+            await send({**message, "body": body})
+
+        await self._app(scope, receive, inject)

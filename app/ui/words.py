@@ -1,0 +1,68 @@
+"""English and Chinese: labels for Gradio's own translation, sentences of the engine by their keys, and whose language a request is in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal, Protocol
+
+import gradio as gr
+from gradio.i18n import I18nData
+
+from app.sentence import Sentence
+
+Language = Literal["en", "zh"]
+LANGUAGES: Final[Mapping[Language, str]] = {"en": "English", "zh": "中文"}
+COOKIE: Final = "hearth_language"
+
+_english: dict[str, str] = {}
+
+
+def word(key: str, english: str) -> I18nData:
+    """A label in the browser's language. Key and English are literals; the Chinese stands in chinese.json."""
+    _english[key] = english
+    return I18nData(key)
+
+
+def i18n() -> gr.I18n:
+    """Every word that was asked for so far: build the window first."""
+    chinese = {key: text for key, text in catalog().items() if key in _english}
+    return gr.I18n(en=_english, **{"zh-CN": chinese, "zh": chinese, "zh-TW": chinese})
+
+
+@cache
+def catalog() -> dict[str, str]:
+    """Chinese templates by key, of labels and sentences alike."""
+    texts: dict[str, str] = json.loads((Path(__file__).parent / "chinese.json").read_text("utf-8"))
+    return texts
+
+
+class Asked(Protocol):
+    """What both starlette's requests and Gradio's have."""
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def cookies(self) -> Mapping[str, str]: ...
+
+
+def language(request: Asked | None) -> Language:
+    """The switch first, then what the browser prefers."""
+    if request is None:
+        return "en"
+    chosen = request.cookies.get(COOKIE, "")
+    if chosen == "zh" or (chosen != "en" and request.headers.get("accept-language", "").lower().startswith("zh")):
+        return "zh"
+    return "en"
+
+
+def told(sentence: Sentence, spoken: Language) -> str:
+    return sentence.told(catalog()) if spoken == "zh" else str(sentence)
+
+
+def text(key: str, english: str, spoken: Language) -> str:
+    """A label where the server writes it itself, not Gradio."""
+    return catalog().get(key, english) if spoken == "zh" else english
