@@ -1,0 +1,140 @@
+"""Parts to one file: silence trimmed, speed without pitch, one loudness, joints that do not click. One part in memory at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+
+from app.engine import sound
+from app.engine.sound import Samples
+from app.sentence import Trouble, say
+
+FADE_S = 0.008
+PEAK = 10 ** (-1 / 20)
+"""One decibel below full scale is left for what lossy formats add."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    path: Path
+    pause_before_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """How the joined sound is to be."""
+
+    coding: str = "wav"
+    speed: float = 1.0
+    loudness_lufs: float | None = -18.0
+    tail_s: float = 0.3
+    """Silence at the end."""
+
+
+def join(pieces: Iterable[Piece], target: Path, finish: Finish, settings: dict[str, Any]) -> float:
+    """Writes the file, whole or not at all, and says how many seconds it lasts."""
+    pieces = tuple(pieces)
+    rate = max(soundfile.info(str(piece.path)).samplerate for piece in pieces)
+    out_rate = sound.file_rate(finish.coding, rate)
+    gain = _gain([piece.path for piece in pieces], finish.loudness_lufs)
+    fade = int(FADE_S * out_rate)
+    written = 0
+    with sound.whole(target) as unfinished:
+        with sound.opened(unfinished, finish.coding, out_rate, settings) as file:
+
+            def put(samples: Samples) -> None:
+                nonlocal written
+                file.write(np.clip(samples, -1, 1))
+                written += len(samples)
+
+            held = np.zeros(
+                fade, np.float32
+            )  # the end of what came before, fading out, until the next fades in over it
+            for piece in pieces:
+                samples, own_rate = spoken(piece.path)
+                samples = sound.resampled(stretched(samples, own_rate, finish.speed), own_rate, out_rate) * gain
+                samples = _faded(samples, fade)
+                if piece.pause_before_s > 0:
+                    put(held)
+                    put(np.zeros(int(piece.pause_before_s * out_rate), np.float32))
+                    held = np.zeros(fade, np.float32)
+                samples[:fade] += held
+                put(samples[:-fade])
+                held = samples[-fade:]
+            put(held)
+            put(np.zeros(int(finish.tail_s * out_rate), np.float32))
+        if finish.coding == "wav":
+            sound.tag_wav(unfinished, settings)
+    return written / out_rate
+
+
+def spoken(path: Path) -> tuple[Samples, int]:
+    """A part without the silence around it; one in which nothing is heard stays as it is."""
+    samples, rate = sound.read(path)
+    first, last = sound.spoken_span(samples, rate)
+    return (samples[first:last] if last else samples), rate
+
+
+def stretched(samples: Samples, rate: int, speed: float) -> Samples:
+    """Faster or slower at the same pitch, by Signalsmith's stretcher."""
+    if speed == 1.0 or not len(samples):
+        return samples
+    try:
+        from python_stretch.Signalsmith import Stretch
+    except ImportError as missing:
+        raise Trouble(
+            say(
+                "sound.no-stretch",
+                "Speed {speed} was asked for, but python-stretch is not installed. Set speed to 1, or run: pip install python-stretch",
+                speed=speed,
+            )
+        ) from missing
+    stretcher: Any = Stretch()
+    stretcher.preset(1, float(rate))
+    stretcher.setTimeFactor(speed)
+    return np.asarray(stretcher.process(samples[None])[0], np.float32)
+
+
+def loudness_lufs(samples: Samples, rate: int) -> float:
+    """Integrated loudness (BS.1770); of what is shorter than its window of 0.4 s, from the plain power. -inf for silence."""
+    import pyloudnorm
+
+    power = float(np.mean(samples.astype(np.float64) ** 2)) if len(samples) else 0.0
+    if power == 0.0:
+        return -math.inf
+    if len(samples) < 0.4 * rate:
+        return -0.691 + 10 * math.log10(power)
+    return float(pyloudnorm.Meter(rate).integrated_loudness(samples))
+
+
+def _gain(paths: list[Path], wanted_lufs: float | None) -> np.float32:
+    """One factor for all parts, so that a whisper in one stays a whisper, and never so much that a peak clips."""
+    if wanted_lufs is None:
+        return np.float32(1)
+    power = seconds = peak = 0.0
+    for path in paths:
+        samples, rate = spoken(path)
+        lufs = loudness_lufs(samples, rate)
+        if math.isfinite(lufs):
+            power += 10 ** (lufs / 10) * len(samples) / rate
+            seconds += len(samples) / rate
+        peak = max(peak, float(np.abs(samples).max(initial=0)))
+    if not power:
+        return np.float32(1)
+    gain = 10 ** ((wanted_lufs - 10 * math.log10(power / seconds)) / 20)
+    return np.float32(min(gain, PEAK / peak))
+
+
+def _faded(samples: Samples, fade: int) -> Samples:
+    """In and out, long enough for both; what is shorter is filled up with silence."""
+    samples = np.pad(samples, (0, max(0, 2 * fade - len(samples)))).astype(np.float32)
+    slope = (0.5 - 0.5 * np.cos(np.linspace(0, np.pi, fade))).astype(np.float32)
+    samples[:fade] *= slope
+    samples[-fade:] *= slope[::-1]
+    return samples

@@ -1,0 +1,88 @@
+"""What a voice can take: bytes, frames, words, speeds. Read from a model's folder; no torch, so the window knows it too."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+NONVERBALS = frozenset({
+    "laughs", "clears throat", "sighs", "gasps", "coughs", "singing", "sings", "mumbles", "beep", "groans", "sniffs", "claps",
+    "screams", "inhales", "exhales", "applause", "burps", "humming", "sneezes", "chuckle", "whistles",
+})  # fmt: skip
+"""What Dia has learned to do between round brackets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The numbers of Dia-1.6B, unless a folder says otherwise."""
+
+    name: str = "Dia"
+    bytes_most: int = 1024
+    """Of the text the encoder hears at once, that of a voice prompt counted in."""
+    rows_most: int = 3072
+    delay: int = 15
+    rate: int = 44100
+    frame_rate: float = 44100 / 512
+    part_least_s: float = 5.0
+    """Shorter text tends to come out as noise."""
+    part_aim_s: float = 14.0
+    part_most_s: float = 20.0
+    """More text at once is spoken too fast."""
+    bytes_per_s: float = 14.5
+    words: frozenset[str] | None = None
+    """The only words it knows; None: any."""
+    spell: dict[str, str] = field(default_factory=dict)
+    """Words, as a person writes them, to what the model reads."""
+    nonverbals: frozenset[str] = NONVERBALS
+    carries: bool = True
+    """It takes voices over from what it heard before. If not, each tag is a voice of its own."""
+    settings: dict[str, float] = field(default_factory=dict)
+    """Recommended: guidance, temperature, top_p, cfg_filter."""
+
+    @property
+    def seconds_most(self) -> float:
+        """What one run of the decoder holds."""
+        return (self.rows_most - self.delay - 1) / self.frame_rate
+
+
+DIA = Limits(settings={"guidance": 3.0, "temperature": 1.8, "top_p": 0.95, "cfg_filter": 45})
+
+
+def limits_of(folder: Path, codec: Path | None = None) -> Limits:
+    """From config.json, the codec's config.json and, for a voice that knows only some words, starter.json."""
+    config = _read(folder / "config.json")
+    sound = _read((folder / "codec" if (folder / "codec").is_dir() else codec or folder) / "config.json")
+    starter = _read(folder / "starter.json")
+    rate = int(sound.get("sampling_rate", DIA.rate))
+    hop = math.prod(sound.get("downsampling_ratios", (2, 4, 8, 8)))
+    rows_most = int(config.get("decoder_config", {}).get("max_position_embeddings", DIA.rows_most))
+    delay = max(config.get("delay_pattern", (DIA.delay,)))
+    most_s = (rows_most - delay - 1) * hop / rate
+    shared = most_s if starter else most_s / 2  # half is for the part before, as the voice's prompt
+    return Limits(
+        name=str(starter.get("name", DIA.name)),
+        bytes_most=int(config.get("encoder_config", {}).get("max_position_embeddings", DIA.bytes_most)),
+        rows_most=rows_most,
+        delay=delay,
+        rate=rate,
+        frame_rate=rate / hop,
+        part_least_s=float(starter.get("part_least_s", 0.0)) if starter else DIA.part_least_s,
+        part_aim_s=min(float(starter.get("part_aim_s", DIA.part_aim_s)), 0.8 * shared),
+        part_most_s=min(float(starter.get("part_most_s", DIA.part_most_s)), shared),
+        bytes_per_s=float(starter.get("bytes_per_s", DIA.bytes_per_s)),
+        words=frozenset(starter["words"]) if "words" in starter else None,
+        spell=dict(starter.get("spell", {})),
+        nonverbals=frozenset(starter.get("nonverbals", ())) if starter else NONVERBALS,
+        carries=not starter,
+        settings=DIA.settings | dict(starter.get("settings", {})),
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    values: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return values

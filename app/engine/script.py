@@ -1,0 +1,264 @@
+"""Scripts: checked, cleaned, split at turns into parts that a voice can speak in one go. Pure, and quick enough for every key press."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from app.engine.limits import DIA, Limits
+from app.engine.turns import Part, Turn, gathered
+from app.sentence import Sentence, say
+
+Severity = Literal["note", "warning", "fatal"]
+PAUSE_S = 0.5
+PAUSE_MOST_S = 30.0
+LONG_S = 600.0
+
+_MARK = re.compile(r"\[\s*(?:s|speaker)\s*(\d+)\s*\]|\(\s*pause\b([^()]*)\)", re.IGNORECASE)
+_LENGTH = re.compile(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*(ms|s|sec|seconds?)?\s*", re.IGNORECASE)
+_SQUARE = re.compile(r"\[([^\[\]]{0,40})\]")
+_ROUND = re.compile(r"\(([^()]{1,40})\)")
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_PLAIN = str.maketrans(
+    {
+        **dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′`´", "'"), **dict.fromkeys("–—―−", " - "), "‐": "-", "‑": "-",
+        "…": "...", "\u00a0": " ", "\u202f": " ", "\u200b": "", "\u200d": "", "\ufeff": "", "\u00ad": "",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    severity: Severity
+    sentence: Sentence
+    cure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    parts: tuple[Part, ...]
+    problems: tuple[Problem, ...]
+    seconds_estimate: float
+    bytes_longest: int
+    """Of the parts as the model reads them."""
+    pause_after_s: float = 0.0
+
+    @property
+    def fatal(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.severity == "fatal")
+
+
+def check(text: str, limits: Limits = DIA) -> Checked:
+    """The parts of a script and everything there is to say about it. With a fatal problem the parts are not to be spoken."""
+    problems: list[Problem] = []
+    marks = tuple(_turns_and_pauses(_cleaned(text, problems), limits, problems))
+    parts, pause_s = gathered(marks, limits)
+    if not parts:
+        problems.append(
+            Problem("fatal", say("script.no-words", "The script has no words to speak, only tags, pauses or signs."))
+        )
+    seconds = sum(part.seconds + part.pause_before_s for part in parts) + pause_s
+    if parts and seconds < limits.part_least_s:
+        problems.append(
+            Problem(
+                "warning",
+                say(
+                    "script.short",
+                    "This is only about {seconds} s of speech. {name} often makes noise of less than {least} s: write a little more.",
+                    seconds=round(seconds, 1), name=limits.name, least=limits.part_least_s,
+                ),
+            )
+        )  # fmt: skip
+    if seconds > LONG_S:
+        problems.append(
+            Problem(
+                "note",
+                say(
+                    "script.long",
+                    "This is about {minutes} minutes of speech in {parts} parts. Finished parts are kept if you stop.",
+                    minutes=round(seconds / 60), parts=len(parts),
+                ),
+            )
+        )  # fmt: skip
+    longest = max((len(part.text.encode()) for part in parts), default=0)
+    return Checked(tuple(parts), tuple(problems), seconds, longest, pause_s)
+
+
+def _cleaned(text: str, problems: list[Problem]) -> str:
+    plain = unicodedata.normalize("NFC", text).translate(_PLAIN)
+    replaced = sum(text.count(chr(code)) for code in _PLAIN if chr(code) not in "\u00a0\u202f\u200b\u200d\ufeff\u00ad")
+    if replaced:
+        problems.append(
+            Problem(
+                "note",
+                say(
+                    "script.typographic",
+                    "{count} curly quotes, long dashes or the like are read as plain ones: Dia counts bytes, and they take three each.",
+                    count=replaced,
+                ),
+            )
+        )  # fmt: skip
+    visible = "".join(each if unicodedata.category(each)[0] != "C" else " " for each in plain)
+    strange = sorted({each for each in visible if ord(each) > 0x24F and not unicodedata.category(each).startswith("Z")})
+    if strange:
+        problems.append(
+            Problem(
+                "warning",
+                say(
+                    "script.not-english",
+                    "Dia was trained on English. These signs may come out as noise: {signs}",
+                    signs=" ".join(strange[:12]),
+                ),
+            )
+        )
+    return visible
+
+
+def _turns_and_pauses(text: str, limits: Limits, problems: list[Problem]) -> Iterator[Turn | float]:
+    """Turns and lengths of pauses in their order, and what is odd about them."""
+    speaker, begin, said, corrected, merged, tagged = 1, 0, 0, 0, 0, False
+    last_said = 0
+    unknown: dict[str, str] = {}
+    wrong: list[str] = []
+    for mark in [*_MARK.finditer(text), None]:
+        chunk = " ".join(text[begin : mark.start() if mark else len(text)].split())
+        if _WORD.search(chunk) or _ROUND.search(chunk):
+            if not tagged and not said:
+                problems.append(
+                    Problem(
+                        "note", say("script.no-tag", "The script does not begin with a speaker's tag; [S1] speaks.")
+                    )
+                )
+            merged += tagged and last_said == speaker
+            said, last_said, tagged = said + 1, speaker, False
+            yield Turn(speaker, _known(chunk, limits, problems, unknown))
+        if mark is None:
+            break
+        begin = mark.end()
+        if mark[1]:
+            number, tagged = int(mark[1]), True
+            corrected += mark[0] not in ("[S1]", "[S2]")
+            if number in (1, 2):
+                speaker = number
+            else:
+                wrong.append(mark[0])
+        else:
+            yield _pause_s(mark, problems)
+    if wrong:
+        problems.append(
+            Problem(
+                "fatal",
+                say(
+                    "script.speakers",
+                    "{tags}: {name} has two speakers, [S1] and [S2]. Give these lines to one of them.",
+                    tags=", ".join(dict.fromkeys(wrong[:5])), name=limits.name,
+                ),
+            )
+        )  # fmt: skip
+    elif corrected:
+        problems.append(
+            Problem("note", say("script.tags", "{count} tags are read as [S1] or [S2], which is how they are written.", count=corrected))
+        )  # fmt: skip
+    if merged:
+        problems.append(
+            Problem(
+                "note",
+                say(
+                    "script.alternate",
+                    "{count} times a speaker follows himself: such lines are spoken as one turn, for speakers have to alternate.",
+                    count=merged,
+                ),
+            )
+        )  # fmt: skip
+    if unknown:
+        problems.append(
+            Problem(
+                "fatal",
+                say(
+                    "script.words",
+                    "{name} knows only {known} words, and not: {words}. Use its words, or get Dia, which speaks any English.",
+                    name=limits.name, known=len(limits.words or ()), words=", ".join(list(unknown.values())[:12]),
+                ),
+                cure="get-dia",
+            )
+        )  # fmt: skip
+
+
+def _pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
+    length = _LENGTH.fullmatch(mark[2])
+    if length is None:
+        if mark[2].strip():
+            problems.append(
+                Problem(
+                    "warning",
+                    say("script.pause", "{mark} is not understood. Write it like this: (pause 0.5s).", mark=mark[0]),
+                )
+            )
+        return PAUSE_S
+    seconds = float(length[1]) / (1000 if (length[2] or "").lower() == "ms" else 1)
+    if seconds > PAUSE_MOST_S:
+        problems.append(
+            Problem(
+                "warning",
+                say(
+                    "script.pause-long",
+                    "{mark} is longer than a pause may be; it lasts {most} s.",
+                    mark=mark[0],
+                    most=PAUSE_MOST_S,
+                ),
+            )
+        )
+    return min(seconds, PAUSE_MOST_S)
+
+
+def _known(text: str, limits: Limits, problems: list[Problem], unknown: dict[str, str]) -> str:
+    """The text with signs that the voice knows; words that it does not know are gathered in `unknown`."""
+
+    def square(found: re.Match[str]) -> str:
+        inside = found[1].strip().lower()
+        if inside in limits.nonverbals:
+            return f"({inside})"
+        problems.append(
+            Problem(
+                "warning",
+                say(
+                    "script.square",
+                    "{mark} is no tag that {name} knows: it has [S1] and [S2], and sounds such as (laughs). It will be read as words.",
+                    mark=found[0], name=limits.name,
+                ),
+            )
+        )  # fmt: skip
+        return found[1]
+
+    text = _SQUARE.sub(square, text)
+    for found in _ROUND.finditer(text):
+        inside = found[1].strip().lower()
+        if limits.words is None and len(inside.split()) <= 2 and inside not in limits.nonverbals:
+            problems.append(
+                Problem(
+                    "warning",
+                    say(
+                        "script.nonverbal",
+                        "{mark} is no sound that {name} has learned, and may come out as noise. It knows (laughs), (sighs), (coughs) and others.",
+                        mark=found[0], name=limits.name,
+                    ),
+                )
+            )  # fmt: skip
+    known = limits.words
+    if known is None:
+        return text
+
+    def spelled(found: re.Match[str]) -> str:
+        written = found[0].lower()
+        if written in limits.spell:
+            return limits.spell[written]
+        if written.isdigit() and all(digit in limits.spell for digit in written):
+            return " ".join(limits.spell[digit] for digit in written)
+        if written not in known:
+            unknown.setdefault(written, found[0])
+        return found[0]
+
+    return _WORD.sub(spelled, text)

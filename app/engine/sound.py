@@ -1,0 +1,201 @@
+"""Sound files: reading any, writing whole, and the settings that travel in their tags. Mono float32 in numpy; no torch."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+import soxr
+from numpy.typing import NDArray
+
+from app.sentence import Trouble, say
+
+Samples = NDArray[np.float32]
+
+CODINGS = {
+    "wav": ("WAV", "PCM_16"),
+    "flac": ("FLAC", "PCM_16"),
+    "mp3": ("MP3", "MPEG_LAYER_III"),
+    "ogg": ("OGG", "VORBIS"),
+    "opus": ("OGG", "OPUS"),
+}
+OPUS_RATES = (8000, 12000, 16000, 24000, 48000)
+OPUS_TAG_BYTES = 60_000
+"""Opus keeps its tags in one page of 65,025 bytes."""
+CONVERTERS = (
+    ("ffmpeg", ("-v", "error", "-i", "{source}", "-ac", "1", "-c:a", "pcm_s16le", "{target}")),
+    ("afconvert", ("-f", "WAVE", "-d", "LEI16", "{source}", "{target}")),
+)
+"""For what libsndfile does not read, such as the m4a of a telephone; the second comes with every Mac."""
+
+
+def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
+    """Mono samples and their rate, of the first `most_s` seconds."""
+    if not path.is_file():
+        raise Trouble(say("sound.missing", "{path} is to be read as sound, but there is no such file.", path=str(path)))
+    if path.stat().st_size == 0:
+        raise Trouble(say("sound.empty", "{name} is empty: there is no sound in it.", name=path.name))
+    try:
+        return _read(path, most_s)
+    except soundfile.LibsndfileError as fault:
+        with tempfile.TemporaryDirectory() as folder:
+            converted = Path(folder) / "converted.wav"
+            if _converted(path, converted):
+                return _read(converted, most_s)
+        raise Trouble(
+            say(
+                "sound.unreadable",
+                "{name} cannot be read as sound ({fault}). Use WAV, FLAC, MP3, OGG or Opus; with ffmpeg installed, any other too.",
+                name=path.name,
+                fault=str(fault.error_string),
+            )
+        ) from fault
+
+
+def _read(path: Path, most_s: float | None) -> tuple[Samples, int]:
+    with soundfile.SoundFile(path) as file:
+        frames = -1 if most_s is None else int(most_s * file.samplerate)
+        samples: Samples = file.read(frames, dtype="float32", always_2d=True).mean(axis=1, dtype=np.float32)
+        return np.nan_to_num(samples, posinf=0.0, neginf=0.0), int(file.samplerate)
+
+
+def _converted(source: Path, target: Path) -> bool:
+    for program, arguments in CONVERTERS:
+        if shutil.which(program):
+            filled = [each.format(source=source, target=target) for each in arguments]
+            done = subprocess.run([program, *filled], stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+            if done.returncode == 0 and target.is_file():
+                return True
+    return False
+
+
+def seconds_of(path: Path) -> float:
+    """How long a file that libsndfile reads is, without reading it."""
+    return float(soundfile.info(str(path)).duration)
+
+
+def resampled(samples: Samples, rate: int, wanted: int) -> Samples:
+    return samples if rate == wanted else np.asarray(soxr.resample(samples, rate, wanted), np.float32)
+
+
+def spoken_span(samples: Samples, rate: int, lead_s: float = 0.1, tail_s: float = 0.15) -> tuple[int, int]:
+    """From where to where something is heard, with a little silence around it; (0, 0) where nothing is."""
+    hop = rate // 100
+    padded = np.pad(samples, (0, -len(samples) % hop)).reshape(-1, hop)
+    loudness = np.sqrt((padded.astype(np.float64) ** 2).mean(axis=1))
+    heard = np.flatnonzero(loudness > max(1e-4, 0.005 * loudness.max(initial=0.0)))
+    if not len(heard):
+        return 0, 0
+    first, last = int(heard[0]) * hop, (int(heard[-1]) + 1) * hop
+    return max(0, first - int(lead_s * rate)), min(len(samples), last + int(tail_s * rate))
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A place to write to that becomes `path` only once all is written; a full disk leaves nothing half done."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield unfinished
+        unfinished.replace(path)
+    except (OSError, soundfile.LibsndfileError) as fault:
+        free_bytes = shutil.disk_usage(path.parent).free
+        raise Trouble(
+            say(
+                "sound.unwritten",
+                "{path} could not be written ({fault}); {free} MB are free there. Make room or choose another folder: finished parts are kept.",
+                path=str(path),
+                fault=str(fault),
+                free=free_bytes >> 20,
+            )
+        ) from fault
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def write(path: Path, samples: Samples, rate: int) -> None:
+    """A plain WAV, whole or not at all."""
+    with whole(path) as unfinished:
+        soundfile.write(unfinished, np.clip(samples, -1, 1), rate, subtype="PCM_16", format="WAV")
+
+
+def file_rate(coding: str, rate: int) -> int:
+    """The rate that a format keeps this sound at."""
+    return rate if coding != "opus" else next((each for each in OPUS_RATES if each >= rate), OPUS_RATES[-1])
+
+
+def opened(path: Path, coding: str, rate: int, settings: dict[str, Any]) -> soundfile.SoundFile:
+    """A file to write mono samples to. WAV's settings are added once it is closed: libsndfile drops long comments there."""
+    container, subtype = CODINGS[coding]
+    file = soundfile.SoundFile(path, "w", rate, 1, subtype, format=container)
+    if coding != "wav" and (tag := _tag(settings, coding)):
+        file.software, file.comment = "Hearth", tag
+    return file
+
+
+def _tag(settings: dict[str, Any], coding: str) -> str:
+    """One line of ASCII; where the format has little room, packed; where even that is too long, nothing."""
+    plain = json.dumps(settings, ensure_ascii=True, separators=(",", ":"))
+    if coding != "opus" or len(plain) <= OPUS_TAG_BYTES:
+        return plain
+    packed = "zlib:" + base64.b64encode(zlib.compress(plain.encode(), 9)).decode()
+    return packed if len(packed) <= OPUS_TAG_BYTES else ""
+
+
+def tag_wav(path: Path, settings: dict[str, Any]) -> None:
+    """Adds the settings as the comment that players show (LIST INFO ICMT), at the end of a closed file."""
+    text = _tag(settings, "wav").encode() + b"\0"
+    text += b"\0" * (len(text) % 2)
+    body = b"INFO" + b"ICMT" + struct.pack("<I", len(text)) + text
+    with path.open("r+b") as file:
+        file.seek(0, os.SEEK_END)
+        file.write(b"\0" * (file.tell() % 2) + b"LIST" + struct.pack("<I", len(body)) + body)
+        length = file.tell()
+        file.seek(4)
+        file.write(struct.pack("<I", length - 8))
+
+
+def read_settings(path: Path) -> dict[str, Any] | None:
+    """What `opened` or `tag_wav` put in; None in a file that Hearth did not make."""
+    try:
+        comment = _wav_comment(path) if path.suffix.lower() == ".wav" else _comment(path)
+        if comment.startswith("zlib:"):
+            comment = zlib.decompress(base64.b64decode(comment[5:])).decode()
+        settings = json.loads(comment)
+    except (ValueError, zlib.error, soundfile.LibsndfileError, struct.error):
+        return None
+    return settings if isinstance(settings, dict) else None
+
+
+def _comment(path: Path) -> str:
+    with soundfile.SoundFile(path) as file:
+        return str(file.comment)
+
+
+def _wav_comment(path: Path) -> str:
+    with path.open("rb") as file:
+        if file.read(12)[8:] != b"WAVE":
+            return ""
+        while len(head := file.read(8)) == 8:
+            name, size = struct.unpack("<4sI", head)
+            begin = file.tell()
+            if name == b"LIST" and file.read(4) == b"INFO":
+                while file.tell() < begin + size:
+                    entry, length = struct.unpack("<4sI", file.read(8))
+                    text = file.read(length + length % 2)
+                    if entry == b"ICMT":
+                        return text[:length].rstrip(b"\0").decode("utf-8", errors="replace")
+            file.seek(begin + size + size % 2)
+    return ""

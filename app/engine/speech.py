@@ -1,0 +1,146 @@
+"""Dia: loaded from any local folder as the plan says, and run. The decode loop is dia.py, the run of a script speaking.py."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
+
+from app.compat.plan import Plan, Precision
+from app.engine.codec import Codec
+from app.engine.control import Control
+from app.engine.event import Event
+from app.engine.limits import Limits, limits_of
+from app.engine.request import SpeechRequest
+from app.engine.speaking import Speaking
+from app.sentence import Trouble, say
+
+if TYPE_CHECKING:
+    from app.compat.seam import Seam
+
+
+class Speaker:
+    """A loaded voice. One run at a time."""
+
+    def __init__(self, model: Any, device: str, tokenizer: Any, codec: Codec, limits: Limits, name: str) -> None:
+        self.limits = limits
+        self._model, self._device, self._tokenizer, self._codec, self._name = model, device, tokenizer, codec, name
+
+    def run(self, request: SpeechRequest, control: Control, seam: Seam, job: Path) -> Iterator[Event]:
+        """Ends with Finished or Stopped. What was finished in `job` is not done again."""
+        return Speaking(
+            self._model,
+            self._device,
+            self._tokenizer,
+            self._codec,
+            self.limits,
+            self._name,
+            request,
+            control,
+            seam,
+            job,
+        ).events()
+
+    def close(self) -> None:
+        del self._model, self._codec
+        gc.collect()
+
+
+def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
+    """`codec`: where DAC lies if not in the folder itself; the processor's file knows only where it once was."""
+    own = folder / "codec"
+    sound = own if own.is_dir() else codec
+    _is(folder, "dia")
+    if sound is None:
+        raise Trouble(
+            say(
+                "speech.no-codec",
+                "{folder} holds a voice, but its codec (DAC) is missing: nothing could be heard. Put it into {folder}/codec, or get Dia again.",
+                folder=str(folder),
+            ),
+            cure="get-dia",
+        )
+    _is(sound, "dac")
+    speaks = plan.of("speech") or Precision("model", "speech", plan.dtype, plan.dtype, plan.device)
+    sounds = plan.of("codec") or Precision("codec", "codec", "float32", "float32", plan.device)
+    if plan.offload != "none":  # small and asked for once a second: it may as well stay and work on the CPU
+        sounds = replace(sounds, device="cpu", storage="float32", compute="float32")
+    model = _offloaded(
+        _loaded(DiaForConditionalGeneration, folder, speaks, attn_implementation=plan.attention), plan, speaks.device
+    )
+    dac = _loaded(DacModel, sound, sounds).to(sounds.device)
+    tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
+    codes = Codec(dac, sounds.device, getattr(torch, sounds.compute))
+    return Speaker(model, speaks.device, tokenizer, codes, limits_of(folder, codec), folder.name)
+
+
+def _is(folder: Path, kind: str) -> None:
+    path = folder / "config.json"
+    try:
+        found = str(json.loads(path.read_text("utf-8")).get("model_type", "none"))
+    except (OSError, ValueError, AttributeError) as fault:
+        raise Trouble(
+            say("speech.no-config", "{path} was to describe the voice, but it cannot be read: {fault}", path=str(path), fault=str(fault)),
+            cure="get-dia",
+        ) from fault  # fmt: skip
+    if found != kind:
+        raise Trouble(
+            say("speech.other-kind", "{folder} was to hold a model of kind {kind}, but it holds {found}.", folder=str(folder), kind=kind, found=found)
+        )  # fmt: skip
+
+
+def _loaded(kind: Any, folder: Path, how: Precision, **options: Any) -> Any:
+    """On the CPU first: older Metal loads random weights when it is given them piece by piece."""
+    try:
+        model = kind.from_pretrained(
+            folder, dtype=getattr(torch, how.storage), use_safetensors=True, local_files_only=True, **options,
+        )  # fmt: skip
+    except (OSError, SafetensorError, RuntimeError) as fault:
+        raise Trouble(
+            say(
+                "speech.broken",
+                "{folder} cannot be loaded ({fault}). If its download was cut short, get it again.",
+                folder=str(folder),
+                fault=(str(fault).splitlines() or [type(fault).__name__])[0],
+            ),
+            cure="get-dia",
+        ) from fault
+    model.eval().requires_grad_(False)
+    if how.storage != how.compute:
+        _cast_while_computing(model, how)
+    return model
+
+
+def _cast_while_computing(model: Any, how: Precision) -> None:
+    """Weights stay small; each layer's are made wide only while it computes."""
+    from diffusers.hooks.layerwise_casting import apply_layerwise_casting
+
+    storage, compute = getattr(torch, how.storage), getattr(torch, how.compute)
+    apply_layerwise_casting(model, storage_dtype=storage, compute_dtype=compute, skip_modules_pattern=())
+    for module in model.modules():
+        if not isinstance(module, torch.nn.Linear | torch.nn.Embedding | torch.nn.Conv1d | torch.nn.ConvTranspose1d):
+            for parameter in module.parameters(recurse=False):
+                parameter.data = parameter.data.to(compute)
+
+
+def _offloaded(model: Any, plan: Plan, device: str) -> Any:
+    """With offload "model" there is nothing but the codec to keep away."""
+    if plan.offload == "group":
+        from diffusers.hooks.group_offloading import apply_group_offloading
+
+        apply_group_offloading(
+            model, torch.device(device), torch.device("cpu"), offload_type="leaf_level", use_stream=device == "cuda"
+        )  # fmt: skip
+        return model
+    if plan.offload == "sequential":
+        from accelerate import cpu_offload
+
+        return cpu_offload(model, torch.device(device))
+    return model.to(device)

@@ -1,0 +1,90 @@
+"""A take: one part of a script as it was spoken. Lies in the job's folder whole or not at all, so that running again goes on from it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.engine import sound
+from app.engine.sound import Samples
+
+Codes = NDArray[np.int16]
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    text: str
+    seed: int
+    key: str
+    """Of everything it was made from: a take made from something else is not this part."""
+    seconds: float
+    frames: int
+    whole: bool
+    """False: stopped in the middle."""
+    codes: Codes | None
+    """(frames, channels), exactly as the model said them: the voice of the part that follows."""
+    path: Path
+
+
+def sound_path(job: Path, index: int) -> Path:
+    return job / f"part-{index:03d}.wav"
+
+
+def key_of(*made_from: Any) -> str:
+    return hashlib.sha256(json.dumps(made_from, sort_keys=True, default=str).encode()).hexdigest()[:24]
+
+
+def save(
+    job: Path, index: int, samples: Samples, rate: int, *, text: str, seed: int, key: str, whole: bool, codes: Codes
+) -> Take:
+    """The sound first; the words about it last, for they say that it is there."""
+    path = sound_path(job, index)
+    path.with_suffix(".json").unlink(missing_ok=True)
+    sound.write(path, samples, rate)
+    packed = base64.b64encode(np.ascontiguousarray(codes, "<i2").tobytes()).decode()
+    values = {
+        "text": text, "seed": seed, "key": key, "whole": whole, "seconds": len(samples) / rate, "frames": len(codes),
+        "channels": codes.shape[1], "codes": packed,
+    }  # fmt: skip
+    with sound.whole(path.with_suffix(".json")) as unfinished:
+        unfinished.write_text(json.dumps(values), "utf-8")
+    return Take(text, seed, key, len(samples) / rate, len(codes), whole, codes, path)
+
+
+def find(path: Path) -> Take | None:
+    """The take whose sound this is; None where it was never finished."""
+    about = path.with_suffix(".json")
+    if not (path.is_file() and about.is_file()):
+        return None
+    try:
+        values = json.loads(about.read_text("utf-8"))
+        codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"])
+        return Take(
+            values["text"], values["seed"], values["key"], values["seconds"], values["frames"], values["whole"],
+            codes.astype(np.int16), path,
+        )  # fmt: skip
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def adopt(path: Path, job: Path, index: int) -> Take:
+    """A take from elsewhere, kept as a part of this job; one that was edited by other programs has its sound, but no codes."""
+    target = sound_path(job, index)
+    take = find(path)
+    if path.resolve() != target.resolve():
+        with sound.whole(target) as unfinished:
+            shutil.copyfile(path, unfinished)
+        if take is not None:
+            with sound.whole(target.with_suffix(".json")) as unfinished:
+                shutil.copyfile(path.with_suffix(".json"), unfinished)
+    if take is not None:
+        return Take(take.text, take.seed, take.key, take.seconds, take.frames, take.whole, take.codes, target)
+    return Take("", 0, "", sound.seconds_of(target), 0, True, None, target)

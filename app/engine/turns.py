@@ -1,0 +1,166 @@
+"""Turns of a script and the parts they are gathered into: split where a person would take breath. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from app.engine.limits import DIA, Limits
+
+_NONVERBAL = re.compile(r"\([^()]{1,40}\)")
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?:[\"')]*)\s+")
+_CLAUSE_END = re.compile(r"(?<=[,;:])\s+")
+_WORD_END = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    speaker: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"[S{self.speaker}] {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is spoken in one run of the model."""
+
+    turns: tuple[Turn, ...]
+    seconds: float
+    """An estimate."""
+    pause_before_s: float = 0.0
+
+    @property
+    def text(self) -> str:
+        return " ".join(map(str, self.turns))
+
+    @property
+    def speakers(self) -> frozenset[int]:
+        return frozenset(turn.speaker for turn in self.turns)
+
+
+def seconds_of(text: str, limits: Limits = DIA) -> float:
+    """About how long this text takes to say; a laugh or a sigh counts a second."""
+    spoken, nonverbals = _NONVERBAL.subn("", text)
+    return len(spoken.encode()) / limits.bytes_per_s + nonverbals
+
+
+def gathered(marks: Iterable[Turn | float], limits: Limits) -> tuple[list[Part], float]:
+    """Turns gathered into parts, and the pause after the last."""
+    parts: list[Part] = []
+    group: list[Turn] = []
+    pause_s = 0.0
+
+    def close() -> None:
+        nonlocal group, pause_s
+        if group:
+            parts.extend(_evened(group, pause_s, limits))
+            group, pause_s = [], 0.0
+
+    for mark in marks:
+        if isinstance(mark, Turn):
+            group.append(mark)
+        else:
+            close()
+            pause_s += mark
+    close()
+    return parts, pause_s
+
+
+def _evened(turns: list[Turn], pause_s: float, limits: Limits) -> list[Part]:
+    """Parts of one stretch without pauses: whole turns as long as they fit, sentences where a turn is too long."""
+    groups: list[list[Turn]] = [[]]
+    for turn in turns:
+        filled = _seconds(groups[-1], limits)
+        whole = filled + seconds_of(turn.text, limits) <= limits.part_aim_s and _fits([*groups[-1], turn], limits)
+        if groups[-1] and not whole and filled >= limits.part_least_s:
+            groups.append([])
+        atoms = [turn] if whole else [Turn(turn.speaker, piece) for piece in _pieces(turn.text, limits)]
+        for atom in atoms:
+            more = [*groups[-1], atom]
+            if groups[-1] and (_seconds(more, limits) > limits.part_aim_s or not _fits(more, limits)):
+                groups.append([])
+            groups[-1].append(atom)
+    if len(groups) > 1 and _seconds(groups[-1], limits) < limits.part_least_s:
+        groups[-2:] = _shared(groups[-2] + groups[-1], limits)
+    parts = [Part(tuple(_merged(group)), _seconds(group, limits)) for group in groups]
+    return [replace(parts[0], pause_before_s=pause_s), *parts[1:]]
+
+
+def _shared(atoms: list[Turn], limits: Limits) -> list[list[Turn]]:
+    """A last part that is too short joins the one before it, or takes a fair share of it."""
+    if _seconds(atoms, limits) <= limits.part_most_s and _fits(atoms, limits):
+        return [atoms]
+    atoms = [Turn(atom.speaker, piece) for atom in atoms for piece in _pieces(atom.text, limits)]
+    cuts = [at for at in range(1, len(atoms)) if _fits(atoms[:at], limits) and _fits(atoms[at:], limits)]
+    at = min(cuts, key=lambda at: abs(_seconds(atoms[:at], limits) - _seconds(atoms[at:], limits)))
+    return [atoms[:at], atoms[at:]]
+
+
+def _merged(atoms: list[Turn]) -> Iterator[Turn]:
+    """Neighbours of one speaker as one turn."""
+    for index, atom in enumerate(atoms):
+        if not index or atoms[index - 1].speaker != atom.speaker:
+            same = [atom.text]
+            for other in atoms[index + 1 :]:
+                if other.speaker != atom.speaker:
+                    break
+                same.append(other.text)
+            yield Turn(atom.speaker, " ".join(same))
+
+
+def _seconds(turns: list[Turn], limits: Limits) -> float:
+    return sum(seconds_of(turn.text, limits) for turn in turns)
+
+
+def _fits(turns: list[Turn], limits: Limits) -> bool:
+    return len(" ".join(map(str, turns)).encode()) <= _bytes_most(limits)
+
+
+def _bytes_most(limits: Limits) -> int:
+    """Half of the encoder's text is for the part before, where voices are carried over; a closing tag is counted in."""
+    return (limits.bytes_most // 2 if limits.carries else limits.bytes_most) - len(" [S1]")
+
+
+def _pieces(text: str, limits: Limits) -> list[str]:
+    """Sentences; of those that are too long, clauses; then words; then letters."""
+    most = min(int(limits.part_aim_s * limits.bytes_per_s), _bytes_most(limits) - len("[S1] "))
+    pieces = _cut(text, _SENTENCE_END)
+    for end in (_CLAUSE_END, _WORD_END):
+        pieces = [
+            part for piece in pieces for part in (_packed(_cut(piece, end), most) if _bytes(piece) > most else [piece])
+        ]
+    return [letters for piece in pieces for letters in _letters(piece, most)]
+
+
+def _cut(text: str, end: re.Pattern[str]) -> list[str]:
+    """Between the match's signs and its blanks, so that no sign is lost."""
+    places = [0, *(found.start() + len(found[0].rstrip()) for found in end.finditer(text)), len(text)]
+    return [piece for a, b in pairwise(places) if (piece := text[a:b].strip())]
+
+
+def _packed(pieces: list[str], most: int) -> list[str]:
+    """As few as can be, none longer than `most` bytes unless it came so."""
+    packed: list[str] = []
+    for piece in pieces:
+        if packed and _bytes(packed[-1]) + 1 + _bytes(piece) <= most:
+            packed[-1] += f" {piece}"
+        else:
+            packed.append(piece)
+    return packed
+
+
+def _letters(piece: str, most: int) -> Iterator[str]:
+    """A single word that is longer than all the space there is."""
+    while _bytes(piece) > most:
+        letters = piece.encode()[:most].decode(errors="ignore")
+        yield letters
+        piece = piece[len(letters) :]
+    yield piece
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode())

@@ -1,0 +1,177 @@
+"""Voices: a clip with its words, made ready to be heard before a script, and kept under a name. No torch."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from app.engine import script, sound
+from app.engine.limits import Limits
+from app.engine.request import VoicePrompt
+from app.engine.sound import Samples
+from app.engine.turns import Turn
+from app.paths import Home
+from app.sentence import Sentence, Trouble, say
+
+LEAST_S = 1.0
+GOOD_S = (5.0, 10.0)
+MOST_S = 15.0
+CUT_S = (8.0, 12.0)
+SLOWEST_BYTES_PER_S = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    samples: Samples
+    rate: int
+    turns: tuple[Turn, ...]
+    notes: tuple[Sentence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """A kept voice."""
+
+    name: str
+    prompt: VoicePrompt
+    seconds: float
+
+
+def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
+    """The clip at the model's rate, without silence around it, not too long, with the words that are left in it."""
+    path = Path(prompt.path)
+    samples, rate = sound.read(path, most_s=60.0)
+    first, last = sound.spoken_span(samples, rate)
+    heard = samples[first:last]
+    if not last:
+        raise Trouble(say("voice.silent", "{name} is to give the voice, but nothing is heard in it.", name=path.name))
+    if len(heard) < LEAST_S * rate:
+        raise Trouble(
+            say(
+                "voice.short",
+                "{name} is to give the voice, but only {seconds} s are heard in it. Take a clip of 5 to 10 s.",
+                name=path.name,
+                seconds=round(len(heard) / rate, 1),
+            )
+        )
+    turns = _turns(prompt, limits)
+    notes: list[Sentence] = []
+    if len(heard) > MOST_S * rate:
+        whole_s = max(len(heard) / rate, _length_s(path))
+        heard = heard[: _quiet_place(heard, rate)]
+        turns = _first(turns, len(heard) / rate, whole_s, limits)
+        notes.append(
+            say(
+                "voice.trimmed",
+                'The voice\'s clip lasts {whole} s; its first {kept} s are heard. Its words up to there are taken to be: "{words}"',
+                whole=round(whole_s, 1),
+                kept=round(len(heard) / rate, 1),
+                words=" ".join(map(str, turns)),
+            )
+        )
+    elif len(heard) < GOOD_S[0] * rate:
+        notes.append(
+            say(
+                "voice.brief",
+                "The voice's clip lasts {seconds} s. It is caught better from 5 to 10 s.",
+                seconds=round(len(heard) / rate, 1),
+            )
+        )
+    room = limits.bytes_most // 2
+    if len(" ".join(map(str, turns)).encode()) > room:
+        raise Trouble(
+            say(
+                "voice.wordy",
+                "The words of the voice's clip are longer than {room} bytes, more than can be said in it. Write exactly what is said there.",
+                room=room,
+            )
+        )
+    return Prompt(sound.resampled(heard, rate, limits.rate), limits.rate, turns, tuple(notes))
+
+
+def keep(home: Home, name: str, clip: Path, transcript: str, limits: Limits) -> Voice:
+    """Keeps a voice under a name, from any clip: one of one's own, or something that Hearth has spoken."""
+    name = " ".join(name.split())
+    slug = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60]
+    if not slug:
+        raise Trouble(say("voice.no-name", "A voice needs a name with letters or figures in it."))
+    prompt = prepared(VoicePrompt(str(clip), transcript), limits)
+    path = home.voices / f"{slug}.wav"
+    words = " ".join(map(str, prompt.turns))
+    sound.write(path, prompt.samples, prompt.rate)
+    with sound.whole(path.with_suffix(".json")) as unfinished:
+        unfinished.write_text(json.dumps({"name": name, "transcript": words}), "utf-8")
+    return Voice(name, VoicePrompt(str(path), words), len(prompt.samples) / prompt.rate)
+
+
+def list_voices(home: Home) -> tuple[Voice, ...]:
+    """By name; what is not a voice there is passed over."""
+    found = []
+    for about in sorted(home.voices.glob("*.json")) if home.voices.is_dir() else ():
+        path = about.with_suffix(".wav")
+        try:
+            values = json.loads(about.read_text("utf-8"))
+            prompt = VoicePrompt(str(path), str(values["transcript"]))
+            found.append(Voice(str(values["name"]), prompt, sound.seconds_of(path)))
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError):  # libsndfile's own is a RuntimeError
+            continue
+    return tuple(found)
+
+
+def forget(home: Home, voice: Voice) -> None:
+    path = Path(voice.prompt.path)
+    if path.parent == home.voices:
+        path.with_suffix(".json").unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+
+
+def _turns(prompt: VoicePrompt, limits: Limits) -> tuple[Turn, ...]:
+    if not prompt.transcript.strip():
+        raise Trouble(
+            say("voice.no-words", "A voice needs the exact words of its clip, or its words are spoken again. Write them down."),
+        )  # fmt: skip
+    checked = script.check(prompt.transcript, limits)
+    if checked.fatal:
+        raise Trouble(
+            say("voice.bad-words", "The words of the voice's clip cannot be used."),
+            *(problem.sentence for problem in checked.fatal),
+        )
+    return tuple(turn for part in checked.parts for turn in part.turns)
+
+
+def _length_s(path: Path) -> float:
+    try:
+        return sound.seconds_of(path)
+    except RuntimeError:  # a format that only a converter reads: what was read is all that is known
+        return 0.0
+
+
+def _quiet_place(samples: Samples, rate: int) -> int:
+    """Where a cut falls between two words rather than into one."""
+    hop = rate // 20
+    first, last = (int(each * rate) for each in CUT_S)
+    powers = [float(np.mean(samples[at : at + hop] ** 2)) for at in range(first, last - hop, hop)]
+    return first + int(np.argmin(powers)) * hop + hop // 2
+
+
+def _first(turns: tuple[Turn, ...], kept_s: float, whole_s: float, limits: Limits) -> tuple[Turn, ...]:
+    """The words that are said in the first seconds, by the clip's own pace; if that were very slow, they are the beginning's alone."""
+    pace = sum(len(turn.text.encode()) + 1 for turn in turns) / whole_s
+    room = kept_s * (pace if pace > SLOWEST_BYTES_PER_S else limits.bytes_per_s)
+    kept: list[Turn] = []
+    for turn in turns:
+        words: list[str] = []
+        for word in turn.text.split():
+            room -= len(word.encode()) + 1
+            if room < 0:
+                break
+            words.append(word)
+        if words:
+            kept.append(Turn(turn.speaker, " ".join(words)))
+        if room < 0:
+            break
+    return tuple(kept) or (Turn(turns[0].speaker, turns[0].text.split()[0]),)
