@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.compat.hardware import Hardware
 from app.compat.terms import Dtype, Need, Offload, Part, Plan, Precision, Quantised, Vae
 
 BYTES: Final[dict[Dtype, int]] = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
@@ -95,3 +96,12 @@ def peak_bytes(need: Need, plan: Plan) -> int:
 
 def _device_of(part: Part, need: Need, precision: tuple[Precision, ...]) -> str:
     return next(how.device for each, how in zip(need.parts, precision, strict=True) if each is part)
+
+
+def free_bytes(hardware: Hardware) -> int:
+    """What may be planned with; a machine that does not say is taken for a small one."""
+    return hardware.free_bytes or hardware.limit_bytes or hardware.memory_bytes or 4 * GIB
+
+
+def gib(size_bytes: int) -> float:
+    return round(size_bytes / GIB, 1)

@@ -6,9 +6,9 @@ from dataclasses import fields
 from typing import Final, get_args
 
 from app.compat import parts as parts_of
-from app.compat import rules
+from app.compat import precision, rules
 from app.compat.hardware import Hardware
-from app.compat.memory import BYTES
+from app.compat.memory import BYTES, free_bytes
 from app.compat.quirk import Quirk, version
 from app.compat.quirks import QUIRKS, applying, is_retired
 from app.compat.settle import MEASURED_HERE, Case, Objection, Option, Settled, retirement, settle
@@ -57,7 +57,7 @@ def decide(
     retired = tuple(row for row in rows if row.applies(hardware) and is_retired(row, verdicts))
     case = Case(hardware, need, choice, verdicts, applying(hardware, verdicts, rows), retired)
     device = "cuda" if hardware.kind == "rocm" else hardware.kind
-    settled = {"device": _device(case), "dtype": rules.dtype(case), "attention": _attention(case)}
+    settled = {"device": _device(case), "dtype": precision.dtype(case), "attention": _attention(case)}
     dtype: Dtype = settled["dtype"].option  # type: ignore[assignment]
     parts = parts_of.parts(case, dtype, device)
     attention = rules.attention(case, dtype, _beside(case, parts, dtype))
@@ -180,7 +180,7 @@ def _environment(case: Case) -> Settled:
 
 def _beside(case: Case, parts: parts_of.Parts, dtype: Dtype) -> int:
     """What is free once weights and caches lie in memory."""
-    return rules.free_bytes(case.hardware) - parts.resident_bytes - case.need.cache_bytes * BYTES[dtype] // 2
+    return free_bytes(case.hardware) - parts.resident_bytes - case.need.cache_bytes * BYTES[dtype] // 2
 
 
 def _unseen(hardware: Hardware) -> tuple[Reason, ...]:

@@ -74,9 +74,10 @@ def objections(
 
 def settle(
     case: Case, field: str, options: Sequence[Option], dtype: Dtype | None, more: Objections | None = None,
-    forced: str | None = None,
+    forced: str | None = None, frugal: bool = False,
 ) -> Settled:  # fmt: skip
-    """The first option that nothing speaks against; else the first that is not wrong; else the last, with a warning."""
+    """The first option that nothing speaks against; else one that is not wrong, with a warning: the first, or where
+    the order is one of memory (`frugal`) the last."""
     against = {
         each.name: objections(case, field, each.name, dtype, (more or {}).get(each.name, ())) for each in options
     }
@@ -87,7 +88,7 @@ def settle(
     else:
         free = [each for each in options if not against[each.name]]
         right = [each for each in options if not any(objection.fatal for objection in against[each.name])]
-        taken = (free or right or options[-1:])[0]
+        taken = free[0] if free else (right or options)[-1 if frugal or not right else 0]
         because = _because(case, field, taken, options, against, dtype)
     return Settled(
         taken.name,
@@ -127,6 +128,11 @@ def _because(
     for row in case.retired:
         if f"{field}/{taken.name}" in row.against and row.concerns(case.hardware, case.need, dtype):
             return Reason(field, retirement(row), MEASURED_HERE)
+    if against[taken.name]:
+        least = say(
+            "plan.least", "Something speaks against every way here; {option} is the least of them.", option=taken.name
+        )
+        return Reason(field, least, "Hearth's rule")
     before = options.index(taken) - 1
     if before >= 0 and against[options[before].name]:
         first = sorted(against[options[before].name], key=lambda each: not each.fatal)[0]

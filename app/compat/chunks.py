@@ -1,0 +1,116 @@
+"""How large a piece of attention may be: the chunk over queries, the chunk over keys, and the bytes that one call's scores may take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from app.compat.memory import COPIES_OF_SCORES, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, free_bytes, scores_bytes
+from app.compat.quirk import Unit
+from app.compat.settle import Case, Objection, Option, Settled, settle
+from app.compat.terms import Dtype, Kernel, Need, Reason
+from app.sentence import say
+
+FUSED: Final = frozenset({"flash", "efficient", "cudnn"})
+"""These never write all scores down."""
+
+
+def chunk_k(case: Case, dtype: Dtype) -> tuple[int | None, Settled]:
+    caps = _limits(case, dtype, "keys")
+    cap = min((most for _, most in caps), default=None)
+    whole = Option(
+        "automatic",
+        say("chunk_k.automatic", "Keys are taken whole, and in pieces only where one row of scores is too large."),
+    )
+    if cap is None:
+        return None, settle(case, "chunk_k", (whole,), dtype)
+    pieces = Option(str(cap), say("chunk_k.capped", "Keys are taken {keys} at a time.", keys=cap))
+    settled = settle(case, "chunk_k", (whole, pieces), dtype, {"automatic": [each for each, _ in caps]})
+    return (cap if settled.option == pieces.name else None), settled
+
+
+def chunk_q(
+    case: Case, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], keys: int | None, budget: int
+) -> tuple[int | None, Settled]:
+    need, forced = case.need, case.choice.chunk
+    fixed = largest_chunk(need, score, keys, budget)
+    automatic = Option(
+        "automatic",
+        say("chunk_q.automatic", "The chunk follows free memory at each call, exactly; where all fits there is one."),
+    )
+    if need.queries == 1 or need.kind == "speech":
+        automatic = Option(
+            "automatic",
+            say(
+                "chunk_q.decode",
+                "While sound is made one query at a time there is nothing to cut; the chunk acts on the reading of the prompt.",
+            ),
+        )
+    options = [automatic, Option(str(fixed), say("chunk_q.fixed", "{chunk} queries at a time, always.", chunk=fixed))]
+    options.append(Option("whole", say("chunk_q.whole", "All queries at once.")))
+    if forced is not None and forced != fixed:
+        options.append(
+            Option(str(forced), say("chunk_q.forced", "{chunk} queries at a time, as you asked.", chunk=forced))
+        )
+    more = {
+        each.name: _too_large(case, dtype, score, kernels, rows, keys, budget)
+        for each, rows in (
+            (options[2], need.queries),
+            *((each, int(each.name)) for each in options if each.name.isdigit()),
+        )
+    }
+    settled = settle(case, "chunk_q", options, dtype, more, None if forced is None else str(forced))
+    return (int(settled.option) if settled.option.isdigit() else None), settled
+
+
+def largest_chunk(need: Need, score: Dtype, keys: int | None, budget: int) -> int:
+    """The largest power of two, 16 to 4096, whose scores stay within the budget."""
+    row = scores_bytes(need.batch, need.heads, 1, min(need.keys, keys or need.keys), score) * COPIES_OF_SCORES
+    return max(16, min(4096, 1 << max(0, (budget // max(1, row)).bit_length() - 1)))
+
+
+def budget(case: Case, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, Reason]:
+    """A quarter of what is free beside the model, at most 1 GiB; never more than the rows allow."""
+    most = min(max(free_bytes // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
+    for unit, share in (("bytes", 1), ("elements", scores_bytes(1, 1, 1, 1, score))):
+        most = min([most, *(limit * share for _, limit in _limits(case, dtype, unit))])  # type: ignore[arg-type]
+    sentence = say(
+        "budget.quarter",
+        "The scores of one call may take {mib} MiB: a quarter of the memory that is free beside the model, at most 1024.",
+        mib=most // MIB,
+    )
+    return most, Reason("budget_bytes", sentence, "Hearth's rule")
+
+
+def _limits(case: Case, dtype: Dtype, unit: Unit) -> list[tuple[Objection, int]]:
+    return [
+        (Objection(row.sentence, row.source, row.fatal), free_bytes(case.hardware) if unit == "free" else most)
+        for row in case.rows
+        if row.concerns(case.hardware, case.need, dtype)
+        for its, most in row.limits
+        if its == unit
+    ]
+
+
+def _too_large(
+    case: Case, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], rows: int, keys: int | None, budget: int
+) -> list[Objection]:
+    need = case.need
+    rows, keys = min(rows, need.queries), min(need.keys, keys or need.keys)
+    elements = need.batch * need.heads * rows * keys
+    sizes: dict[Unit, int] = {
+        "elements": elements, "bytes": scores_bytes(need.batch, need.heads, rows, keys, score), "pairs": rows * keys,
+    }  # fmt: skip
+    sizes["free"] = sizes["bytes"]
+    found = [each for unit, size in sizes.items() for each, most in _limits(case, dtype, unit) if size > most]
+    if not FUSED & set(kernels) and sizes["bytes"] * COPIES_OF_SCORES > budget:
+        found.append(
+            Objection(
+                say(
+                    "chunk_q.budget",
+                    "Scores of {mib} MiB in one piece are more than what is free beside the model allows.",
+                    mib=sizes["bytes"] // MIB,
+                )
+            )
+        )
+    return found

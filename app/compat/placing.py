@@ -1,0 +1,103 @@
+"""What lies on the device at a time, and in how many pieces a picture is decoded: by what fits."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.compat.memory import (
+    SMALLEST_TILE_PIXELS,
+    TILE_PIXELS,
+    free_bytes,
+    gib,
+    needed_bytes,
+    resident_bytes,
+    vae_bytes,
+)
+from app.compat.settle import Case, Objection, Option, Settled, settle
+from app.compat.terms import Offload, Precision, Quantised, Vae
+from app.sentence import say
+
+SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
+
+
+def offload(case: Case, how: tuple[Precision, ...], quantisation: Quantised) -> Settled:
+    free = free_bytes(case.hardware)
+    names: tuple[Offload, ...] = ("none", "model", "group", "sequential")
+    options = (
+        Option("none", say("offload.none", "Everything stays on the device: it fits.")),
+        Option("model", say("offload.model", "One part at a time is on the device.")),
+        Option("group", say("offload.group", "Layers come to the device in groups.")),
+        Option(
+            "sequential", say("offload.sequential", "Layers come to the device one by one: slow, in the least memory.")
+        ),
+    )
+    more: dict[str, list[Objection]] = {name: [] for name in names}
+    for name in names:
+        needed = needed_bytes(case.need, how, quantisation, name, SMALLEST)
+        if needed > free and case.hardware.unified:
+            more[name].append(
+                Objection(
+                    say(
+                        "offload.swap",
+                        "It asks for {gib} GiB of the {free} that are free, so parts are unloaded after their turn.",
+                        gib=gib(needed),
+                        free=gib(free),
+                    )
+                )
+            )
+        elif needed > free:
+            more[name].append(
+                Objection(
+                    say(
+                        "offload.full",
+                        "It asks for {gib} GiB, and {free} GiB of the card are free.",
+                        gib=gib(needed),
+                        free=gib(free),
+                    )
+                )
+            )
+    if case.hardware.unified:
+        one_memory = Objection(
+            say(
+                "offload.unified",
+                "Device and processor share one memory here: moving layers between them frees nothing.",
+            ),
+            fatal=True,
+        )
+        more["group"].append(one_memory)
+        more["sequential"].append(one_memory)
+    return settle(case, "offload", options, None, more, case.choice.offload, frugal=True)
+
+
+def decode(case: Case, how: tuple[Precision, ...], quantisation: Quantised, offloading: Offload) -> tuple[Vae, Settled]:
+    need = case.need
+    found = next(((part, each) for part, each in zip(need.parts, how, strict=True) if part.role == "vae"), None)
+    if found is None or not need.width or not need.height:
+        nothing = Option("whole", say("vae.nothing", "No picture is decoded here."))
+        return Vae(), settle(case, "vae", (nothing,), None)
+    part, each = found
+    room = free_bytes(case.hardware) - resident_bytes(need, how, quantisation, offloading, part)
+    options = [Option("whole", say("vae.whole", "The picture is decoded whole: it fits."))]
+    more: dict[str, list[Objection]] = {}
+    for tile in (0, TILE_PIXELS, SMALLEST_TILE_PIXELS):
+        name = str(tile) if tile else "whole"
+        if tile:
+            options.append(
+                Option(name, say("vae.tiles", "The picture is decoded in tiles of {pixels} pixels.", pixels=tile))
+            )
+        needed = vae_bytes(need.width, need.height, each.compute, tile)
+        if needed > room:
+            more[name] = [
+                Objection(
+                    say(
+                        "vae.room",
+                        "Decoding in this way takes {gib} GiB, and {room} GiB are left beside the weights, so it goes in smaller pieces.",
+                        gib=gib(needed),
+                        room=gib(max(0, room)),
+                    ),
+                    "InvokeAI's rule of 2200 bytes a pixel",
+                )
+            ]
+    settled = settle(case, "vae", options, None, more, frugal=True)
+    # One picture of a batch at a time is exact and saves memory: always.
+    return Vae(True, 0 if settled.option == "whole" else int(settled.option)), settled

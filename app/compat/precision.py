@@ -1,0 +1,144 @@
+"""What a model computes in, part by part; what its weights are kept in, which may be narrower; and where each part lies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from app.compat.hardware import Kind
+from app.compat.memory import SCRATCH_BYTES, free_bytes, gib, part_bytes
+from app.compat.settle import Case, Objection, Option, Settled, objections, reasons, settle
+from app.compat.terms import Dtype, Part, Precision, Reason, Rejected
+from app.sentence import Sentence, say
+
+DTYPES: Final[dict[Kind, tuple[Dtype, ...]]] = {
+    "cuda": ("bfloat16", "float16", "float32", "float64"),
+    "rocm": ("bfloat16", "float16", "float32", "float64"),
+    "mps": ("float16", "bfloat16", "float32", "float64"),
+    "cpu": ("bfloat16", "float32", "float16", "float64"),
+    "directml": ("float32",),
+}
+_DTYPE_WHY: Final[dict[Dtype, Sentence]] = {
+    "bfloat16": say("dtype.bfloat16", "bfloat16 is fast here and does not overflow."),
+    "float16": say("dtype.float16", "float16 is this machine's fastest."),
+    "float32": say("dtype.float32", "float32 is exact enough for everything and right everywhere."),
+    "float64": say("dtype.float64", "float64 is for comparing results."),
+}
+SMALL_MODEL: Final = 50_000_000
+"""Parameters under which rounding costs more than half the memory is worth."""
+
+
+def dtype(case: Case) -> Settled:
+    parameters = sum(part.parameters for part in case.need.parts)
+    half: list[Objection] = []
+    if 0 < parameters < SMALL_MODEL:
+        half.append(
+            Objection(
+                say("dtype.small", "The model is so small that half precision would save nothing worth its rounding.")
+            )
+        )
+    emulated, slow = [], []
+    if case.hardware.kind == "cpu":
+        slow.append(Objection(say("dtype.cpu-float16", "Processors compute float16 by way of float32: slower.")))
+        if not case.hardware.fast_bf16:
+            emulated.append(
+                Objection(
+                    say(
+                        "dtype.cpu-bfloat16",
+                        "This processor has no bfloat16 arithmetic, so it would be slower than float32.",
+                    )
+                )
+            )
+    # Metal has no float64 at all; elsewhere it is possible, and nobody wants it by accident.
+    double = [
+        Objection(
+            say(
+                "dtype.double",
+                "float64 takes twice the memory and many times the time, for no audible or visible gain.",
+            )
+        )
+    ]
+    more = {"bfloat16": half + emulated, "float16": half + slow, "float64": double}
+    options = [Option(name, _DTYPE_WHY[name]) for name in DTYPES[case.hardware.kind]]
+    return settle(case, "dtype", options, None, more, case.choice.dtype)
+
+
+def precision(case: Case, dtype: Dtype, device: str) -> tuple[tuple[Precision, ...], Settled]:
+    each_part = [_compute(case, part, dtype) for part in case.need.parts]
+    storing = _storage(case, dtype)
+    made = []
+    for part, (compute, _) in zip(case.need.parts, each_part, strict=True):
+        narrow = compute == dtype and part.role in ("text", "denoiser", "speech")
+        stored: Dtype = storing.option if narrow else compute  # type: ignore[assignment]
+        made.append(Precision(part.name, part.role, stored, compute, device))
+    made = _codec_aside(case, made)
+    rejected = tuple(each for _, found in each_part for each in found) + storing.rejected
+    apart = next((found for _, found in each_part if found), ())
+    if any(each.storage != each.compute for each in made):
+        because = storing.because
+    elif apart:
+        because = apart[0].objections[0]
+    else:
+        because = Reason(
+            "precision",
+            say("precision.same", "Every part computes in {dtype} and keeps its weights so.", dtype=dtype),
+            "Hearth's rule",
+        )
+    if any(each.role == "codec" for each in made) and dtype != "float32" and not apart and storing.option == dtype:
+        because = Reason(
+            "precision",
+            say("precision.codec", "Everything is {dtype} but the codec: sound is decoded in float32.", dtype=dtype),
+            "transformers' Dia",
+        )
+    return tuple(made), Settled(storing.option, because, rejected, storing.warnings)
+
+
+def _compute(case: Case, part: Part, dtype: Dtype) -> tuple[Dtype, tuple[Rejected, ...]]:
+    if part.role == "codec":
+        return "float32", ()
+    if part.half_is_safe or dtype != "float16":
+        return dtype, ()
+    against = objections(case, "unsafe", "float16", dtype)
+    if not against:
+        return dtype, ()
+    # The next of this machine's dtypes that nothing speaks against and that does not overflow.
+    wider: Dtype = next(
+        (
+            each
+            for each in DTYPES[case.hardware.kind]
+            if each != "float16" and not objections(case, "dtype", each, None)
+        ),
+        "float32",
+    )
+    return wider, (Rejected("precision", f"{part.name}: float16", reasons("precision", against)),)
+
+
+def _storage(case: Case, dtype: Dtype) -> Settled:
+    """Weights may be kept narrower than they are computed with, where that is what lets them fit or arrive sooner."""
+    half: Dtype = "bfloat16" if case.hardware.kind == "cpu" else "float16"
+    names: tuple[Dtype, ...] = (dtype, half) if dtype == "float32" else (dtype,)
+    options = [Option(name, say("storage.same", "Weights are kept in {dtype}.", dtype=name)) for name in names]
+    if dtype != "float32":
+        return settle(case, "storage", options, dtype)
+    wide = sum(part.parameters for part in case.need.parts) * 4 + SCRATCH_BYTES[case.need.kind]
+    more = []
+    # A card widens weights for next to nothing, a processor does not.
+    if wide > free_bytes(case.hardware) // (1 if case.hardware.unified else 2):
+        more.append(
+            Objection(
+                say(
+                    "storage.tight",
+                    "Weights of {gib} GiB in float32 leave too little room, so they are kept in half and widened layer by layer.",
+                    gib=gib(wide),
+                )
+            )
+        )
+    return settle(case, "storage", options, dtype, {"float32": more})
+
+
+def _codec_aside(case: Case, made: list[Precision]) -> list[Precision]:
+    """The codec goes to the processor where the speech model leaves it no room."""
+    sizes = sum(part_bytes(part, how, "none") for part, how in zip(case.need.parts, made, strict=True))
+    if sizes + case.need.cache_bytes + SCRATCH_BYTES["speech"] <= free_bytes(case.hardware):
+        return made
+    return [replace(how, device="cpu") if how.role == "codec" else how for how in made]

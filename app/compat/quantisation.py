@@ -1,0 +1,130 @@
+"""Which weights are made smaller, and how: a judgement by device, and everything that speaks against each way."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.compat.memory import SMALLEST_TILE_PIXELS, free_bytes, gib, needed_bytes, part_bytes
+from app.compat.settle import Case, Objection, Option, Settled, settle
+from app.compat.terms import Offload, Precision, Quantised, Vae
+from app.sentence import say
+
+_SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
+_PICTURE_OFFLOADS: Final[tuple[Offload, ...]] = ("none", "model", "group")
+_NAMES: Final[tuple[Quantised, ...]] = ("awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf")
+_PACKAGE: Final = {
+    "awq": "gptqmodel",
+    "bnb-nf4": "bitsandbytes",
+    "bnb-int8": "bitsandbytes",
+    "torchao-int8": "torchao",
+    "gguf": "gguf",
+}
+_AMPERE: Final = (8, 0)
+
+
+def preferred(case: Case) -> tuple[Quantised, ...]:
+    """By what the machine is and whether it is to speak or to paint."""
+    hardware, speech = case.hardware, case.need.kind != "picture"
+    if hardware.kind in ("cuda", "rocm"):
+        capability = hardware.capability or _AMPERE
+        if capability >= _AMPERE:
+            return ("awq", "bnb-nf4", "bnb-int8") if speech else ("bnb-nf4", "torchao-int8", "gguf")
+        if capability >= (6, 0):
+            return ("bnb-nf4", "bnb-int8") if speech else ("gguf", "bnb-nf4")
+        return () if speech else ("gguf",)
+    if hardware.kind == "mps":
+        return ("bnb-nf4",) if speech else ("gguf", "bnb-nf4")
+    return ("bnb-int8", "torchao-int8") if speech else ("gguf", "torchao-int8")
+
+
+def quantised(case: Case, how: tuple[Precision, ...]) -> Settled:
+    first = preferred(case)
+    order = [*first, *(name for name in _NAMES if name not in first)]
+    why = {
+        name: say("quantised.smaller", "{kind} weights are what fits here and runs right.", kind=name) for name in order
+    }
+    options = [Option(name, why[name], "a judgement, by device") for name in order]
+    none = Option("none", say("quantised.none", "The weights fit as they are, and nothing is lost."))
+    more: dict[str, list[Objection]] = {name: _unusable(case, name) for name in order}
+    for name in order[len(first) :]:
+        more[name].append(
+            Objection(say("quantised.elsewhere", "{kind} is not what this machine does best.", kind=name))
+        )
+    more["none"] = _too_heavy(case, how)
+    every = [none, *options]
+    if case.need.published != "none":
+        # As it was published is how it was tested: that stands first.
+        every.sort(key=lambda each: each.name != case.need.published)
+    return settle(case, "quantised", every, None, more, case.choice.quantised)
+
+
+def _unusable(case: Case, name: Quantised) -> list[Objection]:
+    hardware, need, found = case.hardware, case.need, list[Objection]()
+    if name == "awq" and (hardware.kind != "cuda" or (hardware.capability or (0, 0)) < _AMPERE):
+        found.append(
+            Objection(
+                say(
+                    "quantised.awq-sm80",
+                    "AWQ's kernels need an NVIDIA card of compute capability 8.0: elsewhere such weights are unpacked, and where that is too much bitsandbytes, torchao or GGUF take their place.",
+                ),
+                "AutoAWQ's kernels",
+                True,
+            )
+        )
+    if name == "awq" and need.published != "awq" and "awq" not in need.also_published:
+        found.append(Objection(say("quantised.not-awq", "This model is not published in AWQ."), fatal=True))
+    if name == "gguf" and need.kind != "picture":
+        found.append(Objection(say("quantised.gguf-pictures", "GGUF is read for pictures only."), "diffusers", True))
+    elif name == "gguf" and need.published != "gguf" and "gguf" not in need.also_published:
+        found.append(Objection(say("quantised.not-gguf", "No GGUF file of this model is known."), fatal=True))
+    if name.startswith("bnb") and hardware.kind == "cuda" and (hardware.capability or (6, 0)) < (6, 0):
+        found.append(
+            Objection(
+                say("quantised.bnb-sm60", "bitsandbytes needs compute capability 6.0."), "bitsandbytes 0.50", True
+            )
+        )
+    if name.startswith("bnb") and hardware.kind == "mps" and hardware.torch.startswith(("2.6", "2.7", "2.8")):
+        found.append(
+            Objection(say("quantised.bnb-metal", "bitsandbytes on Metal needs torch 2.9."), "bitsandbytes 0.50", True)
+        )
+    package = _PACKAGE[name]
+    if hardware.packages is not None and package not in hardware.packages:
+        found.append(
+            Objection(
+                say("quantised.package", "{package} is not installed here: pip install {package}.", package=package),
+                fatal=True,
+            )
+        )
+    return found
+
+
+def _too_heavy(case: Case, how: tuple[Precision, ...]) -> list[Objection]:
+    """Speech reads all its weights at every step, so moving them in and out is no way for it."""
+    allowed = _PICTURE_OFFLOADS if case.need.kind == "picture" else _PICTURE_OFFLOADS[:1]
+    if case.hardware.unified:
+        allowed = allowed[:2]
+    least = min(needed_bytes(case.need, how, "none", offload, _SMALLEST) for offload in allowed)
+    free = free_bytes(case.hardware)
+    total = sum(part_bytes(part, each, "none") for part, each in zip(case.need.parts, how, strict=True))
+    if least > free:
+        return [
+            Objection(
+                say(
+                    "quantised.heavy",
+                    "The weights as they are ask for {gib} GiB at least, and {free} GiB are free.",
+                    gib=gib(least),
+                    free=gib(free),
+                )
+            )
+        ]
+    if not case.hardware.unified and case.hardware.ram_bytes and total > case.hardware.ram_bytes * 3 // 4:
+        return [
+            Objection(
+                say(
+                    "quantised.ram",
+                    "Weights of {gib} GiB do not fit the computer's own memory either.",
+                    gib=gib(total),
+                )
+            )
+        ]
+    return []
