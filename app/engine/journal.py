@@ -79,6 +79,10 @@ class Journal:
         (row,) = self._db.rows("SELECT * FROM jobs WHERE id=?", id_)
         return _job(row)
 
+    def known(self, id_: str) -> Job | None:
+        rows = self._db.rows("SELECT * FROM jobs WHERE id=?", id_)
+        return _job(rows[0]) if rows else None
+
     def waiting(self) -> list[Job]:
         """In the order they will run: the owner's before everyone else's."""
         rows = self._db.rows(

@@ -149,12 +149,9 @@ class Session:
                 self._seam = None
 
     def _model(self, request: Request | Tune) -> Model:
-        kind = "speech" if isinstance(request, SpeechRequest) else "picture"
-        return (
-            catalog.find(request.model)
-            if request.model
-            else catalog.best(kind, lambda model: stock.located(self.home, model) is not None)
-        )
+        if request.model:
+            return catalog.find(request.model)
+        return stock.best(self.home, "speech" if isinstance(request, SpeechRequest) else "picture")
 
     def _load(self, model: Model, plan: Plan) -> Iterator[Event]:
         held = self._held

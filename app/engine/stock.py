@@ -10,8 +10,10 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
 from app.compat.plan import Quantised
-from app.engine.model import Model, Source
+from app.engine.catalog import CATALOG
+from app.engine.model import Kind, Model, Source
 from app.paths import Home
+from app.sentence import Trouble, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +42,13 @@ def snapshot(home: Home, source: Source) -> Path | None:
     except (LocalEntryNotFoundError, HfHubHTTPError):
         return None
     return Path(found)
+
+
+def best(home: Home, kind: Kind) -> Model:
+    """The first of the catalog that is there; a starter only where nothing bigger is."""
+    there = [model for model in CATALOG if model.kind == kind and located(home, model) is not None]
+    if not there:
+        raise Trouble(
+            say("stock.none", "No model is on this machine that could do this. Get one in Models."), cure="models"
+        )
+    return min(there, key=lambda model: model.starter)

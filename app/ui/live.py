@@ -11,22 +11,68 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from app.paths import assets
+from app.sentence import Trouble
 from app.ui import show
 from app.ui.desk import Desk
+from app.ui.guard import who
 from app.ui.words import catalog, language
 
 FACE: Final = Path(__file__).parent / "face"
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
+MADE_KINDS: Final = {
+    ".wav": "audio/wav", ".flac": "audio/flac", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".opus": "audio/ogg",
+    ".png": "image/png", ".jpg": "image/jpeg",
+}  # fmt: skip
+NAME: Final = re.compile(r"[\w-]+\.\w+")
 _SPOKEN: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
 
 
 def routes(desk: Desk) -> list[Route]:
     def live(request: Request) -> Response:
-        spoken, state = language(request), desk.keeper.state
+        spoken, state, person = language(request), desk.keeper.state, who(request)
         progress = desk.keeper.progress(state.job) if state.job else None
-        return JSONResponse({"strip": show.strip(state, progress, desk.title(state.model), spoken)})
+        answer = {"strip": show.strip(state, progress, desk.title(state.model), spoken)}
+        if job := desk.current("speech", person):
+            answer["speech"] = desk.speech_view(job, spoken)
+        return JSONResponse(answer)
 
-    return [Route("/hearth/live", live), Route("/hearth/words", words), Route("/hearth/face/{name}", face)]
+    async def check(request: Request) -> Response:
+        """The script as it is typed: its turns, its problems, how long it will be."""
+        asked = await request.json()
+        return JSONResponse(
+            desk.script_view(str(asked.get("text", "")), str(asked.get("model", "")), language(request))
+        )
+
+    def made(request: Request) -> Response:
+        """What lies in the folder of a job: only its maker's, and nothing outside of it."""
+        job, name = request.path_params["job"], request.path_params["name"]
+        if not desk.owns(job, who(request)) or not NAME.fullmatch(name):
+            return Response(status_code=404)
+        return sent(desk.keeper.folder(job) / name)
+
+    def creation(request: Request) -> Response:
+        person = who(request)
+        try:
+            kept = desk.keeper.shelf.get(int(request.path_params["id"]))
+        except Trouble:
+            return Response(status_code=404)
+        if not person.owner and kept.owner != person.name:
+            return Response(status_code=404)
+        return sent(kept.path, download="download" in request.query_params)
+
+    return [
+        Route("/hearth/live", live), Route("/hearth/words", words), Route("/hearth/face/{name}", face),
+        Route("/hearth/check", check, methods=["POST"]), Route("/hearth/made/{job}/{name}", made),
+        Route("/hearth/creation/{id:int}", creation),
+    ]  # fmt: skip
+
+
+def sent(path: Path, download: bool = False) -> Response:
+    kind = MADE_KINDS.get(path.suffix)
+    if kind is None or path.is_symlink() or not path.is_file():
+        return Response(status_code=404)
+    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, max-age=3600"}
+    return FileResponse(path, media_type=kind, headers=headers, filename=path.name if download else None)
 
 
 def words(request: Request) -> Response:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import html
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+import soundfile
 
 from app.compat.hardware import Hardware
 from app.compat.meter import Reading
 from app.compat.plan import Plan
+from app.engine import script
 from app.engine.event import Failed, Finished, Step, Stopped
+from app.engine.limits import Limits
 from app.engine.process import EngineState, Sample
 from app.engine.progress import Progress
-from app.sentence import say
+from app.engine.request import SpeechRequest
+from app.engine.script import Checked
+from app.sentence import Trouble, say
 from app.ui.words import Language, text, told
 
 View = dict[str, Any]
@@ -136,4 +146,78 @@ def with_chunk(plan: Plan, chunk: int | None) -> Plan:
     return replace(plan, chunk_q=chunk)
 
 
-Titled = Callable[[str], str]
+def trouble(trouble: Trouble, spoken: Language) -> str:
+    """A sentence where it happened, with the button that cures it where there is one."""
+    words = " ".join(told(each, spoken) for each in (trouble.sentence, *trouble.objections))
+    return f'<p class="h-trouble" role="alert" data-cure="{html.escape(trouble.cure, quote=True)}">{html.escape(words)}</p>'
+
+
+def speech(job: str, progress: Progress, request: SpeechRequest, title: str, spoken: Language) -> View:
+    """The parts of a script, done, under way and waiting; then the whole."""
+    texts = [part.text for part in script.check(request.text).parts]
+    done = {part.index: part for part in progress.parts}
+    step = progress.step
+    total = max([len(texts), *(part.total for part in progress.parts)])
+    parts = []
+    for index in range(total):
+        view: View = {"index": index, "text": texts[index] if index < len(texts) else ""}
+        if index in done:
+            part = done[index]
+            view |= {
+                "state": "done",
+                "text": part.text,
+                "seconds": part.seconds,
+                "url": made_url(job, part.path),
+                "peaks": peaks(part.path),
+            }
+        elif step is not None and progress.end is None and step.part == index:
+            sounds = [sound for sound in progress.sounds if sound.part == index]
+            view |= {
+                "state": "now",
+                "pieces": [made_url(job, sound.path) for sound in sounds],
+                "seconds": sum(sound.seconds for sound in sounds),
+            }
+        else:
+            view |= {"state": "waits"}
+        parts.append(view)
+    share = min(1.0, step.done / step.total) if step is not None and step.total else 0.0
+    return {
+        "job": job, "parts": parts, "share": share, "said": said(progress, spoken), "end": ended(progress, spoken), "title": title,
+        "doing": "" if progress.end else (told(progress.loading.sentence, spoken) if progress.loading else ""),
+    }  # fmt: skip
+
+
+def made_url(job: str, path: str) -> str:
+    return f"hearth/made/{job}/{Path(path).name}"
+
+
+@lru_cache(maxsize=512)
+def peaks(path: str, bars: int = 96) -> tuple[float, ...]:
+    """The loudest of each stretch, 0 to 1, for a waveform of bars. A finished file never changes."""
+    try:
+        samples, _ = soundfile.read(path, dtype="float32", always_2d=True)
+    except (OSError, RuntimeError):
+        return ()
+    loud = np.abs(samples).max(axis=1) if len(samples) else np.zeros(1, np.float32)
+    stretches = np.array_split(loud, min(bars, len(loud)))
+    highest = float(loud.max()) or 1.0
+    return tuple(round(float(each.max()) / highest, 3) for each in stretches)
+
+
+def checked(found: Checked, limits: Limits, seconds: float | None, spoken: Language) -> View:
+    """The script as it is typed: turns with their speakers, what there is to say about it, how long it will be."""
+    worst = {"fatal": "wrong", "warning": "careful"}
+    problems = [
+        {"kind": worst.get(each.severity, ""), "text": told(each.sentence, spoken), "cure": each.cure}
+        for each in found.problems
+    ]
+    turns = [{"speaker": turn.speaker, "text": turn.text} for part in found.parts for turn in part.turns]
+    about = say(
+        "script.about", "{bytes} of {most} bytes in the longest part, {parts} parts, about {seconds} s of speech",
+        bytes=found.bytes_longest, most=limits.bytes_most, parts=len(found.parts), seconds=round(found.seconds_estimate),
+    )  # fmt: skip
+    level = "wrong" if found.fatal else ("careful" if any(each["kind"] == "careful" for each in problems) else "right")
+    return {
+        "turns": turns, "problems": problems, "level": level, "about": told(about, spoken), "eta_s": seconds,
+        "nonverbals": sorted(limits.nonverbals), "words": sorted(limits.words) if limits.words is not None else None,
+    }  # fmt: skip

@@ -1,0 +1,200 @@
+// Speak: the script checked as it is typed, parts as they are made, and the whole at the end.
+(() => {
+  const { t, text, el, list, wave, time, ask } = Hearth;
+  const CHECK_MS = 250;
+  const FIRST_CHIPS = ["laughs", "sighs", "clears throat"];
+  let asked = "", timer = 0, player = null;
+
+  // The script box.
+  const box = () => document.querySelector("#speak-text textarea");
+
+  function drawCheck(view) {
+    const area = document.querySelector("#h-script");
+    if (!area) return;
+    if (!area.firstElementChild) {
+      area.innerHTML = `<div class="h-chips" role="group"></div><ol class="h-turns"></ol>
+        <p class="h-check"><span class="h-badge"></span> <span class="h-soft"></span></p><ul class="h-problems"></ul>`;
+    }
+    const chips = ["(pause 0.5s)", "[S1]", "[S2]", ...view.nonverbals.map((name) => `(${name})`)];
+    chips.sort((a, b) => rank(a) - rank(b));
+    list(area.querySelector(".h-chips"), chips, (name) => name, (name) => {
+      const chip = el(`<button type="button" class="h-chip"></button>`);
+      chip.dataset.insert = name;
+      chip.textContent = name;
+      return chip;
+    });
+    const chipsArea = area.querySelector(".h-chips");
+    chipsArea.setAttribute("aria-label", t("speak.insert", "Insert into the script"));
+    list(area.querySelector(".h-turns"), view.turns, (turn) => `${turn.speaker} ${turn.text}`, (turn) => {
+      const line = el(`<li><span class="h-badge s${turn.speaker}">S${turn.speaker}</span> <span></span></li>`);
+      line.lastElementChild.textContent = turn.text;
+      return line;
+    });
+    const badge = area.querySelector(".h-badge:not(.s1):not(.s2)") ?? area.querySelector(".h-check .h-badge");
+    const check = area.querySelector(".h-check");
+    check.hidden = !view.turns.length && !view.problems.length;
+    check.firstElementChild.className = `h-badge ${view.level}`;
+    text(check.firstElementChild, { right: t("check.right", "ready"), careful: t("check.careful", "look again"), wrong: t("check.wrong", "not yet") }[view.level]);
+    const eta = view.eta_s == null ? "" : t("check.eta", ", about {time} on this machine", { time: time(view.eta_s) });
+    text(check.lastElementChild, view.about + eta);
+    list(area.querySelector(".h-problems"), view.problems, (each) => each.text, (each) => {
+      const line = el(`<li class="${each.kind}"></li>`);
+      line.textContent = each.text;
+      return line;
+    });
+  }
+
+  function rank(chip) {
+    const name = chip.slice(1, -1);
+    return chip.startsWith("[") ? 0 : chip.startsWith("(pause") ? 1 : FIRST_CHIPS.includes(name) ? 2 : 3;
+  }
+
+  function check() {
+    const now = box()?.value;
+    if (now == null || now === asked) return;
+    asked = now;
+    ask("hearth/check", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text: now }) })
+      .then(drawCheck)
+      .catch(() => (asked = null));
+  }
+  document.addEventListener("input", (event) => {
+    if (event.target.closest?.("#speak-text")) {
+      clearTimeout(timer);
+      timer = setTimeout(check, CHECK_MS);
+    }
+  });
+  Hearth.area("#h-script", () => check());
+  document.addEventListener("click", (event) => {
+    const insert = event.target.closest?.("[data-insert]")?.dataset.insert;
+    if (!insert || !box()) return;
+    const field = box();
+    const [from, to] = [field.selectionStart, field.selectionEnd];
+    const before = field.value.slice(0, from), after = field.value.slice(to);
+    const lead = before && !/\s$/.test(before) ? " " : "";
+    Hearth.put("speak-text", `${before}${lead}${insert} ${after.trimStart()}`);
+    const place = from + lead.length + insert.length + 1;
+    field.focus();
+    field.setSelectionRange(place, place);
+  });
+
+  // Sound that is heard while it is made: each piece begins where the one before ends.
+  function heardLive(index) {
+    player?.stop();
+    const context = new AudioContext();
+    let next = 0, known = 0, stopped = false;
+    player = {
+      index,
+      async feed(urls) {
+        for (const url of urls.slice(known)) {
+          known += 1;
+          const sound = await context.decodeAudioData(await (await fetch(url)).arrayBuffer());
+          if (stopped) return;
+          const source = context.createBufferSource();
+          source.buffer = sound;
+          source.connect(context.destination);
+          next = Math.max(next, context.currentTime + 0.05);
+          source.start(next);
+          next += sound.duration;
+        }
+      },
+      stop() {
+        stopped = true;
+        context.close();
+        player = null;
+      },
+    };
+  }
+
+  // Parts.
+  Hearth.area("#h-parts", (element, { speech }) => {
+    if (!element.firstElementChild) {
+      element.innerHTML = `<h2></h2><p class="h-soft h-empty"></p><p class="h-now h-soft" role="status"></p>
+        <div class="h-share" hidden><i></i></div><ol class="h-list"></ol><ul class="h-said"></ul><p class="h-trouble" role="alert" hidden></p>`;
+    }
+    text(element.querySelector("h2"), t("parts.title", "Parts"));
+    text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "What you write is spoken part by part. Each can be heard as soon as it is there, and done again."));
+    if (!speech) return;
+    const { end } = speech;
+    text(element.querySelector(".h-now"), speech.place ? t("parts.waits", "number {n} in the queue", { n: speech.place }) : speech.doing);
+    const share = element.querySelector(".h-share");
+    share.hidden = Boolean(end);
+    share.firstElementChild.style.width = `${speech.share * 100}%`;
+    list(element.querySelector(".h-list"), speech.parts, (part) => `${speech.job}-${part.index}`, (part) => {
+      const row = el(`<li class="h-part"><span class="h-badge h-number">${part.index + 1}</span><div class="h-sounding">
+        <svg class="h-wave" aria-hidden="true"></svg><p class="h-soft"></p></div><span class="h-soft h-seconds"></span>
+        <button type="button" class="h-chip h-play"></button><button type="button" class="h-chip h-again"></button></li>`);
+      row.querySelector(".h-play").addEventListener("click", () => play(row));
+      row.querySelector(".h-again").addEventListener("click", () => {
+        Hearth.put("speak-again-index", part.index);
+        setTimeout(() => Hearth.press("speak-again"), 80);
+      });
+      return row;
+    }, (row, part) => drawPart(row, part, end));
+    list(element.querySelector(".h-said"), speech.said, (each) => each.text, (each) => {
+      const line = el(`<li class="h-soft ${each.kind}"></li>`);
+      line.textContent = each.text;
+      return line;
+    });
+    const trouble = element.querySelector(".h-trouble");
+    trouble.hidden = end?.kind !== "failed";
+    if (end?.kind === "failed") {
+      trouble.dataset.cure = end.cure;
+      text(trouble, end.text);
+    }
+  });
+
+  function drawPart(row, part, end) {
+    row.part = part;
+    const done = part.state === "done", now = part.state === "now";
+    row.querySelector(".h-number").className = `h-badge h-number ${done ? "right" : now ? "careful" : ""}`;
+    const svg = row.querySelector(".h-wave");
+    svg.toggleAttribute("hidden", !done || !part.peaks?.length);
+    if (done && part.peaks) wave(svg, part.peaks);
+    const words = now
+      ? t("part.now", "being spoken, {s} s are there", { s: (part.seconds ?? 0).toFixed(1) })
+      : done ? part.text : end ? t("part.not", "not spoken") : t("part.waits", "waits");
+    text(row.querySelector("p"), words);
+    text(row.querySelector(".h-seconds"), done ? t("part.seconds", "{s} s", { s: part.seconds.toFixed(1) }) : "");
+    const playButton = row.querySelector(".h-play");
+    playButton.hidden = !(done || (now && part.pieces?.length));
+    const playing = player?.index === part.index || (row.sound && !row.sound.paused);
+    text(playButton, playing ? t("part.pause", "stop") : now ? t("part.listen", "listen live") : t("part.play", "play"));
+    playButton.setAttribute("aria-label", t("part.play-n", "Play part {n}", { n: part.index + 1 }));
+    const again = row.querySelector(".h-again");
+    again.hidden = !done || !end;
+    text(again, t("part.again", "again"));
+    again.setAttribute("aria-label", t("part.again-n", "Speak part {n} again", { n: part.index + 1 }));
+    if (now && player?.index === part.index) player.feed(part.pieces);
+  }
+
+  function play(row) {
+    const { part } = row;
+    if (player?.index === part.index) return player.stop();
+    if (part.state === "now") {
+      heardLive(part.index);
+      return player.feed(part.pieces);
+    }
+    if (row.sound && !row.sound.paused) return row.sound.pause();
+    document.querySelectorAll(".h-part").forEach((other) => other.sound?.pause());
+    row.sound = new Audio(part.url);
+    row.sound.play();
+  }
+
+  // The whole.
+  Hearth.area("#h-sound", (element, { speech }) => {
+    const results = speech?.results ?? [];
+    element.hidden = !results.length;
+    if (!results.length) return;
+    const result = results[results.length - 1];
+    if (element.dataset.drawn === String(result.id)) return;
+    element.dataset.drawn = String(result.id);
+    element.innerHTML = `<h2></h2><svg class="h-wave quiet" aria-hidden="true"></svg><audio controls preload="metadata"></audio><p class="h-chips"></p>`;
+    text(element.querySelector("h2"), t("sound.title", "Result"));
+    wave(element.querySelector("svg"), result.peaks);
+    element.querySelector("audio").src = result.url;
+    const download = el(`<a class="h-chip" download></a>`);
+    download.href = `${result.url}?download=1`;
+    text(download, t("sound.download", "Download {name}", { name: result.name }));
+    element.querySelector(".h-chips").append(download);
+  });
+})();
