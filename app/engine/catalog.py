@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from app import paths
 from app.compat.plan import Part
 from app.engine import detect
-from app.engine.model import NOT_NEEDED, Attention, Companion, Model, Settings, Source
+from app.engine.model import NOT_NEEDED, Attention, Companion, Kind, Model, Settings, Source
 from app.sentence import Trouble, say
 
 _MB: Final = 1_000_000
@@ -191,6 +192,21 @@ CONFIGS: Final = {
     "sdxl": Companion("configs", Source("stabilityai/stable-diffusion-xl-base-1.0", _CONFIGS, 4 * _MB, _SAFE)),
 }
 """A single file holds weights only; its configs and tokenizer come from the model it descends from, a few megabytes."""
+
+
+BEST: Final = {
+    "speech": ("dia-1.6b", "starter-voice"),
+    "picture": (
+        "z-image-turbo", "flux2-klein", "flux1-schnell", "sdxl", "sd35-medium", "ssd-1b", "sdxl-turbo", "pixart-sigma",
+        "sd15", "starter-painter",
+    ),
+}  # fmt: skip
+"""What is used when no model is named: the first that is there."""
+
+
+def best(kind: Kind, there: Callable[[Model], bool]) -> Model:
+    """The starters are always there: they come with Hearth."""
+    return next((BY_ID[id_] for id_ in BEST[kind] if there(BY_ID[id_])), BY_ID[BEST[kind][-1]])
 
 
 def find(wanted: str) -> Model:

@@ -271,3 +271,8 @@ def _attention(path: Path, like: Attention, width: int) -> tuple[Attention, int]
     heads = config.get("num_attention_heads") or config.get("n_heads") or like.heads
     head_dim = config.get("attention_head_dim") or (config["dim"] // heads if "dim" in config else like.head_dim)
     return replace(like, heads=heads, kv_heads=heads, head_dim=head_dim), width
+
+
+def class_of(folder: Path, part: str) -> str:
+    """The class of a part, by model_index.json."""
+    return str(_json(folder / "model_index.json")[part][1])

@@ -1,0 +1,53 @@
+"""Turns work that reports by calling back into an iterator of what it reported: the work runs in a thread, at most one report ahead."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+class Abandoned(BaseException):
+    """Whoever read the reports has gone; the work ends at its next report. No Exception, so that no handler keeps it."""
+
+
+def reports(work: Callable[[Callable[[Item], None]], None]) -> Iterator[Item]:
+    """What `work` hands to its argument, as it comes; its exception is raised here."""
+    waiting: queue.Queue[tuple[bool, Item | BaseException | None]] = queue.Queue(maxsize=1)
+    gone = threading.Event()
+
+    def put(last: bool, item: Item | BaseException | None) -> None:
+        while not gone.is_set():
+            try:
+                waiting.put((last, item), timeout=0.1)
+                return
+            except queue.Full:
+                continue
+        if not last:
+            raise Abandoned
+
+    def run() -> None:
+        try:
+            work(lambda item: put(False, item))
+        except BaseException as fault:
+            put(True, fault)
+        else:
+            put(True, None)
+
+    thread = threading.Thread(target=run, name="painting", daemon=True)
+    thread.start()
+    try:
+        while True:
+            last, item = waiting.get()
+            if not last:
+                yield item  # type: ignore[misc]
+            elif isinstance(item, BaseException):
+                raise item
+            else:
+                return
+    finally:
+        gone.set()
+        thread.join()

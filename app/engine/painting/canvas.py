@@ -1,0 +1,119 @@
+"""Pictures that a person gives: opened with care, turned upright, and brought to the size that is painted."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Final
+
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from app.engine.model import Settings
+from app.sentence import Trouble, say
+
+FORMATS: Final = ("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF")
+LEAST_PIXELS_A_SIDE: Final = 16
+MOST_PIXELS: Final = 100_000_000
+"""A 12,000 x 8,000 photo passes; a picture made to fill the memory does not, and is refused by its header."""
+
+
+def opened(path: str) -> Image.Image:
+    """In RGB, upright; a Trouble for what is no picture, or too small, or too large to open safely."""
+    file = Path(path)
+    if not file.is_file():
+        raise Trouble(say("canvas.missing", "The picture {path} is not there. Choose it again.", path=path))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked right below
+            with Image.open(file, formats=FORMATS) as picture:
+                _fits(path, *picture.size)
+                upright = ImageOps.exif_transpose(picture)
+                if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
+                    seen = upright.convert("RGBA")
+                    white = Image.new("RGBA", seen.size, "white")
+                    return Image.alpha_composite(white, seen).convert("RGB")
+                return upright.convert("RGB")
+    except Image.DecompressionBombError as fault:
+        raise _too_large(path) from fault
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as fault:
+        raise Trouble(
+            say(
+                "canvas.not-a-picture",
+                "{path} is no picture that can be read ({formats}), or it is damaged. Choose another.",
+                path=path,
+                formats=", ".join(FORMATS),
+            )
+        ) from fault
+
+
+def _fits(path: str, width: int, height: int) -> None:
+    if width * height > MOST_PIXELS:
+        raise _too_large(path)
+    if min(width, height) < LEAST_PIXELS_A_SIDE:
+        raise Trouble(
+            say(
+                "canvas.too-small",
+                "{path} is only {width} x {height} pixels; a picture to start from needs at least {least} on each side.",
+                path=path,
+                width=width,
+                height=height,
+                least=LEAST_PIXELS_A_SIDE,
+            )
+        )
+
+
+def _too_large(path: str) -> Trouble:
+    return Trouble(
+        say(
+            "canvas.too-large",
+            "{path} has more than {most} million pixels, too many to open safely. Make it smaller first.",
+            path=path,
+            most=MOST_PIXELS // 1_000_000,
+        )
+    )
+
+
+def size(width: int | None, height: int | None, settings: Settings, image: Image.Image | None) -> tuple[int, int]:
+    """What is painted: as asked, else in the shape of the picture to start from, else the model's own size."""
+    if image is not None and width is None and height is None:
+        area = settings.width * settings.height
+        shape = image.width / image.height
+        width = _rounded((area * shape) ** 0.5, settings)
+        height = _rounded((area / shape) ** 0.5, settings)
+    width, height = width or settings.width, height or settings.height
+    for name, value in (("width", width), ("height", height)):
+        if value % settings.multiple or value < settings.least:
+            raise Trouble(
+                say(
+                    "canvas.multiple",
+                    "{name} is {value}; this model needs a multiple of {multiple} from {least}. Try {near}.",
+                    name=name,
+                    value=value,
+                    multiple=settings.multiple,
+                    least=settings.least,
+                    near=_rounded(value, settings),
+                )
+            )
+    return width, height
+
+
+def _rounded(value: float, settings: Settings) -> int:
+    return max(settings.least, round(value / settings.multiple) * settings.multiple)
+
+
+def fitted(image: Image.Image, width: int, height: int) -> Image.Image:
+    """Cropped to the shape and scaled: nothing is squeezed."""
+    return ImageOps.fit(image, (width, height), Image.Resampling.LANCZOS)
+
+
+def mask(path: str, width: int, height: int) -> Image.Image:
+    """White where it is painted anew; a Trouble where nothing is white."""
+    drawn = fitted(opened(path), width, height).convert("L").point(lambda value: 255 if value >= 128 else 0)
+    if drawn.getextrema() == (0, 0):
+        raise Trouble(
+            say(
+                "canvas.empty-mask",
+                "Nothing is marked in the mask, so there is nothing to paint. Mark the place in white.",
+            )
+        )
+    return drawn

@@ -1,0 +1,109 @@
+"""What stands around a pipeline for one picture: which of its forms runs, what it is told, its LoRAs, its decoder, the last strokes."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Final
+
+import diffusers
+import torch
+from PIL import Image, ImageChops, ImageFilter
+
+from app.engine.painting import loading, schedulers, steps
+from app.engine.painting.families import Family
+from app.engine.painting.settled import Settled
+from app.sentence import Trouble, say
+
+FEATHER_PIXELS: Final = 4
+"""How far inside the mask the old picture fades into the new one."""
+
+
+def pipeline(loaded: Any, family: Family, chosen: Settled) -> Any:
+    """The form of the loaded pipeline that this request asks for, around the same weights, with a scheduler of its own."""
+    name = family.inpaint if chosen.mask else family.image if chosen.image else family.text
+    form = getattr(diffusers, name)
+    there = {**loaded.config, **loaded.components, "scheduler": _scheduler(loaded, chosen.request.scheduler)}
+    there |= dict.fromkeys(("image_encoder", "feature_extractor", "safety_checker"))
+    there |= {"add_watermarker": False, "requires_safety_checker": False}
+    wanted = list(inspect.signature(form.__init__).parameters)[1:]
+    pipe = form(**{name: there[name] for name in wanted if name in there})
+    pipe.set_progress_bar_config(disable=True)
+    return pipe
+
+
+def _scheduler(loaded: Any, name: str | None) -> Any:
+    own = loaded.scheduler
+    if name is None:
+        return type(own).from_config(own.config)
+    row = schedulers.by_name(name)
+    return getattr(diffusers, row.class_name).from_config(own.config, **row.settings)
+
+
+def told(pipe: Any, family: Family, chosen: Settled) -> dict[str, Any]:
+    """What the pipeline is told, as far as it listens."""
+    request = chosen.request
+    accepted = inspect.signature(type(pipe).__call__).parameters
+    all_of_it = {
+        **family.told,
+        "prompt": request.prompt,
+        "negative_prompt": request.negative or None,
+        "num_inference_steps": request.steps,
+        "guidance_scale": request.guidance,
+        "width": request.width,
+        "height": request.height,
+        "image": chosen.image,
+        "mask_image": chosen.mask,
+        "strength": request.strength if chosen.image is not None and family.strength else None,
+        "output_type": "latent",
+    }
+    return {name: value for name, value in all_of_it.items() if name in accepted and value is not None}
+
+
+def wear(pipe: Any, chosen: Settled, worn: dict[str, str]) -> None:
+    """The LoRAs of this request and no others. `worn` remembers which files are loaded, by path."""
+    wanted = {each.path: each.weight for each in chosen.request.loras}
+    if wanted and not hasattr(pipe, "load_lora_weights"):
+        raise Trouble(say("lora.none", "This model takes no LoRAs. Leave them out, or choose SD 1.5 or SDXL."))
+    for path in [path for path in worn if path not in wanted]:
+        pipe.delete_adapters(worn.pop(path))
+    for path in wanted:
+        if path not in worn:
+            name = f"lora{max((int(each[4:]) for each in worn.values()), default=0) + 1}"
+            loading.add_lora(pipe, path, name)
+            worn[path] = name
+    weights = {worn[path]: weight for path, weight in wanted.items()}
+    if chosen.few_steps:
+        weights[loading.FEW_STEPS] = 1.0
+    if weights:
+        pipe.enable_lora()
+        pipe.set_adapters(list(weights), list(weights.values()))
+    elif hasattr(pipe, "get_list_adapters") and pipe.get_list_adapters():
+        pipe.disable_lora()
+
+
+def unpacked(pipe: Any, family: Family, latents: torch.Tensor, chosen: Settled) -> torch.Tensor:
+    return family.unpack(pipe, latents, chosen.request.height or 0, chosen.request.width or 0)
+
+
+@torch.no_grad()
+def decoded(pipe: Any, family: Family, latents: torch.Tensor, chosen: Settled, exact: bool, step: int) -> Image.Image:
+    vae = pipe.vae
+    device = getattr(getattr(vae, "_hf_hook", None), "execution_device", None) or vae.device
+    image = vae.decode(unpacked(pipe, family, latents, chosen).to(device, vae.dtype), return_dict=False)[0]
+    steps.check(image, step, exact)
+    picture: Image.Image = pipe.image_processor.postprocess(image, output_type="pil")[0]
+    pipe.maybe_free_model_hooks()
+    return picture
+
+
+def finished(painted: Image.Image, chosen: Settled) -> Image.Image:
+    """Outside the mask not a pixel changes; enlarged by Lanczos where that was asked for."""
+    if chosen.mask is not None and chosen.image is not None:
+        inside = chosen.mask.filter(ImageFilter.MinFilter(2 * FEATHER_PIXELS + 1)).filter(
+            ImageFilter.GaussianBlur(FEATHER_PIXELS / 2)
+        )
+        painted = Image.composite(painted, chosen.image, ImageChops.multiply(inside, chosen.mask))
+    times = chosen.request.upscale
+    if times > 1:
+        painted = painted.resize((painted.width * times, painted.height * times), Image.Resampling.LANCZOS)
+    return painted

@@ -1,0 +1,59 @@
+"""What a picture looks like so far: a linear map from latents to colours, fitted once to the loaded VAE, and a small file. Costs no decoding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from PIL import Image
+
+PATCH_PIXELS: Final = 16
+PATCHES: Final = 8
+"""The chart is 128 x 128 pixels: encoded in well under a second, and enough colours for any number of latent channels."""
+LEAST_SIDE: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """rgb = latents @ weight + bias, in -1..1."""
+
+    weight: torch.Tensor
+    bias: torch.Tensor
+
+    def picture(self, latents: torch.Tensor) -> Image.Image:
+        """From VAE latents [1, C, h, w], enlarged a little so that a browser's smoothing looks right."""
+        values = latents[0].float().cpu().permute(1, 2, 0) @ self.weight + self.bias
+        pixels = ((values.clamp(-1, 1) + 1) * 127.5).round().to(torch.uint8).numpy()
+        small = Image.fromarray(pixels)
+        times = max(1, -(-LEAST_SIDE // max(small.size)))
+        return small.resize((small.width * times, small.height * times), Image.Resampling.BILINEAR)
+
+
+def fit(vae: Any) -> Colours:
+    """Least squares over a chart of soft coloured patches that the VAE itself encodes: right for every family, finetune and local
+    model, with no table of numbers to trust."""
+    scale = 2 ** (len(vae.config.block_out_channels) - 1)
+    drawn = np.random.default_rng(0).integers(0, 256, (PATCHES, PATCHES, 3), dtype=np.uint8)
+    side = PATCHES * max(PATCH_PIXELS, scale)
+    chart = Image.fromarray(drawn).resize((side, side), Image.Resampling.BICUBIC)
+    pixels = torch.from_numpy(np.asarray(chart, dtype=np.float32) / 127.5 - 1).permute(2, 0, 1)[None]
+    with torch.no_grad():
+        encoded = vae.encode(pixels.to(vae.device, vae.dtype)).latent_dist.mode()
+    latents = encoded[0].float().cpu().flatten(1).T
+    colours = torch.nn.functional.avg_pool2d(pixels, scale)[0].flatten(1).T
+    ones = torch.ones(len(latents), 1)
+    # A little ridge: random or tiny VAEs leave some channels without meaning.
+    design = torch.cat([latents, ones], 1).double()
+    ridge = 1e-4 * torch.eye(design.shape[1], dtype=torch.float64) * design.square().mean()
+    solved = torch.linalg.solve(design.T @ design + ridge * len(design), design.T @ colours.double()).float()
+    return Colours(solved[:-1], solved[-1])
+
+
+def write(picture: Image.Image, path: Path) -> None:
+    """Seen whole or not at all by whoever reads meanwhile."""
+    half_written = path.with_suffix(".part")
+    picture.save(half_written, "JPEG", quality=85)
+    half_written.replace(path)

@@ -1,0 +1,62 @@
+"""Schedulers by the names people know, as a table of diffusers' classes and their settings. Imports no torch: the window lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from app.sentence import Trouble, say
+
+Space = Literal["sigma", "alpha"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    class_name: str
+    space: Space
+    """How its samples are scaled: x0 + sigma * noise, or alpha * x0 + sigma * noise."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+SCHEDULERS: Final[dict[str, Scheduler]] = {
+    "Euler": Scheduler("EulerDiscreteScheduler", "sigma"),
+    "Euler Karras": Scheduler("EulerDiscreteScheduler", "sigma", {"use_karras_sigmas": True}),
+    "Euler a": Scheduler("EulerAncestralDiscreteScheduler", "sigma"),
+    "Euler a trailing": Scheduler("EulerAncestralDiscreteScheduler", "sigma", {"timestep_spacing": "trailing"}),
+    "Heun": Scheduler("HeunDiscreteScheduler", "sigma"),
+    "DPM2": Scheduler("KDPM2DiscreteScheduler", "sigma"),
+    "DPM2 a": Scheduler("KDPM2AncestralDiscreteScheduler", "sigma"),
+    "DPM++ 2M": Scheduler("DPMSolverMultistepScheduler", "alpha"),
+    "DPM++ 2M Karras": Scheduler("DPMSolverMultistepScheduler", "alpha", {"use_karras_sigmas": True}),
+    "DPM++ 2M SDE": Scheduler("DPMSolverMultistepScheduler", "alpha", {"algorithm_type": "sde-dpmsolver++"}),
+    "DPM++ 2S": Scheduler("DPMSolverSinglestepScheduler", "alpha", {"lower_order_final": True}),
+    "UniPC": Scheduler("UniPCMultistepScheduler", "alpha"),
+    "DEIS": Scheduler("DEISMultistepScheduler", "alpha"),
+    "DDIM": Scheduler("DDIMScheduler", "alpha"),
+    "PNDM": Scheduler("PNDMScheduler", "alpha", {"skip_prk_steps": True}),
+    "LCM": Scheduler("LCMScheduler", "alpha"),
+}
+NAMES: Final = tuple(SCHEDULERS)
+
+
+def by_name(name: str) -> Scheduler:
+    """Upper and lower case don't matter."""
+    found = {each.lower(): scheduler for each, scheduler in SCHEDULERS.items()}.get(name.lower())
+    if found is None:
+        raise Trouble(
+            say(
+                "scheduler.unknown",
+                "There is no scheduler called {name}. Choose one of: {names}.",
+                name=name,
+                names=", ".join(NAMES),
+            )
+        )
+    return found
+
+
+def space_of(class_name: str) -> Space | Literal["flow"]:
+    """How a scheduler that came with its model scales its samples."""
+    if class_name.startswith("FlowMatch"):
+        return "flow"
+    return next((each.space for each in SCHEDULERS.values() if each.class_name == class_name), "alpha")

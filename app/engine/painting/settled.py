@@ -1,0 +1,103 @@
+"""A request with every choice made: the model's recommendations filled in, pictures opened and sized, what has no effect told."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from PIL import Image
+
+from app.engine.model import Model
+from app.engine.painting import canvas, schedulers
+from app.engine.painting.families import FAMILIES
+from app.engine.request import SEED_LIMIT, PictureRequest
+from app.sentence import Sentence, Trouble, say
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    request: PictureRequest
+    """With nothing left to recommend: painted again by any Hearth, it gives the same picture."""
+    image: Image.Image | None
+    mask: Image.Image | None
+    few_steps: bool
+    """Whether the model's few-steps LoRA is worn."""
+    notes: tuple[Sentence, ...]
+
+    def of(self, index: int) -> PictureRequest:
+        """The request for one picture of the batch alone."""
+        return replace(self.request, batch=1, seed=self.seed(index))
+
+    def seed(self, index: int) -> int:
+        return ((self.request.seed or 0) + index) % SEED_LIMIT
+
+
+def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
+    family = FAMILIES[model.family]
+    notes = []
+    if request.image and not family.image:
+        raise Trouble(
+            say(
+                "paint.no-image",
+                "{model} paints from words only; it cannot start from a picture. Choose SD 1.5 or SDXL for that.",
+                model=model.title,
+            )
+        )
+    if request.mask and not family.inpaint:
+        raise Trouble(
+            say("paint.no-mask", "{model} cannot paint into a mask. Choose SD 1.5 or SDXL for that.", model=model.title)
+        )
+    named = request.scheduler
+    if named is not None and family.flow:
+        notes.append(
+            say(
+                "paint.flow",
+                "{model} comes with the one scheduler that suits it; yours was left out.",
+                model=model.title,
+            )
+        )
+        named = None
+    elif named is not None:
+        named = next(each for each in schedulers.NAMES if schedulers.SCHEDULERS[each] is schedulers.by_name(named))
+    if request.negative and not family.negative:
+        notes.append(
+            say("paint.no-negative", "{model} takes no negative prompt; yours was left out.", model=model.title)
+        )
+    settings = model.recommended(named)
+    image = canvas.opened(request.image) if request.image else None
+    width, height = canvas.size(request.width, request.height, settings, image)
+    if max(width, height) > settings.most:
+        notes.append(
+            say(
+                "paint.large",
+                "{model} was trained for pictures up to {most} pixels a side; larger ones tend to repeat their subject.",
+                model=model.title,
+                most=settings.most,
+            )
+        )
+    mask = canvas.mask(request.mask, width, height) if request.mask else None
+    whole = replace(
+        request,
+        model=request.model or model.id,
+        width=width,
+        height=height,
+        steps=settings.steps if request.steps is None else request.steps,
+        guidance=settings.guidance if request.guidance is None else request.guidance,
+        scheduler=named or settings.scheduler or None,
+        seed=_seed(request, job),
+    )
+    few_steps = (
+        any(each.name == "few-steps" for each in model.companions) and whole.scheduler == model.settings.scheduler
+    )
+    return Settled(whole, canvas.fitted(image, width, height) if image else None, mask, few_steps, tuple(notes))
+
+
+def _seed(request: PictureRequest, job: Path) -> int:
+    """Drawn once a job, so that a run that is taken up again paints the same picture."""
+    if request.seed is not None:
+        return request.seed
+    drawn = job / "seed"
+    if not drawn.is_file():
+        drawn.write_text(str(random.SystemRandom().randrange(SEED_LIMIT)), "ascii")
+    return int(drawn.read_text("ascii"))

@@ -1,0 +1,227 @@
+"""Tiny random pipelines of every family, written as real diffusers folders: the right classes, a few thousand weights, seconds to run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import diffusers
+import torch
+import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from app.compat.plan import Plan, Precision, Vae
+from app.engine.model import Model
+
+WORDS = [
+    "a",
+    "the",
+    "red",
+    "blue",
+    "green",
+    "ball",
+    "house",
+    "sea",
+    "over",
+    "under",
+    "at",
+    "dusk",
+    "lighthouse",
+    "small",
+    "large",
+    "not",
+    "ugly",
+]
+LETTERS = [chr(code) for code in range(33, 127)]
+
+
+def clip_tokenizer() -> Any:
+    pieces = [*LETTERS, *(f"{each}</w>" for each in LETTERS), "<|startoftext|>", "<|endoftext|>"]
+    return transformers.CLIPTokenizer(
+        vocab={piece: index for index, piece in enumerate(pieces)}, merges=[], model_max_length=77
+    )
+
+
+def t5_tokenizer() -> Any:
+    pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0), *((each, -3.0) for each in LETTERS)]
+    return transformers.T5Tokenizer(vocab=pieces, extra_ids=0, model_max_length=64)
+
+
+def qwen_tokenizer() -> Any:
+    pieces = {each: index for index, each in enumerate([*pre_tokenizers.ByteLevel.alphabet()])}
+    tokenizer = Tokenizer(models.BPE(vocab=pieces, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    fast = transformers.Qwen2Tokenizer(
+        vocab=pieces, merges=[], unk_token="<|endoftext|>", eos_token="<|im_end|>", pad_token="<|endoftext|>"
+    )
+    fast.chat_template = "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
+    return fast
+
+
+def clip(width: int = 32, projected: bool = False) -> Any:
+    config = transformers.CLIPTextConfig(
+        vocab_size=2 * len(LETTERS) + 2, hidden_size=width, intermediate_size=2 * width, num_hidden_layers=2,
+        num_attention_heads=2, projection_dim=width, bos_token_id=188, eos_token_id=189, pad_token_id=189,
+    )  # fmt: skip
+    return (transformers.CLIPTextModelWithProjection if projected else transformers.CLIPTextModel)(config)
+
+
+def t5() -> Any:
+    return transformers.T5EncoderModel(
+        transformers.T5Config(
+            vocab_size=len(LETTERS) + 4, d_model=32, d_ff=64, num_layers=2, num_heads=2, d_kv=16,
+            feed_forward_proj="gated-gelu",
+        )
+    )  # fmt: skip
+
+
+def qwen(layers: int = 3) -> Any:
+    return transformers.Qwen3ForCausalLM(
+        transformers.Qwen3Config(
+            vocab_size=320, hidden_size=32, intermediate_size=64, num_hidden_layers=layers, num_attention_heads=4,
+            num_key_value_heads=2, head_dim=8, max_position_embeddings=1024,
+        )
+    )  # fmt: skip
+
+
+def vae(channels: int = 4, **more: Any) -> Any:
+    return diffusers.AutoencoderKL(
+        block_out_channels=(16, 16, 32, 32), down_block_types=("DownEncoderBlock2D",) * 4,
+        up_block_types=("UpDecoderBlock2D",) * 4, layers_per_block=1, latent_channels=channels, norm_num_groups=4, **more,
+    )  # fmt: skip
+
+
+def unet(cross: int, **more: Any) -> Any:
+    return diffusers.UNet2DConditionModel(
+        sample_size=8, block_out_channels=(16, 32), layers_per_block=1, norm_num_groups=4, cross_attention_dim=cross,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"), up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+        attention_head_dim=4, **more,
+    )  # fmt: skip
+
+
+def sd15() -> Any:
+    return diffusers.StableDiffusionPipeline(
+        vae=vae(), text_encoder=clip(), tokenizer=clip_tokenizer(), unet=unet(32), safety_checker=None,
+        scheduler=diffusers.DDIMScheduler(beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, clip_sample=False, steps_offset=1),
+        feature_extractor=None, requires_safety_checker=False,
+    )  # fmt: skip
+
+
+def sdxl() -> Any:
+    more = {
+        "addition_embed_type": "text_time", "addition_time_embed_dim": 8, "projection_class_embeddings_input_dim": 32 + 6 * 8,
+        "transformer_layers_per_block": (1, 1), "use_linear_projection": True,
+    }  # fmt: skip
+    return diffusers.StableDiffusionXLPipeline(
+        vae=vae(scaling_factor=0.13025), text_encoder=clip(), text_encoder_2=clip(projected=True), unet=unet(64, **more),
+        tokenizer=clip_tokenizer(), tokenizer_2=clip_tokenizer(), add_watermarker=False,
+        scheduler=diffusers.EulerDiscreteScheduler(beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, steps_offset=1),
+    )  # fmt: skip
+
+
+def pixart() -> Any:
+    return diffusers.PixArtSigmaPipeline(
+        tokenizer=t5_tokenizer(), text_encoder=t5(), vae=vae(scaling_factor=0.13025),
+        transformer=diffusers.PixArtTransformer2DModel(
+            num_attention_heads=2, attention_head_dim=16, in_channels=4, out_channels=8, num_layers=2,
+            cross_attention_dim=32, caption_channels=32, sample_size=8, patch_size=2, use_additional_conditions=False,
+        ),
+        scheduler=diffusers.DPMSolverMultistepScheduler(),
+    )  # fmt: skip
+
+
+def _shifted_vae() -> Any:
+    return vae(16, scaling_factor=1.5305, shift_factor=0.0609, use_quant_conv=False, use_post_quant_conv=False)
+
+
+def sd3() -> Any:
+    return diffusers.StableDiffusion3Pipeline(
+        transformer=diffusers.SD3Transformer2DModel(
+            sample_size=8, patch_size=2, in_channels=16, out_channels=16, num_layers=2, attention_head_dim=16,
+            num_attention_heads=2, joint_attention_dim=64, caption_projection_dim=32, pooled_projection_dim=64,
+            pos_embed_max_size=32, qk_norm="rms_norm", dual_attention_layers=(0,),
+        ),
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0), vae=_shifted_vae(),
+        text_encoder=clip(32, True), tokenizer=clip_tokenizer(), text_encoder_2=clip(32, True), tokenizer_2=clip_tokenizer(),
+        text_encoder_3=_wide_t5(), tokenizer_3=t5_tokenizer(),
+    )  # fmt: skip
+
+
+def _wide_t5() -> Any:
+    return transformers.T5EncoderModel(
+        transformers.T5Config(
+            vocab_size=len(LETTERS) + 4, d_model=64, d_ff=64, num_layers=2, num_heads=2, d_kv=16,
+            feed_forward_proj="gated-gelu",
+        )
+    )  # fmt: skip
+
+
+def flux() -> Any:
+    return diffusers.FluxPipeline(
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(), vae=_shifted_vae(), text_encoder=clip(),
+        tokenizer=clip_tokenizer(), text_encoder_2=t5(), tokenizer_2=t5_tokenizer(),
+        transformer=diffusers.FluxTransformer2DModel(
+            in_channels=64, num_layers=1, num_single_layers=1, attention_head_dim=16, num_attention_heads=2,
+            joint_attention_dim=32, pooled_projection_dim=32, guidance_embeds=False, axes_dims_rope=(4, 4, 8),
+        ),
+    )  # fmt: skip
+
+
+def klein() -> Any:
+    return diffusers.Flux2KleinPipeline(
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(use_dynamic_shifting=True),
+        vae=diffusers.AutoencoderKLFlux2(
+            block_out_channels=(16, 16, 32, 32), layers_per_block=1, latent_channels=8, norm_num_groups=4
+        ),
+        text_encoder=qwen(28), tokenizer=qwen_tokenizer(), is_distilled=True,
+        transformer=diffusers.Flux2Transformer2DModel(
+            patch_size=1, in_channels=32, num_layers=1, num_single_layers=1, attention_head_dim=16, num_attention_heads=2,
+            joint_attention_dim=96, axes_dims_rope=(4, 4, 4, 4), guidance_embeds=False, timestep_guidance_channels=32,
+        ),
+    )  # fmt: skip
+
+
+def z_image() -> Any:
+    return diffusers.ZImagePipeline(
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0), vae=_shifted_vae(), text_encoder=qwen(3),
+        tokenizer=qwen_tokenizer(),
+        transformer=diffusers.ZImageTransformer2DModel(
+            in_channels=16, dim=32, n_layers=1, n_refiner_layers=1, n_heads=2, n_kv_heads=2, cap_feat_dim=32,
+            axes_dims=[4, 4, 8], axes_lens=[1024, 32, 32],
+        ),
+    )  # fmt: skip
+
+
+MAKERS = {
+    "sd15": sd15, "sdxl": sdxl, "pixart-sigma": pixart, "sd3": sd3, "flux": flux, "flux2-klein": klein, "z-image": z_image,
+}  # fmt: skip
+
+
+def made(family: str, folder: Path) -> Path:
+    """A folder of its own for this family; the same weights every time."""
+    torch.manual_seed(7)
+    pipe = MAKERS[family]()
+    for part in pipe.components.values():
+        if isinstance(part, torch.nn.Module):
+            part.eval()
+            # Fresh weights of normal layers are so small that every picture is grey; zero-initialised ones would hide a wrong input.
+            with torch.no_grad():
+                for weight in part.parameters():
+                    if weight.ndim > 1:
+                        weight.normal_(0, (2 / weight[0].numel()) ** 0.5)
+    pipe.save_pretrained(folder)
+    return folder
+
+
+def plan(model: Model, dtype: str = "float32", **changes: Any) -> Plan:
+    """A plan as decide() makes it for a processor, said by hand."""
+    from dataclasses import replace
+
+    precision = tuple(Precision(part.name, part.role, dtype, dtype, "cpu") for part in model.parts)
+    plain = Plan(
+        device="cpu", dtype=dtype, score_dtype=None, gqa="native", chunk_q=None, chunk_k=None, budget_bytes=1 << 28,
+        contiguous=False, explicit_mask=False, expand_mask=False, pad_value=False, zero_masked_rows=False,
+        kernels=("math",), precision=precision, offload="none", vae=Vae(), quantised="none", attention="sdpa",
+        environment=(), because=(),
+    )  # fmt: skip
+    return replace(plain, **changes)
