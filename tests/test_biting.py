@@ -96,7 +96,7 @@ SPOILING: list[tuple[str, str | Hardware, Limits, Callable[[], Callable[[], Tens
     ("mps-half-softmax", "m3-max-64gb", SMALL, lambda: lambda: made(2, 9, 128, dtype=bf16).softmax(-1)),
     ("mps-fp16-black", "m3-max-64gb", Limits(), lambda: attend(*qkv(16, 16, dtype=half))),
     ("mps-fp16-black", "m3-max-64gb", Limits(), lambda: lambda: made(2, 16, 16, dtype=half).softmax(-1)),
-    ("mps-baddbmm", "m3-max-64gb", Limits(), lambda: lambda: torch.baddbmm(torch.empty(2, 8, 8), made(2, 8, 8), made(2, 8, 8), beta=0)),
+    ("mps-baddbmm", "m3-max-64gb", Limits(), lambda: lambda: torch.baddbmm(made(2, 8, 8), made(2, 8, 8), made(2, 8, 8), beta=0)),
     ("bias-overflow", "gtx-1060", SMALL, lambda: masked(96, 96)),
     ("gtx16-fp16", "gtx-1660", Limits(), lambda: attend(*qkv(16, 16, dtype=half))),
     ("gtx16-fp16", "gtx-1660", Limits(), lambda: partial(nn.Linear(8, 8).half(), made(2, 8, dtype=half))),
@@ -147,6 +147,13 @@ def test_it_spoils_the_result_silently(case: tuple, inference: bool) -> None:
     assert bitten.rows == {row: 1}
     assert wrong.shape != right.shape or not (wrong - right).abs().max() < 0.02 * right.abs().max()
     assert torch.equal(repaired, right)
+
+
+def test_zeros_may_be_added_nought_times() -> None:
+    with biting("m3-max-64gb") as bites:
+        found = torch.baddbmm(torch.zeros(1), made(2, 8, 8), made(2, 8, 8), beta=0)
+    assert torch.equal(found, made(2, 8, 8) @ made(2, 8, 8))
+    assert not bites.rows
 
 
 def test_every_failure_is_seen_here() -> None:

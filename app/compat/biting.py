@@ -115,7 +115,9 @@ class Bites:
             return _write(result, failures.garbage)
         if self.bites("mps-long-k", left.shape[-1] >= limits.reduction and (batched or self.facts.torch < (2, 14))):
             return _write(result, failures.garbage)
-        if self.bites("mps-baddbmm", packet is aten.baddbmm and kwargs.get("beta", 1) == 0):
+        # 0 * NaN is NaN there: whatever is not zero may be anything, as in torch.empty.
+        dirty = packet is aten.baddbmm and kwargs.get("beta", 1) == 0 and bool(args[0].ne(0).any())
+        if self.bites("mps-baddbmm", dirty):
             return _write(result, failures.nan)
         if self.bites("gtx16-fp16", left.dtype == torch.float16):
             return _write(result, failures.nan)
