@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import diffusers
 import torch
-from diffusers.quantizers.pipe_quant_config import PipelineQuantizationConfig
 from diffusers.hooks.layerwise_casting import apply_layerwise_casting
+from diffusers.quantizers.pipe_quant_config import PipelineQuantizationConfig
 
 from app.compat.plan import Plan, Precision
 from app.engine import detect

@@ -25,8 +25,6 @@ SCHEDULERS: Final[dict[str, Scheduler]] = {
     "Euler a": Scheduler("EulerAncestralDiscreteScheduler", "sigma"),
     "Euler a trailing": Scheduler("EulerAncestralDiscreteScheduler", "sigma", {"timestep_spacing": "trailing"}),
     "Heun": Scheduler("HeunDiscreteScheduler", "sigma"),
-    "DPM2": Scheduler("KDPM2DiscreteScheduler", "sigma"),
-    "DPM2 a": Scheduler("KDPM2AncestralDiscreteScheduler", "sigma"),
     "DPM++ 2M": Scheduler("DPMSolverMultistepScheduler", "alpha"),
     "DPM++ 2M Karras": Scheduler("DPMSolverMultistepScheduler", "alpha", {"use_karras_sigmas": True}),
     "DPM++ 2M SDE": Scheduler("DPMSolverMultistepScheduler", "alpha", {"algorithm_type": "sde-dpmsolver++"}),
