@@ -1,0 +1,198 @@
+"""Scripts: what is said about them, and how they are split. Nothing may be lost, whatever is typed."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.engine.limits import DIA, limits_of
+from app.engine.script import check
+from app.engine.turns import Turn, seconds_of
+
+FOX = "The quick brown fox jumps over the lazy dog; nobody knows why. "
+STARTER = replace(
+    DIA, name="Starter", carries=False, part_least_s=0.0, part_aim_s=6.0, nonverbals=frozenset(),
+    words=frozenset({"hello", "one", "two", "i", "see"}), spell={"1": "one", "2": "two"},
+)  # fmt: skip
+
+
+def keys(text: str, limits: object = DIA) -> dict[str, str]:
+    return {problem.sentence.key: problem.severity for problem in check(text, limits).problems}  # type: ignore[arg-type]
+
+
+def test_a_good_script_has_no_problems() -> None:
+    text = "[S1] Did you hear the rain last night? It kept me awake for hours. [S2] I slept right through it. (laughs)"
+    checked = check(text)
+    assert checked.problems == ()
+    assert [part.text for part in checked.parts] == [text]
+    assert checked.parts[0].turns[1] == Turn(2, "I slept right through it. (laughs)")
+    assert checked.bytes_longest == len(text)
+    assert 5 < checked.seconds_estimate < 9
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "severity"),
+    [
+        ("[S1] One. [S3] Two.", "script.speakers", "fatal"),
+        ("[Speaker 12] One.", "script.speakers", "fatal"),
+        ("[s1] One. [S2] Two.", "script.tags", "note"),
+        ("[ S1 ] One. [speaker 2] Two.", "script.tags", "note"),
+        ("Nobody's line.", "script.no-tag", "note"),
+        ("[S1] One. [S1] Two.", "script.alternate", "note"),
+        ("[S1] “One”.", "script.typographic", "note"),
+        ("[S1] 漢字", "script.not-english", "warning"),
+        ("[S1] One [applauds].", "script.square", "warning"),
+        ("[S1] One (waves).", "script.nonverbal", "warning"),
+        ("[S1] One (pause soon) two.", "script.pause", "warning"),
+        ("[S1] One (pause 500s) two.", "script.pause-long", "warning"),
+        ("[S1] Hi.", "script.short", "warning"),
+        ("[S1] [S2] (pause 1s) ...", "script.no-words", "fatal"),
+        ("[S1] " + FOX * 200, "script.long", "note"),
+    ],
+)
+def test_problems(text: str, key: str, severity: str) -> None:
+    assert keys(text).get(key) == severity
+
+
+def test_what_is_right_raises_no_word() -> None:
+    for text, key in (
+        ("[S1] One. [S2] Two.", "script.alternate"),
+        ("[S1] One. [S2] Two.", "script.tags"),
+        ("[S1] One (sighs) two.", "script.nonverbal"),
+        ("[S1] I came (rather late, as always) and saw.", "script.nonverbal"),
+        ("[S1] One (pause) two (pause 250 ms) three (pause 1.5 seconds).", "script.pause"),
+        ("[S1] It's “Äpfel” as in Überlingen.", "script.not-english"),
+        ("[S1] [S2] One.", "script.no-tag"),
+    ):
+        assert key not in keys(text)
+
+
+def test_sounds_in_square_brackets_are_meant() -> None:
+    assert check("[S1] One [Laughs] two.").parts[0].text == "[S1] One (laughs) two."
+
+
+def test_typographic_signs_become_plain() -> None:
+    assert check("[S1] “It’s” one…\u00a0two — three.").parts[0].turns[0].text == '"It\'s" one... two - three.'
+
+
+def test_pauses_part_the_script() -> None:
+    checked = check("(pause 1s) [S1] One. (pause 250ms) (pause 0.5s) Two. [S2] Three. (pause 2s)")
+    assert [(part.text, part.pause_before_s) for part in checked.parts] == [
+        ("[S1] One.", 1.0),
+        ("[S1] Two. [S2] Three.", 0.75),
+    ]
+    assert checked.pause_after_s == 2.0
+
+
+def test_turns_stay_whole_where_they_fit() -> None:
+    text = " ".join(f"[S{1 + index % 2}] {FOX.strip()}" for index in range(12))
+    checked = check(text)
+    assert len(checked.parts) > 2
+    for part in checked.parts:
+        assert all(turn.text == FOX.strip() for turn in part.turns)
+        assert DIA.part_least_s <= part.seconds <= DIA.part_most_s
+
+
+def test_a_long_turn_is_split_between_sentences() -> None:
+    checked = check("[S1] " + FOX * 30)
+    for part in checked.parts:
+        assert part.turns[0].text.endswith(".")
+        assert DIA.part_least_s <= part.seconds <= DIA.part_most_s
+    assert " ".join(part.turns[0].text for part in checked.parts) == (FOX * 30).strip()
+
+
+def test_one_turn_over_the_byte_limit_is_split() -> None:
+    text = "[S1] " + "word " * 300
+    assert len(text) > DIA.bytes_most
+    checked = check(text)
+    assert not checked.fatal
+    assert checked.bytes_longest <= DIA.bytes_most // 2
+    assert "".join(part.turns[0].text for part in checked.parts).count("word") == 300
+
+
+def test_a_hundred_thousand_letters() -> None:
+    for text in (
+        "[S1] " + FOX * 1600,
+        "a" * 100_000,
+        "[S1] a [S2] b " * 7000,
+        "(" * 100_000 + "x",
+        "[" * 100_000 + "x",
+    ):
+        began_s = time.perf_counter()
+        checked = check(text)
+        assert time.perf_counter() - began_s < 5  # half a second on a quiet machine; what it must not be is quadratic
+        assert max(part.seconds for part in checked.parts) <= DIA.part_most_s
+        assert checked.bytes_longest <= DIA.bytes_most // 2
+
+
+def letters(text: str) -> str:
+    return re.sub(r"[\s]", "", text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([*"ab.,!? ", "[S1] ", "[S2] ", "word ", "Ünï ", FOX, "x" * 300, "(laughs) ", "漢"]), max_size=60
+    )
+)
+def test_nothing_is_lost_and_everything_fits(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    checked = check(text)
+    spoken = "".join(turn.text for part in checked.parts for turn in part.turns)
+    chunks = re.split(r"\[S[12]\]", text)
+    assert letters(spoken) == letters("".join(each for each in chunks if re.search(r"\w", each)))
+    for part in checked.parts:
+        assert part.seconds <= DIA.part_most_s
+        assert len(part.text.encode()) <= DIA.bytes_most // 2
+        assert all(one.speaker != other.speaker for one, other in zip(part.turns, part.turns[1:], strict=False))
+
+
+def test_a_voice_of_few_words_refuses_others_by_name() -> None:
+    checked = check("Hello, I see two elephants and 12 mice.", STARTER)
+    (problem,) = checked.fatal
+    assert problem.cure == "get-dia"
+    assert dict(problem.sentence.values)["words"] == "elephants, and, mice"
+    checked = check(
+        "[S1] Hello! [S2] I see 1, 2 or 21", replace(STARTER, words=(STARTER.words or frozenset()) | {"or"})
+    )
+    assert not checked.fatal
+    assert checked.parts[0].text == "[S1] Hello! [S2] I see one, two or two one"
+    assert "script.words" in keys("[S1] hello (laughs)", STARTER)
+
+
+def test_limits_come_from_the_folder(tmp_path: Path) -> None:
+    config = {
+        "encoder_config": {"max_position_embeddings": 300}, "decoder_config": {"max_position_embeddings": 404},
+        "delay_pattern": [0, 1, 2, 3],
+    }  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "codec").mkdir()
+    (tmp_path / "codec" / "config.json").write_text(
+        json.dumps({"sampling_rate": 16000, "downsampling_ratios": [4, 10, 10]})
+    )
+    plain = limits_of(tmp_path)
+    assert (plain.bytes_most, plain.rate, plain.frame_rate, plain.delay) == (300, 16000, 40.0, 3)
+    assert plain.seconds_most == 10.0
+    assert plain.part_most_s == 5.0  # the other half is for the part before
+    starter = {
+        "words": ["one"],
+        "spell": {"1": "one"},
+        "settings": {"temperature": 0.8},
+        "name": "Small",
+        "part_most_s": 7,
+    }
+    (tmp_path / "starter.json").write_text(json.dumps(starter))
+    small = limits_of(tmp_path)
+    assert (small.name, small.words, small.part_most_s, small.carries) == ("Small", frozenset({"one"}), 7, False)
+    assert small.settings["temperature"] == 0.8 and small.settings["guidance"] == DIA.settings["guidance"]
+
+
+def test_a_laugh_takes_its_time() -> None:
+    assert seconds_of("Ha (laughs) ha") > seconds_of("Ha ha") + 0.9
