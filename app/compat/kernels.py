@@ -1,0 +1,93 @@
+"""Which of torch's attention kernels may run: torch keeps that as switches of the whole process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from app.compat.plan import Kernel, Plan
+
+BACKENDS: dict[Kernel, SDPBackend] = {
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "cudnn": SDPBackend.CUDNN_ATTENTION,
+    "efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "math": SDPBackend.MATH,
+}
+EXIST: dict[str, frozenset[Kernel]] = {
+    "cpu": frozenset({"flash", "math"}),
+    "cuda": frozenset(BACKENDS),
+}
+"""On Metal torch has no such switches."""
+NONE_TAKES_IT = "No available kernel"
+_ONE_AT_A_TIME = threading.RLock()
+
+
+def restricts(plan: Plan) -> bool:
+    """Whether the plan forbids a kernel that this device has. Where none is allowed, none is asked, and no switch is needed."""
+    return bool(plan.kernels) and not EXIST.get(plan.device, frozenset()) <= set(plan.kernels)
+
+
+def switches() -> tuple[bool, bool, bool, bool]:
+    """flash, cudnn, efficient, math: as they stand."""
+    cuda: Any = torch.backends.cuda
+    return cuda.flash_sdp_enabled(), cuda.cudnn_sdp_enabled(), cuda.mem_efficient_sdp_enabled(), cuda.math_sdp_enabled()
+
+
+def switch(flash: bool, cudnn: bool, efficient: bool, math: bool) -> None:
+    torch.backends.cuda.enable_flash_sdp(flash)
+    torch.backends.cuda.enable_cudnn_sdp(cudnn)
+    torch.backends.cuda.enable_mem_efficient_sdp(efficient)
+    torch.backends.cuda.enable_math_sdp(math)
+
+
+def allowed(kernels: Collection[Kernel]) -> tuple[bool, bool, bool, bool]:
+    return "flash" in kernels, "cudnn" in kernels, "efficient" in kernels, "math" in kernels
+
+
+@contextmanager
+def only(kernels: Collection[Kernel]) -> Iterator[None]:
+    """The switches are global: whoever needs others than those that stand waits for its turn."""
+    if switches() == allowed(kernels):
+        yield
+        return
+    with _ONE_AT_A_TIME, sdpa_kernel([BACKENDS[each] for each in kernels]):
+        yield
+
+
+def restricted(torch_attention: Callable[..., Tensor], plan: Plan) -> Callable[..., Tensor]:
+    """torch's attention with none but the plan's kernels."""
+    if not restricts(plan):
+        return torch_attention
+
+    def attention(*args: object, **kwargs: object) -> Tensor:
+        with only(plan.kernels):
+            return torch_attention(*args, **kwargs)
+
+    return attention
+
+
+def streams(
+    plan: Plan,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout: float,
+    causal: bool,
+    scale: float | None,
+    grouped: bool,
+) -> bool:
+    """Whether torch would take a kernel that never writes all scores down. On Metal nobody can ask, so the answer is no."""
+    choose = getattr(torch, "_fused_sdp_choice", None)
+    if choose is None or plan.device not in EXIST or not plan.kernels:
+        return False
+    if mask is not None and query.shape[-2] * key.shape[-2] >= 1 << 32:
+        return False  # the efficient kernel's index into its mask overflows (bias-overflow)
+    chosen = choose(query, key, value, mask, dropout, causal, scale=scale, enable_gqa=grouped)
+    return any(chosen == BACKENDS[each].value for each in plan.kernels if each != "math")

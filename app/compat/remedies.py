@@ -1,0 +1,180 @@
+"""Remedies before the arithmetic: stand tensors upright, align dtypes, lay out memory, fold heads, cut masks. Pure; copies no K or V it need not."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from app.sentence import Trouble, say
+
+Layout = Literal["separate", "fused by head", "fused by tensor", "unknown"]
+
+
+def upright(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor, tuple[int, ...]]:
+    """Batch, heads, length, width: as torch broadcasts, but the key's heads may be a divisor of the query's. And the batch as it was given."""
+    for name, each in (("query", query), ("key", key), ("value", value)):
+        if each.dim() < 2:
+            raise Trouble(
+                say(
+                    "attention.flat", "Attention was asked with a {name} of {dims} dimension. It needs length and width: 2 at least.",
+                    name=name, dims=each.dim(),
+                )
+            )  # fmt: skip
+    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
+        raise Trouble(
+            say(
+                "attention.sizes",
+                "Attention was asked of query {query}, key {key} and value {value}. Query and key need the same width, key and value the same length.",
+                query=shaped(query), key=shaped(key), value=shaped(value),
+            )
+        )  # fmt: skip
+    asked, held = query.shape, key.shape
+    if len(asked) == 4 and held[:3] == value.shape[:3] and asked[0] == held[0] and held[1] and not asked[1] % held[1]:
+        return query, key, value, asked[:1]
+    dims = max(query.dim(), key.dim(), value.dim(), 4)
+    query, key, value = (each[(None,) * (dims - each.dim())] for each in (query, key, value))
+    most = max(key.shape[-3], value.shape[-3])
+    if query.shape[-3] == 1 < most:
+        query = query.expand(*query.shape[:-3], most, *query.shape[-2:])
+    for each in (key, value):
+        if not each.shape[-3] or query.shape[-3] % each.shape[-3]:
+            raise Trouble(
+                say(
+                    "attention.heads",
+                    "Attention was asked with {heads} query heads over {few} key/value heads, which does not divide. Use a multiple of {few} query heads.",
+                    heads=query.shape[-3], few=each.shape[-3],
+                )
+            )  # fmt: skip
+    if key.shape[-3] != value.shape[-3]:  # rare: both to one count
+        key, value = (each.repeat_interleave(query.shape[-3] // each.shape[-3], -3) for each in (key, value))
+    try:
+        lead: tuple[int, ...] = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3], value.shape[:-3])  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        raise Trouble(
+            say(
+                "attention.batch",
+                "Attention was asked of query {query}, key {key} and value {value}, whose batches do not broadcast. Give them one batch size.",
+                query=shaped(query), key=shaped(key), value=shaped(value),
+            )
+        ) from None  # fmt: skip
+    query, key, value = (each.expand(*lead, *each.shape[-3:]).flatten(0, dims - 4) for each in (query, key, value))
+    return query, key, value, lead
+
+
+def upright_mask(mask: Tensor, lead: tuple[int, ...], heads: int, queries: int, keys: int) -> Tensor:
+    """Four dimensions, each whole or 1; never expanded but where several batch dimensions become one."""
+    full = (*lead, heads, queries, keys)
+    fits = all(size in (1, want) for size, want in zip(reversed(mask.shape), reversed(full), strict=False))
+    if not fits or not 2 <= mask.dim() <= len(full):
+        raise Trouble(
+            say(
+                "attention.mask",
+                "Attention was asked with a mask of {given} for {heads} heads, {queries} queries and {keys} keys, to which it does not broadcast. Each of its sizes must be that number or 1, and the last two must be there.",
+                given=shaped(mask), heads=heads, queries=queries, keys=keys,
+            )
+        )  # fmt: skip
+    mask = mask[(None,) * (len(full) - mask.dim())]
+    if len(lead) > 1:
+        batch = lead if any(size > 1 for size in mask.shape[: len(lead)]) else mask.shape[: len(lead)]
+        mask = mask.expand(*batch, *mask.shape[-3:]).flatten(0, len(lead) - 1)
+    return mask
+
+
+def shaped(tensor: Tensor) -> str:
+    return "x".join(str(size) for size in tensor.shape)
+
+
+def align_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """A float mask in another dtype; a very negative number stays finite, so that a row of them does not turn into a masked row."""
+    if mask.dtype in (torch.bool, dtype):
+        return mask
+    if not mask.is_floating_point():
+        raise Trouble(
+            say(
+                "attention.mask.dtype",
+                "Attention was asked with a mask of {dtype}. Give True and False, or numbers to be added to the scores.",
+                dtype=str(mask.dtype).removeprefix("torch."),
+            )
+        )
+    cast = mask.clamp(min=torch.finfo(dtype).min) if torch.finfo(mask.dtype).min < torch.finfo(dtype).min else mask
+    return cast.to(dtype).masked_fill(mask == -torch.inf, -torch.inf)
+
+
+def layout(query: Tensor, key: Tensor, value: Tensor) -> Layout:
+    """How the three lie in memory. Offsets are compared with the query's, so that a slice of a longer fused tensor is known too."""
+    if query.untyped_storage().data_ptr() != key.untyped_storage().data_ptr():
+        return "separate"
+    step = key.storage_offset() - query.storage_offset()
+    even = value.storage_offset() - key.storage_offset() == step
+    if not even or query.stride() != key.stride() or key.stride() != value.stride() or query.stride(-1) != 1:
+        return "unknown"
+    heads, width = query.shape[1], query.shape[-1]
+    if step == width and query.stride(1) == 3 * width:
+        return "fused by head"
+    if step == heads * width and query.stride(1) == width and query.stride(2) == 3 * heads * width:
+        return "fused by tensor"
+    return "unknown"
+
+
+def wants_copy(tensor: Tensor, zero_strides_too: bool) -> bool:
+    """A last stride other than 1 keeps torch's fused kernels away; a stride of 0 is misread by some."""
+    if tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
+        return True
+    strides = zip(tensor.stride(), tensor.shape, strict=True)
+    return zero_strides_too and any(stride == 0 and size > 1 for stride, size in strides)
+
+
+def by_group(query: Tensor, groups: int) -> Tensor:
+    """Batch, key/value heads, groups, length, width: always a view."""
+    batch, heads, queries, width = query.shape
+    return query.view(batch, heads // groups, groups, queries, width)
+
+
+def fold(query: Tensor, groups: int) -> Tensor:
+    """Query groups into the query length: a view where the query is contiguous, and K/V are left alone."""
+    batch, heads, queries, width = query.shape
+    return query.reshape(batch, heads // groups, groups * queries, width)
+
+
+def unfold(out: Tensor, groups: int) -> Tensor:
+    batch, heads, rows, width = out.shape
+    return out.reshape(batch, heads * groups, rows // groups, width)
+
+
+def split_heads(mask: Tensor, groups: int) -> Tensor:
+    """Batch, key/value heads, groups, queries, keys; sizes of 1 stay 1."""
+    batch, heads, queries, keys = mask.shape
+    return mask.unsqueeze(1) if heads == 1 else mask.view(batch, heads // groups, groups, queries, keys)
+
+
+def fold_mask(mask: Tensor, groups: int, queries: int) -> Tensor:
+    """The mask of a folded query: repeated along it only where its rows differ."""
+    if mask.shape[1] == 1 and mask.shape[2] == 1:
+        return mask
+    mask = split_heads(mask, groups)
+    batch, heads, _, _, keys = mask.shape
+    return mask.expand(batch, heads, groups, queries, keys).reshape(batch, heads, groups * queries, keys)
+
+
+def visible(
+    mask: Tensor | None, causal: bool, start: int, stop: int, first: int, last: int, device: torch.device
+) -> Tensor | None:
+    """The mask of queries start..stop over keys first..last; causal as torch has it, key j <= query i."""
+    if mask is not None:
+        mask = mask[..., start:stop, :] if mask.shape[-2] > 1 else mask
+        mask = mask[..., first:last] if mask.shape[-1] > 1 else mask
+    if not causal or last <= start + 1:
+        return mask
+    below = torch.arange(first, last, device=device) <= torch.arange(start, stop, device=device).unsqueeze(1)
+    if mask is None:
+        return below[None, None]
+    return mask & below if mask.dtype == torch.bool else torch.where(below, mask, -torch.inf)
+
+
+def dead_rows(mask: Tensor) -> Tensor:
+    """True where a query may see no key at all."""
+    if mask.dtype == torch.bool:
+        return ~mask.any(-1, keepdim=True)
+    return mask.amax(-1, keepdim=True) == -torch.inf

@@ -1,0 +1,204 @@
+"""Which way one call of attention goes, and going it: through torch's kernels whole or in chunks, or by Hearth's own arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from app.compat.kernels import NONE_TAKES_IT, streams
+from app.compat.plan import Plan
+from app.compat.remedies import (
+    align_mask,
+    by_group,
+    dead_rows,
+    fold,
+    fold_mask,
+    layout,
+    unfold,
+    upright,
+    upright_mask,
+    visible,
+    wants_copy,
+)
+from app.compat.tiles import COPIES, Free, is_few, own, tile_size, workspace_bytes
+
+AS_TORCH = "as torch"
+HALVES = (torch.float16, torch.bfloat16)
+SHORT_KEYS = 256
+SHORT_ROWS = 64
+MANY_QUERIES = 32
+"""From here on a causal fold goes group by group, so that torch's kernel can skip what is masked."""
+
+
+def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
+    """Trouble where shapes or dtypes make no attention."""
+    query, key, value, lead = upright(query, key, value)
+    if mask is not None:
+        align_mask(upright_mask(mask, lead, query.shape[1], query.shape[2], key.shape[2]), query.dtype)
+
+
+class Route:
+    """A plan's remedies, ready to be called."""
+
+    def __init__(self, plan: Plan, by_torch: Callable[..., Tensor]) -> None:
+        self.plan, self.by_torch = plan, by_torch
+        self.on_cpu = plan.device == "cpu"
+        self.workspace = min(workspace_bytes(plan.device), plan.budget_bytes or workspace_bytes(plan.device))
+        self.small = self.workspace // (8 * COPIES)
+        """Scores, in numbers, that need no thought about memory."""
+        self.free = Free()
+        self.bfloat16_is_fast = torch.cpu._is_avx512_bf16_supported()
+        asks = plan.contiguous or plan.pad_value or plan.expand_mask or plan.zero_masked_rows or plan.explicit_mask
+        full = {torch.float32, torch.float64}
+        self.easy = full if self.on_cpu or plan.score_dtype == "float32" else full | set(HALVES)
+        """Dtypes in which an ungrouped, short call goes to torch unseen."""
+        if asks or not plan.kernels or plan.chunk_k is not None:
+            self.easy = set()
+
+    def __call__(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
+        scale: float | None, rows: int | None, saw: Callable[[str], None],
+    ) -> Tensor:  # fmt: skip
+        dims, given = max(query.dim(), key.dim(), value.dim()), value.dtype
+        query, key, value, lead = upright(query, key, value)
+        batch, heads, queries, _ = query.shape
+        dtype = self.dtype(given)
+        if mask is not None:
+            mask = align_mask(upright_mask(mask, lead, heads, queries, key.shape[2]), dtype)
+        query, key, value = self.lay_out(query.to(dtype), key.to(dtype), value.to(dtype))
+        if key.numel() and query.numel() and value.numel():
+            out = self.go(query, key, value, mask, dropout, causal, scale, rows, saw)
+        else:
+            saw(AS_TORCH)
+            out = value.new_zeros(batch, heads, queries, value.shape[3])
+        out = out.to(given)
+        if dims > 4:
+            return out.reshape(*lead, *out.shape[1:])
+        return out if dims == 4 else out[0] if dims == 3 else out[0, 0]
+
+    def dtype(self, given: torch.dtype) -> torch.dtype:
+        """Value's, or float32 where the plan wants scores in it. On a processor torch's kernels keep them so anyway,
+        and float16 is slow there (54 ms against 26 for 2x16x512x128)."""
+        if given not in HALVES:
+            return given
+        if self.on_cpu:
+            return torch.float32 if given == torch.float16 else given
+        return torch.float32 if self.plan.score_dtype == "float32" else given
+
+    def lay_out(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        every = self.plan.contiguous or (not self.on_cpu and layout(query, key, value) == "unknown")
+        query, key, value = (
+            each.contiguous() if every or wants_copy(each, not self.on_cpu) else each for each in (query, key, value)
+        )
+        return query, key, value
+
+    def go(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
+        scale: float | None, asked: int | None, saw: Callable[[str], None],
+    ) -> Tensor:  # fmt: skip
+        queries, keys, groups = query.shape[2], key.shape[2], query.shape[1] // key.shape[1]
+        cols = self.plan.chunk_k if self.plan.chunk_k and self.plan.chunk_k < keys else None
+        ours = cols is not None or self.ours(query, key, groups)
+        rows = queries if asked is None else min(asked, queries)
+        row_bytes = query.shape[0] * query.shape[1] * min(keys, cols or keys) * query.element_size() * COPIES
+        if rows * row_bytes > self.workspace and (
+            ours or not streams(self.plan, query, key, value, mask, dropout, causal, scale, groups > 1)
+        ):
+            budget = min(self.plan.budget_bytes or self.workspace, self.free(query.device) // 4)
+            limit = min(budget, self.workspace) if asked is None else max(budget, rows * row_bytes // keys)
+            most, few_keys = tile_size(limit, row_bytes, rows, min(keys, cols or keys))
+            rows, cols = (most if asked is None else rows), (few_keys or cols)
+            ours = ours or cols is not None
+        path = [
+            *(
+                ["folded"]
+                if ours and groups > 1
+                else []
+                if groups == 1 or self.plan.gqa == "native"
+                else [self.plan.gqa]
+            )
+        ]
+        if rows < queries or cols:
+            path.append(f"chunked {rows} x {cols}" if cols else f"chunked {rows}")
+        if ours:
+            path.append("own arithmetic")
+        saw(", ".join(path) or AS_TORCH)
+        if not ours:
+            try:
+                return self.through_torch(query, key, value, mask, dropout, causal, scale, rows)
+            except RuntimeError as error:
+                if NONE_TAKES_IT not in str(error):
+                    raise
+        scale = query.shape[3] ** -0.5 if scale is None else scale
+        return own(query, key, value, mask, dropout, causal, scale, rows, cols, prescale=not self.on_cpu)
+
+    def ours(self, query: Tensor, key: Tensor, groups: int) -> bool:
+        """Whether Hearth's own arithmetic is right where torch's kernels may not run, or faster on a processor, as measured (README)."""
+        if not self.plan.kernels:
+            return True
+        if not self.on_cpu or (groups > 1 and self.plan.gqa != "folded"):
+            return False
+        rows, keys = groups * query.shape[2], key.shape[2]
+        if query.dtype == torch.bfloat16:
+            fast = rows == 1 or rows >= SHORT_ROWS or keys >= SHORT_KEYS
+            return fast and self.bfloat16_is_fast and self.plan.score_dtype is None
+        return query.dtype == torch.float32 and is_few(rows, key)
+
+    def through_torch(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
+        scale: float | None, rows: int,
+    ) -> Tensor:  # fmt: skip
+        groups, queries, keys = query.shape[1] // key.shape[1], query.shape[2], key.shape[2]
+        if groups > 1 and self.plan.gqa == "expanded":
+            key, value, groups = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1), 1
+        wide = value.shape[3]
+        if self.plan.pad_value and wide != query.shape[3]:
+            scale = query.shape[3] ** -0.5 if scale is None else scale
+            query, key, value = (
+                F.pad(each, (0, max(wide, query.shape[3]) - each.shape[3])) for each in (query, key, value)
+            )
+        flag = causal and mask is None and not self.plan.explicit_mask and rows >= queries
+        if flag and groups > 1 and self.plan.gqa == "folded":
+            flag = queries >= MANY_QUERIES
+            if flag:
+                grouped = by_group(query, groups)
+                parts = [
+                    self.once(grouped[:, :, at], key, value, None, dropout, True, scale, 1) for at in range(groups)
+                ]
+                return torch.stack(parts, 2).flatten(1, 2)[..., :wide]
+        if rows >= queries:
+            told = visible(mask, causal and not flag, 0, queries, 0, keys, query.device)
+            return self.once(query, key, value, told, dropout, flag, scale, groups)[..., :wide]
+        out = query.new_empty(query.shape[0], queries, query.shape[1], wide).transpose(1, 2)
+        for begin in range(0, queries, rows):
+            # Metal keeps a graph for each shape it has seen: there the last chunk steps back instead of being shorter.
+            start = min(begin, queries - rows) if self.plan.device == "mps" else begin
+            stop = min(start + rows, queries)
+            last = min(stop, keys) if causal and self.plan.device != "mps" else keys
+            told = visible(mask, causal, start, stop, 0, last, query.device)
+            piece = self.once(
+                query[:, :, start:stop], key[:, :, :last], value[:, :, :last], told, dropout, False, scale, groups
+            )
+            out[:, :, start:stop] = piece[..., :wide]
+        return out
+
+    def once(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
+        scale: float | None, groups: int,
+    ) -> Tensor:  # fmt: skip
+        dead = dead_rows(mask) if mask is not None and self.plan.zero_masked_rows else None
+        if mask is not None and self.plan.expand_mask:
+            mask = mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2]).contiguous()
+        if groups > 1 and self.plan.gqa == "folded":
+            told = None if mask is None else fold_mask(mask, groups, query.shape[2])
+            if told is not None and self.plan.expand_mask:
+                told = told.contiguous()
+            out = unfold(self.by_torch(fold(query, groups), key, value, told, dropout, causal, scale=scale), groups)
+        elif groups > 1:
+            out = self.by_torch(query, key, value, mask, dropout, causal, scale=scale, enable_gqa=True)
+        else:
+            out = self.by_torch(query, key, value, mask, dropout, causal, scale=scale)
+        return out if dead is None else out.masked_fill(dead, 0)

@@ -1,0 +1,122 @@
+"""The one place where torch's attention is replaced: puts a plan in its stead for the whole process, counts, and restores. The live chunk size sits here."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+import torch.nn.functional as F
+
+from app.compat import kernels
+from app.compat.attention import Attention, compose
+from app.compat.plan import LONGEST_CHUNK, Plan
+from app.sentence import Trouble, say
+
+FORCE_GQA = "TRANSFORMERS_SDPA_FORCE_GQA"
+"""Set, transformers hands K and V over as they are; else it repeats them on older Macs and under masks on CUDA."""
+
+
+class Seam:
+    """What runs while a plan is applied: how often attention was called, which way it went, and how many queries go at a time."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.paths: Counter[str] = Counter()
+        """Calls by the path they took."""
+        self._chunk = plan.chunk_q
+        self._lock = threading.Lock()
+        self._found: Attention = F.scaled_dot_product_attention
+        self._outer: Seam | None = next((each for each in _seams if each.attention is self._found), None)
+        self.attention: Attention = compose(plan, self._found, lambda: self._chunk, self._saw)
+
+    @property
+    def calls(self) -> int:
+        with self._lock:
+            return self.paths.total()
+
+    @property
+    def chunk(self) -> int | None:
+        """Queries at a time; None is automatic."""
+        return self._chunk
+
+    @chunk.setter
+    def chunk(self, chunk: int | None) -> None:
+        self.set_chunk(chunk)
+
+    def set_chunk(self, chunk: int | None) -> None:
+        """From the next call on, in every thread."""
+        if chunk is not None and (type(chunk) is not int or not 1 <= chunk <= LONGEST_CHUNK):
+            raise Trouble(
+                say(
+                    "seam.chunk",
+                    "A chunk of {chunk} was asked for. It is a whole number of queries from 1 to {longest}, or left automatic.",
+                    chunk=repr(chunk), longest=LONGEST_CHUNK,
+                ),
+                cure="automatic",
+            )  # fmt: skip
+        self._chunk = chunk
+
+    def _saw(self, path: str) -> None:
+        with self._lock:
+            self.paths[path] += 1
+        if self._outer is not None:
+            self._outer._saw(path)
+
+
+class _World:
+    """What a seam changes besides the function, as it stood before the first of them."""
+
+    def __init__(self) -> None:
+        self.fast_path = torch.backends.mha.get_fastpath_enabled()
+        self.switches = kernels.switches()
+        self.force_gqa = os.environ.get(FORCE_GQA)
+
+    def put(self, plan: Plan | None) -> None:
+        # torch's own fast path for MultiheadAttention computes attention in C++, where no seam sees it.
+        torch.backends.mha.set_fastpath_enabled(self.fast_path and plan is None)
+        limited = plan is not None and kernels.restricts(plan)
+        kernels.switch(*(kernels.allowed(plan.kernels) if plan is not None and limited else self.switches))
+        force = self.force_gqa if plan is None else "1"
+        if force is None:
+            os.environ.pop(FORCE_GQA, None)
+        else:
+            os.environ[FORCE_GQA] = force
+
+
+_lock = threading.RLock()
+_seams: list[Seam] = []
+_world: list[_World] = []
+
+
+@contextmanager
+def applied(plan: Plan) -> Iterator[Seam]:
+    """A plan in the place of torch's attention, for everything this process runs, in every thread. An inner one goes before an outer one."""
+    with _lock:
+        if not _seams:
+            _world.append(_World())
+        seam = Seam(plan)
+        _seams.append(seam)
+        F.scaled_dot_product_attention = seam.attention
+        _world[0].put(plan)
+    try:
+        yield seam
+    finally:
+        with _lock:
+            _leave(seam)
+
+
+def _leave(seam: Seam) -> None:
+    """Seams of several threads may end in any order: whoever stands on this one is put on what it stood on."""
+    _seams.remove(seam)
+    if F.scaled_dot_product_attention is seam.attention:
+        F.scaled_dot_product_attention = seam._found
+    for each in _seams:
+        if each._found is seam.attention:
+            each._found, each._outer = seam._found, seam._outer
+    _world[0].put(_seams[-1].plan if _seams else None)
+    if not _seams:
+        _world.clear()

@@ -1,0 +1,186 @@
+"""Exact attention in little memory: how large a tile may be, and Hearth's own arithmetic over tiles of queries and keys."""
+
+from __future__ import annotations
+
+import time
+
+import psutil
+import torch
+from torch import Tensor
+
+from app.compat.remedies import by_group, dead_rows, split_heads, visible
+
+GIB = 1 << 30
+COPIES = 3
+"""Scores, their softmax and the masked scores may live at the same time."""
+WORKSPACE_BYTES = {"cpu": 32 << 20}
+"""Where tiles are fastest: on a processor they should stay in its caches (measured: 8 to 16 MB of scores)."""
+WORKSPACE_ELSEWHERE_BYTES = 64 << 20
+FEWEST_ROWS = 32
+"""Narrower tiles than this read K and V too often: keys are cut instead."""
+FREE_FOR_S = 1.0
+FEW_ROWS = 8
+MANY_NUMBERS = 1 << 20
+
+
+def rows_that_fit(free_bytes: int, batch: int, heads: int, keys: int, item_bytes: int) -> int:
+    """The automatic chunk: a quarter of what is free, a GiB at most, shared by the copies of the scores."""
+    return max(1, int(min(free_bytes / 4, GIB) // max(1, batch * heads * keys * item_bytes * COPIES)))
+
+
+class Free:
+    """Free memory of a device, asked at most once a second: a generation makes hundreds of calls in that time."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[float, int]] = {}
+
+    def __call__(self, device: torch.device) -> int:
+        now = time.monotonic()
+        asked, free = self._seen.get(device.type, (0.0, 0))
+        if not asked or now - asked > FREE_FOR_S:
+            free = ask_free(device)
+            self._seen[device.type] = now, free
+        return free
+
+
+def ask_free(device: torch.device) -> int:
+    if device.type == "cuda":
+        reserved = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0]) + reserved
+    if device.type == "mps":
+        return int(torch.mps.recommended_max_memory()) - int(torch.mps.driver_allocated_memory())
+    return int(psutil.virtual_memory().available)
+
+
+def workspace_bytes(device: str) -> int:
+    return WORKSPACE_BYTES.get(device, WORKSPACE_ELSEWHERE_BYTES)
+
+
+def tile_size(limit_bytes: int, row_bytes: int, queries: int, keys: int) -> tuple[int, int | None]:
+    """Queries and keys at a time within a limit, where a row over all keys takes `row_bytes`; None: all keys at once."""
+    rows = max(1, limit_bytes // row_bytes)
+    fewest = min(queries, FEWEST_ROWS)
+    if rows >= fewest:
+        return min(rows, queries), None
+    return fewest, max(1, limit_bytes * keys // (row_bytes * fewest))
+
+
+def own(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout: float,
+    causal: bool,
+    scale: float,
+    rows: int,
+    cols: int | None,
+    prescale: bool,
+) -> Tensor:
+    """Attention by Hearth's own arithmetic, `rows` queries and `cols` keys at a time. Grouped heads share K and V as they lie.
+
+    `prescale`: the scale goes into the queries, because Metal's baddbmm multiplies what it should not read (mps-baddbmm).
+    """
+    if prescale:
+        query, scale = query * scale, 1.0
+    batch, heads, queries, _ = query.shape
+    groups = heads // key.shape[1]
+    out = value.new_empty(batch, queries, heads, value.shape[-1]).transpose(1, 2)
+    mask = None if mask is None else split_heads(mask, groups)
+    together = flat(key) and flat(value)
+    # K and V whose batch and heads do not merge are taken one by one, not copied.
+    for at in range(1 if together else batch):
+        part = slice(None) if together else slice(at, at + 1)
+        keys, values = key[part].flatten(0, 1), value[part].flatten(0, 1)
+        grouped, into = by_group(query[part], groups), by_group(out[part], groups)
+        seen = mask if mask is None or mask.shape[0] == 1 else mask[part]
+        for start in range(0, queries, rows):
+            stop = min(start + rows, queries)
+            lines = grouped[..., start:stop, :].reshape(keys.shape[0], -1, query.shape[-1])
+            shape = (*grouped.shape[:3], stop - start)
+            if cols is None:
+                last = min(stop, keys.shape[1]) if causal else keys.shape[1]
+                told = visible(seen, causal, start, stop, 0, last, query.device)
+                block = whole_rows(lines, keys[:, :last], values[:, :last], told, shape, dropout, scale)
+            else:
+                block = running(lines, keys, values, seen, shape, dropout, causal, scale, start, cols)
+            into[..., start:stop, :].copy_(block.view(*shape, -1))
+    return out
+
+
+def flat(tensor: Tensor) -> bool:
+    """Whether batch and heads merge without a copy."""
+    return tensor.shape[0] == 1 or tensor.shape[1] == 1 or tensor.stride(0) == tensor.stride(1) * tensor.shape[1]
+
+
+def scores(lines: Tensor, keys: Tensor, mask: Tensor | None, shape: tuple[int, ...], scale: float) -> Tensor:
+    unused = lines.new_empty(1)
+    if scale == 1.0:
+        found = torch.bmm(lines, keys.transpose(1, 2))
+    elif is_few(lines.shape[1], keys):
+        # Long keys in memory are read once and in order when they stand on the left (1.2 ms against 2.0 at Dia's decode).
+        found = torch.baddbmm(unused, keys, lines.transpose(1, 2), beta=0, alpha=scale).transpose(1, 2)
+    else:
+        found = torch.baddbmm(unused, lines, keys.transpose(1, 2), beta=0, alpha=scale)
+    if mask is None:
+        return found
+    wide = found.view(*shape, -1) if found.is_contiguous() else found.contiguous().view(*shape, -1)
+    wide = wide.masked_fill_(~mask, -torch.inf) if mask.dtype == torch.bool else wide.add_(mask)
+    return wide.view(found.shape)
+
+
+def is_few(rows: int, keys: Tensor) -> bool:
+    """Few queries over keys that no cache holds, in float32 on a processor."""
+    return (
+        rows <= FEW_ROWS and keys.numel() >= MANY_NUMBERS and keys.dtype == torch.float32 and keys.device.type == "cpu"
+    )
+
+
+def whole_rows(
+    lines: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor | None,
+    shape: tuple[int, ...],
+    dropout: float,
+    scale: float,
+) -> Tensor:
+    weights = torch.softmax(scores(lines, keys, mask, shape, scale), -1)
+    if dropout:
+        weights = torch.nn.functional.dropout(weights, dropout)
+    block = torch.bmm(weights, values)
+    if mask is None:
+        return block
+    return block.view(*shape, -1).masked_fill_(dead_rows(mask), 0).view(block.shape)
+
+
+def running(
+    lines: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor | None,
+    shape: tuple[int, ...],
+    dropout: float,
+    causal: bool,
+    scale: float,
+    start: int,
+    cols: int,
+) -> Tensor:
+    """Keys in chunks with a running maximum (Rabe & Staats, arXiv 2112.05682); a row that sees nothing gives zeros."""
+    exact = torch.float64 if lines.dtype == torch.float64 else torch.float32
+    highest = lines.new_full((*lines.shape[:2], 1), -torch.inf, dtype=exact)
+    total, sums = torch.zeros_like(highest), lines.new_zeros((*lines.shape[:2], values.shape[-1]), dtype=exact)
+    stop = start + shape[-1]
+    for first in range(0, min(keys.shape[1], stop) if causal else keys.shape[1], cols):
+        last = min(first + cols, keys.shape[1])
+        told = visible(mask, causal, start, stop, first, last, lines.device)
+        found = scores(lines, keys[:, first:last], told, shape, scale).to(exact)
+        higher = torch.maximum(highest, found.amax(-1, keepdim=True))
+        base = higher.masked_fill(higher == -torch.inf, 0)
+        weights, fade = torch.exp(found - base), torch.exp(highest - base)
+        total = total * fade + weights.sum(-1, keepdim=True)
+        if dropout:
+            weights = torch.nn.functional.dropout(weights, dropout)
+        sums = sums * fade + torch.bmm(weights.to(values.dtype), values[:, first:last])
+        highest = higher
+    return (sums / total.masked_fill(total == 0, 1)).to(values.dtype)
