@@ -85,7 +85,7 @@ def check(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:
             machine=hardware.name, torch=hardware.torch or "?",
         )  # fmt: skip
         raise Trouble(sentence, stopped.sentence, cure="repair")
-    if hardware.torch and version(hardware.torch) < version(OLDEST_TORCH):
+    if () < version(hardware.torch) < version(OLDEST_TORCH):
         raise Trouble(
             say(
                 "check.torch", "Hearth needs torch {oldest} or newer, and {torch} is installed. start.py repair installs it.",

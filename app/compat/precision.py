@@ -64,33 +64,31 @@ def dtype(case: Case) -> Settled:
 
 
 def precision(case: Case, dtype: Dtype, device: str) -> tuple[tuple[Precision, ...], Settled]:
-    each_part = [_compute(case, part, dtype) for part in case.need.parts]
+    """Each part's own, in the order of the need's parts."""
+    computed = [_compute(case, part, dtype) for part in case.need.parts]
     storing = _storage(case, dtype)
     made = []
-    for part, (compute, _) in zip(case.need.parts, each_part, strict=True):
+    for part, (compute, _) in zip(case.need.parts, computed, strict=True):
         narrow = compute == dtype and part.role in ("text", "denoiser", "speech")
         stored: Dtype = storing.option if narrow else compute  # type: ignore[assignment]
         made.append(Precision(part.name, part.role, stored, compute, device))
     made = _codec_aside(case, made)
-    rejected = tuple(each for _, found in each_part for each in found) + storing.rejected
-    apart = next((found for _, found in each_part if found), ())
+    wider = [each for _, found in computed for each in found]
+    narrower = [Rejected("precision", f"storage: {each.option}", each.objections) for each in storing.rejected]
+    because = _told(made, dtype, wider, storing)
+    return tuple(made), Settled(storing.option, because, (*wider, *narrower), storing.warnings)
+
+
+def _told(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: Settled) -> Reason:
     if any(each.storage != each.compute for each in made):
-        because = storing.because
-    elif apart:
-        because = apart[0].objections[0]
-    else:
-        because = Reason(
-            "precision",
-            say("precision.same", "Every part computes in {dtype} and keeps its weights so.", dtype=dtype),
-            "Hearth's rule",
-        )
-    if any(each.role == "codec" for each in made) and dtype != "float32" and not apart and storing.option == dtype:
-        because = Reason(
-            "precision",
-            say("precision.codec", "Everything is {dtype} but the codec: sound is decoded in float32.", dtype=dtype),
-            "transformers' Dia",
-        )
-    return tuple(made), Settled(storing.option, because, rejected, storing.warnings)
+        return replace(storing.because, field="precision")
+    if wider:
+        return wider[0].objections[0]
+    if any(each.role == "codec" for each in made) and dtype != "float32":
+        codec = say("precision.codec", "Everything is {dtype} but the codec: sound is decoded in float32.", dtype=dtype)
+        return Reason("precision", codec, "transformers' Dia")
+    same = say("precision.same", "Every part computes in {dtype} and keeps its weights so.", dtype=dtype)
+    return Reason("precision", same, "Hearth's rule")
 
 
 def _compute(case: Case, part: Part, dtype: Dtype) -> tuple[Dtype, tuple[Rejected, ...]]:

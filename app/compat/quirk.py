@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from app.compat.hardware import Hardware, Kind
@@ -14,6 +15,7 @@ Unit = Literal["keys", "elements", "bytes", "pairs", "free"]
 """What a limit counts: keys at a time, scores of one call, their bytes, queries x keys, bytes over free memory."""
 
 
+@cache
 def version(text: str) -> tuple[int, ...]:
     """ "2.13.0+cu126" -> (2, 13, 0): by number, so that 2.10 comes after 2.9."""
     found = re.match(r"\d+(?:\.\d+)*", text)

@@ -1,0 +1,215 @@
+"""hearth doctor: what this machine can do, what was decided for it, and why, on one page for a person or as JSON for a program."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from app import __version__
+from app.compat import verdicts as seen
+from app.compat.examples import EXAMPLES
+from app.compat.hardware import Hardware, probe
+from app.compat.plan import SETTLED, Need, check, decide
+from app.compat.pretend import machine
+from app.compat.terms import Plan, Reason
+from app.compat.verdicts import Verdict, Verdicts
+from app.paths import home
+from app.sentence import Sentence, say
+
+MODELS: Mapping[str, Need] = {"Attention of any model": Need(), **EXAMPLES}
+_MIB, _GIB = 1 << 20, 1 << 30
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="everything, for a program to read")
+    parser.add_argument("--why", action="store_true", help="also what was not taken, with every objection")
+    parser.add_argument("--pretend", metavar="NAME", help="another machine, for example gtx-1060 or m1-8gb")
+    parser.add_argument("--selftest", action="store_true", help="run the self-test again, and keep what it finds")
+    parser.add_argument("--home", metavar="DIR", help="where Hearth keeps its data")
+
+
+def main(args: argparse.Namespace) -> int:
+    hardware = machine(args.pretend) if args.pretend else probe()
+    folder = home(args.home).verdicts
+    if not args.json:
+        print("\n".join(wrapped(about(hardware))))
+    check(hardware)
+    known = seen.load(folder, hardware)
+    if args.selftest:
+        known = test(hardware, known)
+        seen.store(folder, hardware, known)
+    plans = {name: decide(hardware, need, verdicts=known) for name, need in MODELS.items()}
+    if args.json:
+        print(json.dumps(told(hardware, plans, known), indent=1))
+        return 0
+    print("\n".join(wrapped(page(plans, args.why))))
+    print("\n".join(wrapped(tested(known, seen.file(folder, hardware)))))
+    return 0
+
+
+def test(hardware: Hardware, known: Verdicts) -> dict[str, Verdict]:
+    """The self-test, with its progress on standard error so that standard output stays a page or JSON."""
+    from app.compat.selftest import run
+
+    def tell(done: int, total: int, words: Sentence) -> None:
+        print(f"\r{done}/{total} {str(words):<60.60}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+    return {**known, **run(hardware, tell)}
+
+
+# The page: a heading is a line, a body is indented; an empty line parts them.
+
+Line = tuple[int, str]
+
+
+def about(hardware: Hardware) -> Iterator[Line]:
+    yield 0, f"Hearth {__version__} on {hardware.name}" + (" (pretended)" if hardware.pretended else "")
+    memory = f"{hardware.memory_bytes / _GIB:.1f} GiB"
+    yield (
+        2,
+        f"{'memory':<14}{memory}{', shared with the processor' if hardware.unified else ''}; {hardware.free_bytes / _GIB:.1f} GiB free",
+    )
+    if hardware.capability:
+        code = f"; this torch has code for {' '.join(hardware.arch_list)}" if hardware.arch_list else ""
+        driver = f"; driver {hardware.driver}" if hardware.driver else ""
+        yield 2, f"{'card':<14}compute capability {hardware.capability[0]}.{hardware.capability[1]}{driver}{code}"
+    yield (
+        2,
+        f"{'system':<14}{hardware.system} {hardware.system_version}, {hardware.processor}, {hardware.cores} cores, {hardware.ram_bytes / _GIB:.1f} GiB",
+    )
+    yield 2, f"{'torch':<14}{hardware.torch or 'not installed'}; Python {platform.python_version()}"
+    yield 0, ""
+
+
+def page(plans: Mapping[str, Plan], why: bool) -> Iterator[Line]:
+    """The first plan whole, of the others what is different there."""
+    first = next(iter(plans.values()))
+    for name, plan in plans.items():
+        yield 0, name
+        for field, reason in zip(SETTLED, plan.because, strict=True):
+            if plan is first and field in ("precision", "offload", "vae", "quantised"):
+                continue
+            if (
+                plan is first
+                or value(plan, field) != value(first, field)
+                or field in ("precision", "offload", "vae", "quantised")
+            ):
+                yield 2, f"{field:<18}{value(plan, field)}"
+                yield 20, reason_line(reason)
+        yield from ((2, f"{'beware':<18}{reason.sentence}") for reason in plan.warnings)
+        if why:
+            yield from not_taken(plan)
+        yield 0, ""
+    for reason in first.retired:
+        yield 2, f"{reason.sentence}"
+
+
+def not_taken(plan: Plan) -> Iterator[Line]:
+    yield 2, "not taken"
+    for rejected in plan.rejected:
+        yield 4, f"{rejected.field} {rejected.option}"
+        yield from ((20, reason_line(each)) for each in rejected.objections)
+
+
+def reason_line(reason: Reason) -> str:
+    return f"{reason.sentence} [{reason.source}]"
+
+
+def value(plan: Plan, field: str) -> str:
+    """One field in words."""
+    found = getattr(plan, field)
+    match field:
+        case "precision":
+            return ", ".join(
+                f"{each.part} {each.compute}{'' if each.storage == each.compute else f' kept in {each.storage}'} on {each.device}"
+                for each in plan.precision
+            ) or "none"  # fmt: skip
+        case "budget_bytes":
+            return f"{plan.budget_bytes // _MIB} MiB"
+        case "kernels":
+            return ", ".join(plan.kernels) or "Hearth's own arithmetic"
+        case "environment":
+            return " ".join(f"{name}={setting}" for name, setting in plan.environment)
+        case "vae":
+            return f"tiles of {plan.vae.tile_pixels} pixels" if plan.vae.tile_pixels else "whole"
+        case "chunk_q" | "chunk_k":
+            return str(found or "automatic")
+        case "score_dtype":
+            return str(found or "as the kernel keeps them")
+    return {True: "yes", False: "no"}.get(found, str(found))
+
+
+def tested(known: Verdicts, file: Path) -> Iterator[Line]:
+    yield 0, "Self-test"
+    failed = [each for each in known.values() if not each.passed]
+    if not known:
+        yield (
+            2,
+            str(
+                say(
+                    "doctor.unseen",
+                    "Not run on this machine yet: the plan rests on what is known of others. Run hearth doctor --selftest.",
+                )
+            ),
+        )
+    else:
+        yield 2, str(count(known))
+    for each in failed:
+        yield 4, f"{each.subject}: {each.words or f'wrong by {each.error:.2g}'}"
+    yield 0, ""
+    yield 0, "To report a problem"
+    yield (
+        2,
+        str(
+            say(
+                "doctor.report",
+                "Send what hearth doctor --json prints, what you did, and what came of it. It holds facts about the machine, no text, picture or sound of yours.",
+            )
+        ),
+    )
+    if known:
+        yield 2, str(say("doctor.file", "The self-test's findings are in {file}.", file=str(file)))
+
+
+def count(known: Verdicts) -> Sentence:
+    return say(
+        "doctor.count",
+        "{passed} of {total} questions were answered well.",
+        passed=sum(each.passed for each in known.values()),
+        total=len(known),
+    )
+
+
+def wrapped(lines: Iterator[Line]) -> Iterator[str]:
+    width = min(120, shutil.get_terminal_size((100, 24)).columns)
+    for indent, text in lines:
+        margin = " " * indent
+        yield from textwrap.wrap(text, width, initial_indent=margin, subsequent_indent=margin + "  ") or [""]
+
+
+def told(hardware: Hardware, plans: Mapping[str, Plan], known: Verdicts) -> dict[str, Any]:
+    """Everything the page says and leaves out, with sentences as words and as keys."""
+    return {
+        "hearth": __version__, "python": platform.python_version(), "machine": asdict(hardware),
+        "plans": {name: _plain(asdict(plan)) for name, plan in plans.items()},
+        "verdicts": [_plain(asdict(each)) for each in known.values()],
+    }  # fmt: skip
+
+
+def _plain(found: Any) -> Any:
+    if isinstance(found, Mapping):
+        if set(found) == {"key", "english", "values"}:
+            return {"key": found["key"], "words": str(Sentence(found["key"], found["english"], tuple(found["values"])))}
+        return {name: _plain(each) for name, each in found.items()}
+    if isinstance(found, (list, tuple)):
+        return [_plain(each) for each in found]
+    # JSON has no infinity: it means that NaN came out.
+    return None if found == float("inf") else found
