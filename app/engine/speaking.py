@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -61,15 +62,19 @@ class Pace:
     made: int = 0
     """Frames made in this run."""
     told_s: float = 0.0
+    paths: Counter[str] = field(default_factory=Counter)
+    """Attention calls by their path, up to the last step that was told."""
 
-    def step(self, part: int, frames: int, rows: int, elapsed_s: float) -> Step:
+    def step(self, part: int, frames: int, rows: int, elapsed_s: float, paths: Counter[str]) -> Step:
         before, after = sum(self.expected[:part]), sum(self.expected[part + 1 :])
         done = before + frames
         total = before + max(self.expected[part], frames) + after
         rate = rows / elapsed_s if elapsed_s > 0 else 0.0
+        taken, self.paths = paths - self.paths, paths
         return Step(
             done=round(done), total=round(total), rate=rate, unit="frames", eta_s=(total - done) / rate if rate else None,
             memory=self.meter.read(), realtime=rate / self.frame_rate, part=part, parts=len(self.expected),
+            attention=max(taken, key=lambda path: taken[path], default=""),
         )  # fmt: skip
 
     def finished(self, part: int, frames: int) -> None:
@@ -82,7 +87,7 @@ class Pace:
 class Speaking:
     def __init__(
         self, model: Any, device: str, tokenizer: Any, codec: Codec, limits: Limits, name: str, request: SpeechRequest,
-        control: Control, seam: Seam, job: Path,
+        control: Control, seam: Seam | None, job: Path,
     ) -> None:  # fmt: skip
         self._model, self._device, self._tokenizer = model, device, tokenizer
         self._codec, self._limits, self._name = codec, limits, name
@@ -165,18 +170,21 @@ class Speaking:
         )
         pieces: list[sound.Samples] = []
         heard_frames, began_s = 0, time.monotonic()
+        calls_before = self._seam.calls if self._seam is not None else 0
         while not decoding.done and not self._control.stopped:
             decoding.step()
             now_s = time.monotonic()
             if now_s - pace.told_s >= STEP_EVERY_S:
                 pace.told_s = now_s
-                yield pace.step(index, decoding.frames, decoding.made, now_s - began_s)
+                yield pace.step(index, decoding.frames, decoding.made, now_s - began_s, self._paths())
             chunk = int((SOUND_S if pieces else FIRST_SOUND_S) * codec.frame_rate)
             if decoding.frames - heard_frames >= chunk + OVERLAP_FRAMES:
                 last = decoding.frames - OVERLAP_FRAMES
                 pieces.append(codec.decode(decoding.codes(0, decoding.frames), heard_frames, last))
                 yield self._sound(index, pieces, heard_frames)
                 heard_frames = last
+        if self._seam is not None and decoding.made and self._seam.calls == calls_before:
+            raise RuntimeError("no attention call came through the seam: the plan was not applied")
         pace.worked_s += time.monotonic() - began_s
         pace.made += decoding.made
         codes = decoding.codes(0, decoding.frames)
@@ -200,6 +208,9 @@ class Speaking:
             self._job, index, np.concatenate(pieces), codec.rate, text=part.text, seed=seed, key=key,
             whole=decoding.done, codes=codes.numpy().astype(np.int16),
         )  # fmt: skip
+
+    def _paths(self) -> Counter[str]:
+        return Counter(self._seam.paths) if self._seam is not None else Counter()
 
     def _sound(self, index: int, pieces: list[sound.Samples], first_frame: int) -> Sound:
         path = self._job / f"sound-{index:03d}-{len(pieces) - 1:03d}.wav"

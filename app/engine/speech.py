@@ -13,7 +13,8 @@ import torch
 from safetensors import SafetensorError
 from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
 
-from app.compat.plan import Plan, Precision
+from app.compat import loading
+from app.compat.plan import Offload, Plan, Precision
 from app.engine.codec import Codec
 from app.engine.control import Control
 from app.engine.event import Event
@@ -33,7 +34,7 @@ class Speaker:
         self.limits = limits
         self._model, self._device, self._tokenizer, self._codec, self._name = model, device, tokenizer, codec, name
 
-    def run(self, request: SpeechRequest, control: Control, seam: Seam, job: Path) -> Iterator[Event]:
+    def run(self, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
         """Ends with Finished or Stopped. What was finished in `job` is not done again."""
         return Speaking(
             self._model,
@@ -70,15 +71,23 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     _is(sound, "dac")
     speaks = plan.of("speech") or Precision("model", "speech", plan.dtype, plan.dtype, plan.device)
     sounds = plan.of("codec") or Precision("codec", "codec", "float32", "float32", plan.device)
-    if plan.offload != "none":  # small and asked for once a second: it may as well stay and work on the CPU
+    if plan.offload != "none":  # small and asked for once a second: it may as well stay and work on the processor
         sounds = replace(sounds, device="cpu", storage="float32", compute="float32")
-    model = _offloaded(
-        _loaded(DiaForConditionalGeneration, folder, speaks, attn_implementation=plan.attention), plan, speaks.device
-    )
-    dac = _loaded(DacModel, sound, sounds).to(sounds.device)
+    plan = replace(plan, precision=(speaks, sounds))
+    waits = plan.offload in ("group", "sequential")
+    model = _loaded(DiaForConditionalGeneration, folder, replace(plan, runs_on="cpu") if waits else plan, speaks)
+    device = _place(plan, speaks)
+    if waits:
+        model = _offloaded(model, plan.offload, device)
+    dac = _loaded(DacModel, sound, replace(plan, quantised="none", attention="eager"), sounds)  # it has none
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
-    codes = Codec(dac, sounds.device, getattr(torch, sounds.compute))
-    return Speaker(model, speaks.device, tokenizer, codes, limits_of(folder, codec), folder.name)
+    codes = Codec(dac, _place(plan, sounds), getattr(torch, sounds.compute))
+    return Speaker(model, device, tokenizer, codes, limits_of(folder, codec), folder.name)
+
+
+def _place(plan: Plan, how: Precision) -> str:
+    """On a pretended machine everything is on the processor."""
+    return "cpu" if plan.runs_on == "cpu" else how.device
 
 
 def _is(folder: Path, kind: str) -> None:
@@ -96,13 +105,10 @@ def _is(folder: Path, kind: str) -> None:
         )  # fmt: skip
 
 
-def _loaded(kind: Any, folder: Path, how: Precision, **options: Any) -> Any:
-    """On the CPU first: older Metal loads random weights when it is given them piece by piece."""
+def _loaded(kind: Any, folder: Path, plan: Plan, how: Precision) -> Any:
     try:
-        model = kind.from_pretrained(
-            folder, dtype=getattr(torch, how.storage), use_safetensors=True, local_files_only=True, **options,
-        )  # fmt: skip
-    except (OSError, SafetensorError, RuntimeError) as fault:
+        model = loading.load(kind, folder, plan, how.role)
+    except (OSError, SafetensorError) as fault:
         raise Trouble(
             say(
                 "speech.broken",
@@ -112,8 +118,8 @@ def _loaded(kind: Any, folder: Path, how: Precision, **options: Any) -> Any:
             ),
             cure="get-dia",
         ) from fault
-    model.eval().requires_grad_(False)
-    if how.storage != how.compute:
+    model.requires_grad_(False)
+    if how.storage != how.compute and plan.quantised == "none":
         _cast_while_computing(model, how)
     return model
 
@@ -130,17 +136,15 @@ def _cast_while_computing(model: Any, how: Precision) -> None:
                 parameter.data = parameter.data.to(compute)
 
 
-def _offloaded(model: Any, plan: Plan, device: str) -> Any:
-    """With offload "model" there is nothing but the codec to keep away."""
-    if plan.offload == "group":
-        from diffusers.hooks.group_offloading import apply_group_offloading
-
-        apply_group_offloading(
-            model, torch.device(device), torch.device("cpu"), offload_type="leaf_level", use_stream=device == "cuda"
-        )  # fmt: skip
-        return model
-    if plan.offload == "sequential":
+def _offloaded(model: Any, how: Offload, device: str) -> Any:
+    """Weights wait on the processor and come to the device when their layer computes."""
+    if how == "sequential":
         from accelerate import cpu_offload
 
         return cpu_offload(model, torch.device(device))
-    return model.to(device)
+    from diffusers.hooks.group_offloading import apply_group_offloading
+
+    apply_group_offloading(
+        model, torch.device(device), torch.device("cpu"), offload_type="leaf_level", use_stream=device == "cuda"
+    )
+    return model
