@@ -13,9 +13,10 @@ import tiny_pictures as tiny
 import torch
 from PIL import Image
 
+from app.compat.plan import Precision
 from app.engine import catalog, picture
 from app.engine.control import Control
-from app.engine.event import Event, Finished, Part, Preview, Step, Stopped
+from app.engine.event import Event, Finished, Note, Part, Preview, Step, Stopped
 from app.engine.faults import NumbersBroke
 from app.engine.model import Model
 from app.engine.painting import schedulers, steps
@@ -262,3 +263,121 @@ def test_previews_come_as_asked(folders: dict[str, Path], tmp_path: Path) -> Non
     seen = [event for event in paints.run(request, Control(), None, tmp_path) if isinstance(event, Preview)]
     assert [event.step for event in seen] == [3, 6]
     assert pixels(seen[1].path).shape == (256, 256, 3)
+
+
+MIXED = {
+    "decoder in float32": {"vae": "float32"},
+    "words in float32": {"text": "float32"},
+    "denoiser in float32": {"denoiser": "float32"},
+}
+
+
+@pytest.mark.parametrize("wide", MIXED)
+@pytest.mark.parametrize("family", ["sd15", "sdxl", "sd3", "flux", "flux2-klein", "z-image"])
+def test_parts_of_different_precision_work_together(
+    family: str, wide: str, folders: dict[str, Path], tmp_path: Path, gradient: Path
+) -> None:
+    model = catalog.find(str(folders[family]))
+    parts_in = tuple(
+        Precision(part.name, part.role, MIXED[wide].get(part.role, "bfloat16"), MIXED[wide].get(part.role, "bfloat16"), "cpu")
+        for part in model.parts
+    )  # fmt: skip
+    paints = picture.load(folders[family], model, tiny.plan(model, "bfloat16", precision=parts_in), {})
+    request = PictureRequest("a", image=str(gradient), **SMALL)
+    assert isinstance(list(paints.run(request, Control(), None, tmp_path))[-1], Finished)
+
+
+def test_weights_kept_in_half_compute_in_float32(
+    folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
+) -> None:
+    """As on Pascal: what comes out differs from float32 by the rounding of the weights, not by that of the arithmetic."""
+    model = catalog.find(str(folders["sd15"]))
+    kept = tuple(Precision(part.name, part.role, "float16", "float32", "cpu") for part in model.parts)
+    halved = picture.load(folders["sd15"], model, tiny.plan(model, precision=kept), {})
+    assert halved._pipe.unet.conv_in.weight.dtype == torch.float16
+    list(halved.run(PictureRequest("a", **SMALL), Control(), None, tmp_path / "kept"))
+    rounded = picture.load(folders["sd15"], model, tiny.plan(model), {})
+    for part in (rounded._pipe.text_encoder, rounded._pipe.unet, rounded._pipe.vae):
+        for module in part.modules():
+            if isinstance(module, torch.nn.Linear | torch.nn.Conv2d):
+                for weight in module.parameters(recurse=False):
+                    weight.data = weight.data.half().float()
+    list(rounded.run(PictureRequest("a", **SMALL), Control(), None, tmp_path / "rounded"))
+    assert (decoded[0] - decoded[1]).abs().max() < 2e-3
+
+
+@pytest.fixture(scope="session")
+def gradient(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pictures") / "gradient.png"
+    values = np.linspace(0, 255, 96 * 96 * 3).reshape(96, 96, 3).astype(np.uint8)
+    Image.fromarray(values).save(path)
+    return path
+
+
+@pytest.mark.parametrize("family", ["sd15", "sdxl", "sd3", "flux", "flux2-klein", "z-image"])
+def test_starts_from_a_picture_as_plain_diffusers_does(
+    family: str, folders: dict[str, Path], tmp_path: Path, gradient: Path, decoded: list[torch.Tensor]
+) -> None:
+    paints, model = painter(folders[family])
+    guidance = 1.0 if family in ("flux", "flux2-klein") else 3.0
+    request = PictureRequest("a red ball", image=str(gradient), strength=0.7, guidance=guidance, **SMALL)
+    assert isinstance(list(paints.run(request, Control(), None, tmp_path))[-1], Finished)
+    with Image.open(gradient) as opened:
+        start = opened.convert("RGB").resize((64, 64), Image.Resampling.LANCZOS)
+    told: dict[str, Any] = {"prompt": "a red ball", "guidance_scale": guidance, "image": start}
+    if family == "flux2-klein":
+        told |= {"width": 64, "height": 64}
+    else:
+        told["strength"] = 0.7
+        if family in ("flux", "sd3", "z-image"):
+            told |= {"width": 64, "height": 64}
+    assert_same(decoded[0], plainly(folders[family], model, "image", **told))
+
+
+@pytest.mark.parametrize("family", ["sd15", "sdxl", "sd3", "flux", "flux2-klein", "z-image"])
+def test_paints_into_a_mask_and_leaves_the_rest_alone(
+    family: str, folders: dict[str, Path], tmp_path: Path, gradient: Path
+) -> None:
+    mask = tmp_path / "mask.png"
+    drawn = Image.new("L", (96, 96), 0)
+    drawn.paste(255, (48, 0, 96, 96))
+    drawn.save(mask)
+    paints, _ = painter(folders[family])
+    request = PictureRequest("a", image=str(gradient), mask=str(mask), strength=1.0, **{**SMALL, "guidance": 1.0})
+    events = list(paints.run(request, Control(), None, tmp_path / "job"))
+    made = pixels(parts(events)[0].path)
+    with Image.open(gradient) as opened:
+        before = np.asarray(opened.convert("RGB").resize((64, 64), Image.Resampling.LANCZOS)) / 255
+    assert np.array_equal(np.round(made[:, :32] * 255), np.round(before[:, :32] * 255))
+    assert np.abs(made[:, 40:] - before[:, 40:]).mean() > 0.05
+
+
+def test_weights_in_the_prompt_change_the_picture_and_weight_one_does_not(
+    folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
+) -> None:
+    for family in ("sd15", "sdxl"):
+        decoded.clear()
+        paints, _ = painter(folders[family])
+        for index, prompt in enumerate(("a red ball", "a (red:1.0) ball", "a (red:1.6) ball", "a red ball " * 30)):
+            list(
+                paints.run(
+                    PictureRequest(prompt, negative="ugly", guidance=3.0, **SMALL),
+                    Control(),
+                    None,
+                    tmp_path / family / str(index),
+                )
+            )
+        assert torch.equal(decoded[0], decoded[1])
+        assert (decoded[0] - decoded[2]).abs().max() > 1e-3
+        assert (decoded[0] - decoded[3]).abs().max() > 1e-3
+
+
+def test_a_model_that_takes_no_weights_says_so(
+    folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
+) -> None:
+    paints, _ = painter(folders["z-image"])
+    plain = list(paints.run(PictureRequest("a red ball", **SMALL), Control(), None, tmp_path / "plain"))
+    weighted = list(paints.run(PictureRequest("a (red:1.6) ball", **SMALL), Control(), None, tmp_path / "weighted"))
+    assert not [event for event in plain if isinstance(event, Note)]
+    assert [event.sentence.key for event in weighted if isinstance(event, Note)] == ["words.no-weights"]
+    assert torch.equal(decoded[0], decoded[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -215,8 +216,6 @@ def made(family: str, folder: Path) -> Path:
 
 def plan(model: Model, dtype: str = "float32", **changes: Any) -> Plan:
     """A plan as decide() makes it for a processor, said by hand."""
-    from dataclasses import replace
-
     precision = tuple(Precision(part.name, part.role, dtype, dtype, "cpu") for part in model.parts)
     plain = Plan(
         device="cpu", dtype=dtype, score_dtype=None, gqa="native", chunk_q=None, chunk_k=None, budget_bytes=1 << 28,

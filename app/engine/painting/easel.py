@@ -9,7 +9,7 @@ import diffusers
 import torch
 from PIL import Image, ImageChops, ImageFilter
 
-from app.engine.painting import loading, schedulers, steps
+from app.engine.painting import loading, schedulers, steps, words
 from app.engine.painting.families import Family
 from app.engine.painting.settled import Settled
 from app.sentence import Trouble, say
@@ -42,11 +42,16 @@ def _scheduler(loaded: Any, name: str | None) -> Any:
 def told(pipe: Any, family: Family, chosen: Settled) -> dict[str, Any]:
     """What the pipeline is told, as far as it listens."""
     request = chosen.request
+    negative = request.negative if family.negative else ""
+    if family.weights:
+        spoken = words.embedded(pipe, request.prompt, negative)
+    else:
+        plain = (words.without_weights(text)[0] for text in (request.prompt, negative))
+        spoken = dict(zip(("prompt", "negative_prompt"), (text or None for text in plain), strict=True))
     accepted = inspect.signature(type(pipe).__call__).parameters
     all_of_it = {
         **family.told,
-        "prompt": request.prompt,
-        "negative_prompt": request.negative or None,
+        **spoken,
         "num_inference_steps": request.steps,
         "guidance_scale": request.guidance,
         "width": request.width,

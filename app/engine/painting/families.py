@@ -59,6 +59,8 @@ class Family:
     negative: bool = True
     flow: bool = True
     """A flow model comes with the one schedule that suits it."""
+    weights: bool = False
+    """Whether its text encoders are CLIP's alone, which take weighted words."""
     strength: bool = True
     """False: a picture is edited by words, not partly repainted."""
     told: Mapping[str, Any] = field(default_factory=dict)
@@ -69,11 +71,11 @@ class Family:
 FAMILIES: Final[dict[Name, Family]] = {
     "sd15": Family(
         "StableDiffusionPipeline", "StableDiffusionImg2ImgPipeline", "StableDiffusionInpaintPipeline", "unet", _scaled,
-        flow=False, loaded_with={"safety_checker": None, "feature_extractor": None, "requires_safety_checker": False},
+        flow=False, weights=True, loaded_with={"safety_checker": None, "feature_extractor": None, "requires_safety_checker": False},
     ),
     "sdxl": Family(
         "StableDiffusionXLPipeline", "StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline", "unet",
-        _scaled, flow=False, loaded_with={"add_watermarker": False},
+        _scaled, flow=False, weights=True, loaded_with={"add_watermarker": False},
     ),
     "pixart-sigma": Family(
         "PixArtSigmaPipeline", unpack=_scaled, flow=False,

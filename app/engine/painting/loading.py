@@ -14,6 +14,7 @@ from diffusers.quantizers.pipe_quant_config import PipelineQuantizationConfig
 from app.compat.plan import Plan, Precision
 from app.engine import detect
 from app.engine.model import Model
+from app.engine.painting import meet
 from app.engine.painting.families import FAMILIES, Family
 from app.sentence import Trouble, say
 
@@ -138,34 +139,32 @@ def _quantised(plan: Plan, family: Family) -> Any:
         return None
     backend, settings = backends[plan.quantised]
     large = [part.part for part in plan.precision if part.role in ("denoiser", "text")]
-    return PipelineQuantizationConfig(
-        quant_backend=backend, quant_kwargs=settings, components_to_quantize=large
-    )
+    return PipelineQuantizationConfig(quant_backend=backend, quant_kwargs=settings, components_to_quantize=large)
 
 
 def settle(pipe: Any, plan: Plan) -> None:
     """Where the parts lie and how they compute, after their weights are there."""
-    for name, part in pipe.components.items():
-        if not isinstance(part, torch.nn.Module):
-            continue
+    modules = {name: part for name, part in pipe.components.items() if isinstance(part, torch.nn.Module)}
+    for name, part in modules.items():
         kept = precision(plan, name)
         if kept.storage != kept.compute and not getattr(part, "is_quantized", False):
             _compute_apart(part, getattr(torch, kept.storage), getattr(torch, kept.compute))
-    match plan.offload:
-        case "none":
-            pipe.to(plan.device)
-            for name, part in pipe.components.items():
-                if isinstance(part, torch.nn.Module) and precision(plan, name).device != plan.device:
-                    part.to(precision(plan, name).device)
-        case "model":
-            pipe.enable_model_cpu_offload(device=plan.device)
-        case "group":
-            pipe.enable_group_offload(
-                torch.device(plan.device), offload_type="leaf_level", use_stream=plan.device == "cuda"
-            )
-        case "sequential":
-            pipe.enable_sequential_cpu_offload(device=plan.device)
     arrange_vae(pipe.vae, plan)
+    device = plan.runs_on
+    if device == "cpu":  # also on a pretended machine: there is nowhere to move anything to
+        pipe.to(device)
+    elif plan.offload == "none":
+        for name, part in modules.items():
+            part.to(precision(plan, name).device)
+    elif plan.offload == "model":
+        pipe.enable_model_cpu_offload(device=device)
+    elif plan.offload == "group":
+        pipe.enable_group_offload(torch.device(device), offload_type="leaf_level", use_stream=device == "cuda")
+    else:
+        pipe.enable_sequential_cpu_offload(device=device)
+    computes = {name: getattr(torch, precision(plan, name).compute) for name in modules}
+    denoiser = "unet" if "unet" in modules else "transformer"
+    meet.parts(pipe, modules[denoiser], computes | {"denoiser": computes[denoiser]})
 
 
 def arrange_vae(vae: Any, plan: Plan) -> None:
@@ -183,18 +182,18 @@ def arrange_vae(vae: Any, plan: Plan) -> None:
         vae.disable_tiling()
 
 
-_LARGE: Final = (torch.nn.Linear, torch.nn.Embedding, torch.nn.modules.conv._ConvNd)
-"""The layers that layerwise casting knows."""
+_LARGE: Final = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
 
 
 def _compute_apart(part: torch.nn.Module, storage: torch.dtype, compute: torch.dtype) -> None:
-    """Weights rest in `storage` and are cast layer by layer. What is no large layer (norms, free parameters) changes over for good."""
+    """Weights of large layers rest in `storage` and are cast one by one. The others (norms, embeddings, free parameters) change
+    over for good: they are small, and a text encoder's embedding is what diffusers reads its dtype from."""
     for name, module in part.named_modules():
         if "norm" in name or not isinstance(module, _LARGE):
             for tensor in (*module.parameters(recurse=False), *module.buffers(recurse=False)):
                 if tensor.is_floating_point():
                     tensor.data = tensor.data.to(compute)
-    apply_layerwise_casting(part, storage_dtype=storage, compute_dtype=compute, skip_modules_pattern=("norm",))
+    apply_layerwise_casting(part, storage, compute, ("norm",), (torch.nn.Embedding,))
 
 
 def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
