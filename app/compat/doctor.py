@@ -25,6 +25,7 @@ from app.paths import home
 from app.sentence import Sentence, say
 
 MODELS: Mapping[str, Need] = {"Attention of any model": Need(), **EXAMPLES}
+_WEIGHTS = ("precision", "offload", "vae", "quantised")
 _MIB, _GIB = 1 << 20, 1 << 30
 
 
@@ -60,7 +61,7 @@ def test(hardware: Hardware, known: Verdicts) -> dict[str, Verdict]:
     from app.compat.selftest import run
 
     def tell(done: int, total: int, words: Sentence) -> None:
-        print(f"\r{done}/{total} {str(words):<60.60}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+        print(f"\r{done}/{total} {words!s:<60.60}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
     return {**known, **run(hardware, tell)}
 
@@ -90,26 +91,23 @@ def about(hardware: Hardware) -> Iterator[Line]:
 
 
 def page(plans: Mapping[str, Plan], why: bool) -> Iterator[Line]:
-    """The first plan whole, of the others what is different there."""
+    """The first plan without weights, for it has none; of the others what is different there, and where their weights go."""
     first = next(iter(plans.values()))
     for name, plan in plans.items():
         yield 0, name
         for field, reason in zip(SETTLED, plan.because, strict=True):
-            if plan is first and field in ("precision", "offload", "vae", "quantised"):
+            weights = field in _WEIGHTS
+            if field == "vae" and plan.of("vae") is None:
                 continue
-            if (
-                plan is first
-                or value(plan, field) != value(first, field)
-                or field in ("precision", "offload", "vae", "quantised")
-            ):
+            told = not weights if plan is first else weights or value(plan, field) != value(first, field)
+            if told:
                 yield 2, f"{field:<18}{value(plan, field)}"
                 yield 20, reason_line(reason)
         yield from ((2, f"{'beware':<18}{reason.sentence}") for reason in plan.warnings)
         if why:
             yield from not_taken(plan)
         yield 0, ""
-    for reason in first.retired:
-        yield 2, f"{reason.sentence}"
+    yield from ((0, f"{reason.sentence}") for reason in first.retired)
 
 
 def not_taken(plan: Plan) -> Iterator[Line]:

@@ -22,7 +22,7 @@ def _row(machine: Hardware) -> tuple[str, ...]:
     keys = f", {plan.chunk_k} keys" if plan.chunk_k else ""
     return (
         f"{machine.name}, {round(machine.memory_bytes / 2**30)} GB", machine.torch, plan.dtype, plan.score_dtype or "the kernel's",
-        plan.gqa, chunk + keys, ", ".join(plan.kernels) or "none", *(_fit(decide(machine, need)) for need in EXAMPLES.values()),
+        plan.gqa, chunk + keys, ", ".join(plan.kernels) or "none: Hearth's own", *(_fit(decide(machine, need)) for need in EXAMPLES.values()),
     )  # fmt: skip
 
 
