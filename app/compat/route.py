@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from app.compat.kernels import NONE_TAKES_IT, streams
-from app.compat.plan import Plan
+from app.compat.plan import Gqa, Plan
 from app.compat.remedies import (
     align_mask,
     by_group,
@@ -23,7 +23,7 @@ from app.compat.remedies import (
     visible,
     wants_copy,
 )
-from app.compat.tiles import COPIES, Free, is_few, own, tile_size, workspace_bytes
+from app.compat.tiles import COPIES, Free, even, is_few, own, tile_size, workspace_bytes
 
 AS_TORCH = "as torch"
 HALVES = (torch.float16, torch.bfloat16)
@@ -31,6 +31,7 @@ SHORT_KEYS = 256
 SHORT_ROWS = 64
 MANY_QUERIES = 32
 """From here on a causal fold goes group by group, so that torch's kernel can skip what is masked."""
+LONG_QUERIES = 128
 
 
 def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
@@ -99,28 +100,16 @@ class Route:
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
         scale: float | None, asked: int | None, saw: Callable[[str], None],
     ) -> Tensor:  # fmt: skip
-        queries, keys, groups = query.shape[2], key.shape[2], query.shape[1] // key.shape[1]
-        cols = self.plan.chunk_k if self.plan.chunk_k and self.plan.chunk_k < keys else None
-        ours = cols is not None or self.ours(query, key, groups)
-        rows = queries if asked is None else min(asked, queries)
-        row_bytes = query.shape[0] * query.shape[1] * min(keys, cols or keys) * query.element_size() * COPIES
-        if rows * row_bytes > self.workspace and (
-            ours or not streams(self.plan, query, key, value, mask, dropout, causal, scale, groups > 1)
-        ):
-            budget = min(self.plan.budget_bytes or self.workspace, self.free(query.device) // 4)
-            limit = min(budget, self.workspace) if asked is None else max(budget, rows * row_bytes // keys)
-            most, few_keys = tile_size(limit, row_bytes, rows, min(keys, cols or keys))
-            rows, cols = (most if asked is None else rows), (few_keys or cols)
-            ours = ours or cols is not None
-        path = [
-            *(
-                ["folded"]
-                if ours and groups > 1
-                else []
-                if groups == 1 or self.plan.gqa == "native"
-                else [self.plan.gqa]
-            )
-        ]
+        queries, groups = query.shape[2], query.shape[1] // key.shape[1]
+        rows, cols, ours = self.size(query, key, value, mask, dropout, causal, scale, asked)
+        gqa = (
+            None
+            if groups == 1
+            else "folded"
+            if ours
+            else self.gqa(causal and mask is None and rows >= queries, queries)
+        )
+        path: list[str] = [gqa] if gqa and gqa != "native" else []
         if rows < queries or cols:
             path.append(f"chunked {rows} x {cols}" if cols else f"chunked {rows}")
         if ours:
@@ -128,12 +117,45 @@ class Route:
         saw(", ".join(path) or AS_TORCH)
         if not ours:
             try:
-                return self.through_torch(query, key, value, mask, dropout, causal, scale, rows)
+                return self.through_torch(query, key, value, mask, dropout, causal, scale, rows, gqa)
             except RuntimeError as error:
                 if NONE_TAKES_IT not in str(error):
                     raise
         scale = query.shape[3] ** -0.5 if scale is None else scale
         return own(query, key, value, mask, dropout, causal, scale, rows, cols, prescale=not self.on_cpu)
+
+    def size(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
+        scale: float | None, asked: int | None,
+    ) -> tuple[int, int | None, bool]:  # fmt: skip
+        """Queries at a time, keys at a time (None: all), and whether by Hearth's own arithmetic."""
+        batch, heads, queries, _ = query.shape
+        keys, groups = key.shape[2], heads // key.shape[1]
+        cols = self.plan.chunk_k if self.plan.chunk_k and self.plan.chunk_k < keys else None
+        ours = cols is not None or self.ours(query, key, groups)
+        rows = queries if asked is None else min(asked, queries)
+        row_bytes = batch * heads * (cols or keys) * query.element_size() * COPIES
+        if rows * row_bytes > self.workspace and (
+            ours or not streams(self.plan, query, key, value, mask, dropout, causal, scale, groups > 1)
+        ):
+            # A size by hand is kept; then only keys are cut, and only where one row of scores is too large.
+            budget = min(self.plan.budget_bytes or self.workspace, self.free(query.device) // 4)
+            limit = min(budget, self.workspace) if asked is None else max(budget, 1)
+            if asked is None or row_bytes > limit:
+                most, fewer = tile_size(limit, row_bytes, rows, cols or keys)
+                rows, cols = most if asked is None else rows, fewer or cols
+        ours = ours or cols is not None
+        if ours and causal and asked is None and self.on_cpu:
+            rows = min(
+                rows, max(SHORT_ROWS, queries // 4)
+            )  # what lies above the diagonal of a chunk is computed in vain
+        return (even(rows, queries) if asked is None else rows), cols, ours
+
+    def gqa(self, causal: bool, queries: int) -> Gqa:
+        """A processor's own kernel shares K and V as well, and is the faster one where it may skip what is masked (26 ms against 28)."""
+        if causal and self.on_cpu and queries >= LONG_QUERIES and self.plan.gqa == "folded":
+            return "native"
+        return self.plan.gqa
 
     def ours(self, query: Tensor, key: Tensor, groups: int) -> bool:
         """Whether Hearth's own arithmetic is right where torch's kernels may not run, or faster on a processor, as measured (README)."""
@@ -149,29 +171,27 @@ class Route:
 
     def through_torch(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
-        scale: float | None, rows: int,
+        scale: float | None, rows: int, gqa: Gqa | None,
     ) -> Tensor:  # fmt: skip
         groups, queries, keys = query.shape[1] // key.shape[1], query.shape[2], key.shape[2]
-        if groups > 1 and self.plan.gqa == "expanded":
-            key, value, groups = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1), 1
+        if gqa == "expanded":
+            key, value, gqa = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1), None
         wide = value.shape[3]
         if self.plan.pad_value and wide != query.shape[3]:
             scale = query.shape[3] ** -0.5 if scale is None else scale
-            query, key, value = (
-                F.pad(each, (0, max(wide, query.shape[3]) - each.shape[3])) for each in (query, key, value)
-            )
-        flag = causal and mask is None and not self.plan.explicit_mask and rows >= queries
-        if flag and groups > 1 and self.plan.gqa == "folded":
-            flag = queries >= MANY_QUERIES
-            if flag:
+            most = max(wide, query.shape[3])
+            query, key, value = (F.pad(each, (0, most - each.shape[3])) for each in (query, key, value))
+        if rows >= queries:
+            flag = causal and mask is None and not self.plan.explicit_mask
+            if flag and gqa == "folded" and queries >= MANY_QUERIES:
                 grouped = by_group(query, groups)
                 parts = [
-                    self.once(grouped[:, :, at], key, value, None, dropout, True, scale, 1) for at in range(groups)
+                    self.once(grouped[:, :, at], key, value, None, dropout, True, scale, None) for at in range(groups)
                 ]
                 return torch.stack(parts, 2).flatten(1, 2)[..., :wide]
-        if rows >= queries:
+            flag = flag and gqa != "folded"
             told = visible(mask, causal and not flag, 0, queries, 0, keys, query.device)
-            return self.once(query, key, value, told, dropout, flag, scale, groups)[..., :wide]
+            return self.once(query, key, value, told, dropout, flag, scale, gqa)[..., :wide]
         out = query.new_empty(query.shape[0], queries, query.shape[1], wide).transpose(1, 2)
         for begin in range(0, queries, rows):
             # Metal keeps a graph for each shape it has seen: there the last chunk steps back instead of being shorter.
@@ -180,25 +200,28 @@ class Route:
             last = min(stop, keys) if causal and self.plan.device != "mps" else keys
             told = visible(mask, causal, start, stop, 0, last, query.device)
             piece = self.once(
-                query[:, :, start:stop], key[:, :, :last], value[:, :, :last], told, dropout, False, scale, groups
+                query[:, :, start:stop], key[:, :, :last], value[:, :, :last], told, dropout, False, scale, gqa
             )
             out[:, :, start:stop] = piece[..., :wide]
         return out
 
     def once(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
-        scale: float | None, groups: int,
+        scale: float | None, gqa: Gqa | None,
     ) -> Tensor:  # fmt: skip
         dead = dead_rows(mask) if mask is not None and self.plan.zero_masked_rows else None
-        if mask is not None and self.plan.expand_mask:
-            mask = mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2]).contiguous()
-        if groups > 1 and self.plan.gqa == "folded":
+        if gqa == "folded":
+            groups = query.shape[1] // key.shape[1]
             told = None if mask is None else fold_mask(mask, groups, query.shape[2])
-            if told is not None and self.plan.expand_mask:
-                told = told.contiguous()
-            out = unfold(self.by_torch(fold(query, groups), key, value, told, dropout, causal, scale=scale), groups)
-        elif groups > 1:
-            out = self.by_torch(query, key, value, mask, dropout, causal, scale=scale, enable_gqa=True)
+            out = unfold(self.ask(fold(query, groups), key, value, told, dropout, causal, scale), groups)
         else:
-            out = self.by_torch(query, key, value, mask, dropout, causal, scale=scale)
+            out = self.ask(query, key, value, mask, dropout, causal, scale, gqa == "native")
         return out if dead is None else out.masked_fill(dead, 0)
+
+    def ask(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
+        scale: float | None, grouped: bool = False,
+    ) -> Tensor:  # fmt: skip
+        if mask is not None and self.plan.expand_mask:
+            mask = mask.expand(*query.shape[:3], key.shape[2]).contiguous()
+        return self.by_torch(query, key, value, mask, dropout, causal, scale=scale, enable_gqa=grouped)

@@ -65,6 +65,11 @@ def tile_size(limit_bytes: int, row_bytes: int, queries: int, keys: int) -> tupl
     return fewest, max(1, limit_bytes * keys // (row_bytes * fewest))
 
 
+def even(rows: int, queries: int) -> int:
+    """As many chunks, all of about one size."""
+    return -(-queries // -(-queries // rows))
+
+
 def own(
     query: Tensor,
     key: Tensor,
