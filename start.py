@@ -33,6 +33,7 @@ import platform
 import re
 import shutil
 import subprocess
+import sysconfig
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,9 +45,6 @@ REACH_S = 4.0
 WINDOWS = os.name == "nt"
 FORMAT = 1  # of an environment; a higher number makes every older one be made anew
 
-DRIVER_FOR_CUDA_13 = 580
-DRIVER_FOR_BLACKWELL = 570
-DRIVER_FOR_CUDA_12 = 525
 PLAIN_BYTES, CUDA_BYTES = 3 << 30, 9 << 30
 
 PROOF = """
@@ -75,14 +73,14 @@ class Refused(Exception):
 # --- facts and the choice of torch -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Card:
     name: str
-    capability: float | None
-    driver: int | None
+    driver: int
+    able: float | None  # compute capability; None where nvidia-smi does not tell
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Facts:
     system: str  # as platform.system() says: Linux, Windows, Darwin
     machine: str  # as platform.machine() says
@@ -90,7 +88,7 @@ class Facts:
     silence: str = ""  # why nvidia-smi, although it is there, told of no card
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Pick:
     """`builds` are tried in order until one is installed and proven; "" is the default index."""
 
@@ -99,77 +97,81 @@ class Pick:
 
 
 def cards(told: str) -> tuple[Card, ...]:
-    """From `nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader`; lines of any other form are no cards."""
+    """From `nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader`; other lines are no cards."""
     found = []
     for line in told.splitlines():
         part = [each.strip() for each in line.split(",")]
         driver = re.match(r"(\d+)\.\d", part[1]) if len(part) in (2, 3) else None
         if driver:
             known = len(part) == 3 and re.fullmatch(r"\d+\.\d", part[2])
-            found.append(Card(part[0], float(part[2]) if known else None, int(driver[1])))
+            found.append(Card(part[0], int(driver[1]), float(part[2]) if known else None))
     return tuple(found)
+
+
+UNTIL = "Until the driver is updated (then: start.py repair), the plain build, for the processor"
+NVIDIA: tuple[tuple[Callable[[Card, float], bool], tuple[str, ...], str], ...] = (
+    # the newest card and the oldest capability of the machine -> CUDA builds, why; the first row that holds. From 2.12
+    # on only cu126 carries 5.0 to 7.0 (and ends at 9.0); CUDA 12 needs driver 525, Blackwell 570, CUDA 13 needs 580.
+    (lambda c, oldest: c.driver < 525, (), "driver {c.driver} is older than 525, which every build needs. " + UNTIL),
+    (lambda c, oldest: c.able is None, ("cu126",), "compute capability not told, so the build for the most cards"),
+    (
+        lambda c, oldest: (c.able or 0) < 5.0,
+        (),
+        "compute capability {c.able}: no build goes below 5.0, so the plain one",
+    ),
+    (
+        lambda c, oldest: oldest < 7.5 and (c.able or 0) < 10.0,
+        ("cu126",),
+        "compute capability {oldest}: only the cu126 builds still carry cards before 7.5",
+    ),
+    (
+        lambda c, oldest: c.driver >= 580,
+        ("cu130", "cu126"),
+        "compute capability {c.able}, driver {c.driver}: CUDA 13.0",
+    ),
+    (
+        lambda c, oldest: (c.able or 0) < 10.0,
+        ("cu126",),
+        "compute capability {c.able}, driver {c.driver}: CUDA 12.6, because 13 needs driver 580",
+    ),
+    (
+        lambda c, oldest: c.driver >= 570,
+        ("cu129", "cu128"),
+        "compute capability {c.able}, driver {c.driver}: the last CUDA 12 that knows it, because 13 needs driver 580. "
+        "With a newer driver, start.py repair finds a better one",
+    ),
+    (lambda c, oldest: True, (), "compute capability {c.able} needs driver 570 and has {c.driver}. " + UNTIL),
+)
 
 
 def pick(facts: Facts) -> Pick:
     """Which build of torch suits this machine, and why. Pure."""
-    arm = facts.machine.lower() in ("arm64", "aarch64")
-    if facts.system == "Darwin":
-        if not arm:
-            raise Refused(
-                "Hearth was asked to start on an Intel Mac, but torch has not been built for one since 2.2. "
-                "It needs a Mac with Apple silicon, or a PC."
-            )
-        return Pick(("",), "Apple silicon: the plain build drives its graphics through Metal")
-    if not arm and facts.machine.lower() not in ("x86_64", "amd64"):
+    machine = facts.machine.lower()
+    arm = machine in ("arm64", "aarch64")
+    asked = "Hearth was asked to start "
+    if not arm and machine not in ("x86_64", "amd64"):
         raise Refused(
-            f"Hearth was asked to start on a {facts.machine} processor, but there is no torch for it. It needs 64-bit Intel, AMD or ARM."
+            f"{asked}on a {machine} processor, for which there is no torch. It needs 64-bit Intel, AMD or ARM."
         )
+    if facts.system == "Darwin" and not arm:
+        raise Refused(
+            f"{asked}on an Intel Mac, for which torch is not built since 2.2. It needs Apple silicon, or a PC with Linux or Windows."
+        )
+    if facts.system == "Windows" and arm:
+        raise Refused(
+            f"{asked}with a Python made for ARM, for which Windows has not all that it needs. Install the 64-bit edition for "
+            "Intel and AMD, which Windows runs on ARM as well, and start again with it."
+        )
+    if facts.system == "Darwin":
+        return Pick(("",), "Apple silicon, whose graphics the plain build drives through Metal")
     plain = ("cpu", "") if facts.system == "Linux" else ("",)
     if not facts.cards:
-        why = f"nvidia-smi is there but told of no card ({facts.silence})" if facts.silence else "no NVIDIA card found"
-        return Pick(plain, f"{why}: the plain build, for the processor")
-    card = max(facts.cards, key=lambda each: each.capability or 0.0)
-    who, driver, able = card.name, card.driver or 0, card.capability
-    if driver < DRIVER_FOR_CUDA_12:
-        return Pick(
-            plain,
-            f"{who}: its driver {driver} is older than {DRIVER_FOR_CUDA_12}, which every build for it needs. Until the driver is "
-            "updated (then: start.py repair), the plain build, for the processor",
-        )
-    if able is None:
-        return Pick(
-            ("cu126", *plain), f"{who}: its compute capability is not told, so the build for the widest range of cards"
-        )
-    if able < 5.0:
-        return Pick(
-            plain,
-            f"{who} (compute capability {able}) is older than any build supports: the plain build, for the processor",
-        )
-    oldest = min(each.capability or able for each in facts.cards)
-    if able < 7.5 or (oldest < 7.5 and able < 10.0):
-        return Pick(
-            ("cu126", *plain), f"{who} (compute capability {able}): only the cu126 builds still carry cards before 7.5"
-        )
-    if driver >= DRIVER_FOR_CUDA_13:
-        return Pick(
-            ("cu130", "cu126", *plain), f"{who} (compute capability {able}), driver {driver}: the CUDA 13.0 build"
-        )
-    if able < 10.0:
-        return Pick(
-            ("cu126", *plain),
-            f"{who} (compute capability {able}): driver {driver} is older than {DRIVER_FOR_CUDA_13}, so the CUDA 12.6 build",
-        )
-    if driver >= DRIVER_FOR_BLACKWELL:
-        return Pick(
-            ("cu129", "cu128", *plain),
-            f"{who} (compute capability {able}): driver {driver} is older than {DRIVER_FOR_CUDA_13}, so the last CUDA 12 build there "
-            "is for it. A newer driver (then: start.py repair) is better",
-        )
-    return Pick(
-        plain,
-        f"{who} (compute capability {able}) needs driver {DRIVER_FOR_BLACKWELL} or newer and has {driver}. Until it is updated "
-        "(then: start.py repair), the plain build, for the processor",
-    )
+        why = f"nvidia-smi is there but tells of no card ({facts.silence})" if facts.silence else "no NVIDIA card found"
+        return Pick(plain, f"{why}, so the plain build, for the processor")
+    card = max(facts.cards, key=lambda each: each.able or 0.0)
+    oldest = min(each.able or card.able or 0.0 for each in facts.cards)
+    builds, why = next((builds, why) for holds, builds, why in NVIDIA if holds(card, oldest))
+    return Pick((*builds, *plain), f"{card.name}: {why.format(c=card, oldest=oldest)}")
 
 
 def facts() -> Facts:
@@ -183,6 +185,8 @@ def facts() -> Facts:
                 "Homebrew under /opt/homebrew) and start again with it."
             )
         return Facts(system, machine)
+    if WINDOWS:  # this Python's kind, not the machine's: Windows runs either on ARM
+        machine = "ARM64" if sysconfig.get_platform() == "win-arm64" else "AMD64" if sys.maxsize > 1 << 32 else "x86"
     places = (
         (r"C:\Windows\System32", r"C:\Program Files\NVIDIA Corporation\NVSMI")
         if WINDOWS
@@ -234,7 +238,7 @@ def offered(build: str, version: str) -> bool:
 # --- what is wanted, what is there -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Wanted:
     core: tuple[str, ...]
     test: tuple[str, ...]
