@@ -8,7 +8,7 @@ import sqlite3
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import psutil
 
@@ -49,12 +49,15 @@ def _lives(runner: str) -> bool:
         return False
 
 
+def choice_from(values: dict[str, Any]) -> Choice:
+    """What dataclasses.asdict made of one, by way of JSON, which has no tuples."""
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    return Choice(**values)
+
+
 def _job(row: sqlite3.Row) -> Job:
-    choice = json.loads(row["choice"])
-    if choice.get("kernels") is not None:
-        choice["kernels"] = tuple(choice["kernels"])
     return Job(
-        row["id"], row["owner"], from_json(json.loads(row["request"])), Choice(**choice), row["state"], row["attempts"],
+        row["id"], row["owner"], from_json(json.loads(row["request"])), choice_from(json.loads(row["choice"])), row["state"], row["attempts"],
         row["words"], row["created_s"], row["started_s"], row["ended_s"],
     )  # fmt: skip
 

@@ -59,44 +59,49 @@ def _own_arithmetic(plan: Plan) -> Plan:
 RUNGS: tuple[Rung, ...] = (
     Rung(
         "contiguous", frozenset({"numbers", "crash"}), lambda plan: replace(plan, contiguous=True),
-        say("ladder.contiguous", "The numbers went wrong, so tensors are now copied into plain order before attention."),
+        say("ladder.contiguous", "Tensors are now copied into plain order before attention."),
     ),
     Rung(
         "float32-scores", frozenset({"numbers"}), lambda plan: replace(plan, score_dtype="float32"),
-        say("ladder.float32-scores", "The numbers went wrong, so attention scores are now computed in float32."),
+        say("ladder.float32-scores", "Attention scores are now computed in float32."),
     ),
     Rung(
         "float32-decoder", frozenset({"numbers"}), _upcast("vae", "codec"),
-        say("ladder.float32-decoder", "The decoder broke in half precision, so it now computes in float32."),
+        say("ladder.float32-decoder", "The decoder now computes in float32."),
         first_for="vae",
     ),
     Rung(
         "own-arithmetic", frozenset({"numbers", "crash"}), _own_arithmetic,
-        say("ladder.own-arithmetic", "torch's attention kernels failed here, so Hearth's own arithmetic takes their place."),
+        say("ladder.own-arithmetic", "Hearth's own arithmetic now takes the place of torch's attention kernels."),
     ),
     Rung(
         "float32", frozenset({"numbers"}), _upcast("denoiser", "speech", "text", "vae", "codec"),
-        say("ladder.float32", "The numbers still went wrong, so the whole model now computes in float32."),
+        say("ladder.float32", "The whole model now computes in float32."),
     ),
     Rung(
         "smaller-chunk", frozenset({"memory", "crash"}), _once_smaller,
-        say("ladder.smaller-chunk", "Memory ran short, so attention now works in smaller chunks."),
+        say("ladder.smaller-chunk", "Attention now works in smaller chunks."),
     ),
     Rung(
         "tiled-decoder", frozenset({"memory"}),
         lambda plan: replace(plan, vae=replace(plan.vae, slicing=True, tile_pixels=plan.vae.tile_pixels or TILE_PIXELS)),
-        say("ladder.tiled-decoder", "Memory ran short, so the picture is now decoded in tiles."),
+        say("ladder.tiled-decoder", "The picture is now decoded in tiles."),
         first_for="vae",
     ),
     Rung(
         "offload", frozenset({"memory"}), _offload("none", "model"),
-        say("ladder.offload", "Memory ran short, so parts that wait are now kept off the device."),
+        say("ladder.offload", "Parts that wait are now kept off the device."),
     ),
     Rung(
         "offload-all", frozenset({"memory"}), _offload("model", "sequential"),
-        say("ladder.offload-all", "Memory ran short again, so weights now travel to the device piece by piece. This is slow."),
+        say("ladder.offload-all", "Weights now travel to the device piece by piece, which is slow."),
     ),
 )  # fmt: skip
+CAUSES: dict[Fault, Sentence] = {
+    "numbers": say("fault.numbers", "The model's numbers went wrong; the run goes on from the last good ones."),
+    "memory": say("fault.memory", "Memory ran out; the run goes on with less."),
+    "crash": say("fault.crash", "torch failed at this calculation; the run goes on another way."),
+}
 BY_ID = {rung.id: rung for rung in RUNGS}
 RELOAD = frozenset({"float32-decoder", "float32", "offload", "offload-all"})
 """Rungs that change how weights are held: the model is loaded again."""

@@ -10,7 +10,7 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -82,7 +82,6 @@ class Keeper:
         self,
         home: Home,
         pretended: str = "",
-        environment: Mapping[str, str] | None = None,
         quiet_s: float = QUIET_S,
         no_beat_s: float = NO_BEAT_S,
     ) -> None:
@@ -94,7 +93,6 @@ class Keeper:
         self.state = EngineState()
         self.history: deque[Sample] = deque(maxlen=HISTORY)
         self._pretended = pretended
-        self._environment = dict(environment or {})
         self._quiet_s, self._no_beat_s = quiet_s, no_beat_s
         self._lock = threading.RLock()
         self._board = Board()
@@ -206,7 +204,7 @@ class Keeper:
             log.replace(log.with_suffix(".1.log"))
         self._log_start = log.stat().st_size if log.exists() else 0
         self._pipe, theirs = self._context.Pipe()
-        args = (theirs, self.home, self._pretended, log, self._environment)
+        args = (theirs, self.home, self._pretended, log)
         self._child = self._context.Process(target=worker.main, args=args, name="hearth-engine", daemon=True)
         self._child.start()
         theirs.close()
@@ -227,8 +225,10 @@ class Keeper:
         self._send(run)
 
     def _hear(self) -> None:
-        alive = [self._pipe, self._child.sentinel] if self._child is not None else []
-        for source in wait([self._woken, *alive], TICK_S):
+        sources: list[Connection | int] = [self._woken]
+        if self._child is not None and self._pipe is not None:
+            sources += [self._pipe, self._child.sentinel]
+        for source in wait(sources, TICK_S):
             if source is self._woken:
                 self._woken.recv()
             elif source is self._pipe:

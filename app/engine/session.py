@@ -7,9 +7,9 @@ import gc
 import shutil
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -20,12 +20,12 @@ from app.compat.pretend import machine
 from app.compat.quirks import matching
 from app.compat.seam import Seam, applied
 from app.compat.verdicts import Verdict, learn, load
-from app.engine import catalog, errands, picture, speech, stock
+from app.engine import catalog, errands, stock
 from app.engine.control import Control
 from app.engine.errand import Errand, SelfTest, Tune
-from app.engine.event import Adjusted, Event, Failed, Loading, Unloaded
+from app.engine.event import Adjusted, Event, Failed, Loading, Note, Unloaded
 from app.engine.faults import NumbersBroke
-from app.engine.ladder import RELOAD, RUNGS, Fault, next_rung, stepped
+from app.engine.ladder import CAUSES, RELOAD, RUNGS, Fault, next_rung, stepped
 from app.engine.model import Model, need
 from app.engine.request import PictureRequest, Request, SpeechRequest
 from app.paths import Home
@@ -40,7 +40,7 @@ CLIMBS = 8
 class Loaded(Protocol):
     """What speech.load and picture.load return."""
 
-    def run(self, request: Request, control: Control, seam: Seam, job: Path) -> Iterator[Event]: ...
+    def run(self, request: Any, control: Control, seam: Seam, job: Path) -> Iterator[Event]: ...
 
     def close(self) -> None: ...
 
@@ -107,14 +107,14 @@ class Session:
             else need(model)
         )
         learned = tuple(rung.id for rung in RUNGS if f"rung:{model.id}/{rung.id}" in self.verdicts)
-        plan = stepped(decide(self.hardware, asked, choice, self.verdicts), (*learned, *rungs))
-        for rung in rungs:
-            self._learn(model, rung, "the engine died")
+        plan = stepped(decide(probed(self.hardware), asked, choice, self.verdicts), (*learned, *rungs))
+        for taken in rungs:
+            self._learn(model, taken, "the engine died")
         for _ in range(CLIMBS + 1):
             planned(model.id, plan)
             try:
-                yield from self._load(model, plan)
-                yield from self._run(request, plan, control, job)
+                yield from self._load(model, grounded(plan))
+                yield from self._run(request, grounded(plan), control, job)
                 return
             except (RuntimeError, MemoryError) as fault:
                 kind = fault_of(fault)
@@ -123,6 +123,7 @@ class Session:
                     raise
                 words = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
             rung, plan = step
+            yield Note(CAUSES[kind])
             self._learn(model, rung.id, words)
             if rung.id in RELOAD:
                 yield from self._unload(say("session.again", "Loading it again in the safer way."))
@@ -171,9 +172,14 @@ class Session:
                 cure=f"get:{model.id}",
             )
         yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.title))
+        # Each family brings seconds of imports; only the one that is asked for is waited for.
         if model.kind == "speech":
+            from app.engine import speech
+
             loaded: Loaded = speech.load(found.folder, plan, found.companions.get("codec"))
         else:
+            from app.engine import picture
+
             loaded = picture.load(found.folder, model, plan, found.companions)
         self._held = Held(model, plan, loaded)
 
@@ -214,6 +220,19 @@ def fault_of(fault: BaseException) -> Fault | None:
     if isinstance(fault, torch.OutOfMemoryError | MemoryError) or any(each in words for each in MEMORY_WORDS):
         return "memory"
     return "crash" if matching(words) else None
+
+
+def probed(hardware: Hardware) -> Hardware:
+    """With the memory that is free now; all else does not change while Hearth runs."""
+    return hardware if hardware.pretended else replace(hardware, free_bytes=probe().free_bytes)
+
+
+def grounded(plan: Plan) -> Plan:
+    """Where the work really happens: a pretended card's is done by the processor, with all of the plan's other choices."""
+    if plan.runs_on == plan.device:
+        return plan
+    precision = tuple(replace(part, device=plan.runs_on) for part in plan.precision)
+    return replace(plan, device=plan.runs_on, precision=precision, offload="none", quantised="none")
 
 
 def kept_alike(before: Plan, after: Plan) -> bool:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import platform
 import queue
 import sys
 import threading
 import time
+from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.compat.hardware import Hardware
 from app.compat.meter import read
+from app.compat.quirks import applying
 from app.engine.control import Control
 from app.engine.event import END, Event, Step
 from app.engine.message import Beat, Free, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop, Told
@@ -100,9 +104,19 @@ class Worker:
         self._job, self._spoke_s = "", None
 
 
-def main(pipe: Connection, home: Home, pretended: str, log: Path, environment: dict[str, str]) -> None:
+def environment() -> dict[str, str]:
+    """What the quirk rows of this system want set before torch is imported: so it asks importlib for torch's version, not torch."""
+    system = {"Darwin": "macos", "Windows": "windows"}.get(platform.system(), "linux")
+    facts = Hardware(
+        kind="mps" if system == "macos" else "cpu", system=system, system_version=platform.mac_ver()[0], torch=version("torch"),  # type: ignore[arg-type]
+    )  # fmt: skip
+    wanted = dict(pair for row in applying(facts, {}) for pair in row.sets)
+    return {name: value for name, value in wanted.items() if name not in os.environ}
+
+
+def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     """Where the process begins. What torch reads from the environment is set before torch is imported."""
-    os.environ.update(environment)
+    os.environ.update(environment())
     last_words = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (1, 2):
         os.dup2(last_words, stream)

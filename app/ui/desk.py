@@ -10,18 +10,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.compat.plan import Choice
+from app import __version__
+from app.compat.hardware import Hardware
+from app.compat.plan import Choice, Plan, decide
+from app.compat.pretend import machine
+from app.compat.verdicts import Verdict, load
 from app.engine import catalog, script
+from app.engine.curve import read_curve
+from app.engine.errand import Errand
 from app.engine.forecast import seconds_of
+from app.engine.journal import choice_from
 from app.engine.limits import DIA, limits_of
-from app.engine.model import Model
+from app.engine.model import Model, need
 from app.engine.process import Keeper
 from app.engine.request import Request, SpeechRequest
-from app.engine.stock import best, located
+from app.engine.stock import located
 from app.sentence import Trouble, say
 from app.ui import show
-from app.ui.guard import Person
-from app.ui.words import Language
+from app.ui.guard import OWNER, Person
+from app.ui.words import Language, told
 
 
 class Settings:
@@ -57,6 +64,7 @@ class Desk:
     settings: Settings
     latest: dict[tuple[str, str], str] = field(default_factory=dict)
     """The job each person sees in a tab: (person, kind) -> job. A tab that opens later picks it up."""
+    errand_job: str = ""
 
     def begin(self, request: Request, person: Person, choice: Choice | None = None) -> str:
         """Into the queue; every tab of this person shows it from now on."""
@@ -128,8 +136,73 @@ class Desk:
 
     def choice(self, person: Person) -> Choice:
         """What the owner forced on the Machine tab; a visitor takes what is decided."""
-        forced = dict(self.settings.get("choice", {})) if person.owner else {}
-        return Choice(**{name: tuple(value) if isinstance(value, list) else value for name, value in forced.items()})
+        kept: dict[str, Any] = self.settings.get("choice", {}) if person.owner else {}
+        return choice_from(kept)
+
+    def keep_choice(self, choice: Choice) -> None:
+        self.settings.put(
+            {"choice": {name: value for name, value in dataclasses.asdict(choice).items() if value is not None}}
+        )
+
+    def errand(self, errand: Errand) -> None:
+        self.errand_job = self.keeper.errand(errand)
+
+    def errand_view(self, spoken: Language) -> show.View:
+        progress = self.keeper.progress(self.errand_job)
+        step = progress.step
+        return {
+            "share": step.done / step.total if step else 0.0, "said": show.said(progress, spoken), "end": show.ended(progress, spoken),
+        }  # fmt: skip
+
+    def hardware(self, pretended: str = "") -> Hardware | None:
+        return machine(pretended) if pretended else self.keeper.state.hardware
+
+    def plan(self, model: str, choice: Choice, pretended: str = "") -> Plan:
+        hardware = self.hardware(pretended)
+        if hardware is None:
+            raise Trouble(
+                say(
+                    "machine.unknown-yet",
+                    "The engine is still waking up; what this machine can do is known in a moment.",
+                )
+            )
+        return decide(hardware, need(catalog.find(model)), choice, {} if pretended else self.verdicts())
+
+    def verdicts(self) -> dict[str, Verdict]:
+        """As they stand on disk now: the engine writes them."""
+        hardware = self.keeper.state.hardware
+        return load(self.keeper.home.verdicts, hardware) if hardware else {}
+
+    def machine_view(self, model: str, pretended: str, spoken: Language) -> show.View:
+        hardware = self.hardware(pretended)
+        if hardware is None:
+            return {}
+        asked = need(catalog.find(model))
+        view: show.View = {
+            "words": show.machine_words(hardware, spoken), "pretended": hardware.pretended,
+            "selftest": show.selftest_view(self.verdicts()),
+        }  # fmt: skip
+        choice = self.choice(OWNER)
+        try:
+            plan = self.plan(model, choice, pretended)
+        except Trouble as trouble:
+            return view | {"trouble": " ".join(told(each, spoken) for each in (trouble.sentence, *trouble.objections))}
+        measured = None if pretended else read_curve(self.keeper.home, model)
+        return view | {
+            "plan": show.plan_view(plan, spoken),
+            "curve": show.curve_view(asked, plan, measured, choice.chunk, spoken),
+        }
+
+    def report(self) -> str:
+        """For a bug report: the machine, the plan, the verdicts that failed. No private paths, no prompts."""
+        hardware = self.keeper.state.hardware
+        failed = [each.subject for each in self.verdicts().values() if not each.passed]
+        told_facts = dataclasses.asdict(hardware) if hardware else {}
+        trouble = self.keeper.state.trouble
+        return json.dumps(
+            {"hearth": __version__, "machine": told_facts, "choice": dataclasses.asdict(self.choice(OWNER)), "failed": failed, "last_death": str(trouble.sentence) if trouble else ""},
+            indent=1,
+        )  # fmt: skip
 
     def title(self, model: str) -> str:
         try:

@@ -31,10 +31,23 @@ def routes(desk: Desk) -> list[Route]:
     def live(request: Request) -> Response:
         spoken, state, person = language(request), desk.keeper.state, who(request)
         progress = desk.keeper.progress(state.job) if state.job else None
-        answer = {"strip": show.strip(state, progress, desk.title(state.model), spoken)}
+        answer: show.View = {"strip": show.strip(state, progress, desk.title(state.model), spoken)}
         if job := desk.current("speech", person):
             answer["speech"] = desk.speech_view(job, spoken)
+        if person.owner:
+            answer["charts"] = show.charts(list(desk.keeper.history))
+            if desk.errand_job:
+                answer["errand"] = desk.errand_view(spoken)
         return JSONResponse(answer)
+
+    def machine(request: Request) -> Response:
+        if not who(request).owner:
+            return Response(status_code=404)
+        asked = request.query_params
+        try:
+            return JSONResponse(desk.machine_view(asked.get("model", ""), asked.get("as", ""), language(request)))
+        except Trouble as trouble:
+            return JSONResponse({"trouble": str(trouble)}, status_code=400)
 
     async def check(request: Request) -> Response:
         """The script as it is typed: its turns, its problems, how long it will be."""
@@ -62,7 +75,7 @@ def routes(desk: Desk) -> list[Route]:
 
     return [
         Route("/hearth/live", live), Route("/hearth/words", words), Route("/hearth/face/{name}", face),
-        Route("/hearth/check", check, methods=["POST"]), Route("/hearth/made/{job}/{name}", made),
+        Route("/hearth/machine", machine), Route("/hearth/check", check, methods=["POST"]), Route("/hearth/made/{job}/{name}", made),
         Route("/hearth/creation/{id:int}", creation),
     ]  # fmt: skip
 

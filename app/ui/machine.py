@@ -1,11 +1,145 @@
-"""The machine tab."""
+"""Machine: this machine in words, what was decided and why, the chunk size with its curve, live speed and memory, the self-test."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any, Final, get_args
+
 import gradio as gr
 
+from app.compat.plan import Choice, Dtype, Gqa, Kernel, Offload, Quantised
+from app.compat.pretend import MACHINES
+from app.engine.catalog import CATALOG
+from app.engine.command.running import chunk_of
+from app.engine.errand import SelfTest, Tune
+from app.sentence import Trouble
+from app.ui import show
 from app.ui.desk import Desk
+from app.ui.guard import OWNER
+from app.ui.words import language, word
+
+SIZES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
+AUTO: Final = ""
 
 
 def build(desk: Desk) -> None:
-    gr.Markdown("machine")
+    forced = desk.settings.get("choice", {})
+    chunk = forced.get("chunk")
+    with gr.Row(elem_classes="h-room"):
+        with gr.Column():
+            with gr.Column(elem_classes="h-card"):
+                gr.HTML('<section id="h-words"></section>', apply_default_css=False)
+                with gr.Row(elem_classes="h-go"):
+                    test = gr.Button(word("machine.test", "Run the self-test"), size="sm")
+                    report = gr.Button(word("machine.report", "Copy report"), size="sm", elem_id="machine-report")
+                    free = gr.Button(word("machine.free", "Free memory"), size="sm")
+                copied = gr.Textbox(visible=False, elem_id="machine-report-text", label="report")
+            with gr.Column(elem_classes="h-card"):
+                model = gr.Dropdown(
+                    [(each.title, each.id) for each in CATALOG], value=CATALOG[0].id, elem_id="machine-model",
+                    label=word("machine.model", "What was decided, and why, for"),
+                )  # fmt: skip
+                pretended = gr.Dropdown(
+                    [(word("machine.this", "this machine"), AUTO), *((each.name, key) for key, each in MACHINES.items())], value=AUTO,
+                    label=word("machine.as", "Look at it as"), elem_id="machine-as",
+                )  # fmt: skip
+                gr.HTML(f'<section id="h-plan" data-model="{CATALOG[0].id}"></section>', apply_default_css=False)
+            with gr.Accordion(word("machine.force", "Choose by hand"), open=False, elem_classes="h-card"):
+                dtype = forced_choice("dtype", word("machine.dtype", "Precision"), get_args(Dtype), forced)
+                gqa = forced_choice("gqa", word("machine.gqa", "Grouped heads"), get_args(Gqa), forced)
+                kernels = gr.Dropdown(
+                    list(get_args(Kernel)), value=list(forced.get("kernels") or []), multiselect=True, elem_id="machine-kernels",
+                    label=word("machine.kernels", "Kernels that may run"), info=word("machine.kernels-info", "None chosen: automatic."),
+                )  # fmt: skip
+                offload = forced_choice("offload", word("machine.offload", "Offload"), get_args(Offload), forced)
+                quantised = forced_choice(
+                    "quantised", word("machine.quantised", "Quantised weights"), get_args(Quantised), forced
+                )
+                objections = gr.HTML("", apply_default_css=False, elem_id="machine-objections")
+                use = gr.Button(word("machine.use", "Use this"))
+        with gr.Column():
+            with gr.Column(elem_classes="h-card"):
+                gr.HTML('<section id="h-curve"></section>', apply_default_css=False)
+                slider = gr.Slider(
+                    0, len(SIZES), SIZES.index(chunk) + 1 if chunk in SIZES else 0, step=1, elem_id="machine-chunk",
+                    label=word("machine.chunk", "Chunk size"), info=word("machine.chunk-info", "0: automatic, then 64, 128 ... 8192. Acts at once, in the middle of a run too."),
+                )  # fmt: skip
+                with gr.Row(elem_classes="h-go"):
+                    exact = gr.Textbox(
+                        "" if chunk is None else str(chunk),
+                        label=word("machine.exact", "Exactly"),
+                        placeholder="auto",
+                        elem_id="machine-exact",
+                        scale=1,
+                    )
+                    tune = gr.Button(word("machine.tune", "Tune for this model"), elem_id="machine-tune")
+                message = gr.HTML("", apply_default_css=False, elem_id="machine-message")
+            gr.HTML('<section id="h-charts" class="h-card"></section>', apply_default_css=False)
+            gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
+
+    def set_chunk(size: int | None) -> None:
+        desk.settings.put({"choice": {**desk.settings.get("choice", {}), "chunk": size}})
+        desk.keeper.set_chunk(size)
+
+    def slid(place: float) -> str:
+        size = SIZES[int(place) - 1] if place >= 1 else None
+        set_chunk(size)
+        return "" if size is None else str(size)
+
+    def typed(text: str, request: gr.Request) -> tuple[Any, str]:
+        try:
+            size = chunk_of(text.strip() or None)
+        except Trouble as trouble:
+            return gr.skip(), show.trouble(trouble, language(request))
+        set_chunk(size)
+        return SIZES.index(size) + 1 if size in SIZES else 0, ""
+
+    def tried(*values: Any) -> Choice:
+        dtype, gqa, kernels, offload, quantised = values
+        return replace(
+            desk.choice(OWNER), dtype=dtype or None, gqa=gqa or None, kernels=tuple(kernels) or None, offload=offload or None,
+            quantised=quantised or None,
+        )  # fmt: skip
+
+    def ask(model: str, dtype: Any, gqa: Any, kernels: Any, offload: Any, quantised: Any, request: gr.Request) -> str:
+        """What speaks against a forced choice is shown before it is applied."""
+        try:
+            plan = desk.plan(model, tried(dtype, gqa, kernels, offload, quantised))
+        except Trouble as trouble:
+            return show.trouble(trouble, language(request))
+        return show.warnings(plan, language(request))
+
+    def keep(model: str, dtype: Any, gqa: Any, kernels: Any, offload: Any, quantised: Any, request: gr.Request) -> str:
+        chosen = tried(dtype, gqa, kernels, offload, quantised)
+        try:
+            desk.plan(model, chosen)
+        except Trouble as trouble:
+            return show.trouble(trouble, language(request))
+        desk.keep_choice(chosen)
+        return show.kept(language(request))
+
+    quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+    choices = [dtype, gqa, kernels, offload, quantised]
+    slider.release(slid, slider, exact, **quick)
+    exact.submit(typed, exact, [slider, message], **quick)
+    exact.blur(typed, exact, [slider, message], **quick)
+    for each in choices:
+        each.input(ask, [model, *choices], objections, **quick)
+    use.click(keep, [model, *choices], objections, **quick)
+    test.click(lambda: desk.errand(SelfTest()), None, None, **quick)
+    tune.click(lambda chosen: desk.errand(Tune(chosen)), model, None, **quick)
+    free.click(desk.keeper.free, None, None, **quick)
+    report.click(desk.report, None, copied, **quick).then(
+        None, copied, None, js="text => { navigator.clipboard.writeText(text); }"
+    )
+    model.change(None, [model, pretended], None, js="(model, as) => { Hearth.look_at(model, as); }")
+    pretended.change(None, [model, pretended], None, js="(model, as) => { Hearth.look_at(model, as); }")
+
+
+def forced_choice(name: str, label: Any, options: tuple[str, ...], forced: dict[str, Any]) -> gr.Dropdown:
+    return gr.Dropdown(
+        [(word("machine.auto", "automatic"), AUTO), *options],
+        value=forced.get(name) or AUTO,
+        label=label,
+        elem_id=f"machine-{name}",
+    )

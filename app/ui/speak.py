@@ -28,13 +28,13 @@ def build(desk: Desk) -> None:
     kept = desk.settings.get("speak", {})
     with gr.Row(elem_classes="h-room"):
         with gr.Column():
-            with gr.Group(elem_classes="h-card"):
+            with gr.Column(elem_classes="h-card"):
                 script = gr.Textbox(
                     label=word("speak.script", "Script"), value=kept.get("text", ""), lines=7, max_lines=24, elem_id="speak-text",
                     placeholder=word("speak.placeholder", "[S1] Write what is to be said. [S2] A second voice answers."),
                 )  # fmt: skip
                 gr.HTML('<div id="h-script"></div>', apply_default_css=False)
-            with gr.Group(elem_classes="h-card"):
+            with gr.Column(elem_classes="h-card"):
                 voice = gr.Dropdown(
                     choices(desk), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice",
                     info=word("speak.voice-info", "A kept voice sounds the same from part to part and from day to day."),

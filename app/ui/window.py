@@ -22,6 +22,7 @@ HEAD: Final = """
 
 
 def build(desk: Desk) -> gr.Blocks:
+    window: gr.Blocks
     with gr.Blocks(title="Hearth", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as window:
         gr.HTML(HEAD, elem_id="h-head", apply_default_css=False)
         gr.HTML('<div id="h-strip"></div>', elem_id="h-under-head", apply_default_css=False)

@@ -1,0 +1,137 @@
+// Machine: the plan with its reasons, the chunk curve, the live charts, the self-test.
+(() => {
+  const { t, text, el, list, gb, ask } = Hearth;
+  let model = "", as = "", asked = "", view = null;
+
+  Hearth.look_at = (nextModel, nextAs) => {
+    [model, as] = [nextModel ?? model, nextAs ?? ""];
+    refresh();
+  };
+
+  async function refresh() {
+    asked = `${model} ${as} ${document.querySelector("#machine-exact input, #machine-exact textarea")?.value}`;
+    try {
+      view = await ask(`hearth/machine?model=${encodeURIComponent(model)}&as=${encodeURIComponent(as)}`);
+      draw();
+    } catch {
+      asked = "";
+    }
+  }
+
+  function draw() {
+    const words = document.querySelector("#h-words");
+    if (words && view.words) {
+      const { right, total } = view.selftest;
+      words.innerHTML = `<h2></h2>${view.pretended ? '<p class="h-pretended"></p>' : ""}<p class="h-machine-words"></p><span class="h-badge"></span>`;
+      text(words.querySelector("h2"), t("machine.title", "This machine"));
+      text(words.querySelector(".h-pretended"), t("machine.pretended", "Pretended: nothing here is about the machine you sit at."));
+      text(words.querySelector(".h-machine-words"), view.words);
+      const badge = words.querySelector(".h-badge");
+      badge.className = `h-badge ${total ? (right === total ? "right" : "careful") : ""}`;
+      text(badge, total ? t("machine.tested", "self-test: {right} of {total} paths right", { right, total }) : t("machine.untested", "self-test: not run yet"));
+    }
+    drawPlan();
+    drawCurve();
+    drawSelftest();
+  }
+
+  function drawPlan() {
+    const element = document.querySelector("#h-plan");
+    if (!element) return;
+    if (view.trouble) {
+      element.innerHTML = `<p class="h-trouble" role="alert"></p>`;
+      return text(element.firstElementChild, view.trouble);
+    }
+    if (!view.plan) return;
+    const rows = (all) => all.map((row) => `<tr><td>${esc(row.what)}</td><td>${esc(row.choice)}</td><td>${esc(row.because)}
+      <div class="h-soft">${source(row)}</div>${rejected(row.rejected)}</td></tr>`).join("");
+    const first = view.plan.rows.filter((row) => row.first), rest = view.plan.rows.filter((row) => !row.first);
+    const head = `<thead><tr><th scope="col">${t("plan.what", "what")}</th><th scope="col">${t("plan.choice", "choice")}</th><th scope="col">${t("plan.because", "because")}</th></tr></thead>`;
+    element.innerHTML = `<table class="h-table">${head}<tbody>${rows(first)}</tbody></table>
+      <details><summary>${t("plan.rest", "The rest of the plan")}</summary><table class="h-table">${head}<tbody>${rows(rest)}</tbody></table></details>
+      ${[...view.plan.warnings, ...view.plan.retired].map((each) => `<p class="h-soft">${esc(each)}</p>`).join("")}`;
+  }
+
+  const esc = (words) => String(words).replace(/[&<>"]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign]);
+  const source = (each) => (each.link ? `<a href="${esc(each.link)}" target="_blank" rel="noreferrer">${esc(each.source)}</a>` : esc(each.source));
+  function rejected(all) {
+    if (!all.length) return "";
+    const lines = all.map((each) => `<li><b>${esc(each.option)}</b>: ${each.objections.map((o) => `${esc(o.text)} <span class="h-soft">${source(o)}</span>`).join(" ")}</li>`);
+    return `<details><summary class="h-soft">${t("plan.rejected", "not taken: {names}", { names: all.map((each) => each.option).join(", ") })}</summary><ul>${lines.join("")}</ul></details>`;
+  }
+
+  // The curve: memory predicted (dashed), speed measured (solid), the present point, and where it would swap.
+  function drawCurve() {
+    const element = document.querySelector("#h-curve");
+    const curve = view.curve;
+    if (!element || !curve) return;
+    const W = 620, H = 210, left = 20, right = 20, top = 14, bottom = 26;
+    const x = (i) => left + (i * (W - left - right)) / (curve.points.length - 1);
+    const most = Math.max(...curve.points.map((p) => p.bytes));
+    const y = (share) => H - bottom - share * (H - top - bottom);
+    const logs = curve.points.map((p) => Math.log2(p.bytes)), low = Math.min(...logs), high = Math.max(...logs);
+    const memory = curve.points.map((p, i) => `${x(i)},${y((logs[i] - low) / (high - low || 1))}`).join(" ");
+    const known = curve.points.map((p, i) => [i, p.seconds]).filter(([, s]) => s != null);
+    const fastest = Math.min(...known.map(([, s]) => s));
+    const speed = known.map(([i, s]) => `${x(i)},${y(fastest / s)}`).join(" ");
+    const over = curve.points.findIndex((p) => p.bytes > curve.budget);
+    const at = curve.chunk == null ? -1 : curve.points.reduce((best, p, i) => (Math.abs(Math.log2(p.chunk / curve.chunk)) < Math.abs(Math.log2(curve.points[best].chunk / curve.chunk)) ? i : best), 0);
+    const marks = curve.points.map((p, i) => `<text x="${x(i)}" y="${H - 6}" text-anchor="middle">${p.chunk}</text>`).join("");
+    const label = `${t("curve.label", "Chunk size against memory and speed")}: ${curve.points.map((p) => `${p.chunk}: ${gb(p.bytes)} GB`).join(", ")}`;
+    element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "works at once, in the middle of a run too")}</span></h2>
+      <svg class="h-plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="${esc(label)}">
+      ${over >= 0 ? `<rect class="swap" x="${x(over) - 18}" y="0" width="${W - x(over) + 18}" height="${H - bottom + 6}"/><text class="swap" x="${x(over) - 10}" y="14">${t("curve.over", "past its budget")}</text>` : ""}
+      <polyline class="memory" points="${memory}"/>${known.length ? `<polyline class="speed" points="${speed}"/>` : ""}
+      ${at >= 0 ? `<line class="now" x1="${x(at)}" x2="${x(at)}" y1="${top}" y2="${H - bottom}"/><circle class="now" cx="${x(at)}" cy="${y((logs[at] - low) / (high - low || 1))}" r="5"/>` : ""}${marks}</svg>
+      <p class="h-soft"><i class="h-key memory"></i>${t("curve.memory", "scores memory, predicted: {low} to {high} MB", { low: Math.round(curve.points[0].bytes / 2 ** 20), high: Math.round(most / 2 ** 20) })}
+      <i class="h-key speed"></i>${known.length ? t("curve.speed", "speed, measured here") : t("curve.untuned", "speed: not measured yet, press Tune")}
+      ${curve.knee ? t("curve.knee", "The knee is at {knee}.", { knee: curve.knee }) : ""}</p><p class="h-soft">${esc(curve.note)}</p>`;
+  }
+
+  function drawSelftest() {
+    const element = document.querySelector("#h-selftest");
+    if (!element || !view.selftest) return;
+    const { paths, rows } = view.selftest;
+    if (!paths.length) {
+      element.innerHTML = `<h2>${t("selftest.title", "Self-test")}</h2><p class="h-soft">${t("selftest.never", "Run it once: it asks this machine for every attention path, and what fails is never planned.")}</p>`;
+      return;
+    }
+    const line = (row) => `<tr><td><span class="h-badge ${row.passed ? "right" : "wrong"}">${row.passed ? t("selftest.right", "right") : t("selftest.wrong", "wrong")}</span></td>
+      <td>${esc(row.subject)}</td><td>${row.error ? row.error.toExponential(1) : ""}</td><td>${row.ms ? `${row.ms.toFixed(1)} ms` : ""}</td><td class="h-soft">${esc(row.words)}</td></tr>`;
+    const table = (all) => `<table class="h-table"><thead><tr><th scope="col">${t("selftest.result", "result")}</th><th scope="col">${t("selftest.path", "path")}</th><th scope="col">${t("selftest.error", "error")}</th><th scope="col">${t("selftest.time", "time")}</th><th scope="col">${t("selftest.words", "its words")}</th></tr></thead><tbody>${all.map(line).join("")}</tbody></table>`;
+    const open = element.querySelector("details")?.open ? "open" : "";
+    element.innerHTML = `<h2>${t("selftest.title", "Self-test")}</h2><details ${open}><summary>${t("selftest.paths", "{n} paths", { n: paths.length })}</summary>${table(paths)}</details>
+      ${rows.length ? `<details><summary>${t("selftest.rows", "{n} known defects, asked here", { n: rows.length })}</summary>${table(rows)}</details>` : ""}`;
+  }
+
+  // Charts over the last minutes.
+  const LINES = [
+    ["rate", () => t("chart.rate", "speed")], ["process", () => t("chart.process", "process memory")], ["device", () => t("chart.device", "device memory")],
+    ["allocated", () => t("chart.allocated", "of it in use")], ["swap", () => t("chart.swap", "swap")],
+  ];
+  Hearth.area("#h-charts", (element, { charts }) => {
+    if (!charts?.length || !element.offsetParent) return;
+    const W = 620, H = 120, last = charts.slice(-120);
+    if (!element.firstElementChild) element.innerHTML = `<h2></h2><div class="h-lines"></div>`;
+    text(element.querySelector("h2"), t("charts.title", "Live"));
+    const lines = LINES.filter(([name]) => last.some((each) => each[name]));
+    list(element.querySelector(".h-lines"), lines, ([name]) => name, ([name]) => el(`<figure class="h-chart"><figcaption class="h-soft"></figcaption><svg class="h-plot" viewBox="0 0 ${W} ${H}" preserveAspectRatio="none" aria-hidden="true"><polyline class="${name}"/></svg></figure>`), (figure, [name, title]) => {
+      const top = Math.max(...last.map((each) => each[name] ?? 0), 1e-9);
+      const now = last[last.length - 1];
+      const points = last.map((each, i) => `${(i * W) / Math.max(1, last.length - 1)},${H - 4 - ((each[name] ?? 0) / top) * (H - 10)}`).join(" ");
+      figure.querySelector("polyline").setAttribute("points", points);
+      const value = name === "rate" ? `${now.rate.toFixed(1)} ${now.unit}/s` : `${gb(now[name] ?? 0)} GB`;
+      text(figure.querySelector("figcaption"), `${title()}: ${value}, ${t("chart.highest", "highest")} ${name === "rate" ? top.toFixed(1) : `${gb(top)} GB`}`);
+    });
+  });
+
+  let ended = "";
+  Hearth.area("#h-words", (element, { strip, errand }) => {
+    if (!element.offsetParent) return;
+    if (!model) model = document.querySelector("#h-plan")?.dataset.model ?? "";
+    const end = errand?.end ? JSON.stringify(errand.end) : "";
+    const now = `${model} ${as} ${document.querySelector("#machine-exact input, #machine-exact textarea")?.value}`;
+    if (now !== asked || (end && end !== ended) || (!view?.words && strip.machine)) refresh();
+    ended = end;
+  });
+})();

@@ -1,0 +1,216 @@
+"""The engine's own process, for real: a spawned child with a tiny Dia, killed at random, wedged, stopped; nothing finished is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import soundfile
+
+from app.engine.event import Adjusted, Event, Failed, Finished, Part, Step, Stopped
+from app.engine.process import Keeper
+from app.engine.request import SpeechRequest
+from app.paths import home
+from tests.tiny import STARTER, save_voice
+
+LONG = " ".join(
+    f"[S{1 + n % 2}] This is line number {n} of a script that goes on for quite a while." for n in range(12)
+)
+TOP = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def voice(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(save_voice(tmp_path_factory.mktemp("models") / "voice", STARTER))
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[..., Keeper]]:
+    keepers = []
+
+    def open_(**options: float) -> Keeper:
+        keepers.append(Keeper(home(tmp_path / "home"), **options))
+        return keepers[-1]
+
+    yield open_
+    for keeper in keepers:
+        keeper.close()
+
+
+def engine(keeper: Keeper) -> psutil.Process:
+    child = keeper._child
+    assert child is not None and child.pid is not None
+    return psutil.Process(child.pid)
+
+
+def until(keeper: Keeper, condition: Callable[[], bool], seconds: float = 60) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, keeper.state
+        time.sleep(0.02)
+
+
+def kinds(events: list[Event]) -> list[str]:
+    return [type(event).__name__ for event in events]
+
+
+def request(voice: str, text: str = LONG, **more: int) -> SpeechRequest:
+    return SpeechRequest(text, model=voice, seed=5, max_frames=60, **more)
+
+
+def test_a_script_is_spoken_and_kept(opened: Callable[..., Keeper], voice: str) -> None:
+    keeper = opened()
+    job = keeper.submit(request(voice, "[S1] Hello there my friend. [S2] And hello to you."))
+    events = list(keeper.follow(job.id))
+    end = events[-1]
+    assert isinstance(end, Finished), end
+    (file,) = end.files
+    assert Path(file).parent == keeper.shelf.folder and soundfile.info(file).samplerate == 16000
+    (kept,) = keeper.shelf.find("hello")
+    assert kept.request == job.request and kept.rate > 0 and kept.whole and kept.condition == ""
+    assert keeper.journal.job(job.id).state == "finished"
+    assert any(isinstance(event, Step) and event.memory.process_bytes > 0 for event in events)
+    assert list(keeper.follow(job.id))[-1] == end, "somebody who comes late is told the end"
+    keeper.free()
+    until(keeper, lambda: keeper.state.model == "")
+
+
+def test_the_window_side_imports_no_torch() -> None:
+    code = "import sys, app.engine.process, app.engine.forecast, app.engine.command.running; assert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], cwd=TOP).returncode == 0
+
+
+def test_a_killed_engine_is_noticed_told_and_the_job_goes_on(opened: Callable[..., Keeper], voice: str) -> None:
+    keeper = opened()
+    job = keeper.submit(request(voice))
+    events, parts_before, killed_s, noticed_s = [], {}, 0.0, 0.0
+    for event in keeper.follow(job.id):
+        events.append(event)
+        if isinstance(event, Part) and not killed_s:
+            parts_before[event.index] = Path(event.path).read_bytes()
+            killed_s = time.monotonic()
+            engine(keeper).send_signal(signal.SIGKILL)
+        if isinstance(event, Adjusted) and not noticed_s:
+            noticed_s = time.monotonic()
+    assert isinstance(events[-1], Finished), events[-1]
+    assert noticed_s - killed_s < 2, f"noticed after {noticed_s - killed_s:.2f} s"
+    assert "ended the engine" in str(next(e for e in events if isinstance(e, Adjusted)).sentence)
+    for index, content in parts_before.items():
+        assert (keeper.folder(job.id) / f"part-{index:03d}.wav").read_bytes() == content, (
+            "a finished part was done again"
+        )
+    assert keeper.journal.job(job.id).attempts == 2 and keeper.state.restarts == 1
+
+
+def test_an_engine_that_dies_twice_fails_the_job_and_keeps_its_parts(opened: Callable[..., Keeper], voice: str) -> None:
+    keeper = opened()
+    job = keeper.submit(request(voice))
+    deaths = 0
+    for event in keeper.follow(job.id):
+        if isinstance(event, Part) and deaths < 2:
+            deaths += 1
+            engine(keeper).kill()
+        end = event
+    assert isinstance(end, Failed) and "twice" in str(end.sentence) and end.files
+    for file in end.files:
+        assert soundfile.info(file).frames > 0
+    again = keeper.submit(request(voice, "[S1] The next job is fine."))
+    assert isinstance(list(keeper.follow(again.id))[-1], Finished)
+
+
+def test_a_wedged_engine_is_ended(opened: Callable[..., Keeper], voice: str) -> None:
+    keeper = opened(no_beat_s=3.0)
+    until(keeper, lambda: keeper.state.ready)
+    job = keeper.submit(request(voice))
+    wedged = False
+    for event in keeper.follow(job.id):
+        if isinstance(event, Step) and not wedged:
+            wedged = True
+            engine(keeper).suspend()
+        end = event
+    assert isinstance(end, Finished)
+    assert any("stopped answering" in str(event.sentence) for event in keeper.progress(job.id).said)
+
+
+def test_stop_takes_a_waiting_job_out_and_ends_a_running_one(opened: Callable[..., Keeper], voice: str) -> None:
+    keeper = opened()
+    first, second = keeper.submit(request(voice)), keeper.submit(request(voice, "[S1] Never spoken."))
+    keeper.stop(second.id)
+    assert kinds(list(keeper.follow(second.id))) == ["Stopped"]
+    for event in keeper.follow(first.id):
+        if isinstance(event, Part):
+            keeper.stop(first.id)
+        end = event
+    assert isinstance(end, Stopped) and len(end.files) == 1
+    assert soundfile.info(end.files[0]).frames > 0
+    assert not keeper.shelf.find()[0].whole
+
+
+def test_after_a_crash_of_everything_the_next_start_offers_to_go_on(
+    opened: Callable[..., Keeper], voice: str, tmp_path: Path
+) -> None:
+    code = (
+        "import sys, os\nfrom app.paths import home\nfrom app.engine.process import Keeper\nfrom app.engine.event import Part\n"
+        "from tests.test_process import request\n"
+        "if __name__ == '__main__':\n"
+        "    keeper = Keeper(home(sys.argv[1])); job = keeper.submit(request(sys.argv[2]))\n"
+        "    for event in keeper.follow(job.id):\n"
+        "        if isinstance(event, Part): print(keeper._child.pid, flush=True); os.kill(os.getpid(), 9)\n"
+    )
+    script = tmp_path / "crash.py"
+    script.write_text(code)
+    env = {**os.environ, "PYTHONPATH": str(TOP)}
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "home"), voice], cwd=TOP, env=env, capture_output=True, text=True
+    )
+    pid = int(done.stdout)
+    limit = time.monotonic() + 10
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < limit, "the engine outlived its keeper"
+        time.sleep(0.05)
+    keeper = opened()
+    (left,) = keeper.interrupted
+    part = (keeper.folder(left.id) / "part-000.wav").read_bytes()
+    keeper.go_on(left.id)
+    assert isinstance(list(keeper.follow(left.id))[-1], Finished)
+    assert (keeper.folder(left.id) / "part-000.wav").read_bytes() == part and not keeper.interrupted
+
+
+def test_an_engine_that_cannot_start_fails_what_waits(
+    opened: Callable[..., Keeper], voice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/nowhere")
+    keeper = opened(pretended="no such machine")  # the child raises before it is ready
+    job = keeper.submit(request(voice))
+    end = list(keeper.follow(job.id))[-1]
+    assert isinstance(end, Failed) and end.cure == "repair" and "engine.log" in str(end.sentence)
+
+
+@pytest.mark.slow
+def test_twenty_random_kills_lose_nothing(opened: Callable[..., Keeper], voice: str) -> None:
+    keeper = opened()
+    dice = random.Random(7)
+    for _ in range(20):
+        job = keeper.submit(request(voice))
+        kill_at_s = time.monotonic() + dice.uniform(0, 8)
+        finished: dict[int, bytes] = {}
+        killed = False
+        for event in keeper.follow(job.id):
+            if isinstance(event, Part):
+                content = Path(event.path).read_bytes()
+                assert finished.setdefault(event.index, content) == content
+            if not killed and time.monotonic() > kill_at_s and keeper._child is not None:
+                killed = True
+                engine(keeper).kill()
+            end = event
+        assert isinstance(end, Finished), end
+        assert soundfile.info(end.files[0]).frames > 0
+        assert keeper.journal.job(job.id).state == "finished"
