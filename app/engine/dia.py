@@ -29,6 +29,18 @@ class Sampling:
     cfg_filter: int = 45
 
 
+@dataclass(frozen=True, slots=True)
+class State:
+    """As far as a part has come: enough to go on with the very same rows."""
+
+    rows: torch.Tensor
+    """New ones, delayed."""
+    generator: torch.Tensor
+    ended: int | None
+    given: int
+    """Frames that were handed out as sound already."""
+
+
 class _Caches:
     """What DiaDecoderLayer asks of a cache. Own keys and values have their place beforehand: transformers' dynamic cache copies
     all of them for every row, its static one makes attention read all the rows that are not there yet."""
@@ -67,6 +79,7 @@ class Decoding:
         sampling: Sampling,
         seed: int,
         new_rows: int,
+        state: State | None = None,
     ) -> None:
         """`text`: token ids; `prompt`: codes (frames, channels) that are heard before; `new_rows`: at most, the delay counted in."""
         config = model.config.decoder_config
@@ -90,6 +103,14 @@ class Decoding:
         self._processors = _processors(sampling, len(self._delays), self._eos)
         self._caches = _Caches(config.num_hidden_layers, self._last)
         self._encoded = self._encode(text)
+        if state is not None:
+            self.length += len(state.rows)
+            self._rows[self._start : self.length] = state.rows
+            self._generator.set_state(state.generator)
+            self._ended = state.ended
+
+    def state(self, given: int) -> State:
+        return State(self._rows[self._start : self.length].clone(), self._generator.get_state(), self._ended, given)
 
     @property
     def delay(self) -> int:

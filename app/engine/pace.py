@@ -1,0 +1,47 @@
+"""How far a script is and how fast it goes: the numbers that ride in every step. Mends its guess by what has been spoken."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from app.compat.meter import Meter
+from app.engine.event import Step
+
+STEP_EVERY_S = 0.1
+
+
+@dataclass(slots=True)
+class Pace:
+    """How far the whole script is, and how fast. The estimate of what is to come is mended by what has been spoken."""
+
+    frame_rate: float
+    expected: list[float]
+    """Frames of each part."""
+    meter: Meter = field(default_factory=Meter)
+    began_s: float = field(default_factory=time.monotonic)
+    worked_s: float = 0.0
+    made: int = 0
+    """Frames made in this run."""
+    told_s: float = 0.0
+    paths: Counter[str] = field(default_factory=Counter)
+    """Attention calls by their path, up to the last step that was told."""
+
+    def step(self, part: int, frames: int, rows: int, elapsed_s: float, paths: Counter[str]) -> Step:
+        before, after = sum(self.expected[:part]), sum(self.expected[part + 1 :])
+        done = before + frames
+        total = before + max(self.expected[part], frames) + after
+        rate = rows / elapsed_s if elapsed_s > 0 else 0.0
+        taken, self.paths = paths - self.paths, paths
+        return Step(
+            done=round(done), total=round(total), rate=rate, unit="frames", eta_s=(total - done) / rate if rate else None,
+            memory=self.meter.read(), realtime=rate / self.frame_rate, part=part, parts=len(self.expected),
+            attention=max(taken, key=lambda path: taken[path], default=""),
+        )  # fmt: skip
+
+    def finished(self, part: int, frames: int) -> None:
+        thought, self.expected[part] = self.expected[part], frames
+        mended = min(2.0, max(0.5, frames / thought)) if thought else 1.0
+        for later in range(part + 1, len(self.expected)):
+            self.expected[later] *= mended**0.5

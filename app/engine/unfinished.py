@@ -1,0 +1,41 @@
+"""A part that was broken off, in the job's folder: where the next run goes on from, row for row as if nothing had been."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import torch
+
+from app.engine import sound
+from app.engine.dia import State
+
+
+def save(job: Path, index: int, key: str, state: State) -> None:
+    values = {
+        "key": key, "rows": state.rows.tolist(), "generator": base64.b64encode(state.generator.numpy().tobytes()).decode(),
+        "ended": state.ended, "given": state.given,
+    }  # fmt: skip
+    with sound.whole(_path(job, index)) as unfinished:
+        unfinished.write_text(json.dumps(values), "utf-8")
+
+
+def find(job: Path, index: int, key: str) -> State | None:
+    """How far a part had come that was made from the same."""
+    try:
+        values = json.loads(_path(job, index).read_text("utf-8"))
+        if values["key"] != key or not values["rows"]:
+            return None
+        generator = torch.frombuffer(bytearray(base64.b64decode(values["generator"])), dtype=torch.uint8)
+        return State(torch.tensor(values["rows"]), generator, values["ended"], values["given"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _path(job: Path, index: int) -> Path:
+    return job / f"unfinished-{index:03d}.json"
+
+
+def drop(job: Path, index: int) -> None:
+    _path(job, index).unlink(missing_ok=True)
