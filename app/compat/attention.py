@@ -63,6 +63,7 @@ def compose(
                 and asked[0] * asked[1] * asked[2] * held[2] <= small
                 and (attn_mask is None or attn_mask.dtype == torch.bool or attn_mask.dtype == query.dtype)
                 and not (is_causal and attn_mask is not None)
+                and route.lies_well(query, key, value)
             ):
                 saw(AS_TORCH)
                 try:

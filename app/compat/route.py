@@ -89,6 +89,12 @@ class Route:
             return torch.float32 if given == torch.float16 else given
         return torch.float32 if self.plan.score_dtype == "float32" else given
 
+    def lies_well(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
+        """A processor's kernels read any strides; a card's misread views of one tensor in a layout they have no name for."""
+        if self.on_cpu:
+            return True
+        return layout(query, key, value) != "unknown" and not any(wants_copy(each, True) for each in (query, key, value))
+
     def lay_out(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         every = self.plan.contiguous or (not self.on_cpu and layout(query, key, value) == "unknown")
         query, key, value = (
