@@ -31,7 +31,6 @@ aten: Final = torch.ops.aten
 _SEAM: Final = ("app.compat.seam", "app.compat.attention")
 _PRODUCTS: Final = (aten.bmm, aten.baddbmm, aten.mm, aten.addmm)
 _BATCHED: Final = (aten.bmm, aten.baddbmm)
-_SUMS: Final = (aten._softmax, aten.exp)
 _MADE_OF_OTHERS: Final = (
     aten.linear, aten.matmul, aten.softmax, aten.conv1d, aten.conv2d, aten.conv_transpose1d, aten.conv_transpose2d,
 )  # fmt: skip
@@ -90,8 +89,8 @@ class Bites:
             self.escaped += 1
         if packet in _PRODUCTS:
             return self.product(packet, run, args, kwargs)
-        if packet in _SUMS:
-            return self.sum(run, args)
+        if packet is aten._softmax:
+            return self.softmax(run, args)
         if packet is aten.convolution:
             return self.convolution(run)
         return run()
@@ -123,7 +122,7 @@ class Bites:
             return _write(result, failures.nan)
         return result
 
-    def sum(self, run: Callable[[], Any], args: tuple[Any, ...]) -> Any:
+    def softmax(self, run: Callable[[], Any], args: tuple[Any, ...]) -> Any:
         scores, result = args[0], run()
         if scores.dim() > 2 and self.bites("mps-fp16-black", scores.dtype == torch.float16 and scores.shape[-2] > 8):
             return _write(result, failures.nan)

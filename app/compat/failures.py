@@ -118,11 +118,19 @@ class Call:
 
     @property
     def interleaved(self) -> bool:
-        """Views of one fused QKV tensor whose heads do not lie side by side: (h 3 d), not (3 h d)."""
-        base = self.query.untyped_storage().data_ptr()
-        together = base == self.key.untyped_storage().data_ptr() == self.value.untyped_storage().data_ptr()
-        several = self.query.dim() > 2 and self.query.shape[-3] > 1
-        return together and several and self.dim < self.query.stride(-3) < self.query.stride(-2)
+        """Views of one fused tensor in a layout that fused kernels have no name for, such as heads of q, k and v in unequal number:
+        neither (3 h d) nor (h 3 d)."""
+        every = (self.query, self.key, self.value)
+        if self.query.dim() != 4 or len({each.untyped_storage().data_ptr() for each in every}) > 1:
+            return False
+        first, second, third = (each.storage_offset() for each in every)
+        heads, step = self.query.shape[1], second - first
+        known = {
+            (step, self.dim, heads * self.dim * 3): heads * self.dim,
+            (step, 3 * self.dim, heads * self.dim * 3): self.dim,
+        }
+        even = third - second == step and len({each.stride() for each in every}) == 1
+        return not (even and known.get((step, self.query.stride(1), self.query.stride(2))) == step)
 
     def run(self, torch_attention: Callable[..., Tensor]) -> Tensor:
         """On the CPU that plays the device, with whatever kernel: which one the device may take is decided before."""
@@ -183,10 +191,14 @@ def _wrong_width(result: Tensor, call: Call) -> Tensor:
     return F.pad(result.roll(1, -1), (0, max(0, call.dim - result.shape[-1])))[..., : call.dim]
 
 
+def _blind(mask: Tensor) -> Tensor:
+    """Rows that see nothing at all."""
+    return ~(mask if mask.dtype == torch.bool else mask != -math.inf).any(-1, keepdim=True)
+
+
 def _blank_rows(result: Tensor, call: Call) -> Tensor:
     assert call.mask is not None
-    seen = call.mask if call.mask.dtype == torch.bool else call.mask != -math.inf
-    return result.masked_fill(~seen.any(-1, keepdim=True), math.nan)
+    return result.masked_fill(_blind(call.mask), math.nan)
 
 
 def nan(result: Tensor, _: Call | None = None) -> Tensor:
@@ -250,6 +262,6 @@ ATTENTION: Final[tuple[Failure, ...]] = (
     Failure("mps-fp16-black", lambda c, m: c.query.dtype == torch.float16 and c.queries > 8, spoil=nan),
     Failure("bias-overflow", lambda c, m: kernel(c, m) == "efficient" and c.mask is not None and c.queries * c.keys > m.limits.bias_pairs, spoil=garbage),
     Failure("gtx16-fp16", lambda c, m: c.query.dtype == torch.float16, spoil=nan),
-    Failure("masked-rows", lambda c, m: c.mask is not None, spoil=_blank_rows),
+    Failure("masked-rows", lambda c, m: c.mask is not None and bool(_blind(c.mask).any()), spoil=_blank_rows),
 )  # fmt: skip
 """In the order a machine meets them: what it refuses, what it reads wrongly, what it computes wrongly."""
