@@ -14,6 +14,7 @@ import torch
 from PIL import Image
 
 from app.compat.plan import Precision
+from app.compat.seam import applied
 from app.engine import catalog, picture
 from app.engine.control import Control
 from app.engine.event import Event, Finished, Note, Part, Preview, Step, Stopped
@@ -381,3 +382,26 @@ def test_a_model_that_takes_no_weights_says_so(
     assert not [event for event in plain if isinstance(event, Note)]
     assert [event.sentence.key for event in weighted if isinstance(event, Note)] == ["words.no-weights"]
     assert torch.equal(decoded[0], decoded[1])
+
+
+SEAMS: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "in chunks of 5 by its own arithmetic": {"chunk_q": 5, "kernels": (), "gqa": "folded", "contiguous": True},
+    "over keys too": {"chunk_q": 16, "chunk_k": 8, "kernels": (), "gqa": "expanded", "explicit_mask": True},
+}
+
+
+@pytest.mark.parametrize("remedy", SEAMS)
+@pytest.mark.parametrize("family", tiny.MAKERS)
+def test_with_the_seam_on_it_is_still_the_same_picture(
+    family: str, remedy: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
+) -> None:
+    paints, model = painter(folders[family], **SEAMS[remedy])
+    request = PictureRequest("a red ball", guidance=1.0, **SMALL)
+    with applied(tiny.plan(model, **SEAMS[remedy])) as seam:
+        events = list(paints.run(request, Control(), seam, tmp_path))
+    assert seam.calls > 0
+    assert all(event.attention for event in events if isinstance(event, Step))
+    assert_same(
+        decoded[0], plainly(folders[family], model, prompt="a red ball", guidance_scale=1.0, width=64, height=64)
+    )

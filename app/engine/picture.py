@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,7 +85,7 @@ class Painter:
         for index in range(request.batch):
             picture = self._picture(chosen, index, request.batch, job)
             if not picture.path.is_file():
-                yield from self._paint(chosen, picture, control)
+                yield from self._paint(chosen, picture, control, seam)
                 taken += len(picture.elapsed_s)
                 stopped = picture.stopped
             if picture.path.is_file():
@@ -120,12 +121,12 @@ class Painter:
         mark = hashlib.sha256(wanted.encode()).hexdigest()
         return Picture(index, of, job / f"picture-{index}.png", job / f"latent-{index}.safetensors", mark)
 
-    def _paint(self, chosen: Settled, picture: Picture, control: Control) -> Iterator[Event]:
+    def _paint(self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None) -> Iterator[Event]:
         kept = keeping.load(picture.kept_at, picture.mark)
         if kept is not None and kept.whole:
             picture.latents = kept.latents
         else:
-            yield from self._denoise(chosen, picture, control, kept)
+            yield from self._denoise(chosen, picture, control, seam, kept)
         if picture.latents is None:
             return
         image = easel.decoded(self._pipe, self._family, picture.latents, chosen, self._exact, kept.done if kept else 0)
@@ -137,8 +138,11 @@ class Painter:
         """Whether a black picture can only be meant."""
         return all(part.compute in ("float32", "float64") for part in self._plan.precision)
 
-    def _denoise(self, chosen: Settled, picture: Picture, control: Control, kept: Kept | None) -> Iterator[Event]:
+    def _denoise(
+        self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None, kept: Kept | None
+    ) -> Iterator[Event]:
         beat: Beat | None = None
+        paths: Counter[str] = Counter()
 
         def work(tell: Callable[[Beat | Kept], None]) -> None:
             self._work(chosen, picture.index, control, kept, tell)
@@ -150,7 +154,8 @@ class Painter:
                 if isinstance(told, Beat):
                     beat = told
                     picture.elapsed_s.append(beat.elapsed_s)
-                    yield self._step(beat, picture)
+                    before, paths = paths, Counter(seam.paths) if seam else Counter()
+                    yield self._step(beat, picture, paths - before)
                     yield from self._preview(beat, chosen, picture)
                 else:
                     picture.latents = told.latents
@@ -179,14 +184,14 @@ class Painter:
             latents = pipe(**easel.told(pipe, self._family, chosen), generator=generator, return_dict=False)[0]
         tell(Kept(chosen.request.steps or 0, latents, {}, generator.get_state(), whole=True))
 
-    def _step(self, beat: Beat, picture: Picture) -> Step:
+    def _step(self, beat: Beat, picture: Picture, paths: Counter[str]) -> Step:
         # The first one carries the prompt's encoding; it counts only while there is no other.
         recent = picture.elapsed_s[1:][-5:] or picture.elapsed_s
         each_s = sum(recent) / len(recent)
         left = beat.total - beat.done + beat.total * (picture.of - picture.index - 1)
         return Step(
             beat.done, beat.total, 1 / max(each_s, 1e-9), "steps", left * each_s, self._meter.read(),
-            part=picture.index, parts=picture.of,
+            part=picture.index, parts=picture.of, attention=next((path for path, _ in paths.most_common(1)), ""),
         )  # fmt: skip
 
     def _preview(self, beat: Beat, chosen: Settled, picture: Picture) -> Iterator[Event]:
