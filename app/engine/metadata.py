@@ -1,4 +1,4 @@
-"""A picture's settings inside its PNG: Hearth's own JSON, and A1111's line that other programs read. Written whole or not at all."""
+"""A picture's settings, written into its PNG: Hearth's own JSON, and A1111's lines that other programs read. restore.py reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write(picture: Image.Image, path: Path, request: PictureRequest, model: str)
 def parameters(request: PictureRequest, model: str) -> str:
     """As A1111 writes it: the prompt, the negative prompt, one line of settings."""
     settings = {
-        "Steps": request.steps, "Sampler": request.scheduler or "Automatic", "CFG scale": request.guidance,
+        "Steps": request.steps, "Sampler": request.scheduler, "CFG scale": request.guidance,
         "Seed": request.seed, "Size": f"{request.width}x{request.height}", "Model": model,
         "Denoising strength": request.strength if request.image else None, "Version": f"Hearth {__version__}",
     }  # fmt: skip

@@ -1,0 +1,199 @@
+"""Reads a picture's settings back: Hearth's exactly, A1111's and ComfyUI's as far as they go, with a note for what could not be taken over."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from PIL import ExifTags, Image, UnidentifiedImageError
+
+from app.engine.metadata import OURS, PARAMETERS
+from app.engine.painting import schedulers
+from app.engine.request import SEED_LIMIT, PictureRequest, from_json
+from app.sentence import Sentence, Trouble, say
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """`request` is None where the picture carries no settings that can be read."""
+
+    request: PictureRequest | None
+    notes: tuple[Sentence, ...] = ()
+
+
+def read(path: Path) -> Restored:
+    """Never a crash: what a file from elsewhere says is taken as far as it holds, and bounded by what a request may be."""
+    try:
+        with Image.open(path, formats=("PNG", "JPEG", "WEBP")) as picture:
+            text = {name: value for name, value in picture.info.items() if isinstance(value, str)}
+            exif = picture.getexif().get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.UserComment)
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+        return Restored(None, (say("restore.no-picture", "This file is no picture that can be read."),))
+    if isinstance(exif, bytes) and PARAMETERS not in text:
+        text[PARAMETERS] = _comment(exif)
+    for name, reader in ((OURS, _ours), (PARAMETERS, _a1111), ("prompt", _comfy)):
+        if name in text:
+            try:
+                return reader(text[name])
+            except Trouble as trouble:
+                return Restored(None, (trouble.sentence,))
+            except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RecursionError):
+                continue
+    return Restored(None, (say("restore.nothing", "This picture carries no settings that Hearth can read."),))
+
+
+def _comment(exif: bytes) -> str:
+    """A1111 puts its lines into JPEG and WebP as an EXIF user comment with its encoding in front."""
+    kind, body = exif[:8], exif[8:]
+    return body.decode("utf-16-be" if kind.startswith(b"UNICODE") else "utf-8", errors="replace")
+
+
+def _ours(text: str) -> Restored:
+    request = from_json(json.loads(text)["request"])
+    return Restored(request if isinstance(request, PictureRequest) else None)
+
+
+_SETTING: Final = re.compile(r'\s*([\w /-]+):\s*("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)')
+_LORA: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:>]+)(?::[^>]*)?>")
+_SAMPLERS: Final[Mapping[str, str]] = {
+    "euler": "Euler", "euler a": "Euler a", "euler_ancestral": "Euler a", "heun": "Heun", "dpm++ 2m": "DPM++ 2M",
+    "dpmpp_2m": "DPM++ 2M", "dpm++ 2m karras": "DPM++ 2M Karras", "dpm++ 2m sde": "DPM++ 2M SDE",
+    "dpm++ 2m sde karras": "DPM++ 2M SDE", "dpmpp_2m_sde": "DPM++ 2M SDE", "dpm++ 2s a": "DPM++ 2S",
+    "dpmpp_2s_ancestral": "DPM++ 2S", "ddim": "DDIM", "plms": "PNDM", "unipc": "UniPC", "uni_pc": "UniPC",
+    "uni_pc_bh2": "UniPC", "lcm": "LCM", "deis": "DEIS", "euler karras": "Euler Karras",
+}  # fmt: skip
+"""A1111's and ComfyUI's names for ours."""
+
+
+def _a1111(text: str) -> Restored:
+    """Prompt lines, "Negative prompt:" and its lines, and a last line of settings that begins with Steps."""
+    *lines, last = text.strip().split("\n")
+    if not re.match(r"\s*Steps:\s*\d", last):
+        lines, last = [*lines, last], ""
+    body = "\n".join(lines)
+    prompt, _, negative = body.partition("\nNegative prompt:") if "\nNegative prompt:" in body else (body, "", "")
+    if prompt.startswith("Negative prompt:"):
+        prompt, negative = "", prompt.removeprefix("Negative prompt:")
+    settings = {name.strip().lower(): value.strip().strip('"') for name, value in _SETTING.findall(last)}
+    notes = []
+    loras = _LORA.findall(prompt)
+    if loras:
+        notes.append(say("restore.loras", "The LoRAs {names} have to be chosen by hand.", names=", ".join(loras)))
+    width, _, height = settings.get("size", "").partition("x")
+    sampler = settings.get("sampler", "")
+    if settings.get("schedule type", "automatic").lower() not in ("automatic", ""):
+        sampler = f"{sampler} {settings['schedule type']}"
+    return _made(
+        _LORA.sub("", prompt).strip(), negative.strip(), notes, steps=settings.get("steps"),
+        guidance=settings.get("cfg scale"), seed=settings.get("seed"), width=width, height=height, sampler=sampler,
+        model=settings.get("model", ""), strength=settings.get("denoising strength"),
+        from_picture="denoising strength" in settings and "hires upscale" not in settings,
+    )  # fmt: skip
+
+
+def _comfy(text: str) -> Restored:
+    """A graph of nodes: the sampler names its settings, and its two conditionings lead to the prompts."""
+    graph = json.loads(text)
+    sampler = next(each["inputs"] for each in graph.values() if "KSampler" in str(each.get("class_type")))
+    latent = _node(graph, sampler.get("latent_image")).get("inputs", {})
+    loaders = [each["inputs"] for each in graph.values() if "Loader" in str(each.get("class_type"))]
+    named = next((str(each[key]) for each in loaders for key in ("ckpt_name", "unet_name") if key in each), "")
+    loras = [str(each["lora_name"]) for each in loaders if "lora_name" in each]
+    notes = []
+    if loras:
+        notes.append(say("restore.loras", "The LoRAs {names} have to be chosen by hand.", names=", ".join(loras)))
+    name = str(sampler.get("sampler_name", ""))
+    if sampler.get("scheduler") == "karras":
+        name = f"{_SAMPLERS.get(name, name)} Karras"
+    denoise = sampler.get("denoise", 1)
+    return _made(
+        _words(graph, sampler.get("positive")), _words(graph, sampler.get("negative")), notes,
+        steps=_plain(sampler.get("steps")), guidance=_plain(sampler.get("cfg")),
+        seed=_plain(sampler.get("seed", sampler.get("noise_seed"))), width=_plain(latent.get("width")),
+        height=_plain(latent.get("height")), sampler=name, model=Path(named).stem, strength=_plain(denoise),
+        from_picture=isinstance(denoise, int | float) and denoise < 1,
+    )  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """A link to another node has no value of its own."""
+    return None if isinstance(value, list | dict) else value
+
+
+def _node(graph: Mapping[str, Any], link: Any) -> Mapping[str, Any]:
+    found = graph.get(str(link[0])) if isinstance(link, list) and link else None
+    return found if isinstance(found, dict) else {}
+
+
+def _words(graph: Mapping[str, Any], link: Any, depth: int = 12) -> str:
+    """The first text up the line: conditionings pass through other nodes (ControlNet, combine, zero out)."""
+    node = _node(graph, link)
+    inputs = node.get("inputs", {})
+    for key in ("text", "text_g", "t5xxl", "prompt", "string", "value"):
+        value = inputs.get(key)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list) and depth:
+            return _words(graph, value, depth - 1)
+    for value in inputs.values():
+        if isinstance(value, list) and depth:
+            found = _words(graph, value, depth - 1)
+            if found:
+                return found
+    return ""
+
+
+def _made(
+    prompt: str, negative: str, notes: list[Sentence], *, steps: Any, guidance: Any, seed: Any, width: Any, height: Any,
+    sampler: str, model: str, strength: Any, from_picture: bool,
+) -> Restored:  # fmt: skip
+    if not prompt:
+        return Restored(None, (*notes, say("restore.no-prompt", "This picture carries settings without a prompt.")))
+    if model:
+        notes.append(say("restore.model", "It was made with {model}; choose the model by hand.", model=model))
+    if from_picture:
+        notes.append(say("restore.image", "It was made from another picture, which has to be added by hand."))
+    scheduler = _SAMPLERS.get(sampler.lower(), sampler)
+    if scheduler not in schedulers.SCHEDULERS:
+        if sampler:
+            notes.append(
+                say("restore.sampler", "Its sampler {name} is not known here; the model's own is used.", name=sampler)
+            )
+        scheduler = ""
+    numbers = {
+        "steps": _number(steps, int, 1, 200), "guidance": _number(guidance, float, 0, 50),
+        "seed": _number(seed, int, 0, SEED_LIMIT - 1), "width": _side(width), "height": _side(height),
+    }  # fmt: skip
+    given = {"steps": steps, "guidance": guidance, "seed": seed, "width": width, "height": height}
+    for name, value in numbers.items():
+        if value is None and given[name] not in (None, ""):
+            notes.append(
+                say(
+                    "restore.number",
+                    "Its {name} {value} can't be used here and was left out.",
+                    name=name,
+                    value=str(given[name])[:40],
+                )
+            )
+    kept = _number(strength, float, 0.01, 1) if from_picture else None
+    request = PictureRequest(
+        prompt, negative=negative, scheduler=scheduler or None, strength=0.6 if kept is None else kept, **numbers
+    )
+    return Restored(request, tuple(notes))
+
+
+def _number(value: Any, kind: type[int] | type[float], low: float, high: float) -> Any:
+    try:
+        number = kind(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if low <= number <= high else None
+
+
+def _side(value: Any) -> int | None:
+    side: int | None = _number(value, int, 64, 4096)
+    return side if side is None or side % 8 == 0 else None
