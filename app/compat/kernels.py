@@ -24,7 +24,8 @@ EXIST: dict[str, frozenset[Kernel]] = {
     "cuda": frozenset(BACKENDS),
 }
 """On Metal torch has no such switches."""
-NONE_TAKES_IT = "No available kernel"
+NONE_TAKES_IT = ("No available kernel", "No viable backend")
+"""What torch says, on a card and on a processor, where no kernel that may run takes the shape."""
 _ONE_AT_A_TIME = threading.RLock()
 
 

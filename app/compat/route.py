@@ -93,7 +93,9 @@ class Route:
         """A processor's kernels read any strides; a card's misread views of one tensor in a layout they have no name for."""
         if self.on_cpu:
             return True
-        return layout(query, key, value) != "unknown" and not any(wants_copy(each, True) for each in (query, key, value))
+        return layout(query, key, value) != "unknown" and not any(
+            wants_copy(each, True) for each in (query, key, value)
+        )
 
     def lay_out(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         every = self.plan.contiguous or (not self.on_cpu and layout(query, key, value) == "unknown")
@@ -125,7 +127,7 @@ class Route:
             try:
                 return self.through_torch(query, key, value, mask, dropout, causal, scale, rows, gqa)
             except RuntimeError as error:
-                if NONE_TAKES_IT not in str(error):
+                if not any(words in str(error) for words in NONE_TAKES_IT):
                     raise
         scale = query.shape[3] ** -0.5 if scale is None else scale
         return own(query, key, value, mask, dropout, causal, scale, rows, cols, prescale=not self.on_cpu)

@@ -123,7 +123,7 @@ def scores(lines: Tensor, keys: Tensor, mask: Tensor | None, shape: tuple[int, .
     if scale == 1.0:
         found = torch.bmm(lines, keys.transpose(1, 2))
     elif is_few(lines.shape[1], keys):
-        # Long keys in memory are read once and in order when they stand on the left (1.2 ms against 2.0 at Dia's decode).
+        # Long keys are read once and in order when they stand on the left: 1.3 ms against 2.1 at Dia's decode, 1.2 against 1.3 in bfloat16.
         found = torch.baddbmm(unused, keys, lines.transpose(1, 2), beta=0, alpha=scale).transpose(1, 2)
     else:
         found = torch.baddbmm(unused, lines, keys.transpose(1, 2), beta=0, alpha=scale)
@@ -135,10 +135,8 @@ def scores(lines: Tensor, keys: Tensor, mask: Tensor | None, shape: tuple[int, .
 
 
 def is_few(rows: int, keys: Tensor) -> bool:
-    """Few queries over keys that no cache holds, in float32 on a processor."""
-    return (
-        rows <= FEW_ROWS and keys.numel() >= MANY_NUMBERS and keys.dtype == torch.float32 and keys.device.type == "cpu"
-    )
+    """Few queries over keys that no cache holds, on a processor."""
+    return rows <= FEW_ROWS and keys.numel() >= MANY_NUMBERS and keys.device.type == "cpu"
 
 
 def whole_rows(
