@@ -10,10 +10,9 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
 from app.compat.plan import Quantised
-from app.engine.catalog import CATALOG
+from app.engine import catalog
 from app.engine.model import Kind, Model, Source
 from app.paths import Home
-from app.sentence import Trouble, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +24,9 @@ class Located:
 def located(home: Home, model: Model, quantised: Quantised = "none") -> Located | None:
     """All that the model needs when its weights are kept this way, or None where something is missing."""
     if model.path:
-        folder = Path(model.path)
-        return Located(folder) if folder.exists() else None
+        found = ((each.name, snapshot(home, each.source)) for each in model.companions)
+        there = {name: path for name, path in found if path is not None}  # what a single file lacks is told when it is loaded
+        return Located(Path(model.path), there) if Path(model.path).exists() else None
     assert model.source is not None
     folder_there = snapshot(home, model.source)
     needed = {each.name: snapshot(home, each.source) for each in model.companions if each.when in (None, quantised)}
@@ -45,10 +45,5 @@ def snapshot(home: Home, source: Source) -> Path | None:
 
 
 def best(home: Home, kind: Kind) -> Model:
-    """The first of the catalog that is there; a starter only where nothing bigger is."""
-    there = [model for model in CATALOG if model.kind == kind and located(home, model) is not None]
-    if not there:
-        raise Trouble(
-            say("stock.none", "No model is on this machine that could do this. Get one in Models."), cure="models"
-        )
-    return min(there, key=lambda model: model.starter)
+    """What is used when no model is named."""
+    return catalog.best(kind, lambda model: located(home, model) is not None)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import random
 import threading
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from app import __version__
 from app.compat.hardware import Hardware
@@ -16,6 +18,7 @@ from app.compat.plan import Choice, Plan, decide
 from app.compat.pretend import machine
 from app.compat.verdicts import Verdict, load
 from app.engine import catalog, script
+from app.engine.catalog import CATALOG
 from app.engine.curve import read_curve
 from app.engine.errand import Errand
 from app.engine.forecast import seconds_of
@@ -23,12 +26,16 @@ from app.engine.journal import choice_from
 from app.engine.limits import DIA, limits_of
 from app.engine.model import Model, need
 from app.engine.process import Keeper
-from app.engine.request import Request, SpeechRequest
+from app.engine.progress import Progress
+from app.engine.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
+from app.engine.shelf import Creation
 from app.engine.stock import located
 from app.sentence import Trouble, say
 from app.ui import show
 from app.ui.guard import OWNER, Person
 from app.ui.words import Language, told
+
+GRID_MOST: Final = 36
 
 
 class Settings:
@@ -56,6 +63,17 @@ class Settings:
             half.replace(self._file)
 
 
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Pictures over two settings: `jobs` row by row."""
+
+    across: str
+    columns: tuple[str, ...]
+    down: str
+    rows: tuple[str, ...]
+    jobs: tuple[tuple[str, ...], ...]
+
+
 @dataclass(slots=True)
 class Desk:
     """One for the whole window."""
@@ -64,6 +82,8 @@ class Desk:
     settings: Settings
     latest: dict[tuple[str, str], str] = field(default_factory=dict)
     """The job each person sees in a tab: (person, kind) -> job. A tab that opens later picks it up."""
+    grids: dict[str, Grid] = field(default_factory=dict)
+    """The last grid of each person."""
     errand_job: str = ""
 
     def begin(self, request: Request, person: Person, choice: Choice | None = None) -> str:
@@ -71,6 +91,21 @@ class Desk:
         job = self.keeper.submit(request, choice or self.choice(person), person.name)
         self.latest[person.name, kind_of(request)] = job.id
         return job.id
+
+    def begin_grid(
+        self, request: PictureRequest, across: tuple[str, list[Any]], down: tuple[str, list[Any]], person: Person
+    ) -> None:
+        """Every pair of values as a job of its own, all with one seed, so that only what was asked for differs."""
+        if len(across[1]) * len(down[1]) > GRID_MOST:
+            raise Trouble(say("grid.large", "{count} pictures are more than a grid may have ({most}). Give fewer values.", count=len(across[1]) * len(down[1]), most=GRID_MOST))  # fmt: skip
+        seeded = dataclasses.replace(
+            request, seed=random.randrange(SEED_LIMIT) if request.seed is None else request.seed
+        )
+        requests = [[dataclasses.replace(seeded, **{across[0]: x, down[0]: y}) for x in across[1]] for y in down[1]]
+        jobs = [[self.begin(each, person) for each in row] for row in requests]
+        self.grids[person.name] = Grid(
+            across[0], tuple(map(str, across[1])), down[0], tuple(map(str, down[1])), tuple(map(tuple, jobs))
+        )
 
     def current(self, kind: str, person: Person) -> str:
         return self.latest.get((person.name, kind), "")
@@ -88,6 +123,32 @@ class Desk:
             raise Trouble(say("speak.nothing-again", "There is no finished part to do again. Speak the script first."))
         keep = tuple(part.path for part in parts)
         return self.begin(dataclasses.replace(request, only_parts=(index,), keep=keep, seed=None), person)
+
+    def progress(self, kind: str, person: Person) -> Progress | None:
+        job = self.current(kind, person)
+        return self.keeper.progress(job) if job else None
+
+    def creation(self, id_: int, person: Person) -> Creation:
+        """The owner may have any, a visitor only what is theirs; to anybody else it is as if it were not there."""
+        kept = self.keeper.shelf.get(id_)
+        if not person.owner and kept.owner != person.name:
+            raise Trouble(say("shelf.not-yours", "There is no creation of yours with the number {id}.", id=id_))
+        return kept
+
+    def models(self) -> list[Model]:
+        """The catalog's and those that the owner added."""
+        added = []
+        for path in self.settings.get("models", []):
+            try:
+                added.append(catalog.find(path))
+            except Trouble:
+                continue  # It was moved or unplugged; the Models tab says so.
+        return [*CATALOG, *added]
+
+    def upload_folder(self) -> Path:
+        folder = self.keeper.home.scratch / "uploads" / uuid.uuid4().hex
+        folder.mkdir(parents=True)
+        return folder
 
     def owns(self, job: str, person: Person) -> bool:
         """Whether this person made it; the owner may see everything."""
@@ -107,6 +168,47 @@ class Desk:
             for each in (self.keeper.shelf.of_job(job) if progress.end else ())
         ]  # fmt: skip
         return view
+
+    def picture_view(self, job: str, spoken: Language) -> show.View:
+        progress = self.keeper.progress(job)
+        view = show.picture(job, progress, spoken)
+        view["place"] = (
+            [waiting.id for waiting in self.keeper.journal.waiting()].index(job) + 1 if self.waits(job) else 0
+        )
+        view["results"] = self.results(job) if progress.end else []
+        return view
+
+    def results(self, job: str) -> list[show.View]:
+        return [
+            {"url": f"hearth/creation/{each.id}", "id": each.id, "name": each.path.name}
+            for each in self.keeper.shelf.of_job(job)
+        ]
+
+    def grid_view(self, person: Person, spoken: Language) -> show.View | None:
+        grid = self.grids.get(person.name)
+        if grid is None:
+            return None
+        cells = []
+        for row in grid.jobs:
+            for job in row:
+                progress, found = self.keeper.progress(job), self.results(job)
+                failed = progress.end is not None and not found
+                cells.append(
+                    {
+                        "job": job,
+                        "url": found[0]["url"] if found else "",
+                        "failed": failed,
+                        "preview": show.preview_url(job, progress),
+                    }
+                )
+        return {"across": grid.across, "columns": grid.columns, "down": grid.down, "rows": grid.rows, "cells": cells}
+
+    def grid_files(self, person: Person) -> tuple[tuple[str, ...], tuple[str, ...], list[Path | None]] | None:
+        grid = self.grids.get(person.name)
+        if grid is None:
+            return None
+        files = [self.keeper.shelf.of_job(job) for row in grid.jobs for job in row]
+        return grid.columns, grid.rows, [found[0].path if found else None for found in files]
 
     def waits(self, job: str) -> bool:
         return self.keeper.journal.job(job).state == "queued"

@@ -15,6 +15,7 @@ from app.sentence import Trouble
 from app.ui import show
 from app.ui.desk import Desk
 from app.ui.guard import who
+from app.ui.sheet import contact_sheet
 from app.ui.words import catalog, language
 
 FACE: Final = Path(__file__).parent / "face"
@@ -34,6 +35,10 @@ def routes(desk: Desk) -> list[Route]:
         answer: show.View = {"strip": show.strip(state, progress, desk.title(state.model), spoken)}
         if job := desk.current("speech", person):
             answer["speech"] = desk.speech_view(job, spoken)
+        if job := desk.current("picture", person):
+            answer["picture"] = desk.picture_view(job, spoken)
+        if grid := desk.grid_view(person, spoken):
+            answer["grid"] = grid
         if person.owner:
             answer["charts"] = show.charts(list(desk.keeper.history))
             if desk.errand_job:
@@ -64,17 +69,19 @@ def routes(desk: Desk) -> list[Route]:
         return sent(desk.keeper.folder(job) / name)
 
     def creation(request: Request) -> Response:
-        person = who(request)
         try:
-            kept = desk.keeper.shelf.get(int(request.path_params["id"]))
+            kept = desk.creation(int(request.path_params["id"]), who(request))
         except Trouble:
-            return Response(status_code=404)
-        if not person.owner and kept.owner != person.name:
             return Response(status_code=404)
         return sent(kept.path, download="download" in request.query_params)
 
+    def sheet(request: Request) -> Response:
+        """The last grid as one picture, with its values along the edges."""
+        cells = desk.grid_files(who(request))
+        return Response(contact_sheet(*cells), media_type="image/png") if cells else Response(status_code=404)
+
     return [
-        Route("/hearth/live", live), Route("/hearth/words", words), Route("/hearth/face/{name}", face),
+        Route("/hearth/sheet", sheet), Route("/hearth/live", live), Route("/hearth/words", words), Route("/hearth/face/{name}", face),
         Route("/hearth/machine", machine), Route("/hearth/check", check, methods=["POST"]), Route("/hearth/made/{job}/{name}", made),
         Route("/hearth/creation/{id:int}", creation),
     ]  # fmt: skip

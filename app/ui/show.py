@@ -191,6 +191,29 @@ def speech(job: str, progress: Progress, request: SpeechRequest, title: str, spo
     }  # fmt: skip
 
 
+def picture(job: str, progress: Progress, spoken: Language) -> View:
+    """The picture as far as it is, and those of the batch that are done."""
+    step = progress.step
+    done = [{"index": part.index, "url": made_url(job, part.path), "seed": part.seed} for part in progress.parts]
+    return {
+        "job": job, "parts": done, "share": step.done / step.total if step is not None and step.total else 0.0,
+        "preview": preview_url(job, progress), "said": said(progress, spoken), "end": ended(progress, spoken),
+        "doing": told(progress.loading.sentence, spoken) if progress.loading and not progress.end else "",
+        "rate": rate(step, spoken) if step is not None and not progress.end else "",
+    }  # fmt: skip
+
+
+def preview_url(job: str, progress: Progress) -> str:
+    if progress.preview is None or progress.end is not None:
+        return ""
+    return f"{made_url(job, progress.preview.path)}?step={progress.preview.step}"
+
+
+def notes(sentences: Sequence[Sentence], spoken: Language) -> str:
+    lines = "".join(f"<li>{html.escape(told(each, spoken))}</li>" for each in sentences)
+    return f'<ul class="h-problems">{lines}</ul>' if lines else ""
+
+
 def made_url(job: str, path: str) -> str:
     return f"hearth/made/{job}/{Path(path).name}"
 

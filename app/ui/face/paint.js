@@ -1,0 +1,152 @@
+// Paint: the picture while it is painted, the gallery of the run, comparing two, the grid, and a PNG dropped anywhere.
+(() => {
+  const { t, text, el, list } = Hearth;
+  const SAMPLES = [
+    ["sample.boat", "a small sea with a boat at sunset"], ["sample.hills", "green hills with a house and a tree by day"],
+    ["sample.night", "snow hills at night with a moon"], ["sample.shapes", "a red circle left of a blue square on a white background"],
+  ];
+  let shown = null, compared = null;
+
+  Hearth.area("#h-samples", (element) => {
+    if (element.firstElementChild) return;
+    element.innerHTML = `<div class="h-chips" role="group"></div>`;
+    element.firstElementChild.setAttribute("aria-label", t("paint.samples", "Sample prompts"));
+    for (const [, prompt] of SAMPLES) {
+      const chip = el(`<button type="button"></button>`);
+      text(chip, prompt);
+      chip.addEventListener("click", () => Hearth.put("paint-prompt", prompt));
+      element.firstElementChild.append(chip);
+    }
+  });
+
+  Hearth.area("#h-canvas", (element, { picture }) => {
+    if (!element.firstElementChild) {
+      element.innerHTML = `<h2></h2><div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div><div class="h-share" hidden><i></i></div>
+        <p class="h-soft h-now" role="status"></p><div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div><ul class="h-said"></ul><p class="h-trouble" role="alert" hidden></p>`;
+      text(element.querySelector("h2"), t("canvas.title", "Picture"));
+    }
+    const image = element.querySelector("img"), empty = element.querySelector(".h-easel p");
+    text(empty, picture ? "" : t("canvas.empty", "What you ask for is painted here, visible from the first steps."));
+    if (!picture) return;
+    const { end } = picture;
+    const done = picture.results.length ? picture.results : picture.parts;
+    if (shown?.job !== picture.job) [shown, compared] = [{ job: picture.job, at: 0, kept: false }, null];
+    const running = !end && picture.preview;
+    const place = shown.kept ? shown.at : done.length - 1;
+    const source = running && !shown.kept ? picture.preview : done[place]?.url ?? picture.preview;
+    image.hidden = !source;
+    if (source && image.getAttribute("src") !== source) {
+      image.src = source;
+      image.alt = t("canvas.alt", "The picture that was painted");
+    }
+    image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
+    const share = element.querySelector(".h-share");
+    share.hidden = Boolean(end);
+    share.firstElementChild.style.width = `${picture.share * 100}%`;
+    text(element.querySelector(".h-now"), picture.place ? t("parts.waits", "number {n} in the queue", { n: picture.place }) : picture.doing || picture.rate ||
+      (end?.kind === "finished" ? t("canvas.done", "{n} done in {s} s", { n: done.length, s: end.elapsed_s.toFixed(1) }) : end?.kind === "stopped" ? t("canvas.stopped", "stopped; what was there is kept") : ""));
+    drawActs(element.querySelector(".h-acts"), picture.results[place]);
+    list(element.querySelector(".h-thumbs"), done.length > 1 ? done : [], (each) => each.url, (each) => {
+      const thumb = el(`<button type="button" class="h-thumb"><img alt=""></button>`);
+      thumb.firstElementChild.src = each.url;
+      thumb.addEventListener("click", () => {
+        shown = { job: picture.job, at: [...thumb.parentElement.children].indexOf(thumb), kept: true };
+      });
+      return thumb;
+    }, (thumb, each) => thumb.setAttribute("aria-label", t("canvas.thumb", "Show picture {n}", { n: done.indexOf(each) + 1 })));
+    list(element.querySelector(".h-said"), picture.said, (each) => each.text, (each) => {
+      const line = el(`<li class="h-soft"></li>`);
+      line.textContent = each.text;
+      return line;
+    });
+    const trouble = element.querySelector(".h-trouble");
+    trouble.hidden = end?.kind !== "failed";
+    if (end?.kind === "failed") {
+      trouble.dataset.cure = end.cure;
+      text(trouble, end.text);
+    }
+  });
+
+  function drawActs(element, result) {
+    if (element.dataset.drawn === String(result?.id)) return;
+    element.dataset.drawn = String(result?.id);
+    element.innerHTML = "";
+    if (!result) return;
+    const save = el(`<a class="h-chip" download></a>`);
+    save.href = `${result.url}?download=1`;
+    text(save, t("canvas.download", "Download"));
+    const act = (label, run) => {
+      const button = el(`<button type="button"></button>`);
+      text(button, label);
+      button.addEventListener("click", run);
+      return button;
+    };
+    const send = (button) => () => {
+      Hearth.put("paint-from", result.id);
+      setTimeout(() => Hearth.press(button), 80);
+    };
+    element.append(
+      save,
+      act(t("canvas.reuse", "Reuse settings"), send("paint-restore")),
+      act(t("canvas.start", "Start from this"), send("paint-begin-with")),
+      act(compared ? t("canvas.compare-with", "Compare with the marked one") : t("canvas.mark", "Mark to compare"), () => compare(result)),
+    );
+  }
+
+  function compare(result) {
+    if (!compared || compared.id === result.id) {
+      compared = result;
+    } else {
+      const pair = el(`<dialog class="h-compare"><div><img alt=""><img alt=""><input type="range" min="0" max="100" value="50"></div><form method="dialog"><button class="h-chip"></button></form></dialog>`);
+      const [under, over] = pair.querySelectorAll("img");
+      under.src = compared.url;
+      over.src = result.url;
+      const range = pair.querySelector("input");
+      range.setAttribute("aria-label", t("compare.range", "How much of each"));
+      const cut = () => (over.style.clipPath = `inset(0 0 0 ${range.value}%)`);
+      range.addEventListener("input", cut);
+      cut();
+      text(pair.querySelector("button"), t("compare.close", "Close"));
+      pair.addEventListener("close", () => pair.remove());
+      document.body.append(pair);
+      pair.showModal();
+      compared = null;
+    }
+    document.querySelector("#h-canvas .h-acts").dataset.drawn = "";
+  }
+
+  Hearth.area("#h-grid", (element, { grid }) => {
+    element.hidden = !grid;
+    if (!grid) return;
+    const drawn = JSON.stringify(grid);
+    if (element.dataset.drawn === drawn) return;
+    element.dataset.drawn = drawn;
+    const cell = ({ url, preview, failed }) => (url || preview ? `<img src="${url || preview}" alt="">` : `<span class="h-soft">${failed ? "–" : "…"}</span>`);
+    const rows = grid.rows.map((row, y) => `<tr><th scope="row"></th>${grid.columns.map((_, x) => `<td>${cell(grid.cells[y * grid.columns.length + x])}</td>`).join("")}</tr>`);
+    element.innerHTML = `<h2></h2><div class="h-scroll"><table><thead><tr><td></td>${grid.columns.map(() => `<th scope="col"></th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></div><p class="h-chips"></p>`;
+    text(element.querySelector("h2"), t("grid.title", "{across} across, {down} down", grid));
+    element.querySelectorAll("thead th").forEach((head, i) => text(head, grid.columns[i]));
+    element.querySelectorAll("tbody th").forEach((head, i) => text(head, grid.rows[i]));
+    if (grid.cells.every((each) => each.url || each.failed)) {
+      const sheet = el(`<a class="h-chip" href="hearth/sheet" download="contact sheet.png"></a>`);
+      text(sheet, t("grid.sheet", "Contact sheet"));
+      element.querySelector(".h-chips").append(sheet);
+    }
+  });
+
+  // A PNG dropped anywhere but on a field that takes files itself.
+  const wanted = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files") && !event.target.closest?.("#paint-image, .h-takes-files, input[type=file], [data-testid='file-upload'], .upload-container");
+  document.addEventListener("dragover", (event) => wanted(event) && event.preventDefault());
+  document.addEventListener("drop", (event) => {
+    if (!wanted(event)) return;
+    const file = [...event.dataTransfer.files].find((each) => each.type === "image/png");
+    if (!file) return;
+    event.preventDefault();
+    const field = document.querySelector("#paint-dropped input[type=file]");
+    const holder = new DataTransfer();
+    holder.items.add(file);
+    field.files = holder.files;
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+    document.querySelector('button[role="tab"][data-tab-id="paint"]')?.click();
+  });
+})();
