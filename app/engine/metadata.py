@@ -1,4 +1,4 @@
-"""A picture's settings, written into its PNG: Hearth's own JSON, and A1111's lines that other programs read. restore.py reads."""
+"""A picture's settings inside its file: Hearth's own JSON, and A1111's lines that other programs read. Written whole, read back exactly."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import Final
 
-from PIL import Image
+from PIL import ExifTags, Image, UnidentifiedImageError
 from PIL.PngImagePlugin import PngInfo
 
 from app import __version__
-from app.engine.request import PictureRequest, to_json
+from app.engine.foreign import Restored, a1111, comfy
+from app.engine.request import PictureRequest, from_json, to_json
+from app.sentence import Trouble, say
 
 OURS: Final = "hearth"
 PARAMETERS: Final = "parameters"
@@ -38,3 +40,36 @@ def parameters(request: PictureRequest, model: str) -> str:
         lines.append(f"Negative prompt: {request.negative}")
     lines.append(", ".join(f"{name}: {value}" for name, value in settings.items() if value is not None))
     return "\n".join(lines)
+
+
+def read(path: Path) -> Restored:
+    """A Trouble where the file is no picture, or carries no settings that hold. What a file from elsewhere says is bounded by what a
+    request may be."""
+    try:
+        with Image.open(path, formats=("PNG", "JPEG", "WEBP")) as picture:
+            text = {name: value for name, value in picture.info.items() if isinstance(value, str)}
+            exif = picture.getexif().get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.UserComment)
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as fault:
+        raise Trouble(say("restore.no-picture", "{path} is no picture that can be read.", path=path.name)) from fault
+    if isinstance(exif, bytes) and PARAMETERS not in text:
+        text[PARAMETERS] = _comment(exif)
+    for name, reader in ((OURS, _ours), (PARAMETERS, a1111), ("prompt", comfy)):
+        if name in text:
+            try:
+                return reader(text[name])
+            except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RecursionError):
+                continue  # somebody else's text of the same name
+    raise Trouble(say("restore.nothing", "{path} carries no settings that Hearth can read.", path=path.name))
+
+
+def _ours(text: str) -> Restored:
+    request = from_json(json.loads(text)["request"])
+    if not isinstance(request, PictureRequest):
+        raise ValueError("not a picture's settings")
+    return Restored(request)
+
+
+def _comment(exif: bytes) -> str:
+    """A1111 puts its lines into JPEG and WebP as an EXIF user comment with its encoding in front."""
+    kind, body = exif[:8], exif[8:]
+    return body.decode("utf-16-be" if kind.startswith(b"UNICODE") else "utf-8", errors="replace")

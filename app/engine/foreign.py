@@ -1,4 +1,4 @@
-"""Reads a picture's settings back: Hearth's exactly, A1111's and ComfyUI's as far as they go, with a note for what could not be taken over."""
+"""Reads the settings that A1111 and ComfyUI leave in their pictures, as far as they go, with a note for what could not be taken over."""
 
 from __future__ import annotations
 
@@ -9,52 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from PIL import ExifTags, Image, UnidentifiedImageError
-
-from app.engine.metadata import OURS, PARAMETERS
 from app.engine.painting import schedulers
-from app.engine.request import SEED_LIMIT, PictureRequest, from_json
+from app.engine.request import SEED_LIMIT, PictureRequest
 from app.sentence import Sentence, Trouble, say
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """`request` is None where the picture carries no settings that can be read."""
-
-    request: PictureRequest | None
+    request: PictureRequest
     notes: tuple[Sentence, ...] = ()
-
-
-def read(path: Path) -> Restored:
-    """Never a crash: what a file from elsewhere says is taken as far as it holds, and bounded by what a request may be."""
-    try:
-        with Image.open(path, formats=("PNG", "JPEG", "WEBP")) as picture:
-            text = {name: value for name, value in picture.info.items() if isinstance(value, str)}
-            exif = picture.getexif().get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.UserComment)
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError):
-        return Restored(None, (say("restore.no-picture", "This file is no picture that can be read."),))
-    if isinstance(exif, bytes) and PARAMETERS not in text:
-        text[PARAMETERS] = _comment(exif)
-    for name, reader in ((OURS, _ours), (PARAMETERS, _a1111), ("prompt", _comfy)):
-        if name in text:
-            try:
-                return reader(text[name])
-            except Trouble as trouble:
-                return Restored(None, (trouble.sentence,))
-            except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RecursionError):
-                continue
-    return Restored(None, (say("restore.nothing", "This picture carries no settings that Hearth can read."),))
-
-
-def _comment(exif: bytes) -> str:
-    """A1111 puts its lines into JPEG and WebP as an EXIF user comment with its encoding in front."""
-    kind, body = exif[:8], exif[8:]
-    return body.decode("utf-16-be" if kind.startswith(b"UNICODE") else "utf-8", errors="replace")
-
-
-def _ours(text: str) -> Restored:
-    request = from_json(json.loads(text)["request"])
-    return Restored(request if isinstance(request, PictureRequest) else None)
+    """What could not be taken over."""
 
 
 _SETTING: Final = re.compile(r'\s*([\w /-]+):\s*("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)')
@@ -69,7 +33,7 @@ _SAMPLERS: Final[Mapping[str, str]] = {
 """A1111's and ComfyUI's names for ours."""
 
 
-def _a1111(text: str) -> Restored:
+def a1111(text: str) -> Restored:
     """Prompt lines, "Negative prompt:" and its lines, and a last line of settings that begins with Steps."""
     *lines, last = text.strip().split("\n")
     if not re.match(r"\s*Steps:\s*\d", last):
@@ -95,7 +59,7 @@ def _a1111(text: str) -> Restored:
     )  # fmt: skip
 
 
-def _comfy(text: str) -> Restored:
+def comfy(text: str) -> Restored:
     """A graph of nodes: the sampler names its settings, and its two conditionings lead to the prompts."""
     graph = json.loads(text)
     sampler = next(each["inputs"] for each in graph.values() if "KSampler" in str(each.get("class_type")))
@@ -152,7 +116,9 @@ def _made(
     sampler: str, model: str, strength: Any, from_picture: bool,
 ) -> Restored:  # fmt: skip
     if not prompt:
-        return Restored(None, (*notes, say("restore.no-prompt", "This picture carries settings without a prompt.")))
+        raise Trouble(
+            say("restore.no-prompt", "This picture carries settings without a prompt, so there is nothing to restore.")
+        )
     if model:
         notes.append(say("restore.model", "It was made with {model}; choose the model by hand.", model=model))
     if from_picture:
