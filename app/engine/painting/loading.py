@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -205,8 +206,14 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
         )
     detect.header(file)
     try:
-        pipe.load_lora_weights(str(file.parent), weight_name=file.name, adapter_name=adapter, local_files_only=True)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Already found a `peft_config`")  # several at once are what is wanted
+            pipe.load_lora_weights(str(file.parent), weight_name=file.name, adapter_name=adapter, local_files_only=True)
+        if not any(adapter in names for names in pipe.get_list_adapters().values()):
+            raise ValueError("nothing in it belongs to this model")
     except (ValueError, KeyError, RuntimeError, AttributeError, TypeError, IndexError) as fault:
+        if any(adapter in names for names in pipe.get_list_adapters().values()):
+            pipe.delete_adapters(adapter)
         raise Trouble(
             say(
                 "lora.misfit",

@@ -9,7 +9,7 @@ from pathlib import Path
 from PIL import Image
 
 from app.engine.model import Model
-from app.engine.painting import canvas, schedulers, words
+from app.engine.painting import canvas, schedulers, starter, words
 from app.engine.painting.families import FAMILIES
 from app.engine.request import SEED_LIMIT, PictureRequest
 from app.sentence import Sentence, Trouble, say
@@ -64,6 +64,8 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
         notes.append(
             say("paint.no-negative", "{model} takes no negative prompt; yours was left out.", model=model.title)
         )
+    if model.starter:
+        starter.check(Path(model.path), "".join(text for text, _ in words.pieces(request.prompt)))
     if not family.weights:
         notes += [said for text in (request.prompt, request.negative) if (said := words.without_weights(text)[1])][:1]
     settings = model.recommended(named)
