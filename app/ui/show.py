@@ -70,17 +70,19 @@ def doing(state: EngineState, progress: Progress | None, spoken: Language) -> st
 
 
 def rate(step: Step, spoken: Language) -> str:
-    if step.unit == "frames":
-        sentence = say(
-            "rate.frames",
-            "{rate} frames/s, {times}x realtime",
-            rate=round(step.rate),
-            times=f"{step.realtime or 0:.2f}",
-        )
-    elif step.unit == "steps" and step.rate < 1:
-        sentence = say("rate.slow", "{seconds} s/step", seconds=f"{1 / max(step.rate, 1e-6):.1f}")
-    elif step.unit == "steps":
-        sentence = say("rate.steps", "{rate} steps/s", rate=f"{step.rate:.1f}")
+    return rated(step.rate, step.unit, spoken, step.realtime)
+
+
+def rated(rate: float, unit: str, spoken: Language, realtime: float | None = None) -> str:
+    """A speed with its unit, and with what it means where that is known."""
+    if unit == "frames" and realtime is not None:
+        sentence = say("rate.frames", "{rate} frames/s, {times}x realtime", rate=round(rate), times=f"{realtime:.2f}")
+    elif unit == "frames":
+        sentence = say("rate.frames-alone", "{rate} frames/s", rate=round(rate))
+    elif unit == "steps" and rate < 1:
+        sentence = say("rate.slow", "{seconds} s/step", seconds=f"{1 / max(rate, 1e-6):.1f}")
+    elif unit == "steps":
+        sentence = say("rate.steps", "{rate} steps/s", rate=f"{rate:.1f}")
     else:
         return ""
     return told(sentence, spoken)

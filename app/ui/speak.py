@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import gradio as gr
+from gradio.blocks import Block
 
 from app.engine import voices
 from app.engine.catalog import CATALOG
@@ -103,9 +104,13 @@ def build(desk: Desk) -> None:
     again_index = gr.Number(
         -1, precision=0, elem_id="speak-again-index", elem_classes="h-hidden", label="part", container=False
     )
+    from_shelf = gr.Number(
+        -1, precision=0, elem_id="speak-from", elem_classes="h-hidden", label="creation", container=False
+    )
+    restore = gr.Button("restore", elem_id="speak-restore", elem_classes="h-hidden")
     again = gr.Button("again", elem_id="speak-again", elem_classes="h-hidden")
 
-    fields = {
+    fields: set[Block] = {
         script,
         voice,
         clip,
@@ -158,6 +163,19 @@ def build(desk: Desk) -> None:
             return show.trouble(trouble, language(request))
         return ""
 
+    def restored(creation: float, request: gr.Request) -> list[Any]:
+        """All settings of something on the shelf, as it was made."""
+        kept = desk.creation(int(creation), who(request)).request
+        assert isinstance(kept, SpeechRequest)
+        own_sampling = any(each is not None for each in (kept.guidance, kept.temperature, kept.top_p, kept.cfg_filter))
+        sampled = [
+            gr.skip() if each is None else each
+            for each in (kept.guidance, kept.temperature, kept.top_p, kept.cfg_filter)
+        ]
+        here = kept.model if kept.model in [id_ for _, id_ in models(desk)] else ""
+        loud = gr.skip() if kept.loudness_lufs is None else kept.loudness_lufs
+        return [kept.text, here, kept.seed, kept.speed, kept.format, own_sampling, *sampled, loud, kept.carry_voice]
+
     def keep_voice(clip: str | None, transcript: str, name: str, request: gr.Request) -> tuple[Any, str]:
         try:
             if clip is None:
@@ -171,6 +189,8 @@ def build(desk: Desk) -> None:
     go.click(begin, fields, message, **quick)
     stop.click(halt, None, None, **quick)
     again.click(redo, again_index, message, **quick)
+    settings = [script, model, seed, speed, format_, own, guidance, temperature, top_p, cfg_filter, loudness, carry]
+    restore.click(restored, from_shelf, settings, **quick)
     keep.click(keep_voice, [clip, transcript, name], [voice, message], **quick)
     dice.click(lambda: random.randrange(SEED_LIMIT), None, seed, **quick)
     own.change(lambda shown: gr.update(visible=shown), own, sampling, **quick)

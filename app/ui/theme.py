@@ -72,7 +72,7 @@ _SIZES: Final = {
     "input_shadow_focus": "none", "button_large_radius": "12px", "button_medium_radius": "10px", "button_small_radius": "999px",
     "button_primary_shadow": "none", "button_secondary_shadow": "none", "button_primary_shadow_hover": "none", "button_secondary_shadow_hover": "none",
     "button_primary_shadow_active": "none", "button_secondary_shadow_active": "none", "button_large_text_weight": "600",
-    "block_title_text_weight": "600", "block_label_text_weight": "400", "checkbox_label_shadow": "none",
+    "block_title_text_weight": "600", "input_border_width": "1px", "button_border_width": "1px", "block_label_text_weight": "400", "checkbox_label_shadow": "none",
 }  # fmt: skip
 
 

@@ -1,0 +1,166 @@
+// Shelf: found as one types, nothing more than a page at a time.
+(() => {
+  const { t, text, el, list, wave, ask, gb } = Hearth;
+  const WAIT_MS = 180;
+  const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0 };
+  const picked = new Set();
+  let timer = 0, page = null, seen = "";
+
+  const query = () => {
+    const asked = new URLSearchParams({ words: look.words, kind: look.kind, model: look.model, skip: look.skip });
+    if (look.favourite) asked.set("favourite", 1);
+    if (look.binned) asked.set("binned", 1);
+    return asked;
+  };
+
+  async function refresh() {
+    page = await ask(`hearth/shelf?${query()}`);
+    draw();
+  }
+  const soon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(refresh, WAIT_MS);
+  };
+
+  function frame(element) {
+    element.innerHTML = `<div class="h-tools"><input type="search" class="h-field"><select class="h-field h-kind"></select><select class="h-field h-model-pick"></select>
+      <label><input type="checkbox" class="h-fav"> <span></span></label><label><input type="checkbox" class="h-bin"> <span></span></label>
+      <a class="h-chip h-zip" hidden></a><button type="button" class="h-chip h-empty-bin" hidden></button></div>
+      <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p>`;
+    const search = element.querySelector("input[type=search]");
+    search.placeholder = t("shelf.search", "Search all you have made");
+    search.setAttribute("aria-label", search.placeholder);
+    search.addEventListener("input", () => ((look.words = search.value), (look.skip = 0), soon()));
+    const kinds = element.querySelector(".h-kind");
+    kinds.setAttribute("aria-label", t("shelf.kind", "Kind"));
+    kinds.innerHTML = `<option value="">${t("shelf.all", "all kinds")}</option><option value="speech">${t("shelf.speech", "speech")}</option><option value="picture">${t("shelf.pictures", "pictures")}</option>`;
+    kinds.addEventListener("change", () => ((look.kind = kinds.value), (look.skip = 0), refresh()));
+    const models = element.querySelector(".h-model-pick");
+    models.setAttribute("aria-label", t("shelf.model", "Model"));
+    models.addEventListener("change", () => ((look.model = models.value), (look.skip = 0), refresh()));
+    const [favourite, bin] = [element.querySelector(".h-fav"), element.querySelector(".h-bin")];
+    text(favourite.nextElementSibling, t("shelf.favourites", "favourites"));
+    text(bin.nextElementSibling, t("shelf.bin", "the bin"));
+    favourite.addEventListener("change", () => ((look.favourite = favourite.checked), (look.skip = 0), refresh()));
+    bin.addEventListener("change", () => ((look.binned = bin.checked), (look.skip = 0), refresh()));
+    element.querySelector(".h-empty-bin").addEventListener("click", async () => {
+      if (confirm(t("shelf.sure", "Delete everything in the bin for good?"))) {
+        await ask("hearth/shelf/empty", { method: "POST" });
+        refresh();
+      }
+    });
+  }
+
+  async function act(id, name) {
+    const answer = await fetch(`hearth/shelf/${id}/${name}`, { method: "POST" });
+    const trouble = document.querySelector("#h-shelf .h-trouble");
+    const { trouble: words } = await answer.json();
+    trouble.hidden = !words;
+    text(trouble, words ?? "");
+    refresh();
+  }
+
+  function draw() {
+    const element = document.querySelector("#h-shelf");
+    if (!element || !page) return;
+    if (!element.firstElementChild) frame(element);
+    const models = element.querySelector(".h-model-pick");
+    const options = [`<option value="">${t("shelf.all-models", "all models")}</option>`, ...page.models.map(({ id }) => `<option value="${id.replace(/"/g, "&quot;")}"></option>`)].join("");
+    if (models.dataset.drawn !== options) {
+      models.dataset.drawn = models.innerHTML = options;
+      page.models.forEach(({ title }, i) => text(models.options[i + 1], title));
+      models.value = look.model;
+    }
+    const none = !page.creations.length;
+    text(element.querySelector(".h-none"), !none ? "" : look.words || look.kind || look.model || look.favourite
+      ? t("shelf.nothing", "Nothing like that is here.") : look.binned ? t("shelf.bin-empty", "The bin is empty.") : t("shelf.empty", "What you speak and paint is kept here, with all its settings."));
+    const empty = element.querySelector(".h-empty-bin");
+    empty.hidden = !look.binned || none;
+    text(empty, t("shelf.empty-bin", "Empty the bin"));
+    list(element.querySelector(".h-shelf"), page.creations, (each) => each.id, make, update);
+    const pages = element.querySelector(".h-pages");
+    pages.innerHTML = "";
+    const turn = (label, skip) => {
+      const button = el(`<button type="button"></button>`);
+      text(button, label);
+      button.addEventListener("click", () => ((look.skip = skip), refresh()));
+      pages.append(button);
+    };
+    if (look.skip) turn(t("shelf.newer", "newer"), Math.max(0, look.skip - 60));
+    if (page.more) turn(t("shelf.older", "older"), look.skip + 60);
+    zip();
+  }
+
+  function zip() {
+    const link = document.querySelector("#h-shelf .h-zip");
+    link.hidden = !picked.size;
+    link.href = `hearth/export?ids=${[...picked].join()}`;
+    text(link, t("shelf.export", "Export {n} as a zip", { n: picked.size }));
+  }
+
+  function make(each) {
+    const card = el(`<li class="h-card h-creation"><label class="h-pick"><input type="checkbox"></label>${each.kind === "picture"
+      ? `<a class="h-look" target="_blank"><img loading="lazy" alt=""></a>` : `<svg class="h-wave" aria-hidden="true"></svg><audio controls preload="none"></audio>`}
+      <p class="h-words"></p><p class="h-soft h-facts"></p><p class="h-badge careful h-odd"></p><p class="h-chips h-does"></p></li>`);
+    const pick = card.querySelector("input");
+    pick.setAttribute("aria-label", t("shelf.pick", "Choose for export"));
+    pick.checked = picked.has(each.id);
+    pick.addEventListener("change", () => (pick.checked ? picked.add(each.id) : picked.delete(each.id), zip()));
+    const image = card.querySelector("img");
+    if (image) {
+      image.src = each.url;
+      image.alt = each.text;
+      card.querySelector(".h-look").href = each.url;
+    } else {
+      card.querySelector("audio").src = each.url;
+      if (each.peaks.length) wave(card.querySelector("svg"), each.peaks);
+    }
+    return card;
+  }
+
+  function update(card, each) {
+    text(card.querySelector(".h-words"), each.text);
+    const when = new Date(each.created_s * 1000).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+    const facts = [when, each.title, each.seconds ? `${each.seconds.toFixed(1)} s` : "", each.speed, each.highest ? `${gb(each.highest)} GB` : ""];
+    text(card.querySelector(".h-facts"), facts.filter(Boolean).join(" · "));
+    const odd = card.querySelector(".h-odd");
+    odd.hidden = !each.condition && each.whole;
+    text(odd, each.condition || t("shelf.part", "stopped before its end"));
+    const does = card.querySelector(".h-does");
+    const state = `${each.favourite} ${each.binned}`;
+    if (does.dataset.drawn === state) return;
+    does.dataset.drawn = state;
+    does.innerHTML = "";
+    const button = (label, run, pressed) => {
+      const made = el(`<button type="button"></button>`);
+      text(made, label);
+      if (pressed !== undefined) made.setAttribute("aria-pressed", pressed);
+      made.addEventListener("click", run);
+      does.append(made);
+    };
+    if (each.binned) return button(t("shelf.restore", "restore"), () => act(each.id, "restore"));
+    button(t("shelf.favourite", "favourite"), () => act(each.id, each.favourite ? "plain" : "favourite"), each.favourite);
+    button(t("shelf.reuse", "reuse"), () => reuse(each));
+    const save = el(`<a class="h-chip" download></a>`);
+    save.href = `${each.url}?download=1`;
+    text(save, t("shelf.download", "download"));
+    does.append(save);
+    button(t("shelf.folder", "folder"), () => act(each.id, "reveal"));
+    button(t("shelf.delete", "delete"), () => act(each.id, "delete"));
+  }
+
+  function reuse(each) {
+    const tab = each.kind === "picture" ? "paint" : "speak";
+    document.querySelector(`button[role="tab"][data-tab-id="${tab}"]`)?.click();
+    Hearth.put(`${tab}-from`, each.id);
+    setTimeout(() => Hearth.press(`${tab}-restore`), 120);
+  }
+
+  // Looked at again whenever the tab is open and a job has ended.
+  Hearth.area("#h-shelf", (element, { speech, picture }) => {
+    if (!element.offsetParent) return void (seen = "");
+    const now = `shown ${speech?.job} ${speech?.results.length} ${picture?.job} ${picture?.results.length}`;
+    if (now !== seen) refresh();
+    seen = now;
+  });
+})();
