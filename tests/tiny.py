@@ -47,5 +47,13 @@ def save_voice(folder: Path, shape: Shape = DIA, *, seed: int = 0) -> Path:
         upsampling_ratios=list(reversed(shape.ratios)), n_codebooks=len(shape.delays), codebook_size=shape.codes,
         codebook_dim=8, sampling_rate=shape.rate, hidden_size=32,
     )  # fmt: skip
-    DacModel(sound).eval().save_pretrained(folder / "codec")
+    codec = DacModel(sound).eval()
+    for module in codec.modules():
+        if isinstance(
+            module, torch.nn.Conv1d | torch.nn.ConvTranspose1d
+        ):  # so that a frame is heard as far as it can be
+            torch.nn.init.normal_(
+                module.weight, std=(module.in_channels * module.kernel_size[0] / module.stride[0]) ** -0.5 * 0.7
+            )
+    codec.save_pretrained(folder / "codec")
     return folder

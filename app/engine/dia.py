@@ -149,6 +149,7 @@ class Decoding:
         """All rows so far, delayed, prompt first: what transformers' generate() returns."""
         return self._rows[: self.length]
 
+    @torch.inference_mode()
     def step(self) -> None:
         """One more row."""
         row = self.length
@@ -180,7 +181,6 @@ class Decoding:
         encoded: torch.Tensor = self._model.model.encoder(input_ids=ids).last_hidden_state
         return encoded
 
-    @torch.inference_mode()
     def _logits(self) -> torch.Tensor:
         """(batch * channels, vocabulary) for the row that comes next."""
         decoder, caches = self._model.model.decoder, self._caches
