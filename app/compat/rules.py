@@ -116,9 +116,9 @@ def gqa(case: Case, dtype: Dtype, kernels: Sequence[Kernel]) -> Settled:
         ))  # fmt: skip
     expanded = [Objection(say("gqa.copies", "Expanding copies every key and value for each query head of its group."))]
     options = (
-        Option("native", say("gqa.native", "torch's own grouped attention is right and fast here.")),
-        Option("folded", say("gqa.folded", "Groups are folded into the queries: nothing is copied.")),
-        Option("expanded", say("gqa.expanded", "Keys and values are repeated: slow, and right everywhere.")),
+        Option("native", say("gqa.why.native", "torch's own grouped attention is right and fast here.")),
+        Option("folded", say("gqa.why.folded", "Groups are folded into the queries: nothing is copied.")),
+        Option("expanded", say("gqa.why.expanded", "Keys and values are repeated: slow, and right everywhere.")),
     )
     return settle(case, "gqa", options, dtype, {"native": native, "expanded": expanded}, case.choice.gqa)
 
