@@ -83,7 +83,7 @@ def decode(case: Case, how: tuple[Precision, ...], quantisation: Quantised, offl
         name = str(tile) if tile else "whole"
         if tile:
             options.append(
-                Option(name, say("vae.tiles", "The picture is decoded in tiles of {pixels} pixels.", pixels=tile))
+                Option(name, say("vae.why.tiles", "The picture is decoded in tiles of {pixels} pixels.", pixels=tile))
             )
         needed = vae_bytes(need.width, need.height, each.compute, tile)
         if needed > room:

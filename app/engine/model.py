@@ -137,6 +137,7 @@ def need(model: Model, *, width: int | None = None, height: int | None = None, g
         model=model.id, kind="picture", batch=GUIDED_ROWS if guided(model, strength) else 1, heads=shape.heads,
         kv_heads=shape.kv_heads, head_dim=shape.head_dim, queries=tokens, keys=tokens, masked=shape.masked,
         causal=shape.causal, parts=model.parts, width=width, height=height,
+        also_published=tuple(each.when for each in model.companions if each.when is not None),
     )  # fmt: skip
 
 
