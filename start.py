@@ -221,11 +221,11 @@ def offered(build: str, version: str) -> bool:
     page: list[str] = []
 
     def look() -> None:
-        with (
-            contextlib.suppress(OSError),
-            urllib.request.urlopen(f"{WHEELS}/{build}/torch/", timeout=REACH_S) as answer,
-        ):
-            page.append(answer.read().decode("utf-8", "replace"))
+        try:
+            with urllib.request.urlopen(f"{WHEELS}/{build}/torch/", timeout=REACH_S) as answer:
+                page.append(answer.read().decode("utf-8", "replace"))
+        except OSError:  # the caller says that it could not be reached
+            return
 
     asking = threading.Thread(target=look, daemon=True)  # a name server that is silent heeds no timeout
     asking.start()
@@ -418,7 +418,8 @@ def run(command: Sequence[str | Path], log: Path, what: str) -> None:
             text = read.read().decode("utf-8", "replace")
         lines = [each for each in text.splitlines() if each.strip()]
         last = next(
-            (each for each in reversed(lines) if each.startswith("ERROR")), lines[-1] if lines else "nothing was said"
+            (each for each in reversed(lines) if each.startswith("ERROR") and "Impossible" not in each),
+            lines[-1] if lines else "nothing was said",
         )
         why = next((reason for pattern, reason in REASONS if re.search(pattern, text)), last)
         raise Refused(f"{what[0].upper()}{what[1:]} failed. {why} The whole log: {log}")
@@ -642,4 +643,5 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    sys.modules["start"] = sys.modules["__main__"]  # app.update imports it: one copy, one Refused
     sys.exit(main(sys.argv[1:]))

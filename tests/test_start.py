@@ -1,0 +1,345 @@
+"""start.py for real, on a checkout and packages small enough to be made in seconds: made, finished, moved, updated, refused."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import app.paths
+import start
+
+TOP = Path(__file__).parent.parent
+TORCH = '''
+"""A stand-in with the few operations of the proof."""
+import os
+from types import SimpleNamespace
+__version__ = "0.0.1"
+float32 = None
+class Tensor(list):
+    reshape = to = lambda self, *_: self
+    __truediv__ = __matmul__ = lambda self, other: self
+    softmax = lambda self, axis: self
+    cpu = lambda self: self
+    T = property(lambda self: self)
+def arange(count, dtype): return Tensor(range(count))
+def allclose(one, other, atol): return one == other
+cuda = SimpleNamespace(is_available=lambda: False)
+backends = SimpleNamespace(mps=SimpleNamespace(is_available=lambda: False))
+'''
+MAIN = """
+import json, os, sys
+if "--crash" in sys.argv: sys.exit(7)
+if sys.argv[1:] == ["doctor", "--selftest"]: sys.exit(os.environ.get("BROKEN") == "1")
+print(json.dumps({"words": sys.argv[1:], "at": os.getcwd(), "prefix": sys.prefix, "file": __file__, "utf8": sys.flags.utf8_mode}))
+"""
+PYTEST = "import json, os, sys\nprint(json.dumps({'words': sys.argv[1:], 'at': os.getcwd()}))\nsys.exit(5)\n"
+
+
+def wheel(folder: Path, name: str, version: str, **files: str) -> None:
+    info = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as packed:
+        for path, text in files.items():
+            packed.writestr(f"{name}/{path}.py", text)
+        packed.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        packed.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: here\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        packed.writestr(f"{info}/RECORD", "")
+
+
+class Checkout:
+    """A small one under an awkward path, with its own packages, home and environment variables."""
+
+    def __init__(self, folder: Path) -> None:
+        self.top = folder / "it's ü neu" / "hearth"
+        self.wheels = folder / "wheels"
+        self.elsewhere = folder / "else where"
+        (self.top / "app").mkdir(parents=True)
+        self.wheels.mkdir()
+        (self.elsewhere / "app").mkdir(parents=True)  # must not be taken for Hearth's own
+        (self.elsewhere / "app" / "__init__.py").write_text("raise SystemExit('the wrong app')")
+        for name in ("start.py", "app/__init__.py", "app/update.py", "app/sentence.py"):
+            shutil.copy(TOP / name, self.top / name)
+        (self.top / "app" / "__main__.py").write_text(MAIN)
+        self.wants("small==1.0")
+        wheel(self.wheels, "torch", "0.0.1", __init__=TORCH)
+        wheel(self.wheels, "pytest", "1.0", __init__="", __main__=PYTEST)
+        for version in ("1.0", "2.0"):
+            wheel(self.wheels, "small", version, __init__="")
+        keep = {name: value for name, value in os.environ.items() if not name.startswith(("HEARTH", "PIP_", "PYTHON"))}
+        self.env = {
+            **keep,
+            "HOME": str(folder / "home"),
+            "XDG_DATA_HOME": str(folder / "home" / "data"),
+            "PIP_NO_INDEX": "1",
+            "PIP_FIND_LINKS": str(self.wheels),
+            "PIP_USER": "1",
+            "PYTHONPATH": str(self.elsewhere),
+            "PATH": os.defpath,
+            "GIT_CONFIG_GLOBAL": os.devnull,
+        }
+
+    def wants(self, pin: str) -> None:
+        name = pin.split("==")[0]
+        (self.top / "pyproject.toml").write_text(f'dependencies = ["torch", "{name}"]\ntest = ["pytest"]\n')
+        (self.top / "constraints.txt").write_text(f"torch==0.0.1\n{pin}\n")
+
+    def start(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(self.top / "start.py"), *words]
+        return subprocess.run(command, cwd=self.elsewhere, env={**self.env, **env}, capture_output=True, text=True)
+
+    def git(self, *words: str, at: Path | None = None) -> str:
+        named = ["git", "-c", "user.name=one", "-c", "user.email=one@example.org", *words]
+        return subprocess.run(
+            named, cwd=at or self.top, env=self.env, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    @property
+    def slot(self) -> Path:
+        return start.current(self.top / ".venv")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+    """A clone, as most people have it, started once."""
+    folder = tmp_path_factory.mktemp("made")
+    checkout = Checkout(folder)
+    origin = checkout.top.rename(folder / "origin")
+    (origin / ".gitignore").write_text("/.venv/\n__pycache__/\n")
+    checkout.git("init", "-q", "-b", "main", at=origin)
+    checkout.git("add", ".", at=origin)
+    checkout.git("commit", "-q", "-m", "one", at=origin)
+    checkout.git("clone", "-q", str(origin), str(checkout.top), at=folder)
+    checkout.first = checkout.start("speak", "--to", "ü b.wav")  # type: ignore[attr-defined]
+    yield checkout
+
+
+def test_the_first_start_makes_it_and_passes_the_words_on(made: Checkout) -> None:
+    first = made.first  # type: ignore[attr-defined]
+    assert first.returncode == 0, first.stderr
+    said = json.loads(first.stdout)  # nothing else on stdout
+    assert said["words"] == ["speak", "--to", "ü b.wav"]
+    assert Path(said["at"]) == made.elsewhere and Path(said["prefix"]) == made.slot and said["utf8"] == 1
+    assert Path(said["file"]) == made.top / "app" / "__main__.py"
+    for sentence in (
+        "Making Hearth's environment",
+        "no NVIDIA card found",
+        "Proven on cpu: torch 0.0.1",
+        "Ready after",
+    ):
+        assert sentence in first.stderr
+    assert json.loads((made.slot / "hearth.json").read_text())["build"] == ""
+
+
+def test_the_next_start_does_nothing_and_quickly(made: Checkout) -> None:
+    def seconds(*command: str) -> float:
+        began = time.perf_counter()
+        subprocess.run(command, env=made.env, capture_output=True, check=True)
+        return time.perf_counter() - began
+
+    again = made.start("speak")
+    assert again.returncode == 0 and again.stderr == ""
+    bare = min(seconds(str(start.python_of(made.slot)), "-I", "-m", "app") for _ in range(5))
+    whole = min(seconds(sys.executable, str(made.top / "start.py")) for _ in range(5))
+    assert whole - bare < 0.3, f"{whole - bare:.3f} s of its own"
+
+
+def test_exit_codes_pass_through(made: Checkout) -> None:
+    assert made.start("--crash").returncode == 7
+
+
+def test_tests_get_what_they_need_and_their_words_and_exit_code(made: Checkout) -> None:
+    for added in (True, False):
+        done = made.start("test", "-k", "a b")
+        assert done.returncode == 5, done.stderr
+        assert json.loads(done.stdout) == {"words": ["-k", "a b"], "at": str(made.top)}
+        assert ("Making" in done.stderr) is False
+        assert json.loads((made.slot / "hearth.json").read_text())["test"] == ["pytest"], added
+
+
+def test_a_checkout_that_was_moved_starts_as_before(made: Checkout) -> None:
+    moved = made.top.with_name("moved ß")
+    old, made.top = made.top, made.top.rename(moved)
+    try:
+        done = made.start()
+        assert done.returncode == 0 and "Making" not in done.stderr
+        assert Path(json.loads(done.stdout)["file"]) == moved / "app" / "__main__.py"
+    finally:
+        made.top = made.top.rename(old)
+        made.start()
+
+
+def test_what_is_asked_anew_and_cannot_be_had_leaves_the_old_one_working(made: Checkout) -> None:
+    made.wants("nowhere==1.0")
+    try:
+        done = made.start()
+        assert done.returncode == 0 and "going on with the old one" in done.stderr and "Traceback" not in done.stderr
+        assert "failed. ERROR" in done.stderr and "nowhere" in done.stderr, done.stderr
+        assert "install.log" in done.stderr
+    finally:
+        made.wants("small==1.0")
+    assert made.start().stderr == ""
+
+
+def test_a_half_made_one_is_made_anew_and_only_once_by_two(made: Checkout) -> None:
+    (made.slot / "hearth.json").unlink()
+    (made.slot / "leftover").write_text("")
+    command = [sys.executable, str(made.top / "start.py")]
+    two = [
+        subprocess.Popen(command, env=made.env, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in "ab"
+    ]
+    told = [each.communicate(timeout=120)[1] for each in two]
+    assert [each.returncode for each in two] == [0, 0], told
+    assert sum("half-made environment" in each for each in told) == 1
+    assert sum("Another start is making" in each for each in told) == 1
+    assert not (made.slot / "leftover").exists()
+
+
+def test_repair_makes_it_anew_and_takes_the_old_one_away(made: Checkout) -> None:
+    before = made.slot
+    assert made.start("repair").returncode == 0
+    assert made.slot == start.other(before) and not before.exists()
+    assert made.start().stderr == ""
+
+
+def test_a_checkout_that_cannot_be_written_keeps_its_environment_in_the_users_data(
+    checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HEARTH_ENV", raising=False)
+    monkeypatch.delenv("HEARTH_HOME", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert start.place(checkout.top) == checkout.top / ".venv"
+    shutil.rmtree(checkout.top / ".venv")
+    (checkout.top / ".venv").write_text("in the way, for root too")
+    there = start.place(checkout.top)
+    assert there.parent == tmp_path / "data" / "Hearth" == start.data_folder() and there.is_dir()
+    assert start.place(tmp_path / "another checkout") != there
+    assert start.data_folder() == app.paths.home().root
+
+
+@pytest.mark.parametrize(
+    ("noise", "reason"),
+    [
+        ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "The disk is full"),
+        (
+            "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution",
+            "network could not be reached",
+        ),
+        ("SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]", "secure connection"),
+        ("ERROR: No matching distribution found for torch==2.13.0", "no torch for this Python"),
+        ("ERROR: something new\nnotice", "ERROR: something new"),
+    ],
+)
+def test_pips_noise_becomes_a_sentence(noise: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(start.Refused, match="Installing failed") as refused:
+        start.run([sys.executable, "-c", f"print({noise!r}); raise SystemExit(1)"], tmp_path / "log", "installing")
+    assert reason in str(refused.value) and str(tmp_path / "log") in str(refused.value)
+
+
+def test_progress_says_what_pip_is_doing(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(
+        "Collecting torch==2.13.0\n  Downloading https://here/torch-2.13.0.whl (180 MB)\nProgress 41943040 of 188743680\n"
+    )
+    assert start.doing(log) == ": torch-2.13.0.whl, 40 of 180 MB"
+    log.write_text(log.read_text() + "Installing collected packages: torch\n")
+    assert start.doing(log) == ": putting everything in place"
+
+
+def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """cu130 has no kernels for the card, cu126 cannot be installed, the plain build is right."""
+    proofs = [{"kind": "cuda", "trouble": "no kernel image"}, {"kind": "cpu", "trouble": ""}]
+    installed: list[str] = []
+
+    def pip(slot: Path, log: Path, what: str, *words: str) -> None:
+        installed.extend(word for word in words if word.startswith("torch=="))
+        if installed and "cu126" in installed[-1]:
+            raise start.Refused("Installing failed.")
+
+    monkeypatch.setattr(start, "facts", lambda: start.Facts("Linux", "x86_64", start.cards("Tesla T4, 580.1, 7.5")))
+    monkeypatch.setattr(start, "offered", lambda build, version: build != "cpu")
+    monkeypatch.setattr(start, "run", lambda *_: None)
+    monkeypatch.setattr(start, "pip", pip)
+    monkeypatch.setattr(start, "prove", lambda slot: {"name": "Tesla T4", "torch": "2.13.0", **proofs.pop(0)})
+    monkeypatch.setattr(start, "write_stamp", lambda slot, **what: installed.append(f"stamp {what['build']!r}"))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
+    start.make(tmp_path / "a", start.wanted())
+    pin = start.wanted().torch
+    assert installed == [f"torch=={pin}+cu130", f"torch=={pin}+cu126", f"torch=={pin}", "stamp ''"]
+    assert "The cu130 build does not drive this card: no kernel image" in capsys.readouterr().err
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5 << 30))
+    with pytest.raises(start.Refused, match=r"about 9 GB.*5\.0 GB are free"):
+        start.make(tmp_path / "a", start.wanted())
+
+
+def test_what_is_wanted_is_what_pyproject_says() -> None:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["project"]
+    want = start.wanted()
+    assert [*want.core] == project["dependencies"] and [*want.test] == project["optional-dependencies"]["test"]
+    assert f">={start.NEEDED[0]}.{start.NEEDED[1]}" == project["requires-python"]
+
+
+def test_constraints_are_plain_pins() -> None:
+    lines = [line for line in (TOP / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert lines == sorted(lines, key=lambda line: line.split("==")[0]) and len(lines) > 50
+    for line in lines:
+        assert line.count("==") == 1 and not set(line) & set("+/@<>"), line
+
+
+def test_an_old_python_gets_a_sentence() -> None:
+    text = (TOP / "start.py").read_text("utf-8")
+    ast.parse(text, feature_version=(3, 7))
+    code = f"import sys, runpy; sys.version_info = (3, 8, 10); runpy.run_path({str(TOP / 'start.py')!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1 and "needs Python 3.11 or newer, and this is Python 3.8" in done.stderr
+
+
+def test_back_without_an_update_says_so(made: Checkout) -> None:
+    done = made.start("back")
+    assert done.returncode == 2 and "no step back" in done.stderr
+
+
+def test_updates_prove_themselves_before_the_swap_and_one_step_back_is_kept(made: Checkout) -> None:
+    origin = made.top.parent.parent / "origin"
+    made.git("checkout", "-q", ".")
+    one, slot = made.git("rev-parse", "HEAD"), made.slot
+    for name in ("constraints.txt", "app/__main__.py"):  # newer code, which wants another package
+        file = origin / name
+        file.write_text(file.read_text().replace("small==1.0", "small==2.0").replace('"words"', '"new"'))
+    made.git("commit", "-q", "-a", "-m", "two", at=origin)
+
+    broken = made.start("update", BROKEN="1")
+    assert broken.returncode == 1 and "as it was before" in broken.stderr and "self-test failed" in broken.stderr
+    assert (made.git("rev-parse", "HEAD"), made.slot) == (one, slot)
+    still = made.start()
+    assert still.stderr == "" and "words" in json.loads(still.stdout), "the old one works, with nothing to make"
+
+    good = made.start("update")
+    assert good.returncode == 0, good.stderr
+    assert made.git("rev-parse", "HEAD") != one and made.slot == start.other(slot)
+    new = made.start()
+    assert new.stderr == "" and "new" in json.loads(new.stdout)
+    assert next(made.slot.glob("lib/*/site-packages/small-2.0.dist-info")).is_dir()
+
+    assert made.start("back").returncode == 0
+    assert (made.git("rev-parse", "HEAD"), made.slot) == (one, slot) and made.start().stderr == ""
+    assert made.start("back").returncode == 0 and made.slot == start.other(slot), "and forward again"
