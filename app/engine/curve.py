@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -30,7 +32,9 @@ class Curve:
 
 
 def curve_file(home: Home, model: str) -> Path:
-    return home.verdicts / f"chunks {model}.json"
+    """A model of the person's own is named by its path; the file's name holds its letters and a digest of the whole."""
+    digest = hashlib.sha256(model.encode()).hexdigest()[:8]
+    return home.verdicts / f"chunks {re.sub(r'[^A-Za-z0-9.]+', '-', model)[-40:]} {digest}.json"
 
 
 def keep_curve(home: Home, curve: Curve) -> None:

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 import torch
 
 from app.compat.hardware import Hardware, probe
+from app.compat.memory import peak_bytes
 from app.compat.meter import read
-from app.compat.plan import Choice, Plan, decide
+from app.compat.plan import Choice, Need, Plan, decide
 from app.compat.pretend import machine
 from app.compat.quirks import matching
 from app.compat.seam import Seam, applied
@@ -23,16 +24,18 @@ from app.compat.verdicts import Verdict, learn, load
 from app.engine import catalog, errands, stock
 from app.engine.control import Control
 from app.engine.errand import Errand, SelfTest, Tune
-from app.engine.event import Adjusted, Event, Failed, Loading, Note, Unloaded
+from app.engine.event import Adjusted, Event, Failed, Finished, Loading, Note, Step, Unloaded
 from app.engine.faults import NumbersBroke
 from app.engine.ladder import CAUSES, RELOAD, RUNGS, Fault, next_rung, stepped
-from app.engine.model import Model, need
+from app.engine.model import Kind, Model, need
 from app.engine.request import PictureRequest, Request, SpeechRequest
 from app.paths import Home
 from app.sentence import Trouble, say
 
 MEMORY_WORDS = ("out of memory", "Invalid buffer size", "can't allocate memory", "DefaultCPUAllocator")
 """Metal and the CPU say it in a plain RuntimeError."""
+BESIDE = 0.8
+"""A second model is loaded beside the first only where it takes less than this share of what is free."""
 CLIMBS = 8
 """Rungs in one run; after that the machine cannot do it."""
 
@@ -57,12 +60,15 @@ class Session:
         self.home = home
         self.hardware: Hardware = machine(pretended) if pretended else probe()
         self.verdicts: dict[str, Verdict] = dict(load(home.verdicts, self.hardware))
-        self._held: Held | None = None
+        self._held: dict[Kind, Held] = {}
+        self._latest: Kind = "speech"
         self._seam: Seam | None = None
 
     @property
     def loaded(self) -> str:
-        return self._held.model.id if self._held else ""
+        """The one that was used last."""
+        held = self._held.get(self._latest)
+        return held.model.id if held else ""
 
     def set_chunk(self, chunk: int | None) -> None:
         if self._seam is not None:
@@ -113,8 +119,8 @@ class Session:
         for _ in range(CLIMBS + 1):
             planned(model.id, plan)
             try:
-                yield from self._load(model, grounded(plan))
-                yield from self._run(request, grounded(plan), control, job)
+                yield from self._load(model, asked, grounded(plan))
+                yield from self._run(model, request, grounded(plan), control, job)
                 return
             except (RuntimeError, MemoryError) as fault:
                 kind = fault_of(fault)
@@ -125,10 +131,11 @@ class Session:
             rung, plan = step
             yield Note(CAUSES[kind])
             self._learn(model, rung.id, words)
+            if kind == "memory":
+                yield from self._unload("picture" if model.kind == "speech" else "speech")
             if rung.id in RELOAD:
-                yield from self._unload(say("session.again", "Loading it again in the safer way."))
-            else:
-                self._clear()
+                yield from self._unload(model.kind)
+            self._clear()
             yield Adjusted(rung.id, rung.sentence, words)
         raise Trouble(
             say(
@@ -138,14 +145,19 @@ class Session:
             cure="smaller",
         )
 
-    def _run(self, request: Request, plan: Plan, control: Control, job: Path) -> Iterator[Event]:
-        assert self._held is not None
+    def _run(self, model: Model, request: Request, plan: Plan, control: Control, job: Path) -> Iterator[Event]:
         with applied(plan) as seam:
             self._seam = seam
             if control.chunk is not None:
                 seam.set_chunk(control.chunk)
+            worked = False
             try:
-                yield from self._held.loaded.run(request, control, seam, job)
+                for event in self._held[model.kind].loaded.run(request, control, seam, job):
+                    worked = worked or isinstance(event, Step)
+                    if isinstance(event, Finished) and worked and not seam.calls:
+                        # Attention that nobody saw may have been anything: it is not called a success.
+                        raise Trouble(say("session.unseen", "{model} ran its attention past Hearth, so its result cannot be trusted here.", model=model.title), cure="report")  # fmt: skip
+                    yield event
             finally:
                 self._seam = None
 
@@ -154,12 +166,12 @@ class Session:
             return catalog.find(request.model)
         return stock.best(self.home, "speech" if isinstance(request, SpeechRequest) else "picture")
 
-    def _load(self, model: Model, plan: Plan) -> Iterator[Event]:
-        held = self._held
+    def _load(self, model: Model, asked: Need, plan: Plan) -> Iterator[Event]:
+        held = self._held.get(model.kind)
+        self._latest = model.kind
         if held is not None and held.model == model and kept_alike(held.plan, plan):
             held.plan = plan
             return
-        yield from self._unload(say("session.makes-room", "Making room for {model}.", model=model.title))
         found = stock.located(self.home, model, plan.quantised)
         if found is None:
             raise Trouble(
@@ -171,6 +183,9 @@ class Session:
                 ),
                 cure=f"get:{model.id}",
             )
+        yield from self._unload(model.kind)
+        if peak_bytes(asked, plan) > BESIDE * probe().free_bytes:
+            yield from self._unload()
         yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.title))
         # Each family brings seconds of imports; only the one that is asked for is waited for.
         if model.kind == "speech":
@@ -181,22 +196,27 @@ class Session:
             from app.engine import picture
 
             loaded = picture.load(found.folder, model, plan, found.companions)
-        self._held = Held(model, plan, loaded)
+        self._held[model.kind] = Held(model, plan, loaded)
 
     def free(self) -> None:
-        for _ in self._unload(say("session.freed", "Memory was freed.")):
+        """Everything, at once."""
+        for _ in self._unload():
             pass
 
-    def _unload(self, why: object) -> Iterator[Event]:
-        if self._held is None:
-            return
-        before = read()
-        model, self._held = self._held.model, None
-        self._clear()
-        freed = max(0, before.process_bytes - read().process_bytes) + max(
-            0, (before.device_bytes or 0) - (read().device_bytes or 0)
-        )
-        yield Unloaded(model.id, say("session.unloaded", "{model} was unloaded.", model=model.title), freed)
+    def _unload(self, kind: Kind | None = None) -> Iterator[Event]:
+        """The model of one kind, or all; each is told with what it gave back."""
+        for each in [kind] if kind else list(self._held):
+            held = self._held.pop(each, None)
+            if held is None:
+                continue
+            before, model = read(), held.model
+            held.loaded.close()
+            del held
+            self._clear()
+            after = read()
+            freed = max(0, before.process_bytes - after.process_bytes)
+            freed += max(0, (before.device_bytes or 0) - (after.device_bytes or 0))
+            yield Unloaded(model.id, say("session.unloaded", "{model} was unloaded.", model=model.title), freed)
 
     def _clear(self) -> None:
         gc.collect()

@@ -1,0 +1,273 @@
+"""The session with tiny real models: one owner of memory, the ladder, what is learned, and every failure a sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from app.compat.plan import Choice, Plan
+from app.compat.verdicts import load
+from app.engine.control import Control
+from app.engine.curve import read_curve
+from app.engine.errand import Tune
+from app.engine.event import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
+from app.engine.faults import NumbersBroke
+from app.engine.request import PictureRequest, SpeechRequest
+from app.engine.session import Session, failure, fault_of, grounded
+from app.paths import home
+from tests.tiny import STARTER, save_voice
+from tests.tiny_pictures import made
+
+Run = Callable[..., list[Event]]
+SPEECH = "[S1] A short line. [S2] And its answer."
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("models")
+    return {"voice": str(save_voice(folder / "voice", STARTER)), "sd15": str(made("sd15", folder / "sd15"))}
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    session = Session(home(tmp_path / "home").made())
+    yield session
+    session.free()
+
+
+@pytest.fixture
+def plans() -> list[Plan]:
+    return []
+
+
+@pytest.fixture
+def run(session: Session, tmp_path: Path, plans: list[Plan]) -> Run:
+    def run(
+        request: Any,
+        control: Control | None = None,
+        job: str = "job",
+        rungs: tuple[str, ...] = (),
+    ) -> list[Event]:
+        return list(
+            session.run(
+                request, Choice(), control or Control(), tmp_path / job, lambda model, plan: plans.append(plan), rungs
+            )
+        )
+
+    return run
+
+
+def speech(models: dict[str, str], **more: Any) -> SpeechRequest:
+    return SpeechRequest(SPEECH, model=models["voice"], seed=3, max_frames=40, **more)
+
+
+def picture(models: dict[str, str], **more: Any) -> PictureRequest:
+    return PictureRequest(
+        **{"prompt": "a boat", "model": models["sd15"], "width": 64, "height": 64, "steps": 3, "seed": 3, **more}
+    )
+
+
+def broken(session: Session, monkeypatch: pytest.MonkeyPatch, faults: list[BaseException]) -> None:
+    """What a machine without room or with a broken kernel would do: raise in the middle of a run, as often as there are faults."""
+    from app.engine.speech import Speaker
+
+    real = Speaker.run
+
+    def breaking(self: Speaker, *args: Any) -> Iterator[Event]:
+        for number, event in enumerate(real(self, *args)):
+            if number == 1 and faults:
+                raise faults.pop(0)
+            yield event
+
+    monkeypatch.setattr(Speaker, "run", breaking)
+
+
+def test_speech_and_picture_after_each_other(run: Run, models: dict[str, str], session: Session) -> None:
+    spoken = run(speech(models))
+    assert isinstance(spoken[0], Loading) and isinstance(spoken[-1], Finished)
+    again = run(speech(models), job="again")
+    assert not any(isinstance(event, Loading) for event in again), "it was loaded already"
+    painted = run(picture(models), job="picture")
+    assert isinstance(painted[-1], Finished) and session.loaded == models["sd15"]
+
+
+def test_speech_and_pictures_unload_one_another_where_both_do_not_fit(
+    run: Run, models: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.engine.session.BESIDE", 0.0)
+    run(speech(models))
+    events = run(picture(models), job="picture")
+    (unloaded,) = [event for event in events if isinstance(event, Unloaded)]
+    assert unloaded.model == models["voice"] and "unloaded" in str(unloaded.sentence)
+    assert isinstance(events[-1], Finished)
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause", "rung"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."), "fault.memory", "smaller-chunk"),
+        (RuntimeError("MPS backend out of memory (MPS allocated: 5.00 GB)"), "fault.memory", "smaller-chunk"),
+        (RuntimeError("Invalid buffer size: 19.38 GiB"), "fault.memory", "smaller-chunk"),
+        (NumbersBroke(7), "fault.numbers", "contiguous"),
+    ],
+)
+def test_a_broken_run_takes_a_rung_and_goes_on(
+    run: Run, session: Session, models: dict[str, str], plans: list[Plan], monkeypatch: pytest.MonkeyPatch,
+    fault: BaseException, cause: str, rung: str,
+) -> None:  # fmt: skip
+    broken(session, monkeypatch, [fault])
+    events = run(speech(models))
+    assert isinstance(events[-1], Finished), events[-1]
+    assert cause in [event.sentence.key for event in events if isinstance(event, Note)]
+    (adjusted,) = [event for event in events if isinstance(event, Adjusted)]
+    assert adjusted.rung == rung and adjusted.learned in str(fault) and len(plans) == 2 and plans[0] != plans[1]
+    stored = load(session.home.verdicts, session.hardware)
+    assert f"rung:{models['voice']}/{rung}" in stored
+    plans.clear()
+    run(speech(models), job="next")
+    assert len(plans) == 1 and plans[0].chunk_q == (512 if rung == "smaller-chunk" else None), (
+        "what was learned was forgotten"
+    )
+
+
+def test_a_machine_that_breaks_every_way_is_told(
+    run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken(session, monkeypatch, [NumbersBroke(1) for _ in range(40)])
+    events = run(speech(models))
+    end = events[-1]
+    assert isinstance(end, Failed) and "precision" in str(end.sentence)
+    rungs = [event.rung for event in events if isinstance(event, Adjusted)]
+    assert rungs[0] == "contiguous" and len(set(rungs)) == len(rungs) > 1
+
+
+def test_memory_that_never_suffices_ends_in_a_sentence(
+    run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken(session, monkeypatch, [MemoryError() for _ in range(40)])
+    end = run(speech(models))[-1]
+    assert isinstance(end, Failed) and end.cure == "smaller"
+
+
+def test_a_fault_that_is_not_the_machines_is_not_climbed(
+    run: Run,
+    session: Session,
+    models: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    broken(session, monkeypatch, [KeyError("who knows")])
+    events = run(speech(models))
+    end = events[-1]
+    assert isinstance(end, Failed) and end.cure == "report" and "who knows" in str(end.objections[0])
+    assert not any(isinstance(event, Adjusted) for event in events)
+    assert "Traceback" in capfd.readouterr().err, "the log needs it"
+
+
+def test_what_was_finished_before_a_failure_is_kept(
+    run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from app.engine.speech import Speaker
+
+    real = Speaker.run
+
+    def full(self: Speaker, *args: Any) -> Iterator[Event]:
+        for event in real(self, *args):
+            yield event
+            if isinstance(event, Part):
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Speaker, "run", full)
+    end = run(speech(models))[-1]
+    assert isinstance(end, Failed) and "disk is full" in str(end.sentence) and len(end.files) == 1
+    assert Path(end.files[0]).stat().st_size > 1000
+
+
+def test_attention_that_nobody_saw_is_no_success(
+    run: Run, models: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.compat.seam import Seam
+
+    monkeypatch.setattr(Seam, "calls", property(lambda self: 0))
+    end = run(speech(models))[-1]
+    assert isinstance(end, Failed) and "past Hearth" in str(end.sentence)
+
+
+def test_rungs_of_a_dead_engine_are_taken_at_once(run: Run, models: dict[str, str], plans: list[Plan]) -> None:
+    assert isinstance(run(speech(models), rungs=("contiguous", "smaller-chunk"))[-1], Finished)
+    assert plans[0].contiguous and plans[0].chunk_q == 512
+
+
+def test_a_pretended_machine_plans_as_itself_and_works_here(tmp_path: Path, models: dict[str, str]) -> None:
+    session = Session(home(tmp_path / "home").made(), "m1-8gb")
+    plans: list[Plan] = []
+    events = list(
+        session.run(speech(models), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan))
+    )
+    assert isinstance(events[-1], Finished), events[-1]
+    assert plans[0].device == "mps" and grounded(plans[0]).device == "cpu" and plans[0].gqa == "folded"
+
+
+def test_the_chunk_size_moves_in_the_middle_of_a_run(session: Session, models: dict[str, str], tmp_path: Path) -> None:
+    control, seen = Control(), []
+    for event in session.run(picture(models, steps=6), Choice(), control, tmp_path / "job", lambda *_: None):
+        if isinstance(event, Step):
+            seen.append(event.attention)
+            control.chunk = 3
+            session.set_chunk(3)
+    assert "3" not in seen[0] and "3" in seen[-1], seen
+
+
+def test_stop_keeps_what_is_there(run: Run, session: Session, models: dict[str, str], tmp_path: Path) -> None:
+    control = Control()
+    control.stop()
+    end = run(speech(models), control)[-1]
+    assert isinstance(end, Stopped)
+
+
+def test_errands(run: Run, session: Session, models: dict[str, str]) -> None:
+    events = run(Tune(models["sd15"]))
+    assert isinstance(events[-1], Finished), events[-1]
+    curve = read_curve(session.home, models["sd15"])
+    assert (
+        curve is not None
+        and curve.knee in {point.chunk for point in curve.points}
+        and all(point.seconds > 0 for point in curve.points)
+    )
+    control = Control()
+    control.stop()
+    assert isinstance(run(Tune(models["sd15"]), control)[-1], Stopped)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"model": "no-such-model"}, "no model called"),
+        ({"model": "dia-1.6b"}, "not on this machine"),
+    ],
+)
+def test_models_that_are_not_there(run: Run, models: dict[str, str], change: dict[str, Any], words: str) -> None:
+    end = run(dataclasses.replace(speech(models), **change))[-1]
+    assert isinstance(end, Failed) and words in str(end.sentence) and end.cure
+
+
+def test_faults_are_sorted() -> None:
+    assert (
+        fault_of(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")) == "memory"
+    )
+    assert (
+        fault_of(RuntimeError("Placeholder shape mismatches (expected 1 vs got tensorData with 77) at dimIdx = 2"))
+        == "crash"
+    )
+    assert fault_of(RuntimeError("something else")) is None and fault_of(NumbersBroke(0)) == "numbers"
+
+
+def test_an_unknown_failure_names_its_own_words(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    failed = failure(ValueError("strange"), tmp_path)
+    assert "strange" in str(failed.objections[0]) and failed.cure == "report"
