@@ -181,3 +181,26 @@ def test_quantisers_are_told_what_to_compute_in(llama: Path) -> None:
 def test_weights_are_kept_narrower_than_they_are_computed_with_on_pascal(llama: Path) -> None:
     told = loading(decide(MACHINES["gtx-1060"], NEED), AutoConfig.from_pretrained(llama))
     assert told["dtype"] == torch.float16
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "layer"),
+    [("cpu", "bnb-int8", "Linear8bitLt"), ("t4", "bnb-nf4", "Linear4bit"), ("cpu", "torchao-int8", "Linear")],
+)
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "awq"])
+def test_smaller_weights_are_made_while_loading(llama: Path, name: str, kind: str, layer: str, packed: bool) -> None:
+    pytest.importorskip(
+        "torchao" if kind.startswith("torchao") else "bitsandbytes", reason="not one of Hearth's own dependencies"
+    )
+    with torch.no_grad():
+        wanted = LlamaForCausalLM.from_pretrained(llama)(WORDS).logits
+    if packed:
+        in_awq(llama)
+    plan = decide(MACHINES[name], needing(NEED, AutoConfig.from_pretrained(llama)), Choice(quantised=kind))  # type: ignore[arg-type]
+    model = load(LlamaForCausalLM, llama, plan)
+    made = model.model.layers[0].mlp.up_proj
+    assert (
+        type(made).__name__ == layer and made.weight.dtype not in (torch.float32, torch.float16)
+    ) or kind.startswith("torchao")
+    with torch.no_grad():
+        assert (model(WORDS).logits.float() - wanted).abs().max() < 0.2 * wanted.abs().max()

@@ -247,6 +247,10 @@ def test_a_forced_choice_that_cannot_work_names_every_objection() -> None:
     assert "chunk_q = 65536" in str(caught.value) and "Leave it automatic" in str(caught.value)
 
 
+def test_a_chunk_larger_than_all_there_is_counts_as_all_there_is() -> None:
+    assert decide(MACHINES["m3-max-64gb"], SD15, Choice(chunk=65536)).chunk_q == 65536
+
+
 @pytest.mark.parametrize(
     ("name", "choice", "words"),
     [

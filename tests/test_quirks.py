@@ -94,9 +94,22 @@ def test_deleting_a_row_changes_a_plan(row: Quirk) -> None:
     )
 
 
+CURES = {
+    "mps-baddbmm": "chunk_q", "mps-device-map": "mps-device-map", "mps-memory": "driver_allocated_memory",
+    "mps-oom-type": '"out of memory"', "rng-device": 'Generator("cpu")', "conv-65536": "127", "uv-backend": "cu126",
+    "sdpa-dtype": "dtype", "sdpa-mask-dtype": "align_mask(", "sdpa-heads": "groups", "fused-qkv-stride": "layout(",
+}  # fmt: skip
+"""What the file that holds a cure must say, so that the row is not left behind when the cure moves."""
+
+
 @pytest.mark.parametrize("row", [row for row in QUIRKS if row.place], ids=lambda row: row.id)
-def test_a_cure_that_lies_elsewhere_lies_somewhere(row: Quirk) -> None:
-    assert (TOP / row.place).is_file()
+def test_a_cure_that_lies_elsewhere_lies_there(row: Quirk) -> None:
+    assert CURES[row.id] in (TOP / row.place).read_text("utf-8")
+
+
+def test_sliced_attention_is_never_switched_on() -> None:
+    for path in (TOP / "app").rglob("*.py"):
+        assert "attention_slicing" not in path.read_text("utf-8"), path
 
 
 @pytest.mark.parametrize("name", STOPPED)

@@ -101,7 +101,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "mps-baddbmm", (Where(("mps",)),),
         say("quirk.mps-baddbmm", "Sliced attention of diffusers gives NaN on Metal, so it is never switched on: chunks take its place."),
-        "diffusers #11229, #14438; pytorch #187521", place="app/engine/picture.py",
+        "diffusers #11229, #14438; pytorch #187521", place="app/compat/chunks.py",
     ),
     Quirk(
         "mps-leak", (Where(("mps",), system_from="15", system_before="16"),),
@@ -149,7 +149,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "mps-oom-type", (Where(("mps",)),),
         say("quirk.mps-oom-type", "Metal says that memory is full in an ordinary error, so its text is read."),
-        "ComfyUI and InvokeAI threads", r"MPS backend out of memory", place="app/engine/ladder.py",
+        "ComfyUI and InvokeAI threads", r"MPS backend out of memory", place="app/engine/session.py",
     ),
     Quirk(
         "rng-device", (Where(("cuda", "rocm", "mps", "cpu")),),
@@ -159,7 +159,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "conv-65536", (Where(("mps",), system_before="15.1"),),
         say("quirk.conv-65536", "Long sound does not fit one convolution on this macOS, so it is decoded 127 frames at a time."),
-        "pytorch #140726; dia #39", r"Output channels > 65536", place="app/engine/speech.py",
+        "pytorch #140726; dia #39", r"Output channels > 65536", place="app/engine/codec.py",
     ),
     Quirk(
         "cuda-flash", (Where(("cuda",), capability_before=(8, 0)), Where(("cuda",), capability_from=(12, 2))),
@@ -205,19 +205,19 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
         "sdpa-dtype", (Where(),),
         say("quirk.sdpa-dtype", "torch refuses attention of mixed dtypes, so all are cast to that of the values."),
         "seen on torch 2.13; dia #45, #108, #113, #158", r"Expected query, key, and value to have the same dtype",
-        place="app/compat/attention.py",
+        place="app/compat/route.py",
     ),
     Quirk(
         "sdpa-mask-dtype", (Where(),),
         say("quirk.sdpa-mask-dtype", "torch refuses a mask of another dtype than the queries, so it is cast with them."),
         "seen on torch 2.13", r"Expected attn_mask dtype to be bool or float or to match query dtype",
-        place="app/compat/attention.py",
+        place="app/compat/route.py",
     ),
     Quirk(
         "sdpa-heads", (Where(),),
         say("quirk.sdpa-heads", "torch refuses fewer key heads than query heads unless told, so groups are found from the shapes."),
         "seen on torch 2.13", r"The size of tensor a \(\d+\) must match the size of tensor b \(\d+\) at non-singleton dimension 1",
-        place="app/compat/attention.py",
+        place="app/compat/route.py",
     ),
     Quirk(
         "bias-overflow", (Where(("cuda", "rocm"), masked=True),),
@@ -237,7 +237,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "fused-qkv-stride", (Where(("cuda", "rocm")),),
         say("quirk.fused-qkv-stride", "Views of one interleaved tensor are misread by fused kernels, so their layout is recognised or they are copied."),
-        "TransformerEngine's get_qkv_layout", place="app/compat/attention.py",
+        "TransformerEngine's get_qkv_layout", place="app/compat/route.py",
     ),
     Quirk(
         "rocm-strided-v", (Where(("rocm",)),),
