@@ -28,6 +28,15 @@ MASKS = ("none", "bool", "additive", "per head", "broadcast", "dead row", "flat"
 TORCH = torch._C._nn.scaled_dot_product_attention
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Thousands of tiny calls: threads that wait for each other take most of the time on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def reference(
     query: Tensor,
     key: Tensor,
@@ -321,7 +330,7 @@ def test_dropout_keeps_the_mean() -> None:
     query, key, value = torch.randn(1, 4, 6, 8), torch.randn(1, 2, 12, 8), torch.rand(1, 2, 12, 8)
     for name, fields in PLANS.items():
         attend = compose(plan(**fields, chunk_q=4), TORCH)
-        several = torch.stack([attend(query, key, value, None, 0.5, enable_gqa=True) for _ in range(400)])
+        several = torch.stack([attend(query, key, value, None, 0.5, enable_gqa=True) for _ in range(250)])
         assert several.var(0).min() > 0, name
         assert off(several.mean(0), reference(query, key, value)) < 0.15, name
         assert attend(query, key, value, None, 1.0, enable_gqa=True).abs().max() == 0, name

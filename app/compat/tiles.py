@@ -178,9 +178,9 @@ def running(
         last = min(first + cols, keys.shape[1])
         told = visible(mask, causal, start, stop, first, last, lines.device)
         found = scores(lines, keys[:, first:last], told, shape, scale).to(exact)
-        higher = torch.maximum(highest, found.amax(-1, keepdim=True))
+        higher = torch.maximum(highest, found.detach().amax(-1, keepdim=True))
         base = higher.masked_fill(higher == -torch.inf, 0)
-        weights, fade = torch.exp(found - base), torch.exp(highest - base)
+        weights, fade = found.sub_(base).exp_(), torch.exp(highest - base)
         total = total * fade + weights.sum(-1, keepdim=True)
         if dropout:
             weights = torch.nn.functional.dropout(weights, dropout)

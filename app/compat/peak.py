@@ -1,0 +1,64 @@
+"""The highest memory since a moment, seen from outside torch, so that no library's scratch is overlooked. For a process that does nothing else."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+
+
+class Peak:
+    """Begins when it is made. On a processor it is the system's own record of this process; elsewhere the device's allocator."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self._done = threading.Event()
+        self._highest = 0
+        if device == "cuda":
+            import torch
+
+            torch.cuda.reset_peak_memory_stats()
+        self._before = self._now()
+        if device == "mps":
+            self._watcher = threading.Thread(target=self._watch, daemon=True)
+            self._watcher.start()
+
+    def extra(self) -> int:
+        self._done.set()
+        if self.device == "cuda":
+            import torch
+
+            return int(torch.cuda.max_memory_allocated()) - self._before
+        if self.device == "mps":
+            self._watcher.join()
+            return max(self._highest, self._now()) - self._before
+        return highest_bytes() - self._before
+
+    def _now(self) -> int:
+        import torch
+
+        if self.device == "cuda":
+            return int(torch.cuda.memory_allocated())
+        if self.device == "mps":
+            return int(torch.mps.driver_allocated_memory())
+        return int(psutil.Process().memory_info().rss)
+
+    def _watch(self) -> None:
+        """Metal keeps no record of its highest."""
+        while not self._done.wait(0.001):
+            self._highest = max(self._highest, self._now())
+
+
+def highest_bytes() -> int:
+    """The most this process ever held, as the system recorded it."""
+    if sys.platform == "win32":
+        return int(psutil.Process().memory_info().peak_wset)
+    if sys.platform == "linux":
+        # getrusage would tell the parent's peak as well, which a child of fork and exec takes along.
+        status = Path("/proc/self/status").read_text("ascii", "replace")
+        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) * 1024
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
