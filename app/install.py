@@ -1,0 +1,231 @@
+"""Hearth among a person's apps: a bundle on macOS, shortcuts on Windows, a desktop entry on Linux; written here, so never quarantined.
+
+What is written is made by pure functions, one a system; `main` puts it in place. `remove-app` takes it away again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import plistlib
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from app import __version__
+from app.paths import Home, assets, home
+from app.sentence import Trouble, say
+
+TOP = Path(__file__).parent.parent
+IDENTIFIER = "io.github.hearth-app.hearth"
+SIZES_PX = (16, 32, 48, 64, 128, 256, 512)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One file: where under its root, what, and whether it is run."""
+
+    path: str
+    content: bytes
+    runs: bool = False
+
+
+def start_command(system: str) -> list[str]:
+    """What starts Hearth from anywhere: the checkout's own launcher, or this Python where Hearth was installed with pip."""
+    launcher = TOP / ("Hearth.bat" if system == "Windows" else "hearth.sh")
+    return [str(launcher)] if launcher.is_file() else [sys.executable, "-I", "-m", "app"]
+
+
+def bundle(command: list[str], icon: bytes, log: Path) -> list[Written]:
+    """Hearth.app. It has no place in the Dock: its window is the browser's, and quitting is done there."""
+    about = {
+        "CFBundleName": "Hearth",
+        "CFBundleDisplayName": "Hearth",
+        "CFBundleIdentifier": IDENTIFIER,
+        "CFBundleVersion": __version__,
+        "CFBundleShortVersionString": __version__,
+        "CFBundlePackageType": "APPL",
+        "CFBundleInfoDictionaryVersion": "6.0",
+        "CFBundleExecutable": "Hearth",
+        "CFBundleIconFile": "hearth.icns",
+        "LSMinimumSystemVersion": "14.0",
+        "LSArchitecturePriority": ["arm64"],  # else a script may be started as an Intel program
+        "LSUIElement": True,
+        "NSHighResolutionCapable": True,
+    }
+    quoted_log = shlex.quote(str(log))
+    script = f"""#!/bin/bash
+# Written by hearth install-app. The Finder starts this in / with hardly an environment.
+cd "$HOME" || exit 1
+mkdir -p {shlex.quote(str(log.parent))}
+if ! {shlex.join(command)} >{quoted_log} 2>&1 </dev/null; then
+  osascript -e 'on run words' -e 'display alert "Hearth could not start" message (item 1 of words) as critical' -e 'end run' \\
+    "$(tail -n 5 {quoted_log})" && open -e {quoted_log}
+  exit 1
+fi
+"""
+    return [
+        Written("Contents/Info.plist", plistlib.dumps(about)),
+        Written("Contents/PkgInfo", b"APPL????"),
+        Written("Contents/MacOS/Hearth", script.encode(), runs=True),
+        Written("Contents/Resources/hearth.icns", icon),
+    ]
+
+
+def entry(command: list[str], icon: Path) -> str:
+    """A desktop entry, by freedesktop.org's rules for quoting."""
+
+    def quoted(word: str) -> str:
+        inner = "".join("\\" + each if each in '"`$\\' else each for each in word)
+        return ('"' + inner + '"').replace("\\", "\\\\").replace("%", "%%")
+
+    return "\n".join(
+        (
+            "[Desktop Entry]",
+            "Type=Application",
+            "Version=1.0",
+            "Name=Hearth",
+            "GenericName=Speech and pictures",
+            "GenericName[zh_CN]=语音与图像",
+            "Comment=Speak scripts and paint pictures on this computer",
+            "Comment[zh_CN]=在这台电脑上朗读剧本、绘制图像",
+            f"Exec={' '.join(quoted(word) for word in command)}",
+            "Icon=" + str(icon).replace("\\", "\\\\"),
+            "Terminal=false",
+            "Categories=Graphics;",
+            "Keywords=speech;voice;tts;pictures;diffusion;",
+            "StartupNotify=true",
+            "",
+        )
+    )
+
+
+def shortcuts(command: list[str], icon: Path) -> str:
+    """PowerShell that puts Hearth into the Start menu and onto the desktop; wherever Windows keeps those two."""
+
+    def quoted(word: str) -> str:
+        return "'" + word.replace("'", "''") + "'"
+
+    arguments = subprocess.list2cmdline(command[1:])
+    return f"""$ErrorActionPreference = 'Stop'
+$shell = New-Object -ComObject WScript.Shell
+foreach ($place in 'Programs', 'Desktop') {{
+  $folder = [Environment]::GetFolderPath($place)
+  $link = $shell.CreateShortcut((Join-Path $folder 'Hearth.lnk'))
+  $link.TargetPath = {quoted(command[0])}
+  $link.Arguments = {quoted(arguments)}
+  $link.WorkingDirectory = $HOME
+  $link.IconLocation = {quoted(f"{icon},0")}
+  $link.Description = 'Speech and pictures on this computer'
+  $link.WindowStyle = 7
+  $link.Save()
+}}
+"""
+
+
+NO_SHORTCUTS = """foreach ($place in 'Programs', 'Desktop') {
+  Remove-Item -LiteralPath (Join-Path ([Environment]::GetFolderPath($place)) 'Hearth.lnk') -ErrorAction SilentlyContinue
+}
+"""
+
+
+def powershell(script: str) -> list[str]:
+    """Encoded, so that a folder's name survives whatever code page the console has."""
+    encoded = base64.b64encode(script.encode("utf-16-le")).decode("ascii")
+    return ["powershell.exe", "-NoProfile", "-NonInteractive", "-EncodedCommand", encoded]
+
+
+def put(root: Path, files: list[Written]) -> None:
+    for file in files:
+        target = root / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.content)
+        target.chmod(0o755 if file.runs else 0o644)
+
+
+def places(system: str) -> list[Path]:
+    """Everything that install-app writes outside Windows, where the shortcuts stand in its own folders."""
+    if system == "Darwin":
+        return [Path.home() / "Applications" / "Hearth.app"]
+    if system == "Windows":
+        return []
+    data = platformdirs.user_data_path()
+    icons = [data / f"icons/hicolor/{size}x{size}/apps/hearth.png" for size in SIZES_PX]
+    return [data / "applications" / "hearth.desktop", *icons]
+
+
+def install(system: str, where: Home) -> list[Path]:
+    icons = assets() / "icons"
+    command = start_command(system)
+    put_in = places(system)
+    if system == "Darwin":
+        shutil.rmtree(put_in[0], ignore_errors=True)
+        put(put_in[0], bundle(command, (icons / "hearth.icns").read_bytes(), where.logs / "app.log"))
+    elif system == "Windows":
+        run(powershell(shortcuts(command, icons / "hearth.ico")))
+    else:
+        for size, path in zip(SIZES_PX, put_in[1:], strict=True):
+            put(path.parent, [Written(path.name, (icons / f"icon-{size}.png").read_bytes())])
+        put(put_in[0].parent, [Written(put_in[0].name, entry(command, put_in[-1]).encode(), runs=True)])
+    return put_in[:1]
+
+
+def remove(system: str) -> None:
+    if system == "Windows":
+        run(powershell(NO_SHORTCUTS))
+    for path in places(system):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["?"])[0]
+        raise Trouble(say("install.shortcut", "The shortcuts could not be written. Windows says: {why}", why=why))
+
+
+def system() -> str:
+    return {"darwin": "Darwin", "win32": "Windows"}.get(sys.platform, "Linux")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    if parser.prog.endswith("remove-app"):
+        parser.add_argument(
+            "--delete-creations", action="store_true", help="creations, voices and settings too; otherwise kept"
+        )
+
+
+def main(args: argparse.Namespace) -> int:
+    where = home()
+    if args.command == "install-app":
+        put_in = install(system(), where)
+        named = str(put_in[0]) if put_in else "Start menu, desktop"
+        print(say("install.done", "Hearth is among your apps now: {where}", where=named))
+        return 0
+    remove(system())
+    print(say("install.removed", "Hearth is no longer among your apps."))
+    if args.delete_creations or (sys.stdin.isatty() and not kept(where)):
+        shutil.rmtree(where.root, ignore_errors=True)
+        print(say("install.deleted", "Deleted: {root}", root=str(where.root)))
+    else:
+        print(say("install.kept", "Your creations, voices and settings are kept in {root}", root=str(where.root)))
+    if where.models.is_dir():
+        print(say("install.models", "Downloaded models are kept in {models}", models=str(where.models)))
+    if (TOP / "start.py").is_file():
+        print(
+            say("install.folder", "The program itself is the folder {top}; to be rid of it, delete it.", top=str(TOP))
+        )
+    return 0
+
+
+def kept(where: Home) -> bool:
+    question = say("install.keep", "Keep your creations, voices and settings in {root}? [Y/n] ", root=str(where.root))
+    return not input(str(question)).strip().lower().startswith("n")
