@@ -194,9 +194,7 @@ def test_offload_follows_what_is_free() -> None:
     assert taken == ["none", "model", "group"]
     mac = decide(MACHINES["m1-8gb"], XL)
     assert mac.offload == "model" and mac.warnings  # parts are unloaded, and even so it is tight
-    assert objections(mac, "offload", "group") == ["quirk.offload", "offload.unified"][
-        1:
-    ] or "offload.unified" in objections(mac, "offload", "group")
+    assert objections(mac, "offload", "group") == ["offload.unified"]
     with pytest.raises(Trouble, match="share one memory"):
         decide(MACHINES["m3-max-64gb"], XL, Choice(offload="sequential"))
 

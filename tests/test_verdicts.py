@@ -29,6 +29,7 @@ def test_what_was_seen_comes_back_on_the_same_machine_only(tmp_path: Path) -> No
         replace(T4, name="Tesla T4 G"),
     ):
         assert verdicts.load(tmp_path, other) == {}, other
+    assert verdicts.load(tmp_path, replace(T4, system_version="6.8.3-generic")) == SEEN
 
 
 def test_every_pretended_machine_has_its_own_file(tmp_path: Path) -> None:

@@ -147,43 +147,27 @@ def value(plan: Plan, field: str) -> str:
 
 def tested(known: Verdicts, file: Path) -> Iterator[Line]:
     yield 0, "Self-test"
-    failed = [each for each in known.values() if not each.passed]
     if not known:
-        yield (
-            2,
-            str(
-                say(
-                    "doctor.unseen",
-                    "Not run on this machine yet: the plan rests on what is known of others. Run hearth doctor --selftest.",
-                )
-            ),
-        )
-    else:
-        yield 2, str(count(known))
-    for each in failed:
-        yield 4, f"{each.subject}: {each.words or f'wrong by {each.error:.2g}'}"
+        yield 2, str(say("doctor.unseen", "Not run on this machine yet: the plan rests on what is known of others. Run hearth doctor --selftest."))  # fmt: skip
+    for sentence, found in counted(known):
+        yield 2, str(sentence)
+        yield from ((4, f"{each.subject}: {each.words or f'wrong by {each.error:.2g}'}") for each in found)
     yield 0, ""
     yield 0, "To report a problem"
-    yield (
-        2,
-        str(
-            say(
-                "doctor.report",
-                "Send what hearth doctor --json prints, what you did, and what came of it. It holds facts about the machine, no text, picture or sound of yours.",
-            )
-        ),
-    )
+    yield 2, str(say("doctor.report", "Send what hearth doctor --json prints, what you did, and what came of it. It holds facts about the machine, no text, picture or sound of yours."))  # fmt: skip
     if known:
         yield 2, str(say("doctor.file", "The self-test's findings are in {file}.", file=str(file)))
 
 
-def count(known: Verdicts) -> Sentence:
-    return say(
-        "doctor.count",
-        "{passed} of {total} questions were answered well.",
-        passed=sum(each.passed for each in known.values()),
-        total=len(known),
-    )
+def counted(known: Verdicts) -> Iterator[tuple[Sentence, list[Verdict]]]:
+    """How many of each kind, and those that went wrong."""
+    rows = [each for each in known.values() if each.subject.startswith("row:")]
+    paths = [each for each in known.values() if each.subject.startswith("path:")]
+    wrong, shown = ([each for each in some if not each.passed] for some in (paths, rows))
+    if paths:
+        yield say("doctor.paths", "{right} of {total} paths are right here; the others are never taken.", right=len(paths) - len(wrong), total=len(paths)), wrong  # fmt: skip
+    if rows:
+        yield say("doctor.rows", "{shown} of {total} known defects show here, and are gone round.", shown=len(shown), total=len(rows)), shown  # fmt: skip
 
 
 def wrapped(lines: Iterator[Line]) -> Iterator[str]:

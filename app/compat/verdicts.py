@@ -35,7 +35,9 @@ Verdicts = Mapping[str, Verdict]
 
 def file(folder: Path, hardware: Hardware) -> Path:
     """Another torch, system or card is another machine: what was seen there says nothing here."""
-    told = (hardware.torch or "torch", hardware.system, hardware.system_version, hardware.name, hardware.pretended)
+    # A patch of the system comes every other week and changes nothing here.
+    system = ".".join(hardware.system_version.split(".")[:2])
+    told = (hardware.torch or "torch", hardware.system, system, hardware.name, hardware.pretended)
     return folder / (re.sub(r"[^A-Za-z0-9.+]+", "-", " ".join(filter(None, told))).strip("-") + ".json")
 
 
