@@ -412,6 +412,29 @@ def test_the_voice_of_the_part_before_is_heard(speakers: dict[str, speech.Speake
         assert set(heard) == {0}
 
 
+def test_a_part_that_lost_its_way_is_not_heard(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
+    """It would leave no room for the next one: prompt and part share the decoder's positions."""
+    run(speakers["starter"], tmp_path, text=LONG)
+    saved = takes.find(tmp_path / "part-000.wav")
+    assert saved is not None
+    lost = np.zeros((3050, 4), np.int16)
+    takes.save(
+        tmp_path,
+        0,
+        np.zeros(16000, np.float32),
+        16000,
+        text=saved.text,
+        seed=saved.seed,
+        key=saved.key,
+        whole=True,
+        codes=lost,
+    )
+    events = run(speakers["starter"], tmp_path, text=LONG)
+    assert next(event.part for event in events if isinstance(event, Step)) == 1
+    take = takes.find(tmp_path / "part-001.wav")
+    assert take is not None and 30 < take.frames < 60
+
+
 def turns(*said: tuple[int, str]) -> tuple[Turn, ...]:
     return tuple(Turn(*each) for each in said)
 
@@ -465,6 +488,8 @@ def test_a_two_hour_clip_is_cut_with_a_word_about_it(tmp_path: Path) -> None:
     assert [note.key for note in ready.notes] == ["voice.trimmed"]
     kept = ready.turns[0].text
     assert words[5:].startswith(kept) and 60 < len(kept) < 250
+    small = dataclasses.replace(DIA, rows_most=600, frame_rate=40.0, delay=3)
+    assert len(voices.prepared(VoicePrompt(path, words), small).samples) / small.rate < small.seconds_most / 2
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ class Speaking:
         return take
 
     def _before(self, place: int, parts: tuple[turns.Part, ...], spoken: dict[int, Take]) -> Iterator[Heard]:
-        """The parts that were spoken before this one, nearest first."""
+        """The parts that were spoken before this one, nearest first, but none so long that it would leave this one no room."""
         if not (self._request.carry_voice and self._limits.carries):
             return
         for earlier in sorted((each for each in spoken if each < place), reverse=True):
@@ -228,7 +228,7 @@ class Speaking:
             if codes is None:
                 samples, rate = sound.read(spoken[earlier].path)
                 yield Heard(self._codec.encode(sound.resampled(samples, rate, self._codec.rate)), parts[earlier].turns)
-            elif len(codes):
+            elif 0 < len(codes) <= self._limits.rows_most // 2:
                 yield Heard(torch.from_numpy(codes.astype(np.int64)), parts[earlier].turns)
 
 

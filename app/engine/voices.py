@@ -20,7 +20,8 @@ from app.sentence import Sentence, Trouble, say
 LEAST_S = 1.0
 GOOD_S = (5.0, 10.0)
 MOST_S = 15.0
-CUT_S = (8.0, 12.0)
+CUT = (0.55, 0.8)
+"""Of the most there may be: where a longer clip is cut."""
 SLOWEST_BYTES_PER_S = 6.0
 
 
@@ -60,9 +61,10 @@ def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
         )
     turns = _turns(prompt, limits)
     notes: list[Sentence] = []
-    if len(heard) > MOST_S * rate:
+    most_s = min(MOST_S, limits.seconds_most / 2)
+    if len(heard) > most_s * rate:
         whole_s = max(len(heard) / rate, _length_s(path))
-        heard = heard[: _quiet_place(heard, rate)]
+        heard = heard[: _quiet_place(heard, rate, most_s)]
         turns = _first(turns, len(heard) / rate, whole_s, limits)
         notes.append(
             say(
@@ -150,10 +152,10 @@ def _length_s(path: Path) -> float:
         return 0.0
 
 
-def _quiet_place(samples: Samples, rate: int) -> int:
+def _quiet_place(samples: Samples, rate: int, most_s: float) -> int:
     """Where a cut falls between two words rather than into one."""
     hop = rate // 20
-    first, last = (int(each * rate) for each in CUT_S)
+    first, last = (int(each * most_s * rate) for each in CUT)
     powers = [float(np.mean(samples[at : at + hop] ** 2)) for at in range(first, last - hop, hop)]
     return first + int(np.argmin(powers)) * hop + hop // 2
 
