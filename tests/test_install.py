@@ -96,7 +96,7 @@ def size(icon: str | Path) -> tuple[int, int]:
 
 def test_the_desktop_entry_leads_back_to_the_launcher() -> None:
     fields, command = parsed(install.entry([AWKWARD, "100%"], Path("/i/hearth.png")))
-    assert command == [AWKWARD, "100%"]
+    assert command == [AWKWARD, "100%"] and "%" not in fields["Exec"].replace("%%", ""), "a lone % is a field code"
     assert fields["Type"] == "Application" and fields["Icon"] == "/i/hearth.png"
 
 
