@@ -1,0 +1,172 @@
+"""The attention that real models ask for, cut to a size that a self-test can afford, and its float64 result by numpy: torch is what is tested."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from app.compat.terms import Dtype
+
+Array = npt.NDArray[np.float64]
+Single = npt.NDArray[np.float32]
+Mask = Literal["none", "padding", "bias", "blind"]
+Layout = Literal["plain", "permuted", "fused", "expanded"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One attention: batch x heads x tokens x width."""
+
+    name: str
+    batch: int
+    heads: int
+    queries: int
+    keys: int
+    dim: int
+    kv_heads: int = 0
+    """0: as many as heads."""
+    value_dim: int = 0
+    mask: Mask = "none"
+    causal: bool = False
+    layout: Layout = "plain"
+    scale: float | None = None
+    loud: float = 1
+    """Queries and keys this many times as large; a power of two."""
+    every: int = 1
+    """Which rows are compared: every one, or where that would take long, every n-th."""
+
+    @property
+    def grouped(self) -> bool:
+        return self.kv_heads not in (0, self.heads)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Its tensors on the device, and what must come out of them."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    mask: Tensor | None
+    shape: Shape
+    right: Array
+
+    def options(self) -> dict[str, Any]:
+        return {
+            "attn_mask": self.mask, "is_causal": self.shape.causal, "scale": self.shape.scale,
+            "enable_gqa": self.shape.grouped,
+        }  # fmt: skip
+
+
+DIA_STEP: Final = Shape("Dia, one step", 2, 16, 1, 200, 128, kv_heads=4)
+DIA_LATE_STEP: Final = Shape("Dia, a late step", 2, 16, 1, 1100, 128, kv_heads=4)
+DIA_STEP_PADDED: Final = Shape("Dia, one step, padded", 2, 16, 1, 200, 128, kv_heads=4, mask="padding")
+DIA_PROMPT: Final = Shape("Dia, reading a prompt", 2, 8, 96, 96, 128, kv_heads=2, causal=True)
+DIA_TEXT: Final = Shape("Dia, reading the text", 2, 4, 128, 128, 128, mask="padding")
+CLIP: Final = Shape("CLIP", 2, 4, 77, 77, 64, causal=True)
+T5: Final = Shape("T5", 1, 4, 128, 128, 64, mask="bias", scale=1.0, loud=0.5)
+SD15: Final = Shape("SD 1.5", 2, 2, 1024, 1024, 40, layout="permuted")
+SD15_TEXT: Final = Shape("SD 1.5 and its text", 2, 2, 1024, 77, 40, layout="permuted")
+SD15_LOUD: Final = Shape("SD 1.5, loud", 2, 2, 256, 256, 40, layout="permuted", loud=16)
+"""The products leave float16's range before they are scaled."""
+SD15_DEEP: Final = Shape("SD 1.5, deepest", 2, 4, 64, 64, 160, layout="permuted")
+SDXL: Final = Shape("SDXL", 2, 2, 1024, 1024, 64, layout="permuted")
+FLUX: Final = Shape("Flux", 1, 2, 1280, 1280, 128, layout="permuted")
+VAE: Final = Shape("a VAE", 1, 1, 1024, 1024, 512)
+LONG: Final = Shape("many keys", 1, 1, 64, 4096, 40)
+LONGEST: Final = Shape("very many keys", 1, 1, 16, 33000, 40)
+FUSED: Final = Shape("views of one tensor", 2, 4, 128, 128, 64, layout="fused")
+FUSED_STEP: Final = Shape("short views of one tensor", 2, 4, 4, 4, 64, layout="fused")
+PERMUTED_STEP: Final = Shape("a few permuted queries", 2, 4, 4, 200, 64, layout="permuted")
+EXPANDED: Final = Shape("one key for all heads", 2, 4, 64, 64, 64, layout="expanded")
+NARROW: Final = Shape("narrow values", 2, 4, 64, 64, 64, value_dim=32)
+WIDE: Final = Shape("wide values", 2, 4, 64, 64, 64, value_dim=96)
+BLIND: Final = Shape("a row that sees nothing", 2, 4, 64, 64, 64, mask="blind")
+WIDE_MASK: Final = Shape("a large mask for all heads", 1, 2, 4096, 2048, 40, mask="padding", every=64)
+
+STEPS: Final = (DIA_STEP, DIA_LATE_STEP, DIA_STEP_PADDED)
+PICTURES: Final = (SD15, SD15_TEXT, SD15_DEEP, SDXL, FLUX, VAE)
+TEXTS: Final = (DIA_TEXT, DIA_PROMPT, CLIP, T5)
+
+
+def make(shape: Shape, dtype: Dtype, device: str) -> Made:
+    wanted: torch.dtype = getattr(torch, dtype)
+    query, key, value, mask, right = numbers(shape)
+    on = [torch.from_numpy(each).to(wanted).to(device) for each in (query, key, value)]
+    seen = None if mask is None else torch.from_numpy(mask)
+    if seen is not None:
+        seen = (seen if seen.dtype == torch.bool else seen.to(wanted)).to(device)
+    return Made(*_laid_out(shape, *on), seen, shape, right)
+
+
+@lru_cache(maxsize=32)
+def numbers(shape: Shape) -> tuple[Single, Single, Single, npt.NDArray[Any] | None, Array]:
+    """Whole 64ths below 4: every dtype holds them exactly, so one reference serves all, and what is measured is the computing."""
+    random = np.random.default_rng(0)
+
+    def draw(*size: int) -> Single:
+        return np.clip(np.round(random.standard_normal(size, dtype=np.float32) * 64), -255, 255) / np.float32(64)
+
+    kv_heads = 1 if shape.layout == "expanded" else shape.kv_heads or shape.heads
+    query = draw(shape.batch, shape.heads, shape.queries, shape.dim) * np.float32(shape.loud)
+    key = draw(shape.batch, kv_heads, shape.keys, shape.dim) * np.float32(shape.loud)
+    value = draw(shape.batch, kv_heads, shape.keys, shape.value_dim or shape.dim)
+    mask: npt.NDArray[Any] | None = None
+    if shape.mask == "bias":
+        mask = draw(1, shape.heads, shape.queries, shape.keys)
+    elif shape.mask != "none":
+        mask = np.ones((shape.batch, 1, shape.queries, shape.keys), dtype=bool)
+        mask[-1, :, :, shape.keys * 2 // 3 :] = False
+        mask[0, :, 5 if shape.mask == "blind" else shape.queries :] = False
+    return query, key, value, mask, reference(shape, query, key, value, mask)
+
+
+def _laid_out(shape: Shape, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The same numbers, lying in memory as models leave them."""
+    if shape.layout == "permuted":  # batch, tokens, heads, width
+        return tuple(each.transpose(1, 2).contiguous().transpose(1, 2) for each in (query, key, value))  # type: ignore[return-value]
+    if (
+        shape.layout == "fused"
+    ):  # batch, tokens, heads of queries, something else, heads of keys, heads of values; width
+        together = torch.cat([query, query[:, :1], key, value], dim=1).transpose(1, 2).contiguous().transpose(1, 2)
+        heads = shape.heads
+        return together[:, :heads], together[:, heads + 1 : 2 * heads + 1], together[:, 2 * heads + 1 :]
+    if shape.layout == "expanded":
+        return query, key.expand(-1, shape.heads, -1, -1), value.expand(-1, shape.heads, -1, -1)
+    return query, key, value
+
+
+def reference(shape: Shape, query: Single, key: Single, value: Single, mask: npt.NDArray[Any] | None) -> Array:
+    """In float64 by numpy, written as the formula is, for the rows that are compared."""
+    q, k, v = (each.astype(np.float64) for each in (query, key, value))
+    rows = np.arange(0, shape.queries, shape.every)
+    group = q.shape[1] // k.shape[1]
+    k, v = k.repeat(group, axis=1), v.repeat(group, axis=1)
+    scores = q[:, :, rows] @ k.swapaxes(-1, -2) * (shape.dim**-0.5 if shape.scale is None else shape.scale)
+    if shape.causal:
+        scores[..., np.arange(shape.keys) > rows[:, None]] = -np.inf
+    if mask is not None:
+        seen = mask[:, :, rows]
+        scores = np.where(seen, scores, -np.inf) if seen.dtype == bool else scores + seen
+    highest = scores.max(-1, keepdims=True)
+    weights = np.exp(scores - np.where(np.isfinite(highest), highest, 0), out=scores)
+    total = weights.sum(-1, keepdims=True)
+    result: Array = (weights / np.where(total > 0, total, 1)) @ v
+    return result
+
+
+def error(result: Tensor, right: Array, every: int = 1) -> float:
+    """The worst difference, relative to the largest number that should come out; infinite for another shape or NaN."""
+    found = result[..., ::every, :] if every > 1 else result
+    if tuple(found.shape) != right.shape:
+        return math.inf
+    wide = found if found.dtype == torch.float64 else found.float()
+    worst = float(np.abs(wide.detach().cpu().numpy() - right).max() / np.abs(right).max())
+    return worst if math.isfinite(worst) else math.inf

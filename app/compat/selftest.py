@@ -1,0 +1,163 @@
+"""Asks this machine itself: every defect said to live here and every path it could take, against float64, timed. Stores nothing.
+
+On a Mac a wrong shape may kill the process, so there the questions are put in a child process: its death is a verdict like any other.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
+from functools import partial
+from subprocess import PIPE, Popen
+from tempfile import TemporaryFile
+from threading import Timer
+from typing import Any, Final
+
+import torch
+
+from app.compat.hardware import Hardware
+from app.compat.plan import Plan, decide
+from app.compat.probes import TOLERANCE, Probe, paths, rows
+from app.compat.quirks import QUIRKS
+from app.compat.samples import numbers
+from app.compat.terms import Choice, Need
+from app.compat.verdicts import Verdict
+from app.sentence import Sentence, say
+
+Tell = Callable[[int, int, Sentence], None]
+Stage = Callable[[], AbstractContextManager[object]]
+"""What stands around each question: nothing, or in tests a machine that bites."""
+
+LONGEST_ANSWER_S: Final = 120.0
+"""A child that is silent for longer hangs in its driver, and is ended."""
+_LAST_WORDS: Final = 600
+
+
+def run(
+    hardware: Hardware, tell: Tell, *, stage: Stage | None = None, isolated: bool | None = None
+) -> dict[str, Verdict]:
+    """Verdicts by subject. `tell(done, total, words)` is called before each question and once at the end. A pretended machine bites,
+    so that one sees what its self-test would find."""
+    asked = questions(hardware)
+    apart = (hardware.kind == "mps" and not hardware.pretended) if isolated is None else isolated
+    found: dict[str, Verdict] = {}
+    around = stage or _stage(hardware, kill=False)
+    answers = _from_children(hardware, asked) if apart else (ask(each, hardware, around) for each in asked)
+    for done, probe in enumerate(asked):
+        tell(
+            done,
+            len(asked),
+            say("selftest.asking", "Testing {subject} in {dtype}", subject=_plain(probe), dtype=probe.dtype),
+        )
+        answer = next(answers)
+        found[answer.subject] = _worse(found.get(answer.subject), answer)
+    numbers.cache_clear()
+    failed = sum(not each.passed for each in found.values())
+    tell(
+        len(asked), len(asked),
+        say("selftest.done", "{passed} of {total} right on this machine", passed=len(found) - failed, total=len(found)),
+    )  # fmt: skip
+    return found
+
+
+def _stage(hardware: Hardware, kill: bool) -> Stage:
+    if not hardware.pretended:
+        return nullcontext
+    from app.compat.biting import biting
+
+    return partial(biting, hardware, kill=kill)
+
+
+def questions(hardware: Hardware) -> tuple[Probe, ...]:
+    """Only the defects that the table says live here, and only the dtypes and kernels that this machine has."""
+    return (*rows(tuple(row for row in QUIRKS if row.applies(hardware))), *paths(hardware, _plan(hardware)))
+
+
+def _plan(hardware: Hardware) -> Plan:
+    return decide(hardware, Need(), Choice())
+
+
+def ask(probe: Probe, hardware: Hardware, stage: Stage) -> Verdict:
+    """An error is an answer: the machine's own words."""
+    device = "cpu" if hardware.pretended else {"rocm": "cuda"}.get(hardware.kind, hardware.kind)
+    began_s = time.perf_counter()
+    try:
+        with torch.inference_mode(), stage():
+            error, elapsed_s = probe.look(device)
+    except (RuntimeError, TypeError, NotImplementedError, ValueError, AssertionError) as problem:
+        words = str(problem).strip()[-_LAST_WORDS:] or type(problem).__name__
+        return Verdict(probe.subject, False, math.inf, time.perf_counter() - began_s, words)
+    return Verdict(probe.subject, error <= TOLERANCE[probe.dtype], error, elapsed_s)
+
+
+def _worse(before: Verdict | None, now: Verdict) -> Verdict:
+    """A defect is gone only where it shows in none of its dtypes."""
+    if before is None:
+        return now
+    worst = before if (before.passed, -before.error) < (now.passed, -now.error) else now
+    return Verdict(now.subject, worst.passed, worst.error, before.elapsed_s + now.elapsed_s, worst.words)
+
+
+def _plain(probe: Probe) -> str:
+    return probe.subject.partition(":")[2].removesuffix(f"/{probe.dtype}")
+
+
+def _from_children(hardware: Hardware, asked: tuple[Probe, ...]) -> Iterator[Verdict]:
+    """One child answers until it dies; the next goes on behind the question that killed it."""
+    done = 0
+    while done < len(asked):
+        with TemporaryFile() as last_words:
+            # Not multiprocessing: the engine, which asks, is a daemon there and may have no children.
+            command = (sys.executable, "-c", f"from {__name__} import answer; answer()")
+            with Popen(command, stdin=PIPE, stdout=PIPE, stderr=last_words, text=True) as child:
+                assert child.stdin is not None and child.stdout is not None
+                try:
+                    child.stdin.write(
+                        json.dumps(
+                            {
+                                "hardware": asdict(hardware),
+                                "asked": [(each.subject, each.dtype) for each in asked[done:]],
+                            }
+                        )
+                        + "\n"
+                    )
+                    child.stdin.flush()
+                    while done < len(asked):
+                        began_s = time.perf_counter()
+                        too_long = Timer(LONGEST_ANSWER_S, child.kill)
+                        too_long.start()
+                        told = child.stdout.readline()
+                        too_long.cancel()
+                        if not told:
+                            break
+                        done += 1
+                        yield Verdict(**json.loads(told))
+                finally:
+                    child.kill()
+            if done < len(asked):
+                last_words.seek(0)
+                words = last_words.read().decode("utf-8", errors="replace").strip()[-_LAST_WORDS:]
+                elapsed_s = time.perf_counter() - began_s
+                yield Verdict(asked[done].subject, False, math.inf, elapsed_s, words or f"exit code {child.returncode}")
+                done += 1
+
+
+def answer() -> None:
+    """In the child: questions come as one line of JSON, verdicts go out as one line each. What else is printed goes aside."""
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    told = json.loads(sys.stdin.readline())
+    facts: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in told["hardware"].items()
+    }
+    hardware = Hardware(**facts)
+    known = {(each.subject, each.dtype): each for each in questions(hardware)}
+    for subject, dtype in told["asked"]:
+        found = ask(known[subject, dtype], hardware, _stage(hardware, kill=True))
+        print(json.dumps(asdict(found)), file=replies, flush=True)
