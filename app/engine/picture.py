@@ -45,6 +45,8 @@ class Beat:
     """Since the step before."""
     kept: Kept
     clean: Callable[[], torch.Tensor]
+    paths: Counter[str]
+    """Which ways attention has gone so far."""
 
 
 @dataclass(slots=True)
@@ -145,7 +147,7 @@ class Painter:
         paths: Counter[str] = Counter()
 
         def work(tell: Callable[[Beat | Kept], None]) -> None:
-            self._work(chosen, picture.index, control, kept, tell)
+            self._work(chosen, picture.index, control, seam, kept, tell)
 
         try:
             for told in reports(work):
@@ -154,8 +156,8 @@ class Painter:
                 if isinstance(told, Beat):
                     beat = told
                     picture.elapsed_s.append(beat.elapsed_s)
-                    before, paths = paths, Counter(seam.paths) if seam else Counter()
-                    yield self._step(beat, picture, paths - before)
+                    yield self._step(beat, picture, beat.paths - paths)
+                    paths = beat.paths
                     yield from self._preview(beat, chosen, picture)
                 else:
                     picture.latents = told.latents
@@ -167,8 +169,9 @@ class Painter:
             self._pipe.maybe_free_model_hooks()
 
     def _work(
-        self, chosen: Settled, index: int, control: Control, kept: Kept | None, tell: Callable[[Beat | Kept], None]
-    ) -> None:
+        self, chosen: Settled, index: int, control: Control, seam: Seam | None, kept: Kept | None,
+        tell: Callable[[Beat | Kept], None],
+    ) -> None:  # fmt: skip
         """In a thread of its own: the pipeline's own loop, from the prompt to the last latents."""
         generator = torch.Generator("cpu").manual_seed(chosen.seed(index))
         pipe = easel.pipeline(self._pipe, self._family, chosen)
@@ -178,7 +181,7 @@ class Painter:
             nonlocal last_s
             before_s, last_s = last_s, time.monotonic()
             total = getattr(pipe, "_num_timesteps", 0) or len(pipe.scheduler.timesteps)
-            tell(Beat(done, total, last_s - before_s, keep(), clean))
+            tell(Beat(done, total, last_s - before_s, keep(), clean, Counter(seam.paths if seam else ())))
 
         with steps.watched(pipe, getattr(pipe, self._family.denoiser), generator, control, step, kept):
             latents = pipe(**easel.told(pipe, self._family, chosen), generator=generator, return_dict=False)[0]
