@@ -215,6 +215,7 @@ def facts() -> Facts:
 
 def offered(build: str, version: str) -> bool:
     """Whether this build's index can be reached, within seconds, and has this torch for this Python and machine."""
+    import http.client
     import threading
     import urllib.request
 
@@ -224,7 +225,7 @@ def offered(build: str, version: str) -> bool:
         try:
             with urllib.request.urlopen(f"{WHEELS}/{build}/torch/", timeout=REACH_S) as answer:
                 page.append(answer.read().decode("utf-8", "replace"))
-        except OSError:  # the caller says that it could not be reached
+        except (OSError, http.client.HTTPException):  # the caller says that it could not be reached
             return
 
     asking = threading.Thread(target=look, daemon=True)  # a name server that is silent heeds no timeout
@@ -305,7 +306,7 @@ def place(top: Path = TOP) -> Path:
             return folder
     try:
         here.mkdir(exist_ok=True)
-        put(here / "lock", "")
+        (here / "lock").touch()  # never replaced: another start may hold it
     except OSError:
         there.mkdir(parents=True, exist_ok=True)
         return there
@@ -362,17 +363,14 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 REASONS = (
-    (
-        r"No space left|not enough space|Errno 28",
-        "The disk is full. Make room and start again; what was downloaded is kept.",
-    ),
+    (r"No space left|not enough space|Errno 28", "The disk is full. Make room and start again; downloads are kept."),
     (
         r"CERTIFICATE_VERIFY_FAILED|SSLError",
         "A secure connection could not be checked. Something between this machine and the network (a virus scanner, a company proxy) may be opening it.",
     ),
     (
         r"Temporary failure in name resolution|getaddrinfo|NewConnectionError|ConnectTimeout|Network is unreachable|ProxyError|Read timed out",
-        "The network could not be reached. Check the connection and start again; what was downloaded is kept.",
+        "The network could not be reached. Check the connection and start again; downloads are kept.",
     ),
     (r"No matching distribution found for torch", "There is no torch for this Python. Use Python 3.11 to 3.14."),
 )
@@ -380,11 +378,8 @@ REASONS = (
 
 def run(command: Sequence[str | Path], log: Path, what: str) -> None:
     """With pip's noise in the log, and one line of progress with the time; a failure tells the reason and where to read on."""
-    keep = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PYTHONHOME")
-    }
+    astray = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PYTHONHOME")
+    keep = {name: value for name, value in os.environ.items() if name not in astray}
     began = shown = time.monotonic()
     lively = sys.stderr.isatty()
     with log.open("ab") as noise:
@@ -399,19 +394,15 @@ def run(command: Sequence[str | Path], log: Path, what: str) -> None:
                 if now - shown >= (0.5 if lively else 20):
                     shown = now
                     line = f"  {clock(now - began)}  {what}{doing(log)}"
-                    print(
-                        f"\r{line:<100.100}" if lively else line,
-                        end="" if lively else "\n",
-                        file=sys.stderr,
-                        flush=True,
-                    )
+                    sys.stderr.write(f"\r{line:<100.100}" if lively else f"{line}\n")
+                    sys.stderr.flush()
         except BaseException:
             child.kill()
             child.wait()
             raise
         finally:
             if lively:
-                print("\r" + " " * 100 + "\r", end="", file=sys.stderr, flush=True)
+                sys.stderr.write("\r" + " " * 100 + "\r")
     if child.returncode:
         with log.open("rb") as read:
             read.seek(start)
@@ -443,24 +434,9 @@ def doing(log: Path) -> str:
 
 
 def pip(slot: Path, log: Path, what: str, *arguments: str) -> None:
-    constraints = TOP / "constraints.txt"
-    run(
-        [
-            python_of(slot),
-            "-I",
-            "-m",
-            "pip",
-            "install",
-            "--no-input",
-            "--disable-pip-version-check",
-            "--no-compile",  # what is imported is compiled then; the rest never
-            "-c",
-            constraints,
-            *arguments,
-        ],
-        log,
-        what,
-    )
+    # What is imported is compiled then; the rest never.
+    flags = ["--no-input", "--disable-pip-version-check", "--no-compile", "-c"]
+    run([python_of(slot), "-I", "-m", "pip", "install", *flags, TOP / "constraints.txt", *arguments], log, what)
 
 
 def prove(slot: Path) -> dict[str, str]:
@@ -539,7 +515,7 @@ def make(slot: Path, want: Wanted) -> None:
         commit=commit(),
         made=time.strftime("%Y-%m-%dT%H:%M:%S"),
     )
-    tell(f"Ready after {clock(time.monotonic() - began)}.")
+    tell(f"Ready after {clock(time.monotonic() - began)}. To have Hearth among your apps: start.py install-app")
 
 
 def write_stamp(slot: Path, **what: object) -> None:
@@ -560,8 +536,8 @@ def commit() -> str:
 
 
 def fits(said: Mapping[str, object], want: Wanted) -> bool:
-    """`held` marks an environment that a person went back to."""
-    return bool(said) and (said.get("digest") == want.digest or bool(said.get("held")))
+    """`held` is the digest that an environment serves although it is not its own: a person went back to it."""
+    return bool(said) and want.digest in (said.get("digest"), said.get("held"))
 
 
 def renew(folder: Path, want: Wanted, check: Callable[[Path], None] | None = None) -> Path:

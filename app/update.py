@@ -106,8 +106,7 @@ def back(folder: Path) -> int:
         if moved.returncode:
             raise start.Refused(f"The code could not go back: {moved.stderr.strip()} Nothing was changed.")
     with start.locked(folder):
-        held = made.get("digest") != start.wanted().digest
-        start.write_stamp(then, **{**made, "held": held})
+        start.write_stamp(then, **{**made, "held": start.wanted().digest})
         start.put(folder / "current", then.name)
         start.put(folder / "back", json.dumps({"slot": now.name, "commit": here}))
     start.tell("Gone back one step. The same again goes forward.")
