@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -218,6 +219,15 @@ def test_a_half_made_one_is_made_anew(made: Checkout) -> None:
     assert not (made.slot / "leftover").exists() and made.start().stderr == ""
 
 
+def test_one_whose_python_went_away_counts_as_none(made: Checkout) -> None:
+    config = made.slot / "pyvenv.cfg"
+    text = config.read_text()
+    assert start.stamp(made.slot)
+    config.write_text(re.sub(r"home = .*", "home = /gone/bin", text))
+    assert not start.stamp(made.slot)
+    config.write_text(text)
+
+
 def test_repair_makes_it_anew_and_takes_the_old_one_away(made: Checkout) -> None:
     before = made.slot
     assert made.start("repair").returncode == 0
@@ -309,6 +319,9 @@ def test_constraints_are_plain_pins() -> None:
     assert lines == sorted(lines, key=lambda line: line.split("==")[0]) and len(lines) > 50
     for line in lines:
         assert line.count("==") == 1 and not set(line) & set("+/@<>"), line
+    want = start.wanted()
+    named = {re.split(r"[^\w-]", each)[0].lower().replace("_", "-") for each in (*want.core, *want.test)}
+    assert not named - {line.split("==")[0] for line in lines}, "without a pin"
 
 
 def test_an_old_python_gets_a_sentence() -> None:
