@@ -296,6 +296,17 @@ def test_what_a_kill_leaves_is_gone_on_with(speakers: dict[str, speech.Speaker],
     assert np.array_equal(sound.read(joined(run(speakers["starter"], job, text=LONG)))[0], sound.read(whole)[0])
 
 
+def test_a_take_and_its_words_never_belong_to_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed between writing the sound and writing the words about it: then it was not there."""
+    rest: dict[str, Any] = {"text": "x", "seed": 1, "whole": True, "codes": np.zeros((3, 9), np.int16)}
+    takes.save(tmp_path, 0, np.zeros(100, np.float32), 16000, key="first", **rest)
+    assert takes.find(tmp_path / "part-000.wav") is not None
+    monkeypatch.setattr(takes.json, "dumps", lambda values: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        takes.save(tmp_path, 0, np.ones(100, np.float32), 16000, key="second", **rest)
+    assert takes.find(tmp_path / "part-000.wav") is None
+
+
 def test_stop_keeps_what_is_there_each_of_fifty_times(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     step = Decoding.step
@@ -589,7 +600,11 @@ def test_every_precision_speaks(
     speaker = speech.load(folders["dia"], dataclasses.replace(plan, precision=precision))
     kept = {parameter.dtype for parameter in speaker._model.model.decoder.layers[0].mlp.parameters()}
     assert kept == {getattr(torch, storage)}
+    used: set[torch.dtype] = set()
+    projection = speaker._model.model.decoder.layers[0].self_attention.q_proj
+    projection.register_forward_hook(lambda module, given, result: used.add(result.dtype))
     joined(run(speaker, tmp_path / "job"))
+    assert used == {getattr(torch, compute)}
 
 
 def test_closing_gives_the_weights_back(folders: dict[str, Path], plan: Plan) -> None:
