@@ -10,7 +10,6 @@ import gradio as gr
 from gradio.blocks import Block
 
 from app.engine import voices
-from app.engine.catalog import CATALOG
 from app.engine.limits import DIA
 from app.engine.request import FORMATS, SEED_LIMIT, SpeechRequest, VoicePrompt
 from app.engine.stock import located
@@ -204,7 +203,7 @@ def choices(desk: Desk) -> list[tuple[Any, str]]:
 
 
 def models(desk: Desk) -> list[tuple[Any, str]]:
-    there = [each for each in CATALOG if each.kind == "speech" and located(desk.keeper.home, each)]
+    there = [each for each in desk.models() if each.kind == KIND and located(desk.keeper.home, each)]
     return [(word("speak.best", "The best that is here"), ""), *((each.title, each.id) for each in there)]
 
 
