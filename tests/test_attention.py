@@ -332,7 +332,7 @@ def test_dropout_keeps_the_mean() -> None:
         attend = compose(plan(**fields, chunk_q=4), TORCH)
         several = torch.stack([attend(query, key, value, None, 0.5, enable_gqa=True) for _ in range(250)])
         assert several.var(0).min() > 0, name
-        assert off(several.mean(0), reference(query, key, value)) < 0.15, name
+        assert off(several.mean(0), reference(query, key, value)) < 0.2, name
         assert attend(query, key, value, None, 1.0, enable_gqa=True).abs().max() == 0, name
 
 

@@ -15,6 +15,7 @@ from app.compat import bench
 from app.compat.attention import compose
 from app.compat.bench import CASES, MIB, Case, extra_bytes, fits, made, timed, ways
 from app.compat.hardware import Hardware, probe
+from app.compat.tiles import WORKSPACE_BYTES
 from tests.plans import plan
 
 BY_NAME = {each.name: each for each in CASES}
@@ -100,10 +101,11 @@ def medians(case: Case, dtype: bench.Dtype, seconds: float) -> dict[str, float]:
 
 
 def test_decoding_is_faster_than_the_usual_remedy() -> None:
-    """Loosely, on a busy machine; the slow tests hold the figures themselves."""
-    for dtype in ("float32", "bfloat16"):
-        took = medians(BY_NAME["dia-decode"], dtype, 1.0)
-        assert took["repeat"] > 2 * took["hearth"], (dtype, took)
+    """Loosely and at their best, on a busy machine; the slow tests hold the figures themselves (here 22 and 5 times)."""
+    case = BY_NAME["dia-decode"]
+    for dtype, times in (("float32", 3.0), ("bfloat16", 1.5)):
+        taken = timed(ways(probe(), case, dtype), made(case, dtype, "cpu"), "cpu", 1.0)
+        assert min(taken["repeat"]) > times * min(taken["hearth"]), (dtype, taken)
 
 
 @pytest.mark.slow
@@ -156,4 +158,4 @@ def test_own_tiles_stay_small(keys: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch, "baddbmm", spy)
         compose(plan(kernels=()))(query, key, key)
-    assert sizes and max(sizes) <= (32 << 20) / 3
+    assert sizes and max(sizes) <= WORKSPACE_BYTES["cpu"] / 3

@@ -69,13 +69,15 @@ class Route:
         dtype = self.dtype(given)
         if mask is not None:
             mask = align_mask(upright_mask(mask, lead, heads, queries, key.shape[2]), dtype)
-        query, key, value = self.lay_out(query.to(dtype), key.to(dtype), value.to(dtype))
+        if not query.dtype == key.dtype == value.dtype == dtype:
+            query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
+        query, key, value = self.lay_out(query, key, value)
         if key.numel() and query.numel() and value.numel():
             out = self.go(query, key, value, mask, dropout, causal, scale, rows, saw)
         else:
             saw(AS_TORCH)
             out = value.new_zeros(batch, heads, queries, value.shape[3])
-        out = out.to(given)
+        out = out if dtype == given else out.to(given)
         if dims > 4:
             return out.reshape(*lead, *out.shape[1:])
         return out if dims == 4 else out[0] if dims == 3 else out[0, 0]
@@ -98,6 +100,8 @@ class Route:
         )
 
     def lay_out(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if self.on_cpu and query.stride(-1) == key.stride(-1) == value.stride(-1) == 1 and not self.plan.contiguous:
+            return query, key, value
         every = self.plan.contiguous or (not self.on_cpu and layout(query, key, value) == "unknown")
         query, key, value = (
             each.contiguous() if every or wants_copy(each, not self.on_cpu) else each for each in (query, key, value)
@@ -142,7 +146,10 @@ class Route:
         cols = self.plan.chunk_k if self.plan.chunk_k and self.plan.chunk_k < keys else None
         ours = cols is not None or self.ours(query, key, groups)
         rows = queries if asked is None else min(asked, queries)
-        row_bytes = batch * heads * (cols or keys) * query.element_size() * COPIES
+        item = (
+            query.element_size() if cols is None else max(query.element_size(), 4)
+        )  # a running maximum is kept in float32
+        row_bytes = batch * heads * (cols or keys) * item * COPIES
         if rows * row_bytes > self.workspace and (
             ours or not streams(self.plan, query, key, value, mask, dropout, causal, scale, groups > 1)
         ):
