@@ -11,8 +11,8 @@ import torch
 from PIL import Image
 
 PATCH_PIXELS: Final = 16
-PATCHES: Final = 8
-"""The chart is 128 x 128 pixels: encoded in well under a second, and enough colours for any number of latent channels."""
+PATCHES: Final = 5
+"""The chart is 80 x 80 pixels: quickly encoded, and its hundred latents are enough for any number of channels."""
 LEAST_SIDE: Final = 256
 
 

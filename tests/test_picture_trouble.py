@@ -1,0 +1,163 @@
+"""What cannot be painted is told in a sentence: broken weights, strange pictures, misfit LoRAs, words never taught."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import struct
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import painters
+import pytest
+import tiny_pictures as tiny
+import torch
+from painters import SMALL, painter
+from PIL import Image
+from safetensors.torch import save_file
+
+from app.engine import catalog, picture
+from app.engine.control import Control
+from app.engine.event import Finished
+from app.engine.request import Lora, PictureRequest
+from app.sentence import Trouble
+
+folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
+pytestmark = [  # diffusers' schedulers with numpy 2
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning"),
+]
+
+
+@pytest.fixture(scope="session")
+def starter(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("starter") / "painter"
+    shutil.copytree(folders["sd15"], folder)
+    card = {"words": ["a", "red", "ball", "on", "white"], "examples": ["a red ball on white"]}
+    (folder / "starter.json").write_text(json.dumps(card))
+    return folder
+
+
+def test_the_starter_says_which_words_it_was_never_taught(starter: Path, tmp_path: Path) -> None:
+    model = replace(catalog.find("starter-painter"), path=str(starter))
+    paints = picture.load(starter, model, tiny.plan(model), {})
+    assert isinstance(list(paints.run(PictureRequest("A red ball!", **SMALL), Control(), None, tmp_path))[-1], Finished)
+    with pytest.raises(Trouble) as told:
+        list(paints.run(PictureRequest("a red dragon on (Mars:1.2)", **SMALL), Control(), None, tmp_path))
+    assert told.value.cure == "get-sd15"
+    assert dict(told.value.sentence.values)["words"] == "dragon, mars"
+
+
+def broken(path: Path, how: str) -> None:
+    {
+        "cut off": lambda: path.write_bytes(path.read_bytes()[:-100]),
+        "cut off in its header": lambda: path.write_bytes(path.read_bytes()[:200]),
+        "empty": lambda: path.write_bytes(b""),
+        "a text": lambda: path.write_text("hello"),
+        "a pickle": lambda: path.write_bytes(pickle.dumps({"a": 1})),
+        "gone": path.unlink,
+        "a pickle by name": lambda: path.rename(path.with_suffix(".bin")),
+    }[how]()
+
+
+@pytest.mark.parametrize(
+    "how", ["cut off", "cut off in its header", "empty", "a text", "a pickle", "gone", "a pickle by name"]
+)
+def test_broken_weights_are_told(how: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(folders["sd15"], folder)
+    model = catalog.find(str(folder))
+    broken(folder / "unet" / "diffusion_pytorch_model.safetensors", how)
+    with pytest.raises(Trouble) as told:
+        picture.load(folder, model, tiny.plan(model), {})
+    assert str(folder / "unet") in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "part", ["unet/config.json", "tokenizer/vocab.json", "tokenizer/tokenizer.json", "model_index.json"]
+)
+def test_broken_configs_are_told(part: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(folders["sd15"], folder)
+    model = catalog.find(str(folder))
+    for path in folder.glob(part):
+        path.write_text("{")
+        with pytest.raises(Trouble):
+            picture.load(folder, model, tiny.plan(model), {})
+
+
+def png(path: Path, size: tuple[int, int]) -> Path:
+    Image.new("RGB", size, "red").save(path)
+    return path
+
+
+BAD_PICTURES: dict[str, Callable[[Path], Any]] = {
+    "canvas.missing": lambda path: None,
+    "canvas.not-a-picture": lambda path: path.write_text("a text file"),
+    "canvas.too-small": lambda path: png(path, (1, 1)),
+    "canvas.too-large": lambda path: path.write_bytes(huge()),
+}
+
+
+def huge() -> bytes:
+    """A PNG that says it is 20,000 x 20,000 pixels: 1.2 GB when opened."""
+    head = struct.pack(">IIBBBBB", 20_000, 20_000, 8, 2, 0, 0, 0)
+    chunk = b"IHDR" + head
+    data = b"IDAT" + zlib.compress(b"\0" * 1000)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(each) - 4) + each + struct.pack(">I", zlib.crc32(each)) for each in (chunk, data, b"IEND")
+    )
+
+
+@pytest.mark.parametrize("key", BAD_PICTURES)
+def test_a_bad_picture_to_start_from_is_told(key: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    paints, _ = painter(folders["sd15"])
+    path = tmp_path / "start.png"
+    BAD_PICTURES[key](path)
+    with pytest.raises(Trouble) as told:
+        list(paints.run(PictureRequest("a", image=str(path), **SMALL), Control(), None, tmp_path / "job"))
+    assert told.value.sentence.key == key
+
+
+def test_a_cut_off_picture_is_told(folders: dict[str, Path], tmp_path: Path, gradient: Path) -> None:
+    paints, _ = painter(folders["sd15"])
+    path = tmp_path / "start.png"
+    path.write_bytes(gradient.read_bytes()[:-300])
+    with pytest.raises(Trouble):
+        list(paints.run(PictureRequest("a", image=str(path), **SMALL), Control(), None, tmp_path / "job"))
+
+
+@pytest.mark.parametrize(
+    ("key", "family", "more"),
+    [
+        ("canvas.multiple", "flux", {"width": 72}),
+        ("scheduler.unknown", "sd15", {"scheduler": "Magic"}),
+        ("paint.no-image", "pixart-sigma", {"image": "GRADIENT"}),
+        ("paint.no-image", "pixart-sigma", {"image": "GRADIENT", "mask": "GRADIENT"}),
+        ("lora.missing", "sd15", {"loras": (Lora("nowhere.safetensors"),)}),
+        ("detect.pickle", "sd15", {"loras": (Lora("PICKLE"),)}),
+        ("lora.misfit", "sd15", {"loras": (Lora("MISFIT"),)}),
+        ("lora.none", "pixart-sigma", {"loras": (Lora("MISFIT"),)}),
+    ],
+)
+def test_what_cannot_be_painted_is_told(
+    key: str, family: str, more: dict[str, Any], folders: dict[str, Path], tmp_path: Path, gradient: Path
+) -> None:
+    (tmp_path / "evil.ckpt").write_bytes(pickle.dumps({"a": 1}))
+    save_file({"some.layer.weight": torch.zeros(2, 2)}, tmp_path / "misfit.safetensors")
+    names = {
+        "GRADIENT": str(gradient),
+        "PICKLE": str(tmp_path / "evil.ckpt"),
+        "MISFIT": str(tmp_path / "misfit.safetensors"),
+    }
+    more = {name: names.get(value, value) if isinstance(value, str) else value for name, value in more.items()}
+    if "loras" in more:
+        more["loras"] = tuple(replace(each, path=names.get(each.path, each.path)) for each in more["loras"])
+    paints, _ = painter(folders[family])
+    with pytest.raises(Trouble) as told:
+        list(paints.run(PictureRequest("a", **{**SMALL, **more}), Control(), None, tmp_path / "job"))
+    assert told.value.sentence.key == key
