@@ -1,18 +1,29 @@
-"""What lies on this machine: where a model's files are, in the hub's cache or a folder of the person's own. Downloads nothing."""
+"""What lies on this machine: where a model's files are, whether all of them are there, how large they are. Downloads nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+import shutil
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Final
 
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+from huggingface_hub.file_download import repo_folder_name
 
 from app.compat.plan import Quantised
 from app.engine import catalog
-from app.engine.model import Kind, Model, Source
+from app.engine.model import Kind, Model, Source, downloads
 from app.paths import Home
+from app.sentence import Trouble, say
+
+_SHARD: Final = re.compile(r"(.+)-\d+-of-(\d+)(\..+)?\.safetensors")
+_WEIGHED: Final = ("text_encoder", "text_encoder_2", "text_encoder_3", "unet", "transformer", "vae")
+"""Parts of a pipeline that have weights; tokenizers and schedulers have configs only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +36,11 @@ def located(home: Home, model: Model, quantised: Quantised = "none") -> Located 
     """All that the model needs when its weights are kept this way, or None where something is missing."""
     if model.path:
         found = ((each.name, snapshot(home, each.source)) for each in model.companions)
-        there = {name: path for name, path in found if path is not None}  # what a single file lacks is told when it is loaded
+        there = {
+            name: path for name, path in found if path is not None
+        }  # what a single file lacks is told when it is loaded
         return Located(Path(model.path), there) if Path(model.path).exists() else None
-    assert model.source is not None
-    folder_there = snapshot(home, model.source)
+    folder_there = snapshot(home, downloads(model, quantised)[0])
     needed = {each.name: snapshot(home, each.source) for each in model.companions if each.when in (None, quantised)}
     companions = {name: path for name, path in needed.items() if path is not None}
     if folder_there is None or len(companions) < len(needed):
@@ -37,13 +49,108 @@ def located(home: Home, model: Model, quantised: Quantised = "none") -> Located 
 
 
 def snapshot(home: Home, source: Source) -> Path | None:
+    """Where it lies in the hub's cache, with every file that is wanted of it; other programs may have filled it, too."""
     try:
-        found = snapshot_download(source.repo, revision=source.revision, cache_dir=home.models, local_files_only=True)
+        found = snapshot_download(
+            source.repo, revision=source.revision, cache_dir=home.models, local_files_only=True,
+            allow_patterns=list(source.files), ignore_patterns=list(source.leave),
+        )  # fmt: skip
     except (LocalEntryNotFoundError, HfHubHTTPError):
         return None
-    return Path(found)
+    return Path(found) if complete(Path(found), source) else None
+
+
+def complete(folder: Path, source: Source) -> bool:
+    """Whether nothing that can be known to be needed is missing: named files, each part's weights, every shard."""
+    if any("*" not in pattern and not (folder / pattern).is_file() for pattern in source.files):
+        return False
+    if not any("*" in pattern for pattern in source.files):
+        return True
+    if "model_index.json" in source.files:
+        return _parts_complete(folder, source)
+    return (folder / "config.json").is_file() and _weights_complete(folder, "", source)
+
+
+def _parts_complete(folder: Path, source: Source) -> bool:
+    try:
+        index = json.loads((folder / "model_index.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    named = [
+        name for name, made_of in index.items()
+        if isinstance(made_of, list) and made_of and made_of[0] and not _left(f"{name}/config.json", source)
+    ]  # fmt: skip
+    return all(
+        any(each.is_file() for each in (folder / name).glob("*.json"))
+        and (name not in _WEIGHED or _weights_complete(folder, f"{name}/", source))
+        for name in named
+    )
+
+
+def _weights_complete(folder: Path, part: str, source: Source) -> bool:
+    """Of one part: at least one file that is wanted, and where it is one of several, all of them."""
+    wants = [pattern for pattern in source.files if pattern.endswith(".safetensors")]
+    if not wants or _left(f"{part}x.safetensors", source):
+        return True
+    names = [
+        each.name for each in (folder / part).glob("*.safetensors")
+        if each.is_file() and any(fnmatchcase(part + each.name, want) for want in wants) and not _left(part + each.name, source)
+    ]  # fmt: skip
+    shards: dict[tuple[str, str, int], int] = {}
+    for name in names:
+        if found := _SHARD.fullmatch(name):
+            set_ = (found[1], found[3] or "", int(found[2]))
+            shards[set_] = shards.get(set_, 0) + 1
+    return bool(names) and all(count == set_[2] for set_, count in shards.items())
+
+
+def _left(name: str, source: Source) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in source.leave)
 
 
 def best(home: Home, kind: Kind) -> Model:
     """What is used when no model is named."""
     return catalog.best(kind, lambda model: located(home, model) is not None)
+
+
+def folder_of(models: Path, repo: str) -> Path:
+    return models / repo_folder_name(repo_id=repo, repo_type="model")
+
+
+def repos(model: Model) -> tuple[str, ...]:
+    """Every repository that any of its files may come from."""
+    own = () if model.source is None else (model.source.repo,)
+    return (*own, *(each.source.repo for each in model.companions))
+
+
+def size_bytes(home: Home, model: Model) -> int:
+    """What it takes on this disk, halves included; links and second names are counted once."""
+    folders = [Path(model.path)] if model.path else [folder_of(home.models, repo) for repo in repos(model)]
+    sizes: dict[tuple[int, int], int] = {}
+    for folder in folders:
+        for path in (folder,) if folder.is_file() else folder.rglob("*"):
+            if not path.is_symlink() and path.is_file():
+                facts = path.stat()
+                sizes[facts.st_dev, facts.st_ino or hash(path)] = facts.st_size
+    return sum(sizes.values())
+
+
+def remove(home: Home, model: Model, others: Iterable[Model], keep: Collection[str] = ()) -> int:
+    """Its files go, but for those that another model here needs, too. Returns how many bytes that gave back."""
+    if model.path:
+        raise Trouble(
+            say(
+                "stock.not-ours",
+                "{model} lies in {path}. Hearth only deletes what it downloaded; take that one away yourself.",
+                model=model.title,
+                path=model.path,
+            )
+        )
+    needed = {repo for other in others if other.id != model.id and located(home, other) for repo in repos(other)}
+    before = size_bytes(home, model)
+    for repo in repos(model):
+        if repo not in needed and repo not in keep:
+            folder = folder_of(home.models, repo)
+            shutil.rmtree(folder, ignore_errors=not folder.exists())
+            shutil.rmtree(home.models / ".locks" / folder.name, ignore_errors=True)
+    return before - size_bytes(home, model)

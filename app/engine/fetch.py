@@ -1,0 +1,249 @@
+"""Downloads: which models are being fetched, how far and how fast; paused, gone on with, taken up again after a kill. Plain values out."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, TypeVar
+
+from app.compat.plan import Quantised
+from app.engine import hub, stock
+from app.engine.hub import Listing
+from app.engine.model import Model, downloads
+from app.paths import Home
+from app.sentence import Sentence, Trouble, say
+
+AT_ONCE: Final = 2
+WAITS_S: Final = (1.0, 3.0, 9.0, 27.0)
+"""Between tries that bring nothing; each piece that comes starts them anew."""
+WAIT_MOST_S: Final = 120.0
+"""A hub that asks to wait longer is asked again when the person says so."""
+WRONG_MOST: Final = 2
+RATE_OVER_S: Final = 8.0
+State = Literal["queued", "running", "paused", "failed", "done"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    model: str
+    state: State
+    done_bytes: int
+    total_bytes: int
+    rate: float
+    """Bytes a second over the last moments; 0 while nothing comes."""
+    eta_s: float | None
+    sentence: Sentence | None = None
+    """Why it failed, or what it waits for."""
+    cure: str = ""
+
+
+class _PausedError(Exception):
+    pass
+
+
+@dataclass(slots=True)
+class _Job:
+    model: Model
+    quantised: Quantised
+    total_bytes: int
+    blobs: list[tuple[str, str, int]] = field(default_factory=list)
+    """Repository, name of the bytes, size: how much is here is asked of the disk, so it is true after any kill."""
+    state: State = "queued"
+    sentence: Sentence | None = None
+    cure: str = ""
+    halt: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+    received: int = 0
+    recent: deque[tuple[float, int]] = field(default_factory=deque)
+
+    def tell(self, size_bytes: int) -> None:
+        if self.halt.is_set():
+            raise _PausedError
+        now = time.monotonic()
+        self.received += size_bytes
+        self.recent.append((now, size_bytes))
+        while self.recent and now - self.recent[0][0] > RATE_OVER_S:
+            self.recent.popleft()
+
+    def rate(self) -> float:
+        recent, now = list(self.recent), time.monotonic()
+        if not recent or now - recent[-1][0] > RATE_OVER_S:
+            return 0.0
+        return sum(size for _, size in recent[1:]) / max(0.1, now - recent[0][0])
+
+
+class Downloads:
+    """One for a program. Threads of its own do the work; what was begun and not finished is remembered in files."""
+
+    def __init__(self, home: Home, endpoint: str | None = None, waits_s: Iterable[float] = WAITS_S) -> None:
+        self._home, self._endpoint, self._waits_s = home, endpoint, tuple(waits_s)
+        self._folder = home.root / "downloads"
+        self._lock = threading.RLock()
+        self._turns = threading.BoundedSemaphore(AT_ONCE)
+        self._jobs: dict[str, _Job] = {}
+
+    def recall(self, models: Iterable[Model]) -> None:
+        """What an earlier run did not finish stands there paused; going on is the person's to say."""
+        for model in models:
+            record = self._record(model.id)
+            try:
+                kept = json.loads(record.read_text("utf-8"))
+                blobs = [(str(repo), str(etag), int(size)) for repo, etag, size in kept["blobs"]]
+                job = _Job(model, kept["quantised"], int(kept["total"]), blobs, "paused")
+            except FileNotFoundError:
+                continue
+            except (ValueError, KeyError, TypeError):
+                record.unlink()  # Nothing is lost with it: the bytes that came are found again.
+                continue
+            self._jobs.setdefault(model.id, job)
+
+    def start(self, model: Model, quantised: Quantised = "none") -> None:
+        """Fetches it, or goes on with it; nothing happens where that is being done already."""
+        if model.source is None:
+            raise Trouble(say("fetch.here", "{model} is on this machine already; there is nothing to download.", model=model.title))  # fmt: skip
+        with self._lock:
+            known = self._jobs.get(model.id)
+            if known is not None and known.state in ("queued", "running"):
+                if not known.halt.is_set() or known.thread is None:
+                    return
+                known.thread.join()
+            job = _Job(model, quantised, sum(source.bytes for source in downloads(model, quantised)))
+            if known is not None and known.quantised == quantised and known.blobs:
+                job.blobs, job.total_bytes = known.blobs, known.total_bytes
+            self._jobs[model.id] = job
+            self._keep(job)
+            job.thread = threading.Thread(target=self._work, args=(job,), name=f"download-{model.id}", daemon=True)
+            job.thread.start()
+
+    def pause(self, model: str) -> None:
+        """Returns at once; within a moment nothing comes any more."""
+        job = self._jobs.get(model)
+        if job is not None and job.state in ("queued", "running"):
+            job.halt.set()
+
+    def resume(self, model: str) -> None:
+        job = self._jobs.get(model)
+        if job is not None:
+            self.start(job.model, job.quantised)
+
+    def remove(self, model: Model, others: Iterable[Model]) -> int:
+        """Stops fetching it and deletes what is here of it. Returns how many bytes that gave back."""
+        with self._lock:
+            job = self._jobs.get(model.id)
+        if job is not None:
+            job.halt.set()
+            if job.thread is not None:
+                job.thread.join()
+            self._jobs.pop(model.id, None)
+        busy = [each.model for each in self._jobs.values() if each.state != "done"]
+        given = stock.remove(self._home, model, others, keep={repo for each in busy for repo in stock.repos(each)})
+        self._record(model.id).unlink(missing_ok=True)
+        return given
+
+    def status(self) -> list[Status]:
+        return [self._status(job) for job in list(self._jobs.values())]
+
+    def close(self) -> None:
+        """Pauses everything, and waits until nothing is written any more."""
+        for job in list(self._jobs.values()):
+            job.halt.set()
+        for job in list(self._jobs.values()):
+            if job.thread is not None:
+                job.thread.join()
+
+    def _status(self, job: _Job) -> Status:
+        done = sum(hub.on_disk(self._home.models, repo, etag) for repo, etag, _ in job.blobs)
+        rate = job.rate() if job.state == "running" else 0.0
+        left = max(0, job.total_bytes - done)
+        eta_s = left / rate if rate > 0 else None
+        state: State = "paused" if job.halt.is_set() and job.state in ("queued", "running") else job.state
+        return Status(job.model.id, state, done, job.total_bytes, rate, eta_s, job.sentence, job.cure)
+
+    def _work(self, job: _Job) -> None:
+        try:
+            self._turn(job)
+            try:
+                self._fetch(job)
+            finally:
+                self._turns.release()
+        except _PausedError:
+            job.state, job.sentence = "paused", None
+        except Trouble as trouble:
+            job.sentence, job.cure, job.state = trouble.sentence, trouble.cure, "failed"
+        except Exception as fault:
+            job.sentence = say("fetch.fault", "{model} could not be fetched: {fault}. What came so far is kept.", model=job.model.title, fault=type(fault).__name__)  # fmt: skip
+            job.cure, job.state = "report", "failed"
+            raise
+
+    def _turn(self, job: _Job) -> None:
+        while not self._turns.acquire(timeout=0.2):
+            job.tell(0)
+
+    def _fetch(self, job: _Job) -> None:
+        job.state = "running"
+        models = self._home.models
+        found = [
+            self._patiently(job, source.repo, lambda source=source: hub.listing(source, self._endpoint))  # type: ignore[misc]
+            for source in downloads(job.model, job.quantised)
+        ]
+        job.blobs = list(
+            dict.fromkeys((each.source.repo, file.etag, file.size_bytes) for each in found for file in each.files)
+        )
+        job.total_bytes = sum(size for _, _, size in job.blobs)
+        self._keep(job)
+        hub.room(models, job.total_bytes - sum(hub.on_disk(models, repo, etag) for repo, etag, _ in job.blobs))
+        for each in found:
+            self._fetch_files(job, each)
+        for each in found:
+            hub.place(models, each)
+        job.state, job.sentence = "done", None
+        self._record(job.model.id).unlink(missing_ok=True)
+
+    def _fetch_files(self, job: _Job, found: Listing) -> None:
+        for file in found.files:
+            self._patiently(
+                job, found.source.repo,
+                lambda file=file: hub.fetch(self._home.models, found, file, job.tell, self._endpoint),  # type: ignore[misc]
+            )  # fmt: skip
+
+    def _patiently(self, job: _Job, repo: str, act: Callable[[], T]) -> T:
+        """Again after a cut, for as long as bytes come; a wait is told, and can be paused."""
+        waits, wrong = list(self._waits_s), 0
+        while True:
+            job.tell(0)
+            before = job.received
+            try:
+                result = act()
+                job.sentence = None
+                return result
+            except (_PausedError, Trouble):
+                raise
+            except Exception as fault:
+                trouble = hub.trouble_of(fault, repo, self._home.models, self._endpoint)
+                if trouble is None:
+                    raise
+                wrong += isinstance(fault, hub.WrongBytesError)
+                if job.received > before and not isinstance(fault, hub.WrongBytesError):
+                    waits = list(self._waits_s)
+                asked_s = hub.asked_wait_s(fault)
+                if not hub.passes(fault) or not waits or wrong >= WRONG_MOST or asked_s > WAIT_MOST_S:
+                    raise trouble from fault
+                wait_s = max(waits.pop(0), asked_s)
+                job.sentence = say("fetch.waits", "The line broke or the hub is busy; it is tried again in {seconds} s.", seconds=round(wait_s))  # fmt: skip
+                if job.halt.wait(wait_s):
+                    raise _PausedError from None
+
+    def _record(self, model: str) -> Path:
+        return self._folder / f"{model}.json"
+
+    def _keep(self, job: _Job) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        half = self._record(job.model.id).with_suffix(".half")
+        half.write_text(json.dumps({"quantised": job.quantised, "total": job.total_bytes, "blobs": job.blobs}), "utf-8")
+        half.replace(self._record(job.model.id))

@@ -1,0 +1,289 @@
+"""The hub, one file at a time: what a repository holds, fetching with resume and checksum, and the cache's layout. Knows no queue and no thread."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final, Protocol
+
+import httpx2
+from huggingface_hub import HfApi, constants, get_session, get_token, hf_hub_url, hf_raise_for_status
+from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, OfflineModeIsEnabled
+from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it exports them lazily
+    WeakFileLock,
+    build_hf_headers,
+    filter_repo_objects,
+    parse_ratelimit_headers,
+)
+
+from app.engine.detect import PICKLES
+from app.engine.model import Source
+from app.engine.stock import folder_of
+from app.sentence import Sentence, Trouble, say
+
+SAFE: Final = frozenset({".safetensors", ".gguf", ".json", ".txt", ".model", ".jinja"})
+WEIGHTS: Final = frozenset({".safetensors", ".gguf"})
+CHUNK_BYTES: Final = 1 << 22
+TIMEOUT: Final = httpx2.Timeout(15.0, read=30.0)
+LOCK_WAIT_S: Final = 0.3
+ORPHAN_AFTER_S: Final = 600
+"""huggingface_hub 2.4 fetches into a file with a fresh name each time and cannot take it up again; nobody writes to one this old."""
+_HEX: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+TOKENS_URL: Final = "https://huggingface.co/settings/tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    path: str
+    size_bytes: int
+    etag: str
+    """The name of its bytes in the cache: a sha256 for large files, git's sha1 for small ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    source: Source
+    commit: str
+    files: tuple[File, ...]
+
+
+class WrongBytesError(Exception):
+    """What came is not what the hub says it has."""
+
+
+class CutError(Exception):
+    """The answer ended before the file did."""
+
+
+class Digest(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+    def hexdigest(self) -> str: ...
+
+
+def listing(source: Source, endpoint: str | None = None) -> Listing:
+    """What of the repository is wanted, with exact sizes and checksums: one request."""
+    info = HfApi(endpoint=endpoint).model_info(
+        source.repo, revision=source.revision, files_metadata=True, timeout=TIMEOUT.read
+    )
+    there = {each.rfilename: each for each in info.siblings or ()}
+    names = list(filter_repo_objects(there, allow_patterns=list(source.files), ignore_patterns=list(source.leave)))
+    wanted = [there[name] for name in names if PurePosixPath(name).suffix.lower() in SAFE]
+    if any(pattern.endswith(tuple(WEIGHTS)) for pattern in source.files):
+        refuse_without_weights(source.repo, names, list(there))
+    files = []
+    for each in wanted:
+        etag = each.lfs.sha256 if each.lfs is not None else each.blob_id or ""
+        # These become paths on this machine, so a mirror may not choose them freely.
+        if not _HEX.fullmatch(etag) or not _inside(each.rfilename) or each.size is None:
+            raise Trouble(say("hub.strange", "The hub describes {file} of {repo} in a way that cannot be trusted. Try another mirror (HF_ENDPOINT).", file=each.rfilename, repo=source.repo))  # fmt: skip
+        files.append(File(each.rfilename, each.size, etag))
+    if not info.sha or not _HEX.fullmatch(info.sha):
+        raise Trouble(say("hub.no-commit", "The hub does not say which version of {repo} it has. Try another mirror (HF_ENDPOINT).", repo=source.repo))  # fmt: skip
+    return Listing(source, info.sha, tuple(files))
+
+
+def refuse_without_weights(repo: str, names: list[str], there: list[str]) -> None:
+    if any(PurePosixPath(name).suffix in WEIGHTS for name in names):
+        return
+    suffixes = {PurePosixPath(name).suffix.lower() for name in there}
+    if suffixes & PICKLES:
+        raise Trouble(say("hub.pickles", "{repo} holds its weights as pickles only, and reading one can run any program. Hearth fetches .safetensors and GGUF only; choose another model.", repo=repo))  # fmt: skip
+    if ".py" in suffixes:
+        raise Trouble(say("hub.code", "{repo} brings programs of its own instead of weights that Hearth knows. Hearth never runs code from a model; choose another.", repo=repo))  # fmt: skip
+    raise Trouble(say("hub.no-weights", "{repo} has none of the weights that this model needs (any more). A newer Hearth may know where they went.", repo=repo))  # fmt: skip
+
+
+def _inside(name: str) -> bool:
+    parts = name.split("/")
+    return not any(part in ("", ".", "..") or "\\" in part or ":" in part for part in parts)
+
+
+def digest_for(file: File) -> Digest:
+    if len(file.etag) == 64:
+        return hashlib.sha256()
+    return hashlib.sha1(b"blob %d\0" % file.size_bytes, usedforsecurity=False)
+
+
+def part_of(blob: Path) -> Path:
+    return blob.with_name(f"{blob.name}.incomplete")
+
+
+def fetch(models: Path, listing: Listing, file: File, tell: Callable[[int], None], endpoint: str | None = None) -> None:
+    """The file's bytes into the cache, from where an earlier try ended. `tell` hears of each piece and may raise to stop."""
+    folder = folder_of(models, listing.source.repo)
+    blob, pointer = folder / "blobs" / file.etag, folder / "snapshots" / listing.commit / file.path
+    if pointer.is_file() and pointer.stat().st_size == file.size_bytes:
+        return  # Where there are no links, huggingface_hub keeps the bytes there.
+    # The same lock as huggingface_hub's own, so that no two programs write to one file.
+    lock = models / ".locks" / folder.name / f"{file.etag}.lock"
+    blob.parent.mkdir(parents=True, exist_ok=True)
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    while not blob.exists():
+        try:
+            with WeakFileLock(lock, timeout=LOCK_WAIT_S):
+                if not blob.exists():
+                    _fetch(part_of(blob), listing, file, tell, endpoint)
+                    part_of(blob).replace(blob)
+        except TimeoutError:
+            tell(0)
+
+
+def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None], endpoint: str | None) -> None:
+    digest, have = digest_for(file), 0
+    if part.exists():
+        with part.open("rb") as kept:
+            while piece := kept.read(CHUNK_BYTES):
+                digest.update(piece)
+                have += len(piece)
+                tell(0)
+    if have < file.size_bytes or not part.exists():
+        url = hf_hub_url(listing.source.repo, file.path, revision=listing.commit, endpoint=endpoint)
+        # The bytes themselves are wanted: a compressed answer could not be gone on with.
+        headers = {**build_hf_headers(), "Accept-Encoding": "identity"}
+        if have:
+            headers["Range"] = f"bytes={have}-"
+        with get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as answer:
+            hf_raise_for_status(answer)
+            if have and answer.status_code != 206:
+                digest, have = digest_for(file), 0
+            # Unbuffered, so that a program killed at any moment leaves all that came.
+            with part.open("ab" if have else "wb", buffering=0) as out:
+                for piece in answer.iter_bytes():
+                    out.write(piece)
+                    digest.update(piece)
+                    have += len(piece)
+                    tell(len(piece))
+    if have < file.size_bytes:
+        raise CutError(file.path)
+    if have > file.size_bytes or digest.hexdigest() != file.etag:
+        part.unlink()
+        raise WrongBytesError(file.path)
+
+
+def place(models: Path, listing: Listing) -> None:
+    """Names for the bytes, as huggingface_hub lays them out; the revision last, so that a model that is half there is not seen."""
+    folder = folder_of(models, listing.source.repo)
+    for file in listing.files:
+        pointer = folder / "snapshots" / listing.commit / file.path
+        pointer.parent.mkdir(parents=True, exist_ok=True)
+        if not pointer.exists():
+            pointer.unlink(missing_ok=True)  # a link to bytes that somebody removed
+            _link(folder / "blobs" / file.etag, pointer)
+    ref = folder / "refs" / listing.source.revision
+    ref.parent.mkdir(parents=True, exist_ok=True)
+    half = ref.with_name(f"{ref.name}.half")
+    half.write_text(listing.commit, "utf-8")
+    half.replace(ref)
+    for orphan in (folder / "blobs").glob("*.????????.incomplete"):
+        if time.time() - orphan.stat().st_mtime > ORPHAN_AFTER_S:
+            orphan.unlink(missing_ok=True)
+
+
+def _link(blob: Path, pointer: Path) -> None:
+    """Windows allows symbolic links to few people; a second name does there, and a copy where the disk has no second names."""
+    try:
+        pointer.symlink_to(os.path.relpath(blob, pointer.parent))
+    except OSError:
+        try:
+            pointer.hardlink_to(blob)
+        except OSError:
+            shutil.copyfile(blob, pointer)
+
+
+def on_disk(models: Path, repo: str, etag: str) -> int:
+    """How many bytes of it are here, whole or in part."""
+    blob = folder_of(models, repo) / "blobs" / etag
+    for path in (blob, part_of(blob)):
+        if path.exists():
+            return path.stat().st_size
+    return 0
+
+
+def status_of(fault: Exception) -> int:
+    return fault.response.status_code if isinstance(fault, HfHubHTTPError) else 0
+
+
+def passes(fault: Exception) -> bool:
+    """Whether trying again a little later may help."""
+    if isinstance(fault, httpx2.TransportError | CutError | WrongBytesError):
+        return True
+    return status_of(fault) in (408, 429) or status_of(fault) >= 500
+
+
+def asked_wait_s(fault: Exception) -> float:
+    """How long the hub asks to wait, 0 where it does not say."""
+    if not isinstance(fault, HfHubHTTPError):
+        return 0.0
+    limit = parse_ratelimit_headers(fault.response.headers)
+    if limit is not None and limit.remaining == 0:
+        return float(limit.reset_in_seconds)
+    after = fault.response.headers.get("Retry-After", "").strip()
+    return float(after) if after.isdigit() else 0.0
+
+
+def trouble_of(fault: Exception, repo: str, models: Path, endpoint: str | None = None) -> Trouble | None:
+    """What a failure means for a person; None for one that nobody foresaw."""
+    host = endpoint or constants.ENDPOINT
+    status = status_of(fault)
+    if isinstance(fault, Trouble):
+        return fault
+    if isinstance(fault, OfflineModeIsEnabled):
+        return Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing is downloaded. Start Hearth without it to get models."))  # fmt: skip
+    if isinstance(fault, GatedRepoError) or status in (401, 403):
+        return Trouble(_gate(repo, host), cure="token")
+    if status == 404:
+        return Trouble(say("hub.gone", "{host} does not have {repo}, or a file of it, any more. A newer Hearth may know where it went; a mirror may lack it (HF_ENDPOINT).", host=host, repo=repo), cure="models")  # fmt: skip
+    if status == 429:
+        return Trouble(say("hub.busy", "{host} asks to wait {seconds} s before the next request. It goes on from where it is when you press Go on; a token raises the limit.", host=host, seconds=round(asked_wait_s(fault))), cure="go-on")  # fmt: skip
+    if status:
+        return Trouble(say("hub.down", "{host} has trouble of its own right now (it answers {status}). What came so far is kept; go on later.", host=host, status=status), cure="go-on")  # fmt: skip
+    if isinstance(fault, httpx2.TransportError | CutError):
+        return Trouble(say("hub.no-network", "{host} cannot be reached, or the line keeps breaking. Check the network; what came so far is kept, and it goes on from there.", host=host), cure="go-on")  # fmt: skip
+    if isinstance(fault, WrongBytesError):
+        return Trouble(say("hub.wrong", "{file} of {repo} arrived with wrong bytes twice, so it was thrown away. A proxy or mirror on the way changes it; try another network or mirror (HF_ENDPOINT).", file=str(fault), repo=repo), cure="go-on")  # fmt: skip
+    if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
+        return Trouble(say("hub.full", "The disk with {folder} is full. Free some space; what came so far is kept, and it goes on from there.", folder=str(models)), cure="go-on")  # fmt: skip
+    if isinstance(fault, OSError):
+        return Trouble(say("hub.folder", "{folder} cannot be written to: {fault}. Check whose folder it is, or choose another (HF_HUB_CACHE).", folder=str(models), fault=fault.strerror or type(fault).__name__))  # fmt: skip
+    return None
+
+
+def _gate(repo: str, host: str) -> Sentence:
+    if get_token() is None:
+        return say(
+            "hub.no-token",
+            "{repo} is given only to people who accepted its terms. Accept them at {host}/{repo}, make a token with read access at {tokens}, and paste it here.",
+            repo=repo,
+            host=host,
+            tokens=TOKENS_URL,
+        )
+    return say(
+        "hub.no-access",
+        "Your token does not open {repo} yet. Accept its terms at {host}/{repo} with the account of that token, and see that the token may read gated models ({tokens}).",
+        repo=repo,
+        host=host,
+        tokens=TOKENS_URL,
+    )
+
+
+def room(models: Path, needed_bytes: int, spare_bytes: int = 1 << 28) -> None:
+    """A Trouble where the disk cannot take what is still to come."""
+    there = next(each for each in (models, *models.parents) if each.exists())
+    free = shutil.disk_usage(there).free
+    if needed_bytes + spare_bytes > free:
+        raise Trouble(
+            say(
+                "hub.no-room",
+                "{needed} GB are still to come, and the disk with {folder} has {free} GB free. Free some space, or keep models elsewhere (HF_HUB_CACHE).",
+                needed=round(needed_bytes / (1 << 30), 1),
+                folder=str(models),
+                free=round(free / (1 << 30), 1),
+            )
+        )
