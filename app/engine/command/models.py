@@ -1,0 +1,165 @@
+"""hearth models list | get | remove | where | size"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import IO, Any
+
+from app.compat.hardware import Hardware, probe
+from app.compat.plan import Choice
+from app.compat.pretend import machine
+from app.compat.verdicts import load
+from app.engine import catalog, stock
+from app.engine.catalog import CATALOG
+from app.engine.command.running import FAILED, FINISHED, STOPPED, common
+from app.engine.fetch import Downloads, Status
+from app.engine.offer import Offer, offer
+from app.paths import Home, home
+from app.sentence import Sentence, say
+
+LOOK_S = 0.3
+BAR_LETTERS = 24
+FITS = {"fits": say("fit.fits", "fits"), "tight": say("fit.tight", "tight"), "no": say("fit.no", "too large")}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "act", nargs="?", default="list", choices=("list", "get", "remove", "where", "size"), help="by default list"
+    )
+    parser.add_argument("model", nargs="*", help="names from the list")
+    parser.add_argument("--json", action="store_true", help="print lines of JSON")
+    common(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    place = home(args.home).made()
+    if args.act == "list":
+        return list_(place, args)
+    if not args.model and args.act in ("get", "remove"):
+        print(say("models.which", "Which one? hearth models {act} NAME, with a name from: hearth models list", act=args.act), file=sys.stderr)  # fmt: skip
+        return FAILED
+    if args.act == "get":
+        return get(place, args)
+    chosen = [catalog.find(each) for each in args.model]
+    if args.act == "remove":
+        for model in chosen:
+            given = Downloads(place).remove(model, CATALOG)
+            print(say("models.removed", "{model}: {size} given back.", model=model.title, size=gigabytes(given)))
+        return FINISHED
+    if args.act == "where":
+        for model in chosen:
+            found = stock.located(place, model)
+            print(found.folder if found else say("models.absent", "{model} is not here yet.", model=model.title))
+        if not chosen:
+            print(place.models)
+        return FINISHED
+    for model in chosen or CATALOG:
+        if size := stock.size_bytes(place, model):
+            print(f"{gigabytes(size):>9}  {model.id}")
+    return FINISHED
+
+
+def list_(place: Home, args: argparse.Namespace) -> int:
+    hardware = known(args.pretend)
+    verdicts = {} if args.pretend else load(place.verdicts, hardware)
+    for each in [catalog.find(name) for name in args.model] or CATALOG:
+        found = offer(place, each, hardware, Choice(), verdicts)
+        print(json.dumps(plain(found)) if args.json else "\n".join(lines(found)))
+    return FINISHED
+
+
+def known(pretended: str) -> Hardware:
+    return machine(pretended) if pretended else probe()
+
+
+def plain(found: Offer) -> dict[str, Any]:
+    model, fit = found.model, found.forecast
+    assert fit is not None
+    return {
+        "id": model.id, "title": model.title, "kind": model.kind, "here": found.here, "here_bytes": found.here_bytes,
+        "download_bytes": found.download_bytes, "fit": fit.fit, "because": str(fit.sentence), "cures": [str(each.sentence) for each in fit.cures],
+        "quantised": found.quantised, "licence": model.licence, "gated": model.gated,
+    }  # fmt: skip
+
+
+def lines(found: Offer) -> list[str]:
+    model, fit = found.model, found.forecast
+    assert fit is not None
+    if found.here:
+        there = say("models.here", "here, {size}", size=gigabytes(found.here_bytes))
+    else:
+        there = say("models.to-get", "{size} to get", size=gigabytes(found.download_bytes))
+    words: list[Sentence | str] = [model.title, FITS[fit.fit], there, model.licence]
+    if model.gated:
+        words.append(say("models.gated", "its terms are accepted on the hub first"))
+    told = [f"{model.id:<16}" + ", ".join(map(str, words)), " " * 16 + str(fit.sentence)]
+    told += [" " * 16 + str(cure.sentence) for cure in fit.cures]
+    return told
+
+
+def get(place: Home, args: argparse.Namespace) -> int:
+    """Ctrl+C pauses; the same command goes on from there."""
+    models = [catalog.find(each) for each in args.model]
+    hardware = known(args.pretend)
+    verdicts = {} if args.pretend else load(place.verdicts, hardware)
+    downloads = Downloads(place)
+    try:
+        for model in models:
+            downloads.start(model, offer(place, model, hardware, Choice(), verdicts).quantised)
+        while any(each.state in ("queued", "running") for each in downloads.status()):
+            show(downloads.status(), sys.stderr)
+            time.sleep(LOOK_S)
+    except KeyboardInterrupt:
+        downloads.close()
+        print("\n" + str(say("models.paused", "Paused. The same command goes on from here.")), file=sys.stderr)
+        return STOPPED
+    finally:
+        downloads.close()
+    failed = False
+    for each in downloads.status():
+        failed = failed or each.state != "done"
+        if args.json:
+            print(
+                json.dumps(
+                    {
+                        "id": each.model,
+                        "state": each.state,
+                        "bytes": each.done_bytes,
+                        "trouble": str(each.sentence or ""),
+                    }
+                )
+            )
+        elif each.state == "done":
+            print(say("models.got", "{model} is here, {size}.", model=each.model, size=gigabytes(each.done_bytes)))
+        if each.state == "failed":
+            print(f"\nhearth: {each.sentence}", file=sys.stderr)
+    return FAILED if failed else FINISHED
+
+
+def show(all_: list[Status], out: IO[str]) -> None:
+    if out.isatty():
+        print("\r\x1b[K" + "   ".join(map(bar, all_)), end="", file=out, flush=True)
+
+
+def bar(status: Status) -> str:
+    full = round(BAR_LETTERS * status.done_bytes / max(1, status.total_bytes))
+    words = [
+        status.model,
+        f"[{'#' * full}{'.' * (BAR_LETTERS - full)}]",
+        f"{gigabytes(status.done_bytes)} of {gigabytes(status.total_bytes)}",
+    ]
+    if status.rate:
+        words.append(f"{status.rate / 1e6:.1f} MB/s")
+    if status.eta_s is not None:
+        words.append(f"{status.eta_s / 60:.0f} min left" if status.eta_s > 90 else f"{status.eta_s:.0f} s left")
+    if status.sentence is not None:
+        words.append(str(status.sentence))
+    return "  ".join(words)
+
+
+def gigabytes(size_bytes: int) -> str:
+    """As disks and downloads are counted: in powers of ten."""
+    return f"{size_bytes / 1e9:.1f} GB" if size_bytes >= 1e8 else f"{size_bytes / 1e6:.1f} MB"

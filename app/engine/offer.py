@@ -1,0 +1,57 @@
+"""What each model would mean for this machine: whether it is here, whether it fits and why, how much is to be fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.compat.hardware import Hardware
+from app.compat.plan import Choice, Quantised
+from app.compat.verdicts import Verdict
+from app.engine import stock
+from app.engine.forecast import Forecast, forecast
+from app.engine.model import Model, downloads
+from app.engine.request import PictureRequest, SpeechRequest
+from app.paths import Home
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    model: Model
+    here: bool
+    here_bytes: int
+    """On the disk, halves included."""
+    download_bytes: int
+    """About, for the weights that the plan takes."""
+    quantised: Quantised
+    forecast: Forecast | None
+    """None while the machine is not known yet."""
+
+
+def offer(
+    home: Home, model: Model, hardware: Hardware | None, choice: Choice, verdicts: Mapping[str, Verdict]
+) -> Offer:
+    fit = None if hardware is None else fitting(model, hardware, choice, verdicts)
+    quantised = fit.plan.quantised if fit is not None and fit.plan is not None else "none"
+    return Offer(
+        model,
+        stock.located(home, model, quantised) is not None,
+        stock.size_bytes(home, model),
+        download_bytes(model, quantised),
+        quantised,
+        fit,
+    )
+
+
+def download_bytes(model: Model, quantised: Quantised) -> int:
+    """About; where a companion stands in for the denoiser, the model's own (two bytes a number) is not fetched."""
+    total = sum(source.bytes for source in downloads(model, quantised))
+    if any(each.instead_of for each in model.companions if each.when in (None, quantised)):
+        total -= sum(part.parameters * 2 for part in model.parts if part.role == "denoiser")
+    return total
+
+
+def fitting(model: Model, hardware: Hardware, choice: Choice, verdicts: Mapping[str, Verdict]) -> Forecast:
+    """For what its makers recommend: their size of picture, or any script."""
+    request = SpeechRequest("[S1] .", model.id) if model.kind == "speech" else PictureRequest(".", model.id)
+    return forecast(request, model, hardware, choice, verdicts)
