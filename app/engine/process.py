@@ -173,6 +173,13 @@ class Keeper:
         self.journal.go_on(job)
         self._wake()
 
+    def let_go(self, job: str) -> None:
+        """An interrupted job is given up; what was finished of it goes to the shelf."""
+        self.interrupted = [each for each in self.interrupted if each.id != job]
+        parts = sorted(self.folder(job).glob("part-*.wav")) + sorted(self.folder(job).glob("picture-*.png"))
+        self.shelf.keep(self.journal.job(job), parts, Made(model=self.journal.job(job).request.model, whole=False))
+        self.journal.end(job, "stopped")
+
     def folder(self, job: str) -> Path:
         return self.home.scratch / "jobs" / job
 

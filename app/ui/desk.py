@@ -7,7 +7,7 @@ import json
 import random
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -17,11 +17,11 @@ from app.compat.hardware import Hardware
 from app.compat.plan import Choice, Plan, decide
 from app.compat.pretend import machine
 from app.compat.verdicts import Verdict, load
-from app.engine import catalog, script
+from app.engine import catalog, script, voices
 from app.engine.catalog import CATALOG
 from app.engine.curve import read_curve
 from app.engine.errand import Errand
-from app.engine.forecast import seconds_of
+from app.engine.forecast import forecast, seconds_of
 from app.engine.journal import choice_from
 from app.engine.limits import DIA, limits_of
 from app.engine.model import Model, need
@@ -29,7 +29,7 @@ from app.engine.process import Keeper
 from app.engine.progress import Progress
 from app.engine.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.shelf import Creation
-from app.engine.stock import located
+from app.engine.stock import best, located
 from app.sentence import Trouble, say
 from app.ui import show
 from app.ui.guard import OWNER, Person
@@ -210,6 +210,54 @@ class Desk:
         files = [self.keeper.shelf.of_job(job) for row in grid.jobs for job in row]
         return grid.columns, grid.rows, [found[0].path if found else None for found in files]
 
+    def queue_view(self, person: Person, spoken: Language) -> list[show.View]:
+        """What waits, in its order; a visitor sees only what is theirs."""
+        waiting = self.keeper.journal.waiting()
+        return [
+            {"id": job.id, "place": place + 1, "text": show.title_of(job.request), "kind": kind_of(job.request)}
+            for place, job in enumerate(waiting)
+            if person.owner or job.owner == person.name
+        ]
+
+    def queue_acts(self, person: Person) -> dict[str, Callable[[str], None]]:
+        acts: dict[str, Callable[[str], None]] = {"remove": self.keeper.stop}
+        if person.owner:
+            acts |= {"up": self._up, "go-on": self.go_on, "let-go": self.keeper.let_go}
+        return acts
+
+    def _up(self, job: str) -> None:
+        order = [each.id for each in self.keeper.journal.waiting()]
+        if job in order and (place := order.index(job)):
+            self.keeper.journal.move(job, before=order[place - 1])
+
+    def go_on(self, job: str) -> None:
+        """An interrupted job, shown in its tab again."""
+        known = self.keeper.journal.job(job)
+        self.keeper.go_on(job)
+        self.latest[known.owner, kind_of(known.request)] = job
+
+    def keep_voice(self, creation: int, name: str) -> None:
+        kept = self.creation(creation, OWNER)
+        voices.keep(self.keeper.home, name, kept.path, kept.text, DIA)
+
+    def fit(self, request: PictureRequest, person: Person, spoken: Language) -> str:
+        """What the forecast says of a picture, as HTML."""
+        hardware = self.keeper.state.hardware
+        if hardware is None:
+            return ""
+        model = catalog.find(request.model) if request.model else best(self.keeper.home, "picture")
+        past = self.keeper.shelf.find(kind="picture", model=model.id, most=8)
+        found = forecast(
+            request,
+            model,
+            hardware,
+            self.choice(person),
+            self.verdicts(),
+            self.keeper.state.reading.process_bytes,
+            past,
+        )
+        return show.fit(found, spoken)
+
     def waits(self, job: str) -> bool:
         return self.keeper.journal.job(job).state == "queued"
 
@@ -228,11 +276,7 @@ class Desk:
 
     def speech_model(self, asked: str) -> Model | None:
         try:
-            return (
-                catalog.find(asked)
-                if asked
-                else catalog.best("speech", lambda model: located(self.keeper.home, model) is not None)
-            )
+            return catalog.find(asked) if asked else best(self.keeper.home, "speech")
         except Trouble:
             return None
 

@@ -16,7 +16,7 @@ from app.ui import show
 from app.ui.desk import Desk
 from app.ui.guard import who
 from app.ui.sheet import contact_sheet
-from app.ui.words import catalog, language
+from app.ui.words import catalog, language, told
 
 FACE: Final = Path(__file__).parent / "face"
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
@@ -25,7 +25,7 @@ MADE_KINDS: Final = {
     ".png": "image/png", ".jpg": "image/jpeg",
 }  # fmt: skip
 NAME: Final = re.compile(r"[\w-]+\.\w+")
-_SPOKEN: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
+SPOKEN: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -39,7 +39,11 @@ def routes(desk: Desk) -> list[Route]:
             answer["picture"] = desk.picture_view(job, spoken)
         if grid := desk.grid_view(person, spoken):
             answer["grid"] = grid
+        answer["queue"] = desk.queue_view(person, spoken)
         if person.owner:
+            answer["interrupted"] = [
+                {"id": job.id, "text": show.title_of(job.request)} for job in desk.keeper.interrupted
+            ]
             answer["charts"] = show.charts(list(desk.keeper.history))
             if desk.errand_job:
                 answer["errand"] = desk.errand_view(spoken)
@@ -75,12 +79,33 @@ def routes(desk: Desk) -> list[Route]:
             return Response(status_code=404)
         return sent(kept.path, download="download" in request.query_params)
 
+    def queue(request: Request) -> Response:
+        """A waiting job taken out or brought forward, an interrupted one gone on with or let go: only by whoever made it."""
+        job, person = request.path_params["job"], who(request)
+        act = desk.queue_acts(person).get(request.path_params["act"])
+        if act is None or not desk.owns(job, person):
+            return Response(status_code=404)
+        act(job)
+        return JSONResponse({})
+
+    async def keep_voice(request: Request) -> Response:
+        """The voice of something that was spoken, kept under a name."""
+        asked = await request.json()
+        if not who(request).owner:
+            return Response(status_code=404)
+        try:
+            desk.keep_voice(int(asked.get("id", -1)), str(asked.get("name", "")))
+        except Trouble as trouble:
+            return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=409)
+        return JSONResponse({})
+
     def sheet(request: Request) -> Response:
         """The last grid as one picture, with its values along the edges."""
         cells = desk.grid_files(who(request))
         return Response(contact_sheet(*cells), media_type="image/png") if cells else Response(status_code=404)
 
     return [
+        Route("/hearth/queue/{job}/{act}", queue, methods=["POST"]), Route("/hearth/voices", keep_voice, methods=["POST"]),
         Route("/hearth/sheet", sheet), Route("/hearth/live", live), Route("/hearth/words", words), Route("/hearth/face/{name}", face),
         Route("/hearth/machine", machine), Route("/hearth/check", check, methods=["POST"]), Route("/hearth/made/{job}/{name}", made),
         Route("/hearth/creation/{id:int}", creation),
@@ -104,7 +129,7 @@ def words(request: Request) -> Response:
 def spoken_by_scripts() -> dict[str, str]:
     """Every t("key", "English") of the scripts."""
     return {
-        key: english for file in sorted(FACE.glob("*.js")) for key, english in _SPOKEN.findall(file.read_text("utf-8"))
+        key: english for file in sorted(FACE.glob("*.js")) for key, english in SPOKEN.findall(file.read_text("utf-8"))
     }
 
 

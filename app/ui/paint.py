@@ -57,7 +57,7 @@ def build(desk: Desk) -> None:
                         label=word("paint.size", "Size"),
                         elem_id="paint-size",
                     )
-                gr.HTML('<p id="h-fit" class="h-soft" role="status"></p>', apply_default_css=False)
+                fits = gr.HTML("", elem_id="paint-fit", apply_default_css=False)
             with gr.Accordion(
                 word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start"
             ):
@@ -205,6 +205,14 @@ def build(desk: Desk) -> None:
     def start_from(creation: float, request: gr.Request) -> Any:
         return str(desk.creation(int(creation), who(request)).path)
 
+    def fit(values: dict[Any, Any], request: gr.Request) -> str:
+        """Will it fit, and how long will it take; with the changes that would make it fit."""
+        try:
+            start = {**values, image: None, prompt: values[prompt] or "?"}
+            return desk.fit(asked(start, request), who(request), language(request))
+        except Trouble as trouble:
+            return show.trouble(trouble, language(request))
+
     def last_seed(request: gr.Request) -> Any:
         progress = desk.progress(KIND, who(request))
         return progress.parts[0].seed if progress and progress.parts else gr.skip()
@@ -220,6 +228,8 @@ def build(desk: Desk) -> None:
     dice.click(lambda: random.randrange(SEED_LIMIT), None, seed, **quick)
     reuse.click(last_seed, None, seed, **quick)
     model.change(other_model, model, size, **quick)
+    for each in (model, size, width, height, steps, guidance, batch):
+        each.change(fit, fields, fits, **quick)
     dropped.upload(restored, dropped, [*filled, message], **quick)
     restore.click(again, from_shelf, [*filled, message], **quick)
     begin_with.click(start_from, from_shelf, image, **quick)

@@ -21,10 +21,11 @@ from app.compat.verdicts import Verdict
 from app.engine import script
 from app.engine.curve import Curve
 from app.engine.event import Failed, Finished, Step, Stopped
+from app.engine.forecast import Forecast
 from app.engine.limits import Limits
 from app.engine.process import EngineState, Sample
 from app.engine.progress import Progress
-from app.engine.request import SpeechRequest
+from app.engine.request import Request, SpeechRequest
 from app.engine.script import Checked
 from app.sentence import Sentence, Trouble, say
 from app.ui.words import Language, text, told
@@ -211,9 +212,34 @@ def preview_url(job: str, progress: Progress) -> str:
     return f"{made_url(job, progress.preview.path)}?step={progress.preview.step}"
 
 
+def fit(found: Forecast, spoken: Language) -> str:
+    """Fits, tight or not, with its sentence, how long it takes, and what would make it fit."""
+    level, name = {
+        "fits": ("right", text("fit.fits", "fits", spoken)), "tight": ("careful", text("fit.tight", "tight", spoken)),
+        "no": ("wrong", text("fit.no", "would not fit", spoken)),
+    }[found.fit]  # fmt: skip
+    words = [told(found.sentence, spoken)]
+    if found.seconds is None:
+        words.append(text("fit.unknown", "How long it takes is not known yet: it was never measured here.", spoken))
+    else:
+        words.append(
+            told(
+                say("fit.seconds", "About {seconds} s, from what was measured here.", seconds=round(found.seconds, 1)),
+                spoken,
+            )
+        )
+    words += [told(cure.sentence, spoken) for cure in found.cures]
+    return f'<p class="h-check"><span class="h-badge {level}">{html.escape(name)}</span> <span class="h-soft">{html.escape(" ".join(words))}</span></p>'
+
+
 def notes(sentences: Sequence[Sentence], spoken: Language) -> str:
     lines = "".join(f"<li>{html.escape(told(each, spoken))}</li>" for each in sentences)
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""
+
+
+def title_of(request: Request, most: int = 80) -> str:
+    words = request.text if isinstance(request, SpeechRequest) else request.prompt
+    return words if len(words) <= most else words[: most - 1] + "…"
 
 
 def made_url(job: str, path: str) -> str:
@@ -310,7 +336,7 @@ def chosen(plan: Plan, field: str, spoken: Language) -> str:
         return (
             told(say("vae.tiles", "tiles of {pixels}", pixels=value.tile_pixels), spoken)
             if value.tile_pixels
-            else text("vae.whole", "whole", spoken)
+            else text("vae.in-one", "whole", spoken)
         )
     if field == "budget_bytes":
         return f"{value / (1 << 30):.2f} GB"

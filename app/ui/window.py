@@ -16,8 +16,9 @@ from app.ui.words import word
 HEAD: Final = """
 <a class="h-brand" href="./" aria-label="Hearth"><img src="hearth/face/icon-64.png" alt=""><span>Hearth</span></a>
 <div class="h-switches"><button data-h-act="language" lang="zh" aria-label="English / 中文">中 / En</button>
+<button data-h-act="chime" aria-label="chime">&#9834;</button>
 <button data-h-act="light" aria-label="light / dark">&#9680;</button></div>
-<div class="h-away-note" role="alert">Hearth does not answer. It may have been closed; start it again and this page comes back.</div>
+<div class="h-away-note" role="alert"></div>
 """
 
 

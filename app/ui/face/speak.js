@@ -195,6 +195,16 @@
     const download = el(`<a class="h-chip" download></a>`);
     download.href = `${result.url}?download=1`;
     text(download, t("sound.download", "Download {name}", { name: result.name }));
-    element.querySelector(".h-chips").append(download);
+    const keep = el(`<button type="button"></button>`);
+    text(keep, t("sound.keep", "Keep this voice"));
+    keep.addEventListener("click", async () => {
+      const name = prompt(t("sound.name", "A name for this voice"));
+      if (!name) return;
+      const answer = await fetch("hearth/voices", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ id: result.id, name }) });
+      const { trouble } = await answer.json();
+      text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Kept as {name}; it can be chosen after the page is loaded anew.", { name }));
+    });
+    element.querySelector(".h-chips").append(download, keep);
+    element.append(el(`<p class="h-soft h-kept" role="status"></p>`));
   });
 })();

@@ -1,0 +1,99 @@
+// The queue, what was cut short, and a word when something is done.
+(() => {
+  const { t, text, el, list } = Hearth;
+  const post = (job, act) => fetch(`hearth/queue/${job}/${act}`, { method: "POST" });
+
+  Hearth.area("#h-strip", (element, { queue }) => {
+    let button = element.querySelector(".h-waiting");
+    if (!button) {
+      button = el(`<button type="button" class="h-chip h-waiting"></button>`);
+      button.addEventListener("click", open);
+      element.querySelector(".h-doing")?.after(button);
+    }
+    button.hidden = !queue?.length;
+    text(button, t("queue.waiting", "{n} waiting", { n: queue?.length ?? 0 }));
+  });
+
+  function open() {
+    const dialog = el(`<dialog class="h-dialog"><h2></h2><ol class="h-list"></ol><form method="dialog"><button class="h-chip"></button></form></dialog>`);
+    text(dialog.querySelector("h2"), t("queue.title", "What waits"));
+    text(dialog.querySelector("form button"), t("queue.close", "Close"));
+    dialog.addEventListener("close", () => dialog.remove());
+    document.body.append(dialog);
+    draw(dialog);
+    dialog.showModal();
+  }
+
+  function draw(dialog) {
+    list(dialog.querySelector("ol"), Hearth.state.queue ?? [], (job) => job.id, (job) => {
+      const row = el(`<li class="h-part"><span class="h-badge h-number"></span><span class="h-sounding"></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></li>`);
+      text(row.querySelector(".h-sounding"), job.text);
+      const [up, remove] = row.querySelectorAll("button");
+      text(up, t("queue.up", "earlier"));
+      text(remove, t("queue.remove", "take out"));
+      up.addEventListener("click", () => post(job.id, "up"));
+      remove.addEventListener("click", () => post(job.id, "remove"));
+      return row;
+    }, (row, job) => text(row.querySelector(".h-number"), job.place));
+  }
+  Hearth.area("dialog.h-dialog", draw);
+
+  // Jobs that a crash cut short: one line, two answers.
+  Hearth.area("#h-strip", (element, { interrupted }) => {
+    let banner = document.querySelector("#h-interrupted");
+    if (!interrupted?.length) return banner?.remove();
+    if (!banner) {
+      banner = el(`<div id="h-interrupted" role="status"><span></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></div>`);
+      element.after(banner);
+      const [on, off] = banner.querySelectorAll("button");
+      on.addEventListener("click", () => post(banner.dataset.job, "go-on"));
+      off.addEventListener("click", () => post(banner.dataset.job, "let-go"));
+      text(on, t("interrupted.on", "Go on with it"));
+      text(off, t("interrupted.off", "Let it go"));
+    }
+    banner.dataset.job = interrupted[0].id;
+    text(banner.firstElementChild, t("interrupted.text", "This was cut short: {text}", interrupted[0]));
+  });
+
+  // A soft chime and, where the page is not looked at, a notification: off until it is wished for.
+  const wished = () => localStorage.getItem("hearth_chime") === "on";
+  let running = {};
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.('[data-h-act="chime"]')) {
+      localStorage.setItem("hearth_chime", wished() ? "off" : "on");
+      if (wished()) {
+        chime();
+        window.Notification?.requestPermission();
+      }
+    }
+  });
+  Hearth.area('[data-h-act="chime"]', (button) => {
+    button.setAttribute("aria-pressed", wished());
+    button.setAttribute("aria-label", t("chime.label", "Chime when something is done"));
+    button.title = button.getAttribute("aria-label");
+  });
+  Hearth.area("#h-strip", (_, { speech, picture }) => {
+    for (const [kind, view] of Object.entries({ speech, picture })) {
+      if (!view) continue;
+      if (running[kind] === view.job && view.end) {
+        if (wished()) {
+          chime();
+          if (document.hidden && window.Notification?.permission === "granted") new Notification("Hearth", { body: t("chime.done", "Done.") });
+        }
+        running[kind] = "";
+      } else if (!view.end) running[kind] = view.job;
+    }
+  });
+  function chime() {
+    const context = new AudioContext(), now = context.currentTime;
+    for (const [pitch, at] of [[659, 0], [880, 0.16]]) {
+      const tone = context.createOscillator(), loud = context.createGain();
+      tone.frequency.value = pitch;
+      loud.gain.setValueAtTime(0.12, now + at);
+      loud.gain.exponentialRampToValueAtTime(0.0001, now + at + 0.7);
+      tone.connect(loud).connect(context.destination);
+      tone.start(now + at);
+      tone.stop(now + at + 0.7);
+    }
+  }
+})();
