@@ -99,7 +99,7 @@ if ! "$python" "$top/start.py" --version; then
   exit 1
 fi
 if [ -n "$new" ] && [ -t 0 ]; then
-  read -r -p "Keep Hearth among your apps, with its icon? [Y/n] " answer
+  read -r -t 60 -p "Keep Hearth among your apps, with its icon? [Y/n] " answer || { answer=n; echo; }
   case "$answer" in [nN]*) ;; *) "$python" "$top/start.py" install-app ;; esac
 fi
 

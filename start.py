@@ -381,7 +381,7 @@ def run(command: Sequence[str | Path], log: Path, what: str) -> None:
     astray = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PYTHONHOME")
     keep = {name: value for name, value in os.environ.items() if name not in astray}
     began = shown = time.monotonic()
-    lively = sys.stderr.isatty()
+    width = max(0, os.get_terminal_size(sys.stderr.fileno()).columns - 1) if sys.stderr.isatty() else 0
     with log.open("ab") as noise:
         start = noise.tell()
         child = subprocess.Popen(
@@ -391,18 +391,18 @@ def run(command: Sequence[str | Path], log: Path, what: str) -> None:
             while child.poll() is None:
                 time.sleep(0.1)
                 now = time.monotonic()
-                if now - shown >= (0.5 if lively else 20):
+                if now - shown >= (0.5 if width else 20):
                     shown = now
                     line = f"  {clock(now - began)}  {what}{doing(log)}"
-                    sys.stderr.write(f"\r{line:<100.100}" if lively else f"{line}\n")
+                    sys.stderr.write(f"\r{line[:width]:<{width}}" if width else f"{line}\n")
                     sys.stderr.flush()
         except BaseException:
             child.kill()
             child.wait()
             raise
         finally:
-            if lively:
-                sys.stderr.write("\r" + " " * 100 + "\r")
+            if width:
+                sys.stderr.write("\r" + " " * width + "\r")
     if child.returncode:
         with log.open("rb") as read:
             read.seek(start)

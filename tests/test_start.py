@@ -279,6 +279,27 @@ def test_progress_says_what_pip_is_doing(tmp_path: Path) -> None:
     assert start.doing(log) == ": putting everything in place"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="its consoles are no files")
+def test_progress_keeps_to_one_line_of_a_narrow_window(tmp_path: Path) -> None:
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    code = (
+        "import sys, start; from pathlib import Path\n"
+        f"start.run([sys.executable, '-c', 'import time; time.sleep(1.2)'], Path({str(tmp_path / 'log')!r}), 'installing' * 9)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=TOP, stderr=theirs, check=True)
+    written = os.read(ours, 4096).decode()
+    assert "0 min  0 s  installing" in written and "\n" not in written
+    assert {len(each) for each in written.split("\r") if each} == {39}
+    os.close(ours)
+    os.close(theirs)
+
+
 def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
