@@ -428,6 +428,11 @@ def test_few_queries_over_long_keys(dtype: torch.dtype) -> None:
         )
         told = make_mask(mask, 2, 8, 2, 2100, dtype)
         assert paths(plan(), query, key, value, told) == ["folded, own arithmetic"]
+        one = query[:, :, :1]
+        assert (
+            off(compose(plan(), TORCH)(one, key, value, scale=0.3), reference(one, key, value, scale=0.3))
+            < WITHIN[dtype]
+        )
         assert off(compose(plan(), TORCH)(query, key, value, told), reference(query, key, value, told)) < WITHIN[dtype]
 
 

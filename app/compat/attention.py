@@ -11,7 +11,8 @@ from torch.overrides import handle_torch_function, has_torch_function
 
 from app.compat import kernels
 from app.compat.plan import Plan
-from app.compat.route import AS_TORCH, Route, check
+from app.compat.route import AS_TORCH, STEP, Route, check
+from app.compat.tiles import is_step, step
 
 Attention = Callable[..., Tensor]
 
@@ -33,7 +34,7 @@ def compose(
     rows_asked = chunk or (lambda: plan.chunk_q)
     by_torch = kernels.restricted(below, plan)
     route = Route(plan, by_torch)
-    easy, small = route.easy, route.small
+    easy, small, steps = route.easy, route.small, route.steps
 
     def attend(
         query: Tensor,
@@ -52,6 +53,9 @@ def compose(
                 scale=scale, enable_gqa=enable_gqa,
             )  # fmt: skip
             return done
+        if steps and attn_mask is None and not (dropout_p or is_causal) and is_step(query, key, value, steps):
+            saw(STEP)
+            return step(query, key, value, scale)
         rows = rows_asked()
         if easy and rows is None and value.dtype in easy and not query.is_nested:
             asked, held = query.shape, key.shape

@@ -26,6 +26,7 @@ from app.compat.remedies import (
 from app.compat.tiles import COPIES, Free, even, is_few, own, tile_size, workspace_bytes
 
 AS_TORCH = "as torch"
+STEP = "folded, own arithmetic"
 HALVES = (torch.float16, torch.bfloat16)
 SHORT_KEYS = 256
 SHORT_ROWS = 64
@@ -52,6 +53,10 @@ class Route:
         """Scores, in numbers, that need no thought about memory."""
         self.free = Free()
         self.bfloat16_is_fast = torch.cpu._is_avx512_bf16_supported()
+        folds = self.on_cpu and plan.gqa == "folded" and plan.kernels and plan.chunk_k is None and not plan.contiguous
+        halves = {torch.bfloat16} if self.bfloat16_is_fast and plan.score_dtype is None else set()
+        self.steps = {torch.float32} | halves if folds else set()
+        """Dtypes in which a step of speech goes the shortest way there is."""
         asks = plan.contiguous or plan.pad_value or plan.expand_mask or plan.zero_masked_rows or plan.explicit_mask
         full = {torch.float32, torch.float64}
         self.easy = full if self.on_cpu or plan.score_dtype == "float32" else full | set(HALVES)
