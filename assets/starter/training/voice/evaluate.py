@@ -1,0 +1,142 @@
+"""Judges a starter voice on phrases it has never met, speaking freely, beside flite itself; states the gate and refuses what misses it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from . import codec, corpus, judge, speak, words
+from .flite import Flite
+
+GATE = {"digits_wer": 0.05, "words_wer_above_flite": 0.15, "clipped_share": 0.02, "unended_share": 0.0, "outside_15_percent_share": 0.1}
+BATCH = 16
+Sound = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One phrase to be said: who says it, the kind of phrase, the text."""
+
+    speaker: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the judge made of one phrase: word errors of the voice and of flite, and how the sound is."""
+
+    trial: Trial
+    words: int
+    errors: int
+    flite_errors: int
+    length_ratio: float
+    clipped: bool
+    ended: bool
+    heard: str
+
+
+def trials(seed: int, count: int) -> list[Trial]:
+    """`count` held-out phrases of each kind, each by both speakers."""
+    return [Trial(speaker, kind, text) for kind in corpus.KINDS for text in corpus.held_out(seed, kind, count) for speaker in ("S1", "S2")]
+
+
+def span_s(sound: Sound) -> float:
+    """Seconds from the first to the last 25 ms that are within 35 dB of the loudest."""
+    loud = judge.loudness_db(sound)
+    heard = np.nonzero(loud > loud.max() - 35)[0] if len(loud) else []
+    return float(heard[-1] - heard[0] + 1) * judge.FRAME_S if len(heard) else 0.0
+
+
+def judged(said: Callable[[Sequence[Trial]], list[speak.Spoken]], asked: Sequence[Trial]) -> list[Verdict]:
+    """Every trial spoken by `said` and by flite, and heard by the judge."""
+    flite = Flite()
+    judges = {"digits": judge.Judge(words.DIGITS), "words": judge.Judge(words.vocabulary())}
+    verdicts = []
+    for trial, spoken in zip(asked, said(asked), strict=True):
+        ear = judges["digits" if trial.kind == "digits" else "words"]
+        wanted = words.spoken_words(trial.text)
+        own = flite.say(trial.speaker, trial.text).samples.astype(np.float32) / 32768
+        heard = ear.listen(spoken.sound)
+        verdicts.append(Verdict(
+            trial, len(wanted), judge.word_errors(wanted, heard), judge.word_errors(wanted, ear.listen(own)), span_s(spoken.sound) / span_s(own),
+            judge.clipped_end(spoken.sound), spoken.ended, " ".join(heard),
+        ))
+    return verdicts
+
+
+def speaking(voice: speak.Voice, seed: int, **changed: Any) -> Callable[[Sequence[Trial]], list[speak.Spoken]]:
+    """The voice under judgement, a batch at a time."""
+    def said(asked: Sequence[Trial]) -> list[speak.Spoken]:
+        order = sorted(range(len(asked)), key=lambda number: len(asked[number].text))
+        found: dict[int, speak.Spoken] = {}
+        for start in range(0, len(order), BATCH):
+            part = order[start : start + BATCH]
+            scripts = [f"[{asked[number].speaker}] {asked[number].text}" for number in part]
+            found.update(zip(part, speak.speak(voice, scripts, seed + start, **changed), strict=True))
+        return [found[number] for number in range(len(asked))]
+    return said
+
+
+def round_trip(voice: speak.Voice, books: torch.Tensor) -> Callable[[Sequence[Trial]], list[speak.Spoken]]:
+    """Flite's own sound through the codes and the codec's decoder: the best that any Dia could do with them."""
+    def said(asked: Sequence[Trial]) -> list[speak.Spoken]:
+        flite, found = Flite(), []
+        for trial in asked:
+            sound = torch.from_numpy(flite.say(trial.speaker, trial.text).samples).float() / 32768
+            codes = codec.quantise(codec.features(sound), books).T[None]
+            with torch.no_grad():
+                made = voice.processor.audio_tokenizer.decode(audio_codes=codes).audio_values[0]
+            found.append(speak.Spoken(made.numpy(), codes.shape[-1], True))
+        return found
+    return said
+
+
+def scores(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Sums of verdicts: word error rates for digits and for words (loose and sentences), and the share of unsound sounds."""
+    told: dict[str, Any] = {}
+    for name, kinds in (("digits", {"digits"}), ("words", {"loose", "sentence"})):
+        part = [verdict for verdict in verdicts if verdict.trial.kind in kinds]
+        count = sum(verdict.words for verdict in part)
+        told[name] = {
+            "wer": round(sum(verdict.errors for verdict in part) / count, 4), "flite_wer": round(sum(verdict.flite_errors for verdict in part) / count, 4),
+            "phrases": len(part), "words": count,
+            **{f"wer_{speaker}": round(sum(v.errors for v in part if v.trial.speaker == speaker)
+                                       / max(1, sum(v.words for v in part if v.trial.speaker == speaker)), 4) for speaker in ("S1", "S2")},
+        }
+    ratios = np.array([verdict.length_ratio for verdict in verdicts])
+    return {
+        **told, "length_ratio_mean": round(float(ratios.mean()), 3), "outside_15_percent_share": round(float((np.abs(ratios - 1) > 0.15).mean()), 4),
+        "clipped_share": round(float(np.mean([verdict.clipped for verdict in verdicts])), 4),
+        "unended_share": round(float(np.mean([not verdict.ended for verdict in verdicts])), 4),
+    }
+
+
+def misses(measured: dict[str, Any]) -> list[str]:
+    """Every way in which scores miss the gate; empty means that the weights may be released."""
+    values = {
+        "digits_wer": measured["digits"]["wer"], "words_wer_above_flite": round(measured["words"]["wer"] - measured["words"]["flite_wer"], 4),
+        **{name: measured[name] for name in ("clipped_share", "unended_share", "outside_15_percent_share")},
+    }
+    return [f"{name} is {values[name]}, the gate is {limit}" for name, limit in GATE.items() if values[name] > limit]
+
+
+def speed(voice: speak.Voice) -> float:
+    """Seconds of computing for one second of sound, one script at a time."""
+    begun = time.perf_counter()
+    spoken = [speak.speak(voice, [f"[S1] {text}"], 5)[0] for text in corpus.held_out(corpus.TUNING_SEED, "sentence", 8)]
+    return (time.perf_counter() - begun) / sum(part.frames / codec.FRAMES_PER_S for part in spoken)
+
+
+def evaluate(folder: Path, count: int = 40) -> tuple[dict[str, Any], list[Verdict]]:
+    """The scores of the voice in a folder on the test phrases."""
+    voice = speak.load(folder)
+    verdicts = judged(speaking(voice, seed=11), trials(corpus.TEST_SEED, count))
+    return scores(verdicts), verdicts

@@ -1,0 +1,47 @@
+"""Writes what ships: fp16 safetensors of Dia and its codec, the processor's parts, and starter.json with all that they do not say themselves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import DacFeatureExtractor, DacModel, DiaTokenizer
+
+from . import codec, model, speak, words
+
+GENERATION: dict[str, Any] = {"do_sample": True, "temperature": 1.0, "top_p": 0.9, "top_k": 40, "guidance_scale": 1.0, "max_new_tokens": 420}
+SHARPER = 1.0
+ABOUT: dict[str, Any] = {
+    "name": "Hearth starter voice",
+    "speakers": {"[S1]": "female (flite's cmu_us_slt)", "[S2]": "male (flite's cmu_us_rms)"},
+    "licence": "trained on speech made by CMU Flite 2.2 with its voices cmu_us_slt and cmu_us_rms (CMU, free for any use with their notice); see MODEL.md",
+}
+
+
+def write(checkpoint: Path, trained_codec: Path, folder: Path) -> None:
+    """`checkpoint` is what train.fit saved, `trained_codec` what vocoder.fit_* saved."""
+    weights = torch.load(checkpoint, weights_only=True)["average"]
+    dia = model.dia()
+    dia.load_state_dict(weights)
+    with torch.no_grad():
+        dia.logits_dense.weight.mul_(SHARPER)
+    dia.generation_config.update(**GENERATION, bos_token_id=model.BOS, eos_token_id=model.EOS, pad_token_id=model.PAD, decoder_start_token_id=model.BOS)
+    dia.half().save_pretrained(folder)
+    DacModel.from_pretrained(trained_codec).half().save_pretrained(folder / "codec")
+    DiaTokenizer().save_pretrained(folder)
+    DacFeatureExtractor(feature_size=1, sampling_rate=codec.RATE_HZ, hop_length=codec.HOP).save_pretrained(folder)
+    for path in folder.rglob("*.safetensors"):
+        path.chmod(0o644)  # save_pretrained leaves them to their owner alone
+    describe(folder, {})
+
+
+def describe(folder: Path, measured: dict[str, Any]) -> None:
+    """Writes starter.json; `measured` are the scores of the weights beside it."""
+    about = {
+        **ABOUT, "sampling_rate_hz": codec.RATE_HZ, "frames_per_s": codec.FRAMES_PER_S, "channels": codec.CHANNELS, "longest_s": 8.0,
+        "audio_kwargs": speak.AUDIO_KWARGS, "generation": GENERATION, "words": list(words.vocabulary()), "spelling": words.spelling(),
+        "scores": measured,
+    }
+    (folder / "starter.json").write_text(json.dumps(about, indent=1) + "\n")

@@ -1,0 +1,85 @@
+"""The starter's own Dia and DAC: their shapes, first weights, and how codes are laid out for Dia. Trains nothing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from transformers import DacConfig, DacModel, DiaConfig, DiaForConditionalGeneration
+from transformers.models.dia import DiaDecoderConfig, DiaEncoderConfig
+
+from . import codec
+
+EOS, PAD, BOS = 256, 257, 258
+ROWS = 264
+DELAY = (0, 1, 2, 3)
+IGNORED = -100
+WIDTH, TEXT_WIDTH = 192, 128
+
+
+def dia() -> DiaForConditionalGeneration:
+    """A small Dia of the real class, with weights drawn for its width (the class's own draw is meant for a thousand)."""
+    text = DiaEncoderConfig(
+        max_position_embeddings=1024, num_hidden_layers=4, hidden_size=TEXT_WIDTH, num_attention_heads=8, num_key_value_heads=8, head_dim=16,
+        intermediate_size=384, rope_parameters={"rope_type": "default", "rope_theta": 500.0},
+    )
+    sound = DiaDecoderConfig(
+        max_position_embeddings=2048, num_hidden_layers=4, hidden_size=WIDTH, intermediate_size=576, num_attention_heads=4, num_key_value_heads=2,
+        head_dim=48, cross_num_attention_heads=4, cross_head_dim=48, cross_num_key_value_heads=4, cross_hidden_size=TEXT_WIDTH, vocab_size=ROWS,
+        num_channels=codec.CHANNELS, eos_token_id=EOS, pad_token_id=PAD, bos_token_id=BOS,
+    )
+    model = DiaForConditionalGeneration(DiaConfig(encoder_config=text, decoder_config=sound, delay_pattern=list(DELAY)))
+    for name, weight in model.named_parameters():
+        if weight.ndim < 2:
+            continue
+        if "encoder.embed" in name:
+            nn.init.normal_(weight, std=0.5)
+        elif "embed" in name:
+            nn.init.normal_(weight, std=0.15)
+        elif "logits" in name:
+            nn.init.normal_(weight, std=0.01)
+        else:
+            scale = 1 / math.sqrt(16 if "encoder" in name else 48) if "q_proj" in name else 0.5 if ("o_proj" in name or "down_proj" in name) else 1.0
+            nn.init.normal_(weight, std=scale / math.sqrt(weight.shape[1]))
+    model.set_attn_implementation("eager")  # at these lengths faster on a CPU than the fused kernels, backward above all
+    return model
+
+
+def dac() -> DacModel:
+    """A small DAC of the real class: 16 kHz, 40 frames a second, four codebooks of 256."""
+    return DacModel(DacConfig(
+        encoder_hidden_size=16, downsampling_ratios=[4, 10, 10], decoder_hidden_size=256, upsampling_ratios=[10, 10, 4], n_codebooks=codec.CHANNELS,
+        codebook_size=codec.CODES, codebook_dim=codec.FEATURES, sampling_rate=codec.RATE_HZ, hop_length=codec.HOP, hidden_size=128,
+    ))
+
+
+def text_ids(text: str) -> list[int]:
+    """What DiaTokenizer makes of a text: bytes, with one id for each speaker's tag."""
+    ids: list[int] = []
+    data = text.encode()
+    while data:
+        tag = {b"[S1]": 1, b"[S2]": 2}.get(data[:4])
+        ids.append(tag if tag is not None else data[0])
+        data = data[4:] if tag is not None else data[1:]
+    return ids
+
+
+def delayed(codes: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
+    """(frames, channels) -> (rows, channels): a BOS before, an EOS after, each channel later by its delay, PAD where nothing is left."""
+    laid = np.full((rows, codec.CHANNELS), PAD, np.int64)
+    for channel, late in enumerate(DELAY):
+        laid[: late + 1, channel] = BOS
+        laid[late + 1 : late + 1 + len(codes), channel] = codes[:, channel]
+        if late + 1 + len(codes) < rows:
+            laid[late + 1 + len(codes), channel] = EOS
+    return laid
+
+
+def waves(place: Tensor) -> Tensor:
+    """A place in the text as sines and cosines of periods 24 to 384 characters: what the helper heads of the training must tell."""
+    periods = 24.0 * 2.0 ** torch.arange(5)
+    angle = place[..., None] * (2 * math.pi / periods)
+    return torch.cat([angle.sin(), angle.cos()], dim=-1)

@@ -1,0 +1,71 @@
+"""Loads a starter voice as anybody would (the real classes, from a folder) and lets it speak freely. Trains and judges nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import DacFeatureExtractor, DacModel, DiaForConditionalGeneration, DiaProcessor, DiaTokenizer
+
+from . import codec, model
+
+AUDIO_KWARGS: dict[str, Any] = {
+    "eos_token_id": model.EOS, "pad_token_id": model.PAD, "bos_token_id": model.BOS, "delay_pattern": list(model.DELAY), "sampling_rate": codec.RATE_HZ,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """A loaded starter voice; `audio_kwargs` go into every call of the processor, which does not keep them itself."""
+
+    dia: DiaForConditionalGeneration
+    processor: DiaProcessor
+    generation: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """One script spoken: its sound, its frames, and whether the voice ended by itself."""
+
+    sound: NDArray[np.float32]
+    frames: int
+    ended: bool
+
+
+def load(folder: Path) -> Voice:
+    """The voice of a folder: model.safetensors, codec/, tokenizer, starter.json."""
+    dia = DiaForConditionalGeneration.from_pretrained(folder, dtype=torch.float32).eval()
+    dac = DacModel.from_pretrained(folder / "codec", dtype=torch.float32).eval()
+    extractor = DacFeatureExtractor.from_pretrained(folder)
+    processor = DiaProcessor(extractor, DiaTokenizer.from_pretrained(folder), dac)
+    return Voice(dia, processor, json.loads((folder / "starter.json").read_text())["generation"])
+
+
+def speak(voice: Voice, scripts: list[str], seed: int, prompts: list[NDArray[np.float32]] | None = None, **changed: Any) -> list[Spoken]:
+    """Scripts side by side through plain generate(); each is cut where it ended. With prompts, only what comes after them is returned."""
+    settings = {**voice.generation, **changed}
+    torch.manual_seed(seed)
+    inputs = voice.processor(text=scripts, audio=prompts, padding=True, return_tensors="pt", **AUDIO_KWARGS)
+    with torch.no_grad():
+        rows = voice.dia.generate(**inputs, **settings)
+    skipped = 0 if prompts is None else inputs["decoder_attention_mask"].shape[1] - max(model.DELAY) - 1
+    return [_cut(voice, row[1 + skipped :], settings["max_new_tokens"]) for row in rows]
+
+
+def _cut(voice: Voice, rows: Tensor, limit: int) -> Spoken:
+    """Undoes the delay of one result and decodes it: batch_decode fails where the very first code is the end. At the limit generate() ends by force."""
+    ends = (rows[:, 0] >= model.EOS).nonzero()
+    count = int(ends[0]) if len(ends) else len(rows) - max(model.DELAY)
+    ended = count < limit - max(model.DELAY) - 1
+    codes = torch.stack([rows[late : late + count, channel] for channel, late in enumerate(model.DELAY)]).clamp(max=codec.CODES - 1)
+    if count == 0:
+        return Spoken(np.zeros(0, np.float32), 0, ended)
+    with torch.no_grad():
+        sound = voice.processor.audio_tokenizer.decode(audio_codes=codes[None]).audio_values[0]
+    return Spoken(sound.float().numpy(), count, ended)
