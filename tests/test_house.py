@@ -1,10 +1,9 @@
-"""The house rules that a machine can hold: arrows, first lines, quiet imports, sentences with their Chinese."""
+"""The house rules that a machine can hold: arrows, first lines, quiet imports, nothing of the makers' machine."""
 
 from __future__ import annotations
 
 import ast
 import re
-import string
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -43,26 +42,6 @@ def test_arrows_run_from_window_to_engine_to_compat(name: str) -> None:
 @pytest.mark.parametrize("name", TREES)
 def test_every_file_says_what_it_is(name: str) -> None:
     assert ast.get_docstring(TREES[name]), f"{name} has no first line"
-
-
-def told() -> dict[str, str]:
-    """Every say("key", "English") of the project."""
-    sentences: dict[str, str] = {}
-    for name, tree in TREES.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "say":
-                key, english = (each.value if isinstance(each, ast.Constant) else None for each in node.args[:2])
-                assert isinstance(key, str) and isinstance(english, str), f"{name}:{node.lineno}: literals only"
-                assert sentences.setdefault(key, english) == english, f"{key} has two English templates"
-    return sentences
-
-
-def blanks(template: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(template) if name}
-
-
-def test_no_key_has_two_sentences() -> None:
-    assert len(told()) > 5
 
 
 def test_importing_does_nothing() -> None:

@@ -47,7 +47,7 @@ def size_of(text: str | None) -> tuple[int | None, int | None]:
         return None, None
     width, _, height = text.lower().partition("x")
     if not (width.isdigit() and height.isdigit()):
-        raise Trouble(say("paint.size", '"{size}" is not a size. Write it like 512x768.', size=text))
+        raise Trouble(say("paint.bad-size", '"{size}" is not a size. Write it like 512x768.', size=text))
     return int(width), int(height)
 
 

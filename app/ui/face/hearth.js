@@ -91,6 +91,8 @@
       Hearth.busy = Boolean(Hearth.state.strip?.job);
       Hearth.areas.forEach(drawOne);
     } catch {
+      const away = Hearth.t("page.away", "Hearth does not answer. It may have been closed; start it again and this page comes back.");
+      Hearth.text(document.querySelector(".h-away-note"), away);
       document.body.classList.add("h-away");
     }
     setTimeout(look, document.hidden ? HIDDEN_MS : Hearth.busy ? BUSY_MS : IDLE_MS);

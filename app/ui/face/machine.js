@@ -98,7 +98,7 @@
     }
     const line = (row) => `<tr><td><span class="h-badge ${row.passed ? "right" : "wrong"}">${row.passed ? t("selftest.right", "right") : t("selftest.wrong", "wrong")}</span></td>
       <td>${esc(row.subject)}</td><td>${row.error ? row.error.toExponential(1) : ""}</td><td>${row.ms ? `${row.ms.toFixed(1)} ms` : ""}</td><td class="h-soft">${esc(row.words)}</td></tr>`;
-    const table = (all) => `<table class="h-table"><thead><tr><th scope="col">${t("selftest.result", "result")}</th><th scope="col">${t("selftest.path", "path")}</th><th scope="col">${t("selftest.error", "error")}</th><th scope="col">${t("selftest.time", "time")}</th><th scope="col">${t("selftest.words", "its words")}</th></tr></thead><tbody>${all.map(line).join("")}</tbody></table>`;
+    const table = (all) => `<table class="h-table"><thead><tr><th scope="col">${t("selftest.outcome", "result")}</th><th scope="col">${t("selftest.path", "path")}</th><th scope="col">${t("selftest.error", "error")}</th><th scope="col">${t("selftest.time", "time")}</th><th scope="col">${t("selftest.words", "its words")}</th></tr></thead><tbody>${all.map(line).join("")}</tbody></table>`;
     const open = element.querySelector("details")?.open ? "open" : "";
     element.innerHTML = `<h2>${t("selftest.title", "Self-test")}</h2><details ${open}><summary>${t("selftest.paths", "{n} paths", { n: paths.length })}</summary>${table(paths)}</details>
       ${rows.length ? `<details><summary>${t("selftest.rows", "{n} known defects, asked here", { n: rows.length })}</summary>${table(rows)}</details>` : ""}`;
