@@ -120,7 +120,9 @@
       const now = last[last.length - 1];
       const points = last.map((each, i) => `${(i * W) / Math.max(1, last.length - 1)},${H - 4 - ((each[name] ?? 0) / top) * (H - 10)}`).join(" ");
       figure.querySelector("polyline").setAttribute("points", points);
-      const value = name === "rate" ? `${now.rate.toFixed(1)} ${now.unit}/s` : `${gb(now[name] ?? 0)} GB`;
+      const rate = now.rate.toFixed(1);
+      const speeds = { frames: t("rate.frames-alone", "{rate} frames/s", { rate }), steps: t("rate.steps", "{rate} steps/s", { rate }) };
+      const value = name === "rate" ? speeds[now.unit] ?? rate : `${gb(now[name] ?? 0)} GB`;
       text(figure.querySelector("figcaption"), `${title()}: ${value}, ${t("chart.highest", "highest")} ${name === "rate" ? top.toFixed(1) : `${gb(top)} GB`}`);
     });
   });

@@ -121,7 +121,7 @@
   function update(card, each) {
     text(card.querySelector(".h-words"), each.text);
     const when = new Date(each.created_s * 1000).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
-    const facts = [when, each.title, each.seconds ? `${each.seconds.toFixed(1)} s` : "", each.speed, each.highest ? `${gb(each.highest)} GB` : ""];
+    const facts = [when, each.title, each.seconds ? t("part.seconds", "{s} s", { s: each.seconds.toFixed(1) }) : "", each.speed, each.highest ? `${gb(each.highest)} GB` : ""];
     text(card.querySelector(".h-facts"), facts.filter(Boolean).join(" · "));
     const odd = card.querySelector(".h-odd");
     odd.hidden = !each.condition && each.whole;
