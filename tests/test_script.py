@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.limits import DIA, limits_of
+from app.engine.limits import DIA, limits_of, recommended
 from app.engine.script import check
 from app.engine.turns import Turn, seconds_of
 
@@ -183,8 +183,8 @@ def test_limits_come_from_the_folder(tmp_path: Path) -> None:
     assert plain.part_most_s == 5.0  # the other half is for the part before
     starter = {
         "words": ["one"],
-        "spell": {"1": "one"},
-        "settings": {"temperature": 0.8},
+        "spelling": {"1": "one"},
+        "generation": {"temperature": 0.8, "top_k": 7},
         "name": "Small",
         "part_most_s": 7,
     }
@@ -192,6 +192,7 @@ def test_limits_come_from_the_folder(tmp_path: Path) -> None:
     small = limits_of(tmp_path)
     assert (small.name, small.words, small.part_most_s, small.carries) == ("Small", frozenset({"one"}), 7, False)
     assert small.settings["temperature"] == 0.8 and small.settings["guidance"] == DIA.settings["guidance"]
+    assert small.settings["cfg_filter"] == 7 and recommended({"do_sample": False, "temperature": 1.2})["temperature"] == 0
 
 
 def test_a_laugh_takes_its_time() -> None:

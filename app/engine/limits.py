@@ -61,6 +61,7 @@ def limits_of(folder: Path, codec: Path | None = None) -> Limits:
     rows_most = int(config.get("decoder_config", {}).get("max_position_embeddings", DIA.rows_most))
     delay = max(config.get("delay_pattern", (DIA.delay,)))
     most_s = (rows_most - delay - 1) * hop / rate
+    most_s = min(most_s, float(starter.get("longest_s", most_s)))
     shared = most_s if starter else most_s / 2  # half is for the part before, as the voice's prompt
     return Limits(
         name=str(starter.get("name", DIA.name)),
@@ -74,11 +75,18 @@ def limits_of(folder: Path, codec: Path | None = None) -> Limits:
         part_most_s=min(float(starter.get("part_most_s", DIA.part_most_s)), shared),
         bytes_per_s=float(starter.get("bytes_per_s", DIA.bytes_per_s)),
         words=frozenset(starter["words"]) if "words" in starter else None,
-        spell=dict(starter.get("spell", {})),
+        spell=dict(starter.get("spelling", {})),
         nonverbals=frozenset(starter.get("nonverbals", ())) if starter else NONVERBALS,
         carries=not starter,
-        settings=DIA.settings | dict(starter.get("settings", {})),
+        settings=DIA.settings | recommended(starter.get("generation", {})),
     )
+
+
+def recommended(generation: dict[str, Any]) -> dict[str, float]:
+    """From the names that generate() has to those of a request. Not sampling is a temperature of 0."""
+    names = {"guidance_scale": "guidance", "temperature": "temperature", "top_p": "top_p", "top_k": "cfg_filter"}
+    found = {name: float(generation[theirs]) for theirs, name in names.items() if theirs in generation}
+    return found if generation.get("do_sample", True) else {**found, "temperature": 0.0}
 
 
 def _read(path: Path) -> dict[str, Any]:
