@@ -92,6 +92,8 @@ class Answers(BaseHTTPRequestHandler):
                 else self.plain(401, {"X-Error-Message": "Invalid credentials in Authorization header"})
             )
         kind, _, rest = path.lstrip("/").partition("/")
+        if kind == "api" and not rest.startswith("models/"):
+            return self.plain(404, {})
         if kind == "api":
             return self.api(rest.removeprefix("models/"), "blobs" in parse_qs(address.query))
         if kind == "cdn":

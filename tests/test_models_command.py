@@ -115,7 +115,6 @@ def test_a_refusal_is_told_with_its_exit_code(
 ) -> None:
     with serving(Hub(REPOS, faults={"list": [Fault("status", 404, 9, {"X-Error-Code": "RepoNotFound"})]})) as hub:
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.endpoint)
-        monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", hub.endpoint)
         code = main(["models", "get", "dia-1.6b", "--home", str(tmp_path), "--pretend", "t4"])
         assert code == 1
         assert DIA in capsys.readouterr().err and hub.asked

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import threading
 import time
 from collections import deque
@@ -105,7 +107,7 @@ class Downloads:
 
     def start(self, model: Model, quantised: Quantised = "none") -> None:
         """Fetches it, or goes on with it; nothing happens where that is being done already."""
-        if model.source is None:
+        if not downloads(model, quantised):
             raise Trouble(say("fetch.here", "{model} is on this machine already; there is nothing to download.", model=model.title))  # fmt: skip
         with self._lock:
             known = self._jobs.get(model.id)
@@ -159,7 +161,7 @@ class Downloads:
 
     def _status(self, job: _Job) -> Status:
         done = sum(hub.on_disk(self._home.models, repo, etag) for repo, etag, _ in job.blobs)
-        rate = job.rate() if job.state == "running" else 0.0
+        rate = job.rate() if job.state == "running" and not job.halt.is_set() else 0.0
         left = max(0, job.total_bytes - done)
         eta_s = left / rate if rate > 0 else None
         state: State = "paused" if job.halt.is_set() and job.state in ("queued", "running") else job.state
@@ -240,7 +242,9 @@ class Downloads:
                     raise _PausedError from None
 
     def _record(self, model: str) -> Path:
-        return self._folder / f"{model}.json"
+        # A model of one's own has a path for a name.
+        plain = re.fullmatch(r"[\w-]+[\w.-]*", model)
+        return self._folder / f"{model if plain else hashlib.sha256(model.encode()).hexdigest()}.json"
 
     def _keep(self, job: _Job) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)

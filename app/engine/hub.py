@@ -259,7 +259,7 @@ def _gate(repo: str, host: str) -> Sentence:
     if get_token() is None:
         return say(
             "hub.no-token",
-            "{repo} is given only to people who accepted its terms. Accept them at {host}/{repo}, make a token with read access at {tokens}, and paste it here.",
+            "{repo} is given only to people who accepted its terms. Accept them at {host}/{repo}, make a token with read access at {tokens}, and paste it in Models (or: hf auth login).",
             repo=repo,
             host=host,
             tokens=TOKENS_URL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from app.compat.hardware import Hardware
 from app.compat.plan import Choice, Quantised
@@ -13,6 +14,13 @@ from app.engine.forecast import Forecast, forecast
 from app.engine.model import Model, downloads
 from app.engine.request import PictureRequest, SpeechRequest
 from app.paths import Home
+from app.sentence import say
+
+FITS: Final = {
+    "fits": say("fit.fits", "fits"),
+    "tight": say("fit.tight", "tight"),
+    "no": say("fit.no", "would not fit"),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,12 +89,12 @@ def _parts_complete(folder: Path, source: Source) -> bool:
 
 def _weights_complete(folder: Path, part: str, source: Source) -> bool:
     """Of one part: at least one file that is wanted, and where it is one of several, all of them."""
-    wants = [pattern for pattern in source.files if pattern.endswith(".safetensors")]
-    if not wants or _left(f"{part}x.safetensors", source):
+    weights = any(pattern.endswith(".safetensors") for pattern in source.files)
+    if not weights or _left(f"{part}x.safetensors", source):
         return True
     names = [
         each.name for each in (folder / part).glob("*.safetensors")
-        if each.is_file() and any(fnmatchcase(part + each.name, want) for want in wants) and not _left(part + each.name, source)
+        if each.is_file() and _wanted(part + each.name, source)
     ]  # fmt: skip
     shards: dict[tuple[str, str, int], int] = {}
     for name in names:
@@ -102,6 +102,10 @@ def _weights_complete(folder: Path, part: str, source: Source) -> bool:
             set_ = (found[1], found[3] or "", int(found[2]))
             shards[set_] = shards.get(set_, 0) + 1
     return bool(names) and all(count == set_[2] for set_, count in shards.items())
+
+
+def _wanted(name: str, source: Source) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in source.files) and not _left(name, source)
 
 
 def _left(name: str, source: Source) -> bool:
@@ -117,10 +121,14 @@ def folder_of(models: Path, repo: str) -> Path:
     return models / repo_folder_name(repo_id=repo, repo_type="model")
 
 
+def sources_of(model: Model) -> tuple[Source, ...]:
+    """Everything that any of its files may come from, however its weights are kept."""
+    own = () if model.source is None else (model.source,)
+    return (*own, *(each.source for each in model.companions))
+
+
 def repos(model: Model) -> tuple[str, ...]:
-    """Every repository that any of its files may come from."""
-    own = () if model.source is None else (model.source.repo,)
-    return (*own, *(each.source.repo for each in model.companions))
+    return tuple(dict.fromkeys(source.repo for source in sources_of(model)))
 
 
 def size_bytes(home: Home, model: Model) -> int:
@@ -146,11 +154,32 @@ def remove(home: Home, model: Model, others: Iterable[Model], keep: Collection[s
                 path=model.path,
             )
         )
-    needed = {repo for other in others if other.id != model.id and located(home, other) for repo in repos(other)}
+    sources = [
+        source for other in others if other.id != model.id and located(home, other) for source in sources_of(other)
+    ]
     before = size_bytes(home, model)
     for repo in repos(model):
-        if repo not in needed and repo not in keep:
-            folder = folder_of(home.models, repo)
-            shutil.rmtree(folder, ignore_errors=not folder.exists())
+        folder = folder_of(home.models, repo)
+        needed = [source for source in sources if source.repo == repo]
+        if repo in keep or not folder.exists():
+            continue
+        if needed:
+            _prune(folder, needed)
+        else:
+            shutil.rmtree(folder)
             shutil.rmtree(home.models / ".locks" / folder.name, ignore_errors=True)
     return before - size_bytes(home, model)
+
+
+def _prune(folder: Path, needed: list[Source]) -> None:
+    """What none of these sources wants goes."""
+    kept = set()
+    for pointer in [each for each in (folder / "snapshots").rglob("*") if not each.is_dir()]:
+        name = pointer.relative_to(folder / "snapshots").as_posix().partition("/")[2]
+        if any(_wanted(name, source) for source in needed):
+            kept.add(pointer.resolve())
+        else:
+            pointer.unlink()
+    for blob in (folder / "blobs").glob("*"):
+        if blob.resolve() not in kept:
+            blob.unlink()

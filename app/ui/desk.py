@@ -21,6 +21,7 @@ from app.engine import catalog, script, voices
 from app.engine.catalog import CATALOG
 from app.engine.curve import read_curve
 from app.engine.errand import Errand
+from app.engine.fetch import Downloads
 from app.engine.forecast import forecast, seconds_of
 from app.engine.journal import choice_from
 from app.engine.limits import DIA, limits_of
@@ -85,6 +86,12 @@ class Desk:
     grids: dict[str, Grid] = field(default_factory=dict)
     """The last grid of each person."""
     errand_job: str = ""
+
+    downloads: Downloads = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.downloads = Downloads(self.keeper.home)
+        self.downloads.recall(self.models())
 
     def begin(self, request: Request, person: Person, choice: Choice | None = None) -> str:
         """Into the queue; every tab of this person shows it from now on."""

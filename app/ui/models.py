@@ -1,11 +1,164 @@
-"""The models tab."""
+"""Models: what there is, what fits this machine and why, getting and removing, the token for gates, models of one's own."""
 
 from __future__ import annotations
 
-import gradio as gr
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
+import gradio as gr
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from app.engine import catalog, gate, stock
+from app.engine.fetch import Status
+from app.engine.model import Model, downloads
+from app.engine.offer import FITS, offer
+from app.sentence import Trouble, say
 from app.ui.desk import Desk
+from app.ui.guard import OWNER, who
+from app.ui.shelf import reveal
+from app.ui.show import View
+from app.ui.words import Language, language, text, told
+
+LEVELS = {"fits": "right", "tight": "careful", "no": "wrong"}
 
 
 def build(desk: Desk) -> None:
-    gr.Markdown("models")
+    gr.HTML('<section id="h-models"></section>', apply_default_css=False)
+
+
+def routes(desk: Desk) -> list[Route]:
+    """The owner's alone, every one of them: to a visitor it is as if they were not there."""
+
+    def shown(request: Request) -> Response:
+        if not who(request).owner:
+            return Response(status_code=404)
+        return JSONResponse(view(desk, language(request)))
+
+    def fetched(request: Request) -> Response:
+        if not who(request).owner:
+            return Response(status_code=404)
+        return JSONResponse(moving(desk, language(request)))
+
+    async def act(request: Request) -> Response:
+        deed = DEEDS.get(request.path_params["act"])
+        if not who(request).owner or deed is None:
+            return Response(status_code=404)
+        # A form of another site cannot send this type without being asked first.
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return Response(status_code=415)
+        try:
+            asked = await request.json()
+        except ValueError:
+            return Response(status_code=400)
+        value = str(asked.get("value", "")) if isinstance(asked, dict) else ""
+        try:
+            await run_in_threadpool(deed, desk, value)
+        except Trouble as trouble:
+            words = " ".join(told(each, language(request)) for each in (trouble.sentence, *trouble.objections))
+            return JSONResponse({"trouble": words, "cure": trouble.cure}, status_code=409)
+        return JSONResponse({})
+
+    return [
+        Route("/hearth/models", shown), Route("/hearth/downloads", fetched),
+        Route("/hearth/models/{act}", act, methods=["POST"]),
+    ]  # fmt: skip
+
+
+def named(desk: Desk, id_: str) -> Model:
+    """Only what the list shows; a path that was not added is not looked at."""
+    found = next((each for each in desk.models() if each.id == id_), None)
+    return found if found is not None else catalog.find(id_ if id_ in catalog.BY_ID else "")
+
+
+def get(desk: Desk, id_: str) -> None:
+    model = named(desk, id_)
+    desk.downloads.start(
+        model, offer(desk.keeper.home, model, desk.hardware(), desk.choice(OWNER), desk.verdicts()).quantised
+    )
+
+
+def remove(desk: Desk, id_: str) -> None:
+    desk.downloads.remove(named(desk, id_), desk.models())
+
+
+def add(desk: Desk, path: str) -> None:
+    """Where it is and what it is, is found out now; nothing is copied."""
+    place = Path(path.strip().strip("\"'")).expanduser()
+    if not path.strip() or not place.exists():
+        raise Trouble(say("models.no-path", "There is no file or folder {path} on this machine. Write its whole path.", path=path or '""'))  # fmt: skip
+    model = catalog.find(str(place))
+    kept = desk.settings.get("models", [])
+    if model.id not in kept and model.id not in catalog.BY_ID:
+        desk.settings.put({"models": [*kept, model.id]})
+
+
+def forget(desk: Desk, path: str) -> None:
+    desk.settings.put({"models": [each for each in desk.settings.get("models", []) if each != path]})
+
+
+def where(desk: Desk, id_: str) -> None:
+    found = stock.located(desk.keeper.home, named(desk, id_)) if id_ else None
+    reveal(found.folder / "." if found else desk.keeper.home.models / ".")
+
+
+def creations(desk: Desk, _: str) -> None:
+    reveal(desk.keeper.home.creations / ".")
+
+
+DEEDS: dict[str, Callable[[Desk, str], None]] = {
+    "get": get, "pause": lambda desk, id_: desk.downloads.pause(id_), "remove": remove, "add": add, "forget": forget, "where": where,
+    "creations": creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: gate.keep(token),
+    "token-away": lambda *_: gate.forget(),
+}  # fmt: skip
+
+
+def view(desk: Desk, spoken: Language) -> View:
+    home, there = desk.keeper.home, {model.id for model in desk.models()}
+    missing = []
+    for path in desk.settings.get("models", []):
+        if path not in there:
+            try:
+                catalog.find(path)
+            except Trouble as trouble:
+                missing.append({"path": path, "trouble": told(trouble.sentence, spoken)})
+    return {
+        "models": [row(desk, model, spoken) for model in desk.models()], "missing": missing, "token": gate.known(), "folder": str(home.models),
+        "free": shutil.disk_usage(home.models).free,
+    }  # fmt: skip
+
+
+def row(desk: Desk, model: Model, spoken: Language) -> View:
+    found = offer(desk.keeper.home, model, desk.hardware(), desk.choice(OWNER), desk.verdicts())
+    fit, local = found.forecast, bool(model.path) and not model.starter
+    facts = [told(each, spoken) for each in (model.note, model.least) if each is not None]
+    return {
+        "id": model.id, "title": model.title, "kind": model.kind, "facts": facts, "licence": model.licence, "starter": model.starter,
+        "local": local, "path": model.path if local else "",
+        "lacks": local and any(stock.snapshot(desk.keeper.home, each.source) is None for each in model.companions), "here": found.here, "bytes": found.here_bytes,
+        "download": found.download_bytes if downloads(model, found.quantised) else 0,
+        "gate": gate.page(model.source.repo) if model.gated and model.source else "",
+        "fit": None if fit is None else {
+            "level": LEVELS[fit.fit], "word": told(FITS[fit.fit], spoken), "sentence": told(fit.sentence, spoken),
+            "cures": [told(each.sentence, spoken) for each in fit.cures],
+        },
+    }  # fmt: skip
+
+
+def moving(desk: Desk, spoken: Language) -> View:
+    return {"downloads": [progress(each, spoken) for each in desk.downloads.status()]}
+
+
+def progress(status: Status, spoken: Language) -> View:
+    words = {
+        "queued": text("fetch.queued", "waits for its turn", spoken), "running": text("fetch.running", "is coming", spoken),
+        "paused": text("fetch.paused", "paused", spoken), "failed": text("fetch.failed", "stopped", spoken), "done": "",
+    }  # fmt: skip
+    said: dict[str, Any] = asdict(status)
+    said["sentence"] = told(status.sentence, spoken) if status.sentence is not None else ""
+    return said | {"word": words[status.state]}

@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 from app.engine.command.running import common
 from app.engine.process import Keeper
 from app.paths import assets, home
-from app.ui import live, shelf
+from app.ui import greeting, live, models, shelf
 from app.ui.desk import Desk, Settings
 from app.ui.theme import theme
 from app.ui.window import Early, build
@@ -40,7 +40,7 @@ def main(args: argparse.Namespace) -> int:
     _, address, _ = window.launch(
         server_name="127.0.0.1", server_port=args.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
         footer_links=[], favicon_path=favicon(), show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
-        app_kwargs={"routes": [*live.routes(desk), *shelf.routes(desk)], "middleware": [Middleware(Early)], "openapi_url": None, "docs_url": None, "redoc_url": None},
+        app_kwargs={"routes": [*live.routes(desk), *shelf.routes(desk), *models.routes(desk), *greeting.routes(desk)], "middleware": [Middleware(Early)], "openapi_url": None, "docs_url": None, "redoc_url": None},
     )  # fmt: skip
     print(f"Hearth is open at {address}", flush=True)
     if not args.no_browser:

@@ -7,7 +7,7 @@ from typing import Final
 import gradio as gr
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.ui import machine, models, paint, shelf, speak
+from app.ui import greeting, machine, models, paint, shelf, speak
 from app.ui.desk import Desk
 from app.ui.live import FACE
 from app.ui.theme import variables
@@ -29,6 +29,7 @@ def build(desk: Desk) -> gr.Blocks:
         gr.HTML('<div id="h-strip"></div>', elem_id="h-under-head", apply_default_css=False)
         with gr.Tabs(elem_id="h-rooms"):
             with gr.Tab(word("tab.speak", "Speak"), id="speak"):
+                greeting.build(desk)
                 speak.build(desk)
             with gr.Tab(word("tab.paint", "Paint"), id="paint"):
                 paint.build(desk)

@@ -16,13 +16,12 @@ from app.engine import catalog, stock
 from app.engine.catalog import CATALOG
 from app.engine.command.running import FAILED, FINISHED, STOPPED, common
 from app.engine.fetch import Downloads, Status
-from app.engine.offer import Offer, offer
+from app.engine.offer import FITS, Offer, offer
 from app.paths import Home, home
 from app.sentence import Sentence, say
 
 LOOK_S = 0.3
 BAR_LETTERS = 24
-FITS = {"fits": say("fit.fits", "fits"), "tight": say("fit.tight", "tight"), "no": say("fit.no", "too large")}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,39 @@
+// Beside each trouble stands the button that does its cure, where there is one.
+(() => {
+  const { t, el, text } = Hearth;
+  const tab = (id) => () => Hearth.openTab(id);
+  const get = (id) => [[t("cure.get", "Get it"), () => Hearth.getModel(id)]];
+  const smaller = () => [[t("cure.free", "Free memory"), () => Hearth.deed("free")], [t("cure.models", "Another model"), tab("models")]];
+  const report = () => [[t("cure.report", "Copy a report"), () => Hearth.press("machine-report")]];
+  const CURES = {
+    "get-dia": () => get("dia-1.6b"),
+    "get-sd15": () => get("sd15"),
+    "get-configs": () => [[t("cure.configs", "Open Models"), tab("models")]],
+    models: () => [[t("cure.configs", "Open Models"), tab("models")]],
+    smaller,
+    automatic: () => [[t("cure.machine", "Open Machine"), tab("machine")]],
+    report,
+    repair: report,
+    "open-folder": () => [[t("cure.folder", "Open the folder"), () => Hearth.deed("creations")]],
+  };
+
+  Hearth.area(".h-trouble[data-cure]", (trouble) => {
+    const cure = trouble.dataset.cure;
+    let row = trouble.nextElementSibling;
+    if (!row?.classList.contains("h-cure")) {
+      row = el(`<p class="h-chips h-cure"></p>`);
+      trouble.after(row);
+    }
+    row.hidden = trouble.hidden;
+    if (row.dataset.cure === cure) return;
+    row.dataset.cure = cure;
+    row.innerHTML = "";
+    const buttons = cure.startsWith("get:") ? get(cure.slice(4)) : (CURES[cure]?.() ?? []);
+    for (const [label, run] of buttons) {
+      const button = el(`<button type="button"></button>`);
+      text(button, label);
+      button.addEventListener("click", run);
+      row.append(button);
+    }
+  });
+})();

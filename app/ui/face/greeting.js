@@ -1,0 +1,67 @@
+// The first start, on one screen: what is here, what will fit, one click to a first sound or picture.
+(() => {
+  const { t, text, el, ask } = Hearth;
+  // Words that the starter voice and the starter painter know.
+  const SCRIPT = "[S1] Hello, my friend. Welcome, the fire is warm. [S2] Good evening. Here is your coffee.";
+  const PROMPT = "a red house and a pine tree on green hills at sunset";
+  let view = null, asked = "";
+
+  async function done() {
+    await ask("hearth/greeting", { method: "POST" });
+    view = { ...view, greeted: true };
+    document.querySelectorAll("#h-greeting").forEach((each) => (each.hidden = true));
+  }
+
+  function start(tab, field, value) {
+    done();
+    Hearth.openTab(tab);
+    // A tab is built when it is first opened.
+    setTimeout(() => Hearth.put(field, value), 300);
+    setTimeout(() => Hearth.press(`${tab}-go`), 700);
+  }
+
+  const gigabytes = (bytes) => `${(bytes / 1e9).toFixed(1)} GB`;
+
+  function draw(element) {
+    element.hidden = view.greeted;
+    if (view.greeted) return;
+    const by = Object.fromEntries(view.models.map((each) => [each.id, each]));
+    element.innerHTML = `<h1></h1><p class="h-machine-words"></p><div class="h-start"><div><h2></h2><p class="h-soft"></p><p class="h-go"></p></div><div><h2></h2><ul class="h-list"></ul></div></div><p class="h-chips"><button type="button"></button></p>`;
+    text(element.querySelector("h1"), t("greeting.title", "Welcome. This is your machine:"));
+    text(element.querySelector(".h-machine-words"), view.machine || t("greeting.asking", "being asked what it can do, a moment ..."));
+    const [now, later] = element.querySelectorAll("h2");
+    text(now, t("greeting.now", "Start now"));
+    text(later, t("greeting.later", "Or get the large models"));
+    text(element.querySelector(".h-start .h-soft"), t("greeting.starters", "Two small models come with Hearth. They know few words and scenes, need no download and no account, and run on any machine."));
+    const go = element.querySelector(".h-go");
+    const button = (parent, label, run, look = "h-chip") => {
+      const made = el(`<button type="button" class="${look}"></button>`);
+      text(made, label);
+      made.addEventListener("click", run);
+      parent.append(made);
+    };
+    if (by["starter-voice"].here) button(go, t("greeting.speak", "Speak something"), () => start("speak", "speak-text", SCRIPT), "h-first");
+    if (by["starter-painter"].here) button(go, t("greeting.paint", "Paint something"), () => start("paint", "paint-prompt", PROMPT), "h-first");
+    for (const each of [by["dia-1.6b"], by.sd15]) {
+      const line = el(`<li><b></b> <span class="h-badge"></span><p class="h-soft"></p></li>`);
+      text(line.querySelector("b"), each.title);
+      const badge = line.querySelector(".h-badge");
+      badge.className = `h-badge ${each.fit?.level ?? ""}`;
+      text(badge, each.fit?.word ?? "...");
+      const size = each.here ? t("greeting.here", "It is here already.") : t("greeting.size", "{size}, about {minutes} min on a line of 50 Mbit/s.", { size: gigabytes(each.download), minutes: Math.ceil(each.seconds / 60) });
+      text(line.querySelector("p"), [each.facts[0], each.fit?.sentence, size].filter(Boolean).join(" "));
+      if (!each.here) button(line, t("greeting.get", "Get {title}", { title: each.title }), () => (done(), Hearth.getModel(each.id)));
+      element.querySelector(".h-list").append(line);
+    }
+    text(element.querySelector(":scope > .h-chips button"), t("greeting.look", "Just look around"));
+    element.querySelector(":scope > .h-chips button").addEventListener("click", done);
+  }
+
+  Hearth.area("#h-greeting", async (element, { strip }) => {
+    const now = strip.machine ? "known" : "waking";
+    if (view?.greeted || asked === now) return;
+    asked = now;
+    view = await ask("hearth/greeting");
+    draw(element);
+  });
+})();

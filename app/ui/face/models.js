@@ -1,0 +1,176 @@
+// Models: one card each, drawn from our own answers; how far a download is, is asked once a second while the tab is open.
+(() => {
+  const { t, text, el, list, ask, time } = Hearth;
+  const LOOK_MS = 1000;
+  let page = null, moves = new Map(), shown = false, known = false;
+
+  // As disks and downloads are counted: in powers of ten.
+  const size = (bytes) => (bytes >= 1e8 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(1)} MB`);
+  const moving = (id) => ["queued", "running"].includes(moves.get(id)?.state);
+
+  // A deed of the owner; its trouble, if any, in words. The value goes in the body: a token must stand in no address.
+  Hearth.deed = async (name, value = "") => {
+    const answer = await fetch(`hearth/models/${name}`, {
+      method: "POST", credentials: "same-origin", headers: { "content-type": "application/json" }, body: JSON.stringify({ value }),
+    });
+    const { trouble = "" } = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
+    return trouble || (answer.ok ? "" : t("models.refused", "That was refused ({status}).", { status: answer.status }));
+  };
+  const act = async (name, value) => {
+    const trouble = await Hearth.deed(name, value);
+    say(trouble);
+    await look();
+    if (name !== "pause") await refresh();
+    return trouble;
+  };
+  Hearth.getModel = (id) => {
+    Hearth.openTab("models");
+    return act("get", id).then(() => document.querySelector(`#h-models [data-key="${CSS.escape(id)}"]`)?.scrollIntoView({ block: "center" }));
+  };
+  Hearth.openTab = (id) => document.querySelector(`button[role="tab"][data-tab-id="${id}"]`)?.click();
+
+  function say(words) {
+    const trouble = document.querySelector("#h-models .h-wrong-now");
+    if (!trouble) return;
+    trouble.hidden = !words;
+    text(trouble, words);
+  }
+
+  async function refresh() {
+    page = await ask("hearth/models");
+    draw();
+  }
+  async function look() {
+    const before = [...moves.values()].filter(({ state }) => state === "done").length;
+    moves = new Map((await ask("hearth/downloads")).downloads.map((each) => [each.model, each]));
+    if ([...moves.values()].filter(({ state }) => state === "done").length !== before) await refresh();
+    else draw();
+  }
+
+  function frame(element) {
+    element.innerHTML = `<p class="h-trouble h-wrong-now" role="alert" hidden></p><p class="h-soft h-where"></p><ul class="h-models"></ul>
+      <div class="h-doors"><form class="h-card h-add"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="text" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><ul class="h-list"></ul></form>
+      <form class="h-card h-token"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="password" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><p class="h-soft h-has" role="status"></p></form></div>`;
+    const [add, token] = [element.querySelector(".h-add"), element.querySelector(".h-token")];
+    text(add.querySelector("h2"), t("models.own", "A model of your own"));
+    text(add.querySelector("p"), t("models.own-how", "A diffusers folder, a folder with Dia, or a single .safetensors file of SD 1.5 or SDXL. It stays where it is."));
+    text(add.querySelector("button"), t("models.add", "Add"));
+    add.querySelector("input").setAttribute("aria-label", t("models.path", "Its whole path on this machine"));
+    add.querySelector("input").placeholder = t("models.path", "Its whole path on this machine");
+    add.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const input = add.querySelector("input");
+      if (!(await act("add", input.value))) input.value = "";
+    });
+    text(token.querySelector("h2"), t("token.title", "Token for models behind a gate"));
+    token.querySelector("p").innerHTML = `<span></span> <a href="https://huggingface.co/settings/tokens" target="_blank" rel="noreferrer">huggingface.co/settings/tokens</a>`;
+    text(token.querySelector("span"), t("token.how", "Some models are given only to people who accepted their terms. Accept them on the model's page, make a token with read access and paste it here. It is kept where Hugging Face's own programs keep it, and sent to nobody else."));
+    text(token.querySelector("button"), t("token.keep", "Keep"));
+    token.querySelector("input").setAttribute("aria-label", t("token.label", "Token"));
+    token.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const input = token.querySelector("input"), value = input.value;
+      input.value = "";
+      if (value) await act("token", value);
+    });
+    token.addEventListener("click", (event) => event.target.closest(".h-forget") && act("token-away"));
+  }
+
+  function draw() {
+    const element = document.querySelector("#h-models");
+    if (!element || !page) return;
+    if (!element.firstElementChild) frame(element);
+    text(element.querySelector(".h-where"), t("models.where", "Models lie in {folder}, {free} are free there.", { folder: page.folder, free: size(page.free) }));
+    list(element.querySelector(".h-models"), page.models, (each) => each.id, make, update);
+    list(element.querySelector(".h-add .h-list"), page.missing, (each) => each.path, (each) => {
+      const line = el(`<li class="h-soft"><span></span> <button type="button" class="h-chip"></button></li>`);
+      text(line.querySelector("button"), t("models.forget", "Forget it"));
+      line.querySelector("button").addEventListener("click", () => act("forget", each.path));
+      return line;
+    }, (line, each) => text(line.querySelector("span"), each.trouble));
+    const has = element.querySelector(".h-has");
+    if (has.dataset.drawn !== String(page.token)) {
+      has.dataset.drawn = String(page.token);
+      has.innerHTML = page.token ? `<span></span> <button type="button" class="h-chip h-forget"></button>` : "";
+      text(has.querySelector("span"), t("token.there", "A token is kept."));
+      text(has.querySelector("button"), t("token.forget", "Forget it"));
+    }
+  }
+
+  function make() {
+    return el(`<li class="h-card h-model-card"><h3></h3><p class="h-badges"><span class="h-badge h-fit"></span><span class="h-badge h-here right"></span></p><p class="h-soft h-because"></p>
+      <div class="h-facts"></div><p class="h-soft h-size"></p><div class="h-share" role="progressbar" aria-valuemin="0" aria-valuemax="100" hidden><i></i></div>
+      <p class="h-soft h-how" role="status" hidden></p><p class="h-trouble" role="alert" hidden></p><p class="h-chips h-does"></p></li>`);
+  }
+
+  function update(card, each) {
+    const move = moves.get(each.id), open = move && move.state !== "done";
+    text(card.querySelector("h3"), each.title);
+    const fit = card.querySelector(".h-fit");
+    fit.className = `h-badge h-fit ${each.fit?.level ?? ""}`;
+    text(fit, each.fit?.word ?? t("models.unknown", "not known yet"));
+    const here = card.querySelector(".h-here");
+    here.hidden = !each.here;
+    text(here, each.starter ? t("models.built-in", "comes with Hearth") : t("models.is-here", "is here"));
+    text(card.querySelector(".h-because"), each.fit ? [each.fit.sentence, ...each.fit.cures].join(" ") : t("models.waking", "The engine is still waking up; whether it fits is known in a moment."));
+    list(card.querySelector(".h-facts"), each.facts, (fact) => fact, (fact) => Object.assign(el("<p></p>"), { textContent: fact }));
+    const sizes = each.here || !each.download ? each.bytes && t("models.takes", "{size} on this disk", { size: size(each.bytes) }) : t("models.about", "about {size} to get", { size: size(each.download) });
+    text(card.querySelector(".h-size"), [each.kind === "speech" ? t("models.speech", "speech") : t("models.picture", "pictures"), sizes, each.licence, each.path].filter(Boolean).join(" · "));
+    const share = card.querySelector(".h-share"), done = move ? (100 * move.done_bytes) / Math.max(1, move.total_bytes) : 0;
+    share.hidden = !open;
+    share.firstElementChild.style.width = `${done}%`;
+    share.setAttribute("aria-valuenow", Math.round(done));
+    share.setAttribute("aria-label", each.title);
+    const how = card.querySelector(".h-how");
+    how.hidden = !open;
+    if (open) {
+      const speed = move.rate ? `${(move.rate / 1e6).toFixed(1)} MB/s` : "";
+      const left = move.eta_s != null ? t("models.left", "{time} left", { time: time(move.eta_s) }) : "";
+      const note = move.state === "running" ? move.sentence : "";
+      text(how, [move.word, t("models.of", "{done} of {total}", { done: size(move.done_bytes), total: size(move.total_bytes) }), speed, left, note].filter(Boolean).join(" · "));
+    }
+    const trouble = card.querySelector(".h-trouble");
+    trouble.hidden = move?.state !== "failed";
+    text(trouble, move?.state === "failed" ? move.sentence : "");
+    does(card.querySelector(".h-does"), each, move);
+  }
+
+  function does(element, each, move) {
+    const state = `${move?.state} ${move?.cure} ${each.here} ${each.bytes > 0} ${each.lacks} ${each.download} ${page.token}`;
+    if (element.dataset.drawn === state) return;
+    element.dataset.drawn = state;
+    element.innerHTML = "";
+    const button = (label, run) => {
+      const made = el(`<button type="button"></button>`);
+      text(made, label);
+      made.setAttribute("aria-label", `${label}: ${each.title}`);
+      made.addEventListener("click", run);
+      element.append(made);
+    };
+    if (moving(each.id)) button(t("models.pause", "Pause"), () => act("pause", each.id));
+    else if (move && move.state !== "done") button(t("models.go-on", "Go on"), () => act("get", each.id));
+    else if (each.lacks) button(t("models.get-configs", "Get its settings ({size})", { size: size(each.download) }), () => act("get", each.id));
+    else if (!each.here && each.download) button(t("models.get", "Get"), () => act("get", each.id));
+    if (move?.cure === "token") button(t("token.paste", "Paste a token"), () => document.querySelector(".h-token input").focus());
+    if (each.gate && !each.here) {
+      const terms = el(`<a class="h-chip" target="_blank" rel="noreferrer"></a>`);
+      terms.href = each.gate;
+      text(terms, t("models.terms", "Its terms"));
+      element.append(terms);
+    }
+    if (each.here) button(t("models.folder", "folder"), () => act("where", each.id));
+    if (each.local) button(t("models.off-list", "take off the list"), () => act("forget", each.id));
+    else if (!each.starter && (each.bytes || move)) button(t("models.remove", "Remove"), () => confirm(t("models.sure", "Delete {title} from this disk?", { title: each.title })) && act("remove", each.id));
+  }
+
+  // Looked at anew when the tab opens, when the machine is known, and when something has come.
+  Hearth.area("#h-models", (element, { strip }) => {
+    const now = Boolean(element.offsetParent);
+    if (now && (!shown || known !== Boolean(strip.machine))) {
+      known = Boolean(strip.machine);
+      look().then(refresh);
+    }
+    shown = now;
+  });
+  setInterval(() => shown && !document.hidden && [...moves.values()].some(({ state }) => state !== "done") && look(), LOOK_MS);
+})();

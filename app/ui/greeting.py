@@ -1,0 +1,49 @@
+"""The first start: this is your machine, this is what will fit, start now or get the large models. Shown until it is answered, once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import gradio as gr
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from app.engine.catalog import BY_ID
+from app.ui import show
+from app.ui.desk import Desk
+from app.ui.guard import who
+from app.ui.models import row
+from app.ui.words import language
+
+OFFERED: Final = ("starter-voice", "starter-painter", "dia-1.6b", "sd15")
+LINE_BYTES_PER_S: Final = 50_000_000 // 8
+"""What a usual line brings; the page says that it reckons with it."""
+
+
+def build(desk: Desk) -> None:
+    if not desk.settings.get("greeted"):
+        gr.HTML('<section id="h-greeting" class="h-card" hidden></section>', apply_default_css=False)
+
+
+def routes(desk: Desk) -> list[Route]:
+    def greet(request: Request) -> Response:
+        if not who(request).owner:
+            return Response(status_code=404)
+        spoken, hardware = language(request), desk.hardware()
+        models = [row(desk, BY_ID[each], spoken) for each in OFFERED]
+        return JSONResponse(
+            {
+                "greeted": bool(desk.settings.get("greeted")),
+                "machine": show.machine_words(hardware, spoken) if hardware else "",
+                "models": [each | {"seconds": each["download"] / LINE_BYTES_PER_S} for each in models],
+            }
+        )
+
+    def greeted(request: Request) -> Response:
+        if not who(request).owner:
+            return Response(status_code=404)
+        desk.settings.put({"greeted": True})
+        return JSONResponse({})
+
+    return [Route("/hearth/greeting", greet), Route("/hearth/greeting", greeted, methods=["POST"])]
