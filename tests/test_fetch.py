@@ -155,6 +155,7 @@ def test_a_server_that_ignores_the_range_does_not_spoil_the_file(fetching: Downl
     hub.faults[UNET] = [Fault("cut", 500_000), Fault("plain")]
     assert fetched(fetching).state == "done"
     checked(place)
+    assert len(hub.gets(f"cdn/{REPO}/{UNET}")) == 2
 
 
 @pytest.mark.parametrize("file", [UNET, "unet/config.json"])
@@ -382,12 +383,29 @@ def test_removing_gives_the_space_back_but_not_what_others_need(fetching: Downlo
     assert not [each for each in place.models.rglob("*") if each.is_file() and each.name != "CACHEDIR.TAG"]
 
 
+def test_removing_leaves_the_files_that_another_model_shares(fetching: Downloads, hub: Hub, place: Home) -> None:
+    configs = dataclasses.replace(MODEL, id="own", source=Source(REPO, ASKED[:2], 1), companions=())
+    fetched(fetching)
+    assert SIZE < fetching.remove(MODEL, [configs]) < SIZE + 1000 + 100
+    assert stock.located(place, MODEL) is None and stock.located(place, configs) is not None
+    assert len(list((place.models / "models--maker--pictures" / "blobs").iterdir())) == 2
+
+
 def test_removing_while_it_comes(fetching: Downloads, hub: Hub, place: Home) -> None:
     hub.bytes_a_second = 2_000_000
     fetching.start(MODEL)
     until(fetching, lambda status: status.done_bytes > 300_000)
     assert fetching.remove(MODEL, []) > 0
     assert not fetching.status() and stock.size_bytes(place, MODEL) == 0
+
+
+def test_removing_spares_what_another_download_needs(fetching: Downloads, hub: Hub, place: Home) -> None:
+    hub.bytes_a_second = 2_000_000
+    fetching.start(MODEL)
+    until(fetching, lambda status: status.done_bytes > 300_000)
+    fetching.pause(MODEL.id)
+    assert fetching.remove(dataclasses.replace(MODEL, id="other"), []) == 0
+    assert until(fetching, lambda status: True).done_bytes > 300_000
 
 
 def test_no_more_than_two_at_once(fetching: Downloads, hub: Hub, place: Home) -> None:
