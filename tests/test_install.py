@@ -7,6 +7,7 @@ import configparser
 import os
 import plistlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from app.paths import assets, home
 
 TOP = Path(__file__).parent.parent
 AWKWARD = '/home/O\'Neil/a b/ü $HOME `x` 100% "q" \\/hearth.sh'
+PYTHON = shlex.quote(sys.executable)
 TOOLS = (
     "bash",
     "dirname",
@@ -231,7 +233,7 @@ def desk(tmp_path: Path) -> Desk:
 
 def test_the_launcher_takes_the_python_that_fits(desk: Desk) -> None:
     desk.tool("python3.13", "exit 1")  # there, but cannot make environments
-    desk.tool("python3.12", f'exec {sys.executable} "$@"')
+    desk.tool("python3.12", f'exec {PYTHON} "$@"')
     done = desk.run("speak", "a b")
     assert done.stdout == "started with ['speak', 'a b']\n", done.stderr
 
@@ -239,7 +241,7 @@ def test_the_launcher_takes_the_python_that_fits(desk: Desk) -> None:
 def test_opened_without_words_it_lets_hearth_go_on_by_itself(desk: Desk) -> None:
     (desk.top / ".venv").mkdir()
     (desk.top / ".venv/current").touch()
-    desk.tool("python3", f'exec {sys.executable} "$@"')
+    desk.tool("python3", f'exec {PYTHON} "$@"')
     done = desk.run()
     assert done.returncode == 0 and done.stdout == "started with ['--version']\n"
     assert (desk.data / "logs/launcher.log").read_text().endswith("started with []\n")
@@ -268,7 +270,7 @@ def test_the_right_uv_brings_a_python(desk: Desk, tmp_path: Path) -> None:
     brought = '"$UV_PYTHON_INSTALL_DIR"/cpython-3.12/bin'
     (packed / "uv").write_text(
         f'#!/bin/bash\necho "uv $*" >&2\nmkdir -p {brought}\n'
-        f"printf '#!/bin/bash\\nexec {sys.executable} \"$@\"\\n' >{brought}/python3\nchmod +x {brought}/python3\n"
+        f"cat >{brought}/python3 <<'end'\n#!/bin/bash\nexec {PYTHON} \"$@\"\nend\nchmod +x {brought}/python3\n"
     )
     (packed / "uv").chmod(0o755)
     archive = tmp_path / "uv.tar.gz"
