@@ -184,6 +184,7 @@ def test_equals_the_reference_in_every_layout() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("dtype", list(WITHIN))
 def test_equals_the_reference_everywhere(dtype: torch.dtype) -> None:
     lengths = ((1, 1), (1, 40), (9, 9), (17, 5), (40, 70))
