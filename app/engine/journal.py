@@ -95,6 +95,14 @@ class Journal:
         )
         return [_job(row) for row in rows]
 
+    def guests_s(self, since_s: float) -> float:
+        """For how long anybody but the owner has had the engine since then."""
+        rows = self._db.rows(
+            "SELECT SUM(MAX(0, COALESCE(ended_s, ?) - MAX(started_s, ?))) AS used FROM jobs WHERE owner<>? AND started_s IS NOT NULL",
+            time.time(), since_s, OWNER,
+        )  # fmt: skip
+        return float(rows[0]["used"] or 0.0)
+
     def take(self) -> Job | None:
         """The next one, now running."""
         with self._db.transaction():

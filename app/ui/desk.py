@@ -34,9 +34,11 @@ from app.engine.stock import best, located
 from app.sentence import Trouble, say
 from app.ui import show
 from app.ui.guard import OWNER, Person
+from app.ui.visitor import allowance, allowed
 from app.ui.words import Language, told
 
 GRID_MOST: Final = 36
+QUEUE_MOST: Final = 200
 
 
 class Settings:
@@ -86,7 +88,8 @@ class Desk:
     grids: dict[str, Grid] = field(default_factory=dict)
     """The last grid of each person."""
     errand_job: str = ""
-
+    counter: threading.Lock = field(default_factory=threading.Lock)
+    """So that many who ask at once are counted one after the other."""
     downloads: Downloads = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,9 +98,19 @@ class Desk:
 
     def begin(self, request: Request, person: Person, choice: Choice | None = None) -> str:
         """Into the queue; every tab of this person shows it from now on."""
-        job = self.keeper.submit(request, choice or self.choice(person), person.name)
+        with self.counter:
+            if not person.owner:
+                limits, models = allowance(self.settings.get("visitors", {})), self.owners_models()
+                request, choice = allowed(request, person, self.keeper, limits, models), None
+            elif len(self.keeper.journal.waiting()) >= QUEUE_MOST:
+                raise Trouble(say("queue.full", "{most} jobs wait already. Empty the queue, or wait for some of them.", most=QUEUE_MOST))  # fmt: skip
+            job = self.keeper.submit(request, choice or self.choice(person), person.name)
         self.latest[person.name, kind_of(request)] = job.id
         return job.id
+
+    def owners_models(self) -> dict[str, str]:
+        """What the owner works with: visitors do, too."""
+        return {kind: self.settings.get(tab, {}).get("model", "") for kind, tab in (("speech", "speak"), ("picture", "paint"))}
 
     def begin_grid(
         self, request: PictureRequest, across: tuple[str, list[Any]], down: tuple[str, list[Any]], person: Person

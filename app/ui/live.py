@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -11,12 +12,12 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from app.paths import assets
-from app.sentence import Trouble
+from app.sentence import Trouble, say
 from app.ui import show
 from app.ui.desk import Desk
-from app.ui.guard import who
+from app.ui.guard import Person, who
 from app.ui.sheet import contact_sheet
-from app.ui.words import catalog, language, told
+from app.ui.words import Language, catalog, language, text, told
 
 FACE: Final = Path(__file__).parent / "face"
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
@@ -24,6 +25,7 @@ MADE_KINDS: Final = {
     ".wav": "audio/wav", ".flac": "audio/flac", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".opus": "audio/ogg",
     ".png": "image/png", ".jpg": "image/jpeg",
 }  # fmt: skip
+SCRIPT_MOST: Final = 200_000
 NAME: Final = re.compile(r"[\w-]+\.\w+")
 SPOKEN: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
 
@@ -31,6 +33,8 @@ SPOKEN: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
 def routes(desk: Desk) -> list[Route]:
     def live(request: Request) -> Response:
         spoken, state, person = language(request), desk.keeper.state, who(request)
+        if not person.owner:
+            return JSONResponse(visiting(desk, person, spoken))
         progress = desk.keeper.progress(state.job) if state.job else None
         answer: show.View = {"strip": show.strip(state, progress, desk.title(state.model), spoken)}
         if job := desk.current("speech", person):
@@ -40,13 +44,10 @@ def routes(desk: Desk) -> list[Route]:
         if grid := desk.grid_view(person, spoken):
             answer["grid"] = grid
         answer["queue"] = desk.queue_view(person, spoken)
-        if person.owner:
-            answer["interrupted"] = [
-                {"id": job.id, "text": show.title_of(job.request)} for job in desk.keeper.interrupted
-            ]
-            answer["charts"] = show.charts(list(desk.keeper.history))
-            if desk.errand_job:
-                answer["errand"] = desk.errand_view(spoken)
+        answer["interrupted"] = [{"id": job.id, "text": show.title_of(job.request)} for job in desk.keeper.interrupted]
+        answer["charts"] = show.charts(list(desk.keeper.history))
+        if desk.errand_job:
+            answer["errand"] = desk.errand_view(spoken)
         return JSONResponse(answer)
 
     def machine(request: Request) -> Response:
@@ -61,9 +62,8 @@ def routes(desk: Desk) -> list[Route]:
     async def check(request: Request) -> Response:
         """The script as it is typed: its turns, its problems, how long it will be."""
         asked = await request.json()
-        return JSONResponse(
-            desk.script_view(str(asked.get("text", "")), str(asked.get("model", "")), language(request))
-        )
+        model = str(asked.get("model", "")) if who(request).owner else ""
+        return JSONResponse(desk.script_view(str(asked.get("text", ""))[:SCRIPT_MOST], model, language(request)))
 
     def made(request: Request) -> Response:
         """What lies in the folder of a job: only its maker's, and nothing outside of it."""
@@ -110,6 +110,27 @@ def routes(desk: Desk) -> list[Route]:
         Route("/hearth/machine", machine), Route("/hearth/check", check, methods=["POST"]), Route("/hearth/made/{job}/{name}", made),
         Route("/hearth/creation/{id:int}", creation),
     ]  # fmt: skip
+
+
+def visiting(desk: Desk, person: Person, spoken: Language) -> show.View:
+    """What a visitor sees: their own work, and whether the engine is busy; nothing of the machine or of others."""
+    state = desk.keeper.state
+    own = state.job if state.job and desk.owns(state.job, person) else ""
+    strip = show.strip(replace(state, job=own), desk.keeper.progress(own) if own else None, "", spoken)
+    if state.job and not own:
+        strip["doing"] = text("visitor.busy", "busy for somebody else", spoken)
+    answer: show.View = {
+        "strip": {**strip, "memory": None, "machine": ""}, "queue": desk.queue_view(person, spoken),
+    }  # fmt: skip
+    for kind, seen in (("speech", desk.speech_view), ("picture", desk.picture_view)):
+        if job := desk.current(kind, person):
+            view = seen(job, spoken)
+            view["said"] = []  # Adjustments are told in terms of the machine.
+            if view["end"] and view["end"]["kind"] == "failed":
+                sentence = say("visitor.failed", "This could not be made. Try something smaller, or tell the person whose machine it is.")  # fmt: skip
+                view["end"] = {**view["end"], "text": told(sentence, spoken), "cure": ""}
+            answer[kind] = view
+    return answer
 
 
 def sent(path: Path, download: bool = False) -> Response:

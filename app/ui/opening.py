@@ -13,10 +13,12 @@ from starlette.middleware import Middleware
 
 from app.engine.command.running import common
 from app.engine.process import Keeper
-from app.paths import assets, home
+from app.paths import Home, assets, home
 from app.ui import greeting, live, models, shelf
 from app.ui.desk import Desk, Settings
+from app.ui.guard import OWNER_BYTES, Guard, Owner, watch
 from app.ui.theme import theme
+from app.ui.uploads import Uploads
 from app.ui.window import Early, build
 from app.ui.words import i18n
 
@@ -40,8 +42,10 @@ def main(args: argparse.Namespace) -> int:
     _, address, _ = window.launch(
         server_name="127.0.0.1", server_port=args.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
         footer_links=[], favicon_path=favicon(), show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
-        app_kwargs={"routes": [*live.routes(desk), *shelf.routes(desk), *models.routes(desk), *greeting.routes(desk)], "middleware": [Middleware(Early)], "openapi_url": None, "docs_url": None, "redoc_url": None},
+        strict_cors=True, max_file_size=OWNER_BYTES,
+        app_kwargs={"routes": [*live.routes(desk), *shelf.routes(desk), *models.routes(desk), *greeting.routes(desk)], "middleware": [*guards(place), Middleware(Early)], "openapi_url": None, "docs_url": None, "redoc_url": None},
     )  # fmt: skip
+    watch(window.server)
     print(f"Hearth is open at {address}", flush=True)
     if not args.no_browser:
         webbrowser.open(address)
@@ -53,6 +57,12 @@ def main(args: argparse.Namespace) -> int:
     finally:
         gr.close_all(verbose=False)
         keeper.close()
+
+
+def guards(place: Home) -> list[Middleware]:
+    """For the owner's window: on loopback, and never tunnelled. Whoever passes is the owner."""
+    uploads = place.scratch / "uploads"
+    return [Middleware(Guard), Middleware(Owner), Middleware(Uploads, folder=uploads, mine={})]
 
 
 def favicon() -> Path | None:

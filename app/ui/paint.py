@@ -26,8 +26,9 @@ KIND: Final = "picture"
 OWN_SIZE: Final = "own"
 
 
-def build(desk: Desk) -> None:
-    kept = desk.settings.get("paint", {})
+def build(desk: Desk, visitor: bool = False) -> None:
+    """For a visitor without anything of the owner's: no draft, no models to choose from, no LoRAs, no grid, no forecast, no files to restore from."""
+    kept = {} if visitor else desk.settings.get("paint", {})
     model_now = model_of(desk, kept.get("model", ""))
     with gr.Row(elem_classes="h-room"):
         with gr.Column():
@@ -46,9 +47,10 @@ def build(desk: Desk) -> None:
             with gr.Column(elem_classes="h-card"):
                 with gr.Row():
                     model = gr.Dropdown(
-                        models(desk),
+                        models(desk, visitor),
                         value=kept.get("model", ""),
                         label=word("paint.model", "Model"),
+                        visible=not visitor,
                         elem_id="paint-model",
                     )
                     size = gr.Dropdown(
@@ -105,12 +107,14 @@ def build(desk: Desk) -> None:
                         [("1x", 1), ("2x", 2), ("4x", 4)], value=1, label=word("paint.upscale", "Enlarge")
                     )
                 loras = gr.File(
-                    file_count="multiple", file_types=[".safetensors"], label=word("paint.loras", "LoRAs"), height=90
+                    file_count="multiple", file_types=[".safetensors"], label=word("paint.loras", "LoRAs"), height=90, visible=not visitor
                 )
                 weights = gr.Textbox(
-                    "", label=word("paint.weights", "Their weights, by commas"), placeholder="1.0, 0.7"
+                    "", label=word("paint.weights", "Their weights, by commas"), placeholder="1.0, 0.7", visible=not visitor
                 )
-            with gr.Accordion(word("paint.grid", "A grid over two settings"), open=False, elem_classes="h-card"):
+            with gr.Accordion(
+                word("paint.grid", "A grid over two settings"), open=False, elem_classes="h-card", visible=not visitor
+            ):
                 with gr.Row():
                     across = gr.Dropdown(axes(), value="steps", label=word("grid.across", "Across"))
                     across_values = gr.Textbox(
@@ -151,7 +155,7 @@ def build(desk: Desk) -> None:
             width=number(values[width]) or number(across_size[0]), height=number(values[height]) or number(across_size[1]),
             steps=number(values[steps]), guidance=values[guidance], scheduler=values[scheduler] or None, seed=number(values[seed]),
             batch=int(values[batch]), image=start, mask=mask, strength=values[strength], upscale=int(values[upscale]),
-            loras=tuple(chosen_loras(values[loras] or [], values[weights] or "")),
+            loras=() if visitor else tuple(chosen_loras(values[loras] or [], values[weights] or "")),
         )  # fmt: skip
 
     def begin(values: dict[Any, Any], request: gr.Request) -> str:
@@ -181,7 +185,7 @@ def build(desk: Desk) -> None:
 
     def put(request: PictureRequest) -> list[Any]:
         return [
-            request.prompt, request.negative, request.model if request.model in [id_ for _, id_ in models(desk)] else "", request.width,
+            request.prompt, request.negative, request.model if request.model in [id_ for _, id_ in models(desk, visitor)] else "", request.width,
             request.height, request.steps, request.guidance, request.scheduler or "", request.seed, request.batch, request.upscale,
             request.strength,
         ]  # fmt: skip
@@ -223,15 +227,17 @@ def build(desk: Desk) -> None:
 
     quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     go.click(begin, fields, message, **quick)
-    grid.click(begin_grid, fields, message, **quick)
     stop.click(halt, None, None, **quick)
     dice.click(lambda: random.randrange(SEED_LIMIT), None, seed, **quick)
     reuse.click(last_seed, None, seed, **quick)
+    restore.click(again, from_shelf, [*filled, message], **quick)
+    if visitor:
+        return
+    grid.click(begin_grid, fields, message, **quick)
     model.change(other_model, model, size, **quick)
     for each in (model, size, width, height, steps, guidance, batch):
         each.change(fit, fields, fits, **quick)
     dropped.upload(restored, dropped, [*filled, message], **quick)
-    restore.click(again, from_shelf, [*filled, message], **quick)
     begin_with.click(start_from, from_shelf, image, **quick)
 
 
@@ -239,8 +245,8 @@ def model_of(desk: Desk, asked: str) -> Model:
     return catalog.find(asked) if asked else best(desk.keeper.home, KIND)
 
 
-def models(desk: Desk) -> list[tuple[Any, str]]:
-    there = [each for each in desk.models() if each.kind == KIND and located(desk.keeper.home, each)]
+def models(desk: Desk, visitor: bool = False) -> list[tuple[Any, str]]:
+    there = [each for each in desk.models() if not visitor and each.kind == KIND and located(desk.keeper.home, each)]
     return [(word("paint.best", "The best that is here"), ""), *((each.title, each.id) for each in there)]
 
 

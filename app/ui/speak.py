@@ -24,8 +24,9 @@ FRESH: Final = ""
 """The voice that nobody kept: the model makes one up."""
 
 
-def build(desk: Desk) -> None:
-    kept = desk.settings.get("speak", {})
+def build(desk: Desk, visitor: bool = False) -> None:
+    """For a visitor without anything of the owner's: no draft, no kept voices, no models to choose from."""
+    kept = {} if visitor else desk.settings.get("speak", {})
     with gr.Row(elem_classes="h-room"):
         with gr.Column():
             with gr.Column(elem_classes="h-card"):
@@ -36,7 +37,7 @@ def build(desk: Desk) -> None:
                 gr.HTML('<div id="h-script"></div>', apply_default_css=False)
             with gr.Column(elem_classes="h-card"):
                 voice = gr.Dropdown(
-                    choices(desk), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice",
+                    choices(desk, visitor), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice",
                     info=word("speak.voice-info", "A kept voice sounds the same from part to part and from day to day."),
                 )  # fmt: skip
                 with gr.Accordion(word("speak.new-voice", "A voice from a recording"), open=False):
@@ -46,11 +47,13 @@ def build(desk: Desk) -> None:
                         label=word("speak.clip", "5 to 10 seconds of one voice"),
                     )
                     transcript = gr.Textbox(label=word("speak.transcript", "The exact words of the recording"), lines=2)
-                    with gr.Row():
+                    with gr.Row(visible=not visitor):
                         name = gr.Textbox(label=word("speak.voice-name", "Name"), scale=2)
                         keep = gr.Button(word("speak.keep-voice", "Keep this voice"), scale=1)
             with gr.Accordion(word("speak.settings", "Settings"), open=False, elem_classes="h-card"):
-                model = gr.Dropdown(models(desk), value=kept.get("model", ""), label=word("speak.model", "Model"))
+                model = gr.Dropdown(
+                    models(desk, visitor), value=kept.get("model", ""), label=word("speak.model", "Model"), visible=not visitor
+                )  # fmt: skip
                 with gr.Row():
                     seed = gr.Number(
                         value=None,
@@ -145,7 +148,7 @@ def build(desk: Desk) -> None:
         desk.stop(KIND, who(request))
 
     def prompt(values: dict[Any, Any]) -> VoicePrompt | None:
-        for each in voices.list_voices(desk.keeper.home):
+        for each in () if visitor else voices.list_voices(desk.keeper.home):
             if each.name == values[voice]:
                 return each.prompt
         return VoicePrompt(values[clip], values[transcript] or "") if values[clip] else None
@@ -171,7 +174,7 @@ def build(desk: Desk) -> None:
             gr.skip() if each is None else each
             for each in (kept.guidance, kept.temperature, kept.top_p, kept.cfg_filter)
         ]
-        here = kept.model if kept.model in [id_ for _, id_ in models(desk)] else ""
+        here = kept.model if kept.model in [id_ for _, id_ in models(desk, visitor)] else ""
         loud = gr.skip() if kept.loudness_lufs is None else kept.loudness_lufs
         return [kept.text, here, kept.seed, kept.speed, kept.format, own_sampling, *sampled, loud, kept.carry_voice]
 
@@ -190,20 +193,19 @@ def build(desk: Desk) -> None:
     again.click(redo, again_index, message, **quick)
     settings = [script, model, seed, speed, format_, own, guidance, temperature, top_p, cfg_filter, loudness, carry]
     restore.click(restored, from_shelf, settings, **quick)
-    keep.click(keep_voice, [clip, transcript, name], [voice, message], **quick)
+    if not visitor:
+        keep.click(keep_voice, [clip, transcript, name], [voice, message], **quick)
     dice.click(lambda: random.randrange(SEED_LIMIT), None, seed, **quick)
     own.change(lambda shown: gr.update(visible=shown), own, sampling, **quick)
 
 
-def choices(desk: Desk) -> list[tuple[Any, str]]:
-    return [
-        (word("speak.fresh", "A fresh one"), FRESH),
-        *((each.name, each.name) for each in voices.list_voices(desk.keeper.home)),
-    ]
+def choices(desk: Desk, visitor: bool = False) -> list[tuple[Any, str]]:
+    kept = [] if visitor else voices.list_voices(desk.keeper.home)
+    return [(word("speak.fresh", "A fresh one"), FRESH), *((each.name, each.name) for each in kept)]
 
 
-def models(desk: Desk) -> list[tuple[Any, str]]:
-    there = [each for each in desk.models() if each.kind == KIND and located(desk.keeper.home, each)]
+def models(desk: Desk, visitor: bool = False) -> list[tuple[Any, str]]:
+    there = [each for each in desk.models() if not visitor and each.kind == KIND and located(desk.keeper.home, each)]
     return [(word("speak.best", "The best that is here"), ""), *((each.title, each.id) for each in there)]
 
 

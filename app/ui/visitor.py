@@ -1,0 +1,101 @@
+"""What a visitor may ask for: limits that the owner sets, held at the one place that every job passes."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from app.engine import catalog
+from app.engine.process import Keeper
+from app.engine.request import PictureRequest, Request, SpeechRequest
+from app.engine.stock import best, located
+from app.sentence import Trouble, say
+from app.ui.guard import Person
+
+HOUR_S: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Of each visitor, but for the share of the time, which is that of all of them."""
+
+    letters: int = 2000
+    side: int = 1024
+    steps: int = 50
+    batch: int = 2
+    waiting: int = 2
+    waiting_all: int = 8
+    share: float = 0.5
+    """Of the last hour."""
+
+
+RANGES: Final[Mapping[str, tuple[float, float]]] = {
+    "letters": (50, 20_000), "side": (64, 4096), "steps": (1, 200), "batch": (1, 8), "waiting": (1, 20), "waiting_all": (1, 50), "share": (0.05, 1.0),
+}  # fmt: skip
+
+
+def allowance(kept: Mapping[str, Any]) -> Allowance:
+    """From settings; what is missing or out of range is as by default."""
+    fitting: dict[str, Any] = {}
+    for name, (low, high) in RANGES.items():
+        value = kept.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high:
+            fitting[name] = value if name == "share" else int(value)
+    return Allowance(**fitting)
+
+
+def allowed(request: Request, person: Person, keeper: Keeper, limits: Allowance, owners: Mapping[str, str]) -> Request:
+    """The request as it may run: with the model that the owner has here. A Trouble says what is too much."""
+    if isinstance(request, SpeechRequest):
+        if len(request.text) > limits.letters:
+            raise Trouble(say("visitor.letters", "The script has {asked} letters; visitors may have {most}.", asked=len(request.text), most=limits.letters))  # fmt: skip
+        files = [request.voice.path] if request.voice else []
+        kind: str = "speech"
+    else:
+        request = _picture(request, limits)
+        files = [each for each in (request.image, request.mask) if each]
+        kind = "picture"
+    uploads = (keeper.home.scratch / "uploads").resolve()
+    if any(uploads not in Path(file).resolve().parents for file in files):
+        raise Trouble(say("visitor.files", "Only a file that you sent yourself can be used."))
+    _turn(person, keeper, limits)
+    return dataclasses.replace(request, model=_model(kind, keeper, owners))
+
+
+def _picture(request: PictureRequest, limits: Allowance) -> PictureRequest:
+    side = max(request.width or 0, request.height or 0) * request.upscale
+    if side > limits.side:
+        raise Trouble(say("visitor.side", "The picture would be {asked} pixels wide or high; visitors may have {most}.", asked=side, most=limits.side))  # fmt: skip
+    if (request.steps or 0) > limits.steps:
+        raise Trouble(say("visitor.steps", "You asked for {asked} steps; visitors may have {most}.", asked=request.steps or 0, most=limits.steps))  # fmt: skip
+    if request.batch > limits.batch:
+        raise Trouble(say("visitor.batch", "You asked for {asked} pictures at once; visitors may have {most}.", asked=request.batch, most=limits.batch))  # fmt: skip
+    if request.loras:
+        raise Trouble(say("visitor.loras", "LoRAs stay with the owner of this machine."))
+    return dataclasses.replace(request, preview_every=max(2, request.preview_every))
+
+
+def _turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
+    waiting = [job for job in keeper.journal.waiting() if job.owner.startswith("visitor-")]
+    if sum(job.owner == person.name for job in waiting) >= limits.waiting:
+        raise Trouble(say("visitor.waiting", "You have {most} jobs in the queue already. Wait for one, or stop it.", most=limits.waiting))  # fmt: skip
+    if len(waiting) >= limits.waiting_all:
+        raise Trouble(say("visitor.full", "The queue for visitors is full. Try again in a few minutes."))
+    if limits.share < 1 and keeper.journal.guests_s(time.time() - HOUR_S) > limits.share * HOUR_S:
+        raise Trouble(say("visitor.share", "Visitors have had their share of this machine's time. It comes back within the hour."))  # fmt: skip
+
+
+def _model(kind: str, keeper: Keeper, owners: Mapping[str, str]) -> str:
+    """What is in memory if it does this; else what the owner works with; else the best that is here."""
+    for id_ in (keeper.state.model, owners.get(kind, "")):
+        try:
+            model = catalog.find(id_) if id_ else None
+        except Trouble:
+            continue  # It was moved or unplugged.
+        if model is not None and model.kind == kind and located(keeper.home, model) is not None:
+            return id_
+    return best(keeper.home, "speech" if kind == "speech" else "picture").id

@@ -1,0 +1,108 @@
+"""The window for tests of guards and sharing: a real server each for owner and visitors, an engine that is never asked to think."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import httpx
+
+from app.engine.process import Keeper
+from app.paths import home
+from app.ui.desk import Desk, Settings
+from app.ui.share import Share
+
+CONFIGS: dict[httpx.Client, Any] = {}
+"""What a page asks once."""
+
+
+class Idle(Keeper):
+    """Starts no engine: what is asked for waits, so that queue and limits hold still. Guards do not care what an engine makes."""
+
+    def _spawn(self) -> None:
+        pass
+
+
+@contextmanager
+def desk_at(folder: Path) -> Iterator[Desk]:
+    place = home(folder).made()
+    os.environ["GRADIO_TEMP_DIR"] = str(place.scratch / "uploads")
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    keeper = Idle(place)
+    try:
+        yield Desk(keeper, Settings(place.settings))
+    finally:
+        keeper.close()
+        gc.collect()  # What Gradio left open says so now, where it is expected, and not in somebody else's test.
+
+
+def no_tunnel(port: int) -> tuple[str, Callable[[], None]]:
+    return f"http://127.0.0.1:{port}/", lambda: None
+
+
+@contextmanager
+def shared(desk: Desk, hours: float = 1) -> Iterator[tuple[str, str, Share]]:
+    """Address and password."""
+    share = Share(desk, no_tunnel)
+    share.begin(hours)
+    seen = share.view()
+    try:
+        yield seen["address"], seen["password"], share
+    finally:
+        share.end()
+
+
+@contextmanager
+def visitor(address: str, words: str, name: str = "") -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=address, timeout=30) as client:
+        entered = client.post("/hearth/door", data={"password": words, "name": name})
+        assert entered.status_code == 303, entered.text
+        yield client
+
+
+@contextmanager
+def plain() -> Iterator[str]:
+    """What Gradio does when nobody adds anything: the attacks have to succeed here."""
+    with gr.Blocks(analytics_enabled=False) as blocks:
+        words = gr.Textbox()
+        file = gr.File()
+        gr.Button().click(lambda text: text, words, words, api_name="hidden")
+        gr.Button().click(lambda path: "got it", file, words)
+    blocks.queue()
+    _, address, _ = blocks.launch(auth=("owner", "secret"), prevent_thread_lock=True, quiet=True, run_history=False)
+    try:
+        yield address
+    finally:
+        blocks.close(verbose=False)
+
+
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def press(
+    client: httpx.Client, button: str, values: dict[str, object] | None = None, path: str = "run/predict"
+) -> httpx.Response:
+    """What the page does when a button is pressed; `values` by the element's id or by its label's key."""
+    config = CONFIGS.setdefault(client, None) or client.get("/config").json()
+    CONFIGS[client] = config
+    by_id = {each["id"]: each["props"] for each in config["components"]}
+    target = next(id_ for id_, props in by_id.items() if props.get("elem_id") == button)
+    (found,) = [each for each in config["dependencies"] if [target, "click"] in each["targets"]]
+    data = [by_id[id_].get("value") for id_ in found["inputs"]]
+    for place, id_ in enumerate(found["inputs"]):
+        name = by_id[id_].get("elem_id")
+        if values and name in values:
+            data[place] = values[name]
+    return client.post(
+        f"/gradio_api/{path}", json={"fn_index": found["id"], "data": data, "session_hash": f"s{id(client)}"}
+    )
