@@ -36,6 +36,9 @@ MEMORY_WORDS = ("out of memory", "Invalid buffer size", "can't allocate memory",
 """Metal and the CPU say it in a plain RuntimeError."""
 BESIDE = 0.8
 """A second model is loaded beside the first only where it takes less than this share of what is free."""
+SMALL_PARAMETERS = 50_000_000
+THREADS = torch.get_num_threads()
+"""What torch chose, or was told, before anything was loaded."""
 CLIMBS = 8
 """Rungs in one run; after that the machine cannot do it."""
 
@@ -171,6 +174,7 @@ class Session:
         self._latest = model.kind
         if held is not None and held.model == model and kept_alike(held.plan, plan):
             held.plan = plan
+            torch.set_num_threads(threads(asked))
             return
         found = stock.located(self.home, model, plan.quantised)
         if found is None:
@@ -186,6 +190,7 @@ class Session:
         yield from self._unload(model.kind)
         if peak_bytes(asked, plan) > BESIDE * probe().free_bytes:
             yield from self._unload()
+        torch.set_num_threads(threads(asked))
         yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.title))
         # Each family brings seconds of imports; only the one that is asked for is waited for.
         if model.kind == "speech":
@@ -240,6 +245,11 @@ def fault_of(fault: BaseException) -> Fault | None:
     if isinstance(fault, torch.OutOfMemoryError | MemoryError) or any(each in words for each in MEMORY_WORDS):
         return "memory"
     return "crash" if matching(words) else None
+
+
+def threads(asked: Need) -> int:
+    """A small model's kernels end sooner than a second thread wakes up: beside other programs two took fourteen times as long as one."""
+    return 1 if sum(part.parameters for part in asked.parts) < SMALL_PARAMETERS else max(1, THREADS)
 
 
 def probed(hardware: Hardware) -> Hardware:
