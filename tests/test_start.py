@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -163,9 +162,11 @@ def test_the_first_start_makes_it_and_passes_the_words_on(made: Checkout) -> Non
 
 def test_the_next_start_does_nothing_and_quickly(made: Checkout) -> None:
     def seconds(*command: str) -> float:
-        began = time.perf_counter()
+        """Of the processor, so that a busy machine does not count."""
+        before = os.times()
         subprocess.run(command, env=made.env, capture_output=True, check=True)
-        return time.perf_counter() - began
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
 
     again = made.start("speak")
     assert again.returncode == 0 and again.stderr == ""
