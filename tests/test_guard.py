@@ -60,7 +60,7 @@ def owners(desk: Desk) -> Iterator[str]:
         gr.Button().click(lambda text: text, words, words, api_name="hidden")
     app_kwargs = {
         "routes": [*live.routes(desk), *shelf.routes(desk)],
-        "middleware": guards(desk.keeper.home),
+        "middleware": guards(desk.keeper.home)[0],
         "openapi_url": None,
     }
     _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs=app_kwargs)

@@ -1,0 +1,217 @@
+"""The way in for programs that speak OpenAI's language: speech, models, pictures. Knows nothing of A1111's."""
+
+from __future__ import annotations
+
+import io
+import struct
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import soundfile
+import soxr
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from app.engine import voices
+from app.engine.event import END, Event, Failed, Finished, Part, Stopped
+from app.engine.model import Kind
+from app.engine.request import FORMATS, PictureRequest, SpeechRequest
+from app.engine.stock import located
+from app.sentence import Trouble, say
+from app.ui.desk import Desk
+from app.ui.guard import Person
+from app.ui.programs import carried_out, encoded, mask_from, picture_from, programmer, troubled, values_of
+
+MEDIA: Final = {
+    "mp3": "audio/mpeg", "opus": "audio/ogg", "ogg": "audio/ogg", "flac": "audio/flac", "wav": "audio/wav", "pcm": "audio/pcm",
+}  # fmt: skip
+STREAMED: Final = frozenset({"wav", "mp3", "pcm"})
+PCM_RATE: Final = 24_000
+"""What OpenAI's clients expect of pcm: 24 kHz, 16 bits, mono."""
+TAG: Final = "[S1] "
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def routes(desk: Desk) -> list[Route]:
+    async def speech(asked: Request) -> Response:
+        person, given = programmer(asked), await values_of(asked)
+        wanted = str(given.get("response_format") or "mp3")
+        if wanted not in MEDIA:
+            raise Trouble(say("api.format", "{wanted} is not written here; ask for one of {formats}.", wanted=wanted, formats=", ".join(MEDIA)))  # fmt: skip
+        request = SpeechRequest(
+            spoken(str(given.get("input") or "")), model_for(desk, given.get("model"), "speech"), voice_for(desk, given.get("voice")),
+            speed=float(given.get("speed") or 1.0), format=wanted if wanted in FORMATS else "wav",
+        )  # fmt: skip
+        if given.get("stream_format") == "audio" and wanted in STREAMED and request.speed == 1.0:
+            return await streamed(desk, request, person, wanted)
+        _, (file, *_) = await carried_out(desk, request, person)
+        if wanted == "pcm":
+            return Response(await run_in_threadpool(pcm, file), media_type=MEDIA[wanted])
+        return FileResponse(file, media_type=MEDIA[wanted])
+
+    async def models(asked: Request) -> Response:
+        programmer(asked)
+        there = await run_in_threadpool(lambda: [each for each in desk.models() if located(desk.keeper.home, each)])
+        return JSONResponse({"object": "list", "data": [described(name(each.id)) for each in there]})
+
+    async def model(asked: Request) -> Response:
+        programmer(asked)
+        wanted = asked.path_params["model"]
+        if not any(name(each.id) == wanted and located(desk.keeper.home, each) for each in desk.models()):
+            raise Trouble(say("api.no-model", "There is no model called {model} here.", model=wanted))
+        return JSONResponse(described(wanted))
+
+    async def generations(asked: Request) -> Response:
+        person, given = programmer(asked), await values_of(asked)
+        return await painted(desk, asked, person, picture_request(desk, given), given)
+
+    async def edits(asked: Request) -> Response:
+        person = programmer(asked)
+        async with asked.form(max_files=4, max_part_size=1 << 20) as form:
+            given = {key: value for key, value in form.items() if isinstance(value, str)}
+            first, second = [await sent(form.get(each) or form.get(f"{each}[]")) for each in ("image", "mask")]
+        if first is None:
+            raise Trouble(say("api.no-image", "An edit needs a picture to start from, as image."))
+        image = await run_in_threadpool(picture_from, desk, first, "start.png")
+        mask = None if second is None else str(await run_in_threadpool(mask_from, desk, second, True))
+        return await painted(desk, asked, person, picture_request(desk, given, str(image), mask), given)
+
+    table: list[tuple[str, str, Handler]] = [
+        ("/v1/audio/speech", "POST", speech), ("/v1/models", "GET", models), ("/v1/models/{model:path}", "GET", model),
+        ("/v1/images/generations", "POST", generations), ("/v1/images/edits", "POST", edits),
+    ]  # fmt: skip
+    return [Route(path, told(handler), methods=[method]) for path, method, handler in table]
+
+
+def told(handler: Handler) -> Handler:
+    """Every trouble as an answer that clients can read."""
+
+    async def answering(asked: Request) -> Response:
+        try:
+            return await handler(asked)
+        except Trouble as trouble:
+            status = {"api.no-model": 404, "programs.owner": 401}.get(trouble.sentence.key, 400)
+            return troubled(asked, trouble, status)
+        except (ValueError, TypeError) as fault:
+            return troubled(asked, Trouble(say("programs.value", "A value is not of the kind that is expected: {fault}.", fault=str(fault))))  # fmt: skip
+
+    return answering
+
+
+async def sent(part: Any) -> bytes | None:
+    return await part.read() if isinstance(part, UploadFile) else None
+
+
+def spoken(text: str) -> str:
+    """Plain text is one voice's."""
+    return text if not text.strip() or text.lstrip().startswith("[S") else TAG + text
+
+
+def name(id_: str) -> str:
+    """Of a model that was added from a folder only the folder's name: where it lies is nobody's business."""
+    return Path(id_).name if "/" in id_ or "\\" in id_ else id_
+
+
+def model_for(desk: Desk, wanted: Any, kind: Kind) -> str:
+    """Clients name OpenAI's models because they must; what we do not know is the best that is here."""
+    for each in desk.models():
+        if each.kind == kind and name(each.id) == wanted and located(desk.keeper.home, each):
+            return each.id
+    return ""
+
+
+def voice_for(desk: Desk, wanted: Any) -> Any:
+    """A voice that was kept under this name; any other name, such as alloy, is a fresh one."""
+    return next((each.prompt for each in voices.list_voices(desk.keeper.home) if each.name == wanted), None)
+
+
+def described(id_: str) -> dict[str, Any]:
+    return {"id": id_, "object": "model", "created": 0, "owned_by": "hearth"}
+
+
+def picture_request(
+    desk: Desk, given: dict[str, Any], image: str | None = None, mask: str | None = None
+) -> PictureRequest:
+    width, height = None, None
+    if (size := str(given.get("size") or "auto")) != "auto":
+        try:
+            width, height = map(int, size.split("x"))
+        except ValueError as fault:
+            raise Trouble(say("api.size", "{size} is no size. Write it as 512x512, or auto.", size=size)) from fault
+    seed, steps = (int(given[key]) if given.get(key) not in (None, "") else None for key in ("seed", "steps"))
+    return PictureRequest(
+        str(given.get("prompt") or ""), model_for(desk, given.get("model"), "picture"), str(given.get("negative_prompt") or ""), width=width,
+        height=height, steps=steps, seed=seed, batch=int(given.get("n") or 1), image=image, mask=mask,
+    )  # fmt: skip
+
+
+async def painted(
+    desk: Desk, asked: Request, person: Person, request: PictureRequest, given: dict[str, Any]
+) -> Response:
+    job, files = await carried_out(desk, request, person)
+    if given.get("response_format") == "url":
+        here = f"{asked.url.scheme}://{asked.url.netloc}"
+        data = [{"url": f"{here}/hearth/creation/{each.id}"} for each in desk.keeper.shelf.of_job(job)]
+    else:
+        data = [{"b64_json": await run_in_threadpool(encoded, file)} for file in files]
+    return JSONResponse({"created": int(time.time()), "data": data})
+
+
+async def streamed(desk: Desk, request: SpeechRequest, person: Person, wanted: str) -> Response:
+    """Each part as soon as it is spoken, before the whole is levelled. The first event that matters decides whether it is an answer at all."""
+    job = desk.begin(request, person)
+    events = desk.keeper.follow(job)
+    first = await run_in_threadpool(lambda: heard(events))
+    if isinstance(first, Failed):
+        raise Trouble(first.sentence, *first.objections)
+
+    async def body() -> AsyncIterator[bytes]:
+        event: Part | Finished | Stopped | Failed = first
+        opened = False
+        try:
+            while isinstance(event, Part):
+                yield await run_in_threadpool(coded, Path(event.path), wanted, not opened)
+                opened = True
+                event = await run_in_threadpool(lambda: heard(events))
+        finally:
+            if not isinstance(event, END):
+                desk.keeper.stop(job)  # The listener went away.
+
+    return StreamingResponse(body(), media_type=MEDIA[wanted])
+
+
+def heard(events: Iterator[Event]) -> Part | Finished | Stopped | Failed:
+    """The next part, or the end."""
+    return next(each for each in events if isinstance(each, Part | Finished | Stopped | Failed))
+
+
+def coded(file: Path, wanted: str, first: bool) -> bytes:
+    if wanted == "pcm":
+        return pcm(file)
+    samples, rate = soundfile.read(file, dtype="int16", always_2d=True)
+    if wanted == "mp3":  # Its frames need no header: parts follow each other.
+        target = io.BytesIO()
+        soundfile.write(target, samples, rate, format="MP3")
+        return target.getvalue()
+    mono = bytes(samples[:, 0].tobytes())
+    return (endless_wav(rate) if first else b"") + mono
+
+
+def endless_wav(rate: int) -> bytes:
+    """A header for sound whose length nobody knows yet; players read on until the line ends."""
+    unknown = 0xFFFFFFFF
+    return struct.pack(
+        "<4sI4s4sIHHIIHH4sI", b"RIFF", unknown, b"WAVE", b"fmt ", 16, 1, 1, rate, 2 * rate, 2, 16, b"data", unknown - 36
+    )
+
+
+def pcm(file: Path) -> bytes:
+    samples, rate = soundfile.read(file, dtype="float32", always_2d=True)
+    whole = soxr.resample(samples[:, 0], rate, PCM_RATE)
+    return bytes(np.clip(np.round(whole * 32767), -32768, 32767).astype("<i2").tobytes())

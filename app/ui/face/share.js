@@ -1,0 +1,124 @@
+// Sharing: the owner's switch in the head, and its panel: link, password, time left, who is there, what visitors may.
+(() => {
+  const { t, text, el, list, time, ask } = Hearth;
+  const LOOK_MS = 3000;
+  const limits = () => [
+    ["letters", t("share.letters", "Letters in a script")], ["side", t("share.side", "Pixels a side")], ["steps", t("share.steps", "Steps")],
+    ["batch", t("share.batch", "Pictures at once")], ["waiting", t("share.waiting", "Places in the queue")], ["share", t("share.share", "Share of the time")],
+  ];
+  let panel = null, password = "", timer = 0;
+
+  // Visitors have no charts, and no switch.
+  Hearth.area(".h-switches", (element, { charts }) => {
+    if (!charts || element.querySelector("[data-h-share]")) return;
+    const button = el(`<button type="button" data-h-share aria-haspopup="dialog"></button>`);
+    text(button, t("share.button", "Share"));
+    button.addEventListener("click", open);
+    element.prepend(button);
+  });
+
+  function open() {
+    panel ??= made();
+    if (!panel.open) panel.showModal();
+    look();
+  }
+
+  function made() {
+    const dialog = el(`<dialog class="h-sharing" aria-labelledby="h-sharing-title"><h2 id="h-sharing-title"></h2><p class="h-soft h-why"></p>
+      <p class="h-trouble" role="alert" hidden></p>
+      <div class="h-begin"><label><span></span> <select></select></label> <button type="button" class="h-primary"></button></div>
+      <div class="h-running" hidden><p class="h-left h-soft" role="status"></p><div class="h-link"><div class="h-qr" role="img"></div><div>
+        <p><b></b><br><code class="h-address"></code> <button type="button" class="h-chip" data-copy="address"></button></p>
+        <p class="h-secret"><b></b><br><code></code> <button type="button" class="h-chip" data-copy="password"></button><br><span class="h-soft"></span></p></div></div>
+        <h3></h3><p class="h-soft h-none"></p><ul class="h-guests"></ul><button type="button" class="h-end"></button></div>
+      <details><summary></summary><div class="h-limits"></div></details>
+      <form method="dialog"><button class="h-chip"></button></form></dialog>`);
+    const part = (selector) => dialog.querySelector(selector);
+    text(part("h2"), t("share.title", "Let others speak and paint here"));
+    text(part(".h-why"), t("share.why", "They get a link and a password. They see only what they make themselves, and your own jobs go first."));
+    text(part(".h-begin span"), t("share.for", "For"));
+    text(part(".h-begin button"), t("share.begin", "Make a link"));
+    text(part(".h-link b"), t("share.link", "Link"));
+    text(part(".h-secret b"), t("share.password", "Password"));
+    text(part(".h-secret .h-soft"), t("share.once", "It is shown only now. Tell it by another way than the link."));
+    text(part("h3"), t("share.guests", "Who is there"));
+    text(part(".h-none"), t("share.nobody", "Nobody yet"));
+    text(part(".h-end"), t("share.end", "End it now"));
+    text(part("summary"), t("share.limits", "What visitors may"));
+    text(part("form button"), t("share.close", "Close"));
+    part(".h-qr").setAttribute("aria-label", t("share.qr", "The link as a QR code"));
+    for (const copy of dialog.querySelectorAll("[data-copy]")) {
+      text(copy, t("share.copy", "Copy"));
+      copy.addEventListener("click", () => {
+        navigator.clipboard.writeText(copy.parentElement.querySelector("code").textContent);
+        text(copy, t("share.copied", "Copied"));
+        setTimeout(() => text(copy, t("share.copy", "Copy")), 1500);
+      });
+    }
+    part(".h-begin button").addEventListener("click", () => act("begin", { hours: Number(part("select").value) }));
+    part(".h-end").addEventListener("click", () => act("end"));
+    for (const [name, label] of limits()) {
+      const row = el(`<label><span></span> <input type="number" min="0" step="${name === "share" ? 0.05 : 1}"></label>`);
+      row.dataset.limit = name;
+      text(row.firstElementChild, label);
+      row.lastElementChild.addEventListener("change", (event) => act("limits", { [name]: Number(event.target.value) }));
+      part(".h-limits").append(row);
+    }
+    dialog.addEventListener("close", () => clearTimeout(timer));
+    document.body.append(dialog);
+    return dialog;
+  }
+
+  async function act(what, given = {}) {
+    const busy = panel.querySelector(".h-begin button");
+    busy.disabled = true;
+    text(busy, what === "begin" ? t("share.making", "Making the link ...") : t("share.begin", "Make a link"));
+    const answer = await fetch(`hearth/share/${what}`, { method: "POST", credentials: "same-origin", headers: { "Content-Type": "application/json" }, body: JSON.stringify(given) });
+    const view = await answer.json().catch(() => ({ trouble: t("share.silent", "Hearth did not answer.") }));
+    busy.disabled = false;
+    text(busy, t("share.begin", "Make a link"));
+    const trouble = panel.querySelector(".h-trouble");
+    trouble.hidden = !view.trouble;
+    text(trouble, view.trouble ?? "");
+    if (!view.trouble) draw(view);
+  }
+
+  async function look() {
+    clearTimeout(timer);
+    if (!panel?.open) return;
+    draw(await ask("hearth/share").catch(() => ({ open: false, hours: [], limits: {} })));
+    timer = setTimeout(look, LOOK_MS);
+  }
+
+  function draw(view) {
+    const part = (selector) => panel.querySelector(selector);
+    if (view.password) password = view.password;
+    if (!view.open) password = "";
+    part(".h-begin").hidden = view.open;
+    part(".h-running").hidden = !view.open;
+    const select = part("select");
+    if (!select.options.length) {
+      for (const hours of view.hours ?? []) select.append(new Option(hours === 1 ? t("share.hour", "1 hour") : t("share.hours", "{n} hours", { n: hours }), hours));
+    }
+    for (const row of panel.querySelectorAll("[data-limit]")) {
+      if (document.activeElement !== row.lastElementChild) row.lastElementChild.value = view.limits?.[row.dataset.limit] ?? "";
+    }
+    if (!view.open) return;
+    text(part(".h-left"), t("share.left", "Ends by itself in {time}", { time: time(view.left_s) }));
+    text(part(".h-address"), view.address);
+    if (part(".h-qr").dataset.of !== view.address) {
+      part(".h-qr").dataset.of = view.address;
+      part(".h-qr").innerHTML = view.qr;
+    }
+    part(".h-secret").hidden = !password;
+    text(part(".h-secret code"), password);
+    part(".h-none").hidden = view.guests.length > 0;
+    list(part(".h-guests"), view.guests, (each) => each.id, (each) => {
+      const row = el(`<li><b></b> <span class="h-soft"></span> <button type="button" class="h-chip"></button></li>`);
+      text(row.querySelector("b"), each.name || t("share.unnamed", "somebody"));
+      text(row.querySelector("button"), t("share.away", "Send away"));
+      row.querySelector("button").addEventListener("click", () => act("send-away", { id: each.id }));
+      return row;
+    }, (row, each) => text(row.querySelector("span"), t("share.seen", "came {since} ago, seen {seen} ago", { since: time(each.since_s), seen: time(each.seen_s) })));
+  }
+})();
