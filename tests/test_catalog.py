@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +92,26 @@ def test_the_window_may_import_it() -> None:
         [sys.executable, "-c", code], cwd=Path(__file__).parent.parent, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("id_", ["starter-painter", "starter-voice"])
+def test_a_starters_row_says_what_its_files_hold(id_: str) -> None:
+    row = catalog.find(id_)
+    folder = Path(row.path)
+    if row.kind == "picture":
+        there = detect._pipeline(folder, catalog.BY_ID)
+        assert {part.name: part.parameters for part in row.parts} == {
+            part.name: part.parameters for part in there.parts
+        }
+        assert row.attention == there.attention
+        card = json.loads((folder / "starter.json").read_text())["settings"]
+        assert (row.settings.steps, row.settings.guidance, row.settings.width) == (
+            card["steps"],
+            card["guidance"],
+            card["size"],
+        )
+    else:
+        assert [part.parameters for part in row.parts] == [
+            detect.parameters(folder),
+            detect.parameters(folder / "codec"),
+        ]

@@ -20,7 +20,9 @@ from app.engine import catalog, picture
 from app.engine.control import Control
 from app.engine.event import Event, Finished, Part, Preview, Step, Stopped
 from app.engine.faults import NumbersBroke
-from app.engine.painting import schedulers, steps
+from app.engine.painting import easel, keeping, schedulers, steps
+from app.engine.painting.keeping import Kept
+from app.engine.painting.settled import settled
 from app.engine.request import PictureRequest
 
 folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
@@ -221,3 +223,19 @@ def test_closing_lets_go_of_the_weights(folders: dict[str, Path], tmp_path: Path
     paints.close()
     gc.collect()
     assert held() is None
+
+
+@pytest.mark.parametrize("family", ["sd15", "flux", "flux2-klein"])
+def test_the_latents_of_a_step_are_read_as_the_pipeline_reads_its_last(
+    family: str, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What previews and Stop show: packed and normalised latents, laid out here and by the pipeline itself."""
+    paints, model = painter(folders[family])
+    kept: list[Kept] = []
+    monkeypatch.setattr(keeping, "save", lambda _path, each, _mark: kept.append(each))
+    request = PictureRequest("a", guidance=1.0, **SMALL)
+    list(paints.run(request, Control(), None, tmp_path))
+    chosen = settled(request, model, tmp_path)
+    mine, theirs = (easel.unpacked(paints._pipe, paints._family, each.latents, chosen) for each in kept[-2:])
+    assert mine.shape == (1, paints._pipe.vae.config.latent_channels, 8, 8)
+    assert torch.allclose(mine, theirs, atol=1e-5)

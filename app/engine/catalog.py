@@ -56,7 +56,7 @@ _UNET_XL: Final = Attention(heads=10, kv_heads=10, head_dim=64, pixels_a_token=1
 CATALOG: Final[tuple[Model, ...]] = (
     Model(
         "starter-voice", "speech", "dia", "Starter voice",
-        parts=(Part("model", "speech", 3_200_000), Part("codec", "codec", 2_300_000)),
+        parts=(Part("model", "speech", 3_554_880), Part("codec", "codec", 2_027_929)),
         attention=Attention(4, 2, 48, text_tokens=256, keys=512, masked=True),
         path=str(paths.assets() / "starter" / "voice"), licence="Apache-2.0", starter=True, cache_bytes=4 * _MB,
         least=say("catalog.least.any", "Any machine."),
@@ -64,8 +64,8 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "starter-painter", "picture", "sd15", "Starter painter",
-        parts=(Part("text_encoder", "text", 560_000), Part("unet", "denoiser", 3_300_000), Part("vae", "vae", 1_000_000)),
-        attention=Attention(4, 4, 32, pixels_a_token=16),
+        parts=(Part("text_encoder", "text", 505_472), Part("unet", "denoiser", 3_552_756), Part("vae", "vae", 825_047)),
+        attention=Attention(2, 2, 16, pixels_a_token=8),
         settings=Settings(20, 3.0, "", 128, 128, ((128, 128), (256, 256)), least=64, most=512),
         path=str(paths.assets() / "starter" / "painter"), licence="Apache-2.0", starter=True,
         least=say("catalog.least.any", "Any machine."),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from PIL import Image
 
 from app.compat.meter import Meter
 from app.compat.plan import Plan
@@ -61,8 +62,10 @@ class Picture:
     """Which request and model the kept latents belong to."""
     stopped: bool = False
     elapsed_s: list[float] = field(default_factory=list)
-    latents: torch.Tensor | None = None
-    """What the decoder gets in the end."""
+
+
+Tell = Callable[[Beat | Kept | Image.Image], None]
+"""From the painting thread: a step, the last latents, the picture."""
 
 
 class Painter:
@@ -125,67 +128,73 @@ class Painter:
 
     def _paint(self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None) -> Iterator[Event]:
         kept = keeping.load(picture.kept_at, picture.mark)
-        if kept is not None and kept.whole:
-            picture.latents = kept.latents
-        else:
-            yield from self._denoise(chosen, picture, control, seam, kept)
-        if picture.latents is None:
-            return
-        image = easel.decoded(self._pipe, self._family, picture.latents, chosen, self._exact, kept.done if kept else 0)
-        metadata.write(easel.finished(image, chosen), picture.path, chosen.of(picture.index), self._model.title)
-        picture.kept_at.unlink(missing_ok=True)
+        paths: Counter[str] = Counter()
+
+        def work(tell: Tell) -> None:
+            try:
+                self._work(chosen, picture, control, seam, kept, tell)
+            finally:
+                self._pipe.maybe_free_model_hooks()
+
+        for told in reports(work):
+            if isinstance(told, Beat):
+                keeping.save(picture.kept_at, told.kept, picture.mark)
+                picture.elapsed_s.append(told.elapsed_s)
+                yield self._step(told, picture, told.paths - paths)
+                paths = told.paths
+                yield from self._preview(told, chosen, picture)
+            elif isinstance(told, Kept):
+                keeping.save(picture.kept_at, told, picture.mark)
+            else:
+                metadata.write(easel.finished(told, chosen), picture.path, chosen.of(picture.index), self._model.title)
+                picture.kept_at.unlink(missing_ok=True)
 
     @property
     def _exact(self) -> bool:
         """Whether a black picture can only be meant."""
         return all(part.compute in ("float32", "float64") for part in self._plan.precision)
 
-    def _denoise(
-        self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None, kept: Kept | None
-    ) -> Iterator[Event]:
-        beat: Beat | None = None
-        paths: Counter[str] = Counter()
-
-        def work(tell: Callable[[Beat | Kept], None]) -> None:
-            self._work(chosen, picture.index, control, seam, kept, tell)
-
-        try:
-            for told in reports(work):
-                keep = told.kept if isinstance(told, Beat) else told
-                keeping.save(picture.kept_at, keep, picture.mark)
-                if isinstance(told, Beat):
-                    beat = told
-                    picture.elapsed_s.append(beat.elapsed_s)
-                    yield self._step(beat, picture, beat.paths - paths)
-                    paths = beat.paths
-                    yield from self._preview(beat, chosen, picture)
-                else:
-                    picture.latents = told.latents
-        except steps.Stop:
-            picture.stopped = True
-            if beat is not None:
-                picture.latents = beat.clean()
-        finally:
-            self._pipe.maybe_free_model_hooks()
-
     def _work(
-        self, chosen: Settled, index: int, control: Control, seam: Seam | None, kept: Kept | None,
-        tell: Callable[[Beat | Kept], None],
-    ) -> None:  # fmt: skip
-        """In a thread of its own: the pipeline's own loop, from the prompt to the last latents."""
-        generator = torch.Generator("cpu").manual_seed(chosen.seed(index))
+        self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None, kept: Kept | None, tell: Tell
+    ) -> None:
+        """All that computes, in one thread: torch keeps a team of threads for every thread that asks it to."""
+        if chosen.request.preview_every and self._colours is None:
+            self._colours = preview.fit(self._pipe.vae)
+        if kept is not None and kept.whole:
+            latents = kept.latents
+        else:
+            done = self._denoised(chosen, picture, control, seam, kept, tell)
+            if done is None:
+                return
+            latents = done
+        step = kept.done if kept else chosen.request.steps or 0
+        tell(easel.decoded(self._pipe, self._family, latents, chosen, self._exact, step))
+
+    def _denoised(
+        self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None, kept: Kept | None, tell: Tell
+    ) -> torch.Tensor | None:
+        """The pipeline's own loop, from the prompt to the last latents; after Stop the clean picture guessed so far, if any."""
+        generator = torch.Generator("cpu").manual_seed(chosen.seed(picture.index))
         pipe = easel.pipeline(self._pipe, self._family, chosen)
         last_s = time.monotonic()
+        guess: Callable[[], torch.Tensor] | None = None
 
         def step(done: int, latents: torch.Tensor, clean: Callable[[], torch.Tensor], keep: Callable[[], Kept]) -> None:
-            nonlocal last_s
-            before_s, last_s = last_s, time.monotonic()
+            nonlocal last_s, guess
+            before_s, last_s, guess = last_s, time.monotonic(), clean
             total = getattr(pipe, "_num_timesteps", 0) or len(pipe.scheduler.timesteps)
             tell(Beat(done, total, last_s - before_s, keep(), clean, Counter(seam.paths if seam else ())))
 
-        with steps.watched(pipe, getattr(pipe, self._family.denoiser), generator, control, step, kept):
-            latents = pipe(**easel.told(pipe, self._family, chosen), generator=generator, return_dict=False)[0]
+        try:
+            with steps.watched(pipe, getattr(pipe, self._family.denoiser), generator, control, step, kept):
+                latents: torch.Tensor = pipe(
+                    **easel.told(pipe, self._family, chosen), generator=generator, return_dict=False
+                )[0]
+        except steps.Stop:
+            picture.stopped = True
+            return guess() if guess else None
         tell(Kept(chosen.request.steps or 0, latents, {}, generator.get_state(), whole=True))
+        return latents
 
     def _step(self, beat: Beat, picture: Picture, paths: Counter[str]) -> Step:
         # The first one carries the prompt's encoding; it counts only while there is no other.
@@ -201,8 +210,7 @@ class Painter:
         every = chosen.request.preview_every
         if not every or beat.done % every or beat.done == beat.total:
             return
-        if self._colours is None:
-            self._colours = preview.fit(self._pipe.vae)
+        assert self._colours is not None
         latents = easel.unpacked(self._pipe, self._family, beat.clean(), chosen)
         path = picture.path.with_name(f"preview-{picture.index}-{beat.done}.jpg")
         preview.write(self._colours.picture(latents), path)
