@@ -14,14 +14,14 @@ from . import card, corpus, evaluate, export, smoke, train, vocoder
 SHIPPED = Path(__file__).resolve().parents[2] / "voice"
 
 
-def build(work: Path, minutes: float, texts: int) -> int:
+def build(work: Path, minutes: float) -> int:
     """Data, codec, Dia, evaluation; the weights are released only through the gate."""
     data, trained = work / "data", work / "dia.pt"
     if not (data / "codec.npz").exists():
-        corpus.write(data, texts)
+        corpus.write(data)
     vocoder.fit_decoder(data / "codec.npz", work / "codec", steps=900)
     vocoder.fit_encoder(data / "codec.npz", work / "codec", steps=500)
-    train.fit(data, trained, seconds=minutes * 60, rate=2.5e-3)
+    train.fit(data, trained, seconds=minutes * 60, rate=3.5e-3)
     ready = work / "voice"
     export.write(trained, work / "codec", ready)
     return release(ready, SHIPPED)
@@ -53,8 +53,7 @@ def judge_folder(folder: Path) -> dict[str, object]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=Path("starter-voice-work"), help="where data and checkpoints go")
-    parser.add_argument("--minutes", type=float, default=60.0, help="time for the training of Dia")
-    parser.add_argument("--texts", type=int, default=12000, help="phrases, each said by both speakers")
+    parser.add_argument("--minutes", type=float, default=60.0, help="processor time for the training of Dia")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--evaluate", action="store_true", help="judge the weights that ship")
     parser.add_argument("--smoke", action="store_true", help="two steps of every part on made-up sound, then stop")
@@ -65,7 +64,7 @@ def main() -> int:
         return 0
     if asked.evaluate:
         return 1 if evaluate.misses(dict(judge_folder(SHIPPED))) else 0
-    return build(asked.work, asked.minutes, asked.texts)
+    return build(asked.work, asked.minutes)
 
 
 if __name__ == "__main__":

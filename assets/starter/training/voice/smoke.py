@@ -2,50 +2,55 @@
 
 from __future__ import annotations
 
-import random
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from . import codec, corpus, export, speak, train, vocoder, words
+from . import codec, corpus, export, model, speak, train, vocoder, words
 from .flite import Phone
 
+LETTER_S = 0.05
 
-def tones(text: str, low_hz: float) -> tuple[np.ndarray, tuple[Phone, ...]]:
-    """A stand-in for flite: every letter a tone of 60 ms, every word one phone a letter."""
-    phones, pieces, end_s = [], [np.zeros(1600)], 0.1
-    phones.append(Phone("pau", -1, end_s))
-    for number, word in enumerate(words.spoken_words(text)):
-        for letter in word:
-            time_s = np.arange(960) / codec.RATE_HZ
-            pieces.append(0.3 * sum(np.sin(2 * np.pi * part * (low_hz + 8 * (ord(letter) - 97)) * time_s) / part for part in range(1, 12)))
-            end_s += 0.06
-            phones.append(Phone(letter, number, end_s))
-    pieces.append(np.zeros(1600))
-    phones.append(Phone("pau", -1, end_s + 0.1))
-    return (np.concatenate(pieces) * 32767 * 0.5).astype(np.int16), tuple(phones)
+
+def tones(word: str, low_hz: float) -> tuple[NDArray[np.int16], tuple[Phone, ...]]:
+    """A stand-in for flite: a pause, then every letter as a tone of 50 ms and one phone, then a pause."""
+    phones, pieces = [Phone("pau", -1, 0.1)], [np.zeros(1600)]
+    time_s = np.arange(int(LETTER_S * codec.RATE_HZ)) / codec.RATE_HZ
+    for number, letter in enumerate(word, start=1):
+        height_hz = low_hz + 8 * (ord(letter) - ord("a"))
+        pieces.append(sum((np.sin(2 * np.pi * part * height_hz * time_s) / part for part in range(1, 12)), np.zeros(len(time_s))))
+        phones.append(Phone(letter, 0, 0.1 + LETTER_S * number))
+    phones.append(Phone("pau", -1, phones[-1].end_s + 0.1))
+    return (np.concatenate([*pieces, np.zeros(1600)]) * 0.15 * 32767).astype(np.int16), tuple(phones)
+
+
+def write(data: Path) -> torch.Tensor:
+    """What corpus.write makes, of tones: codec.npz and words.npz; returns the codebooks."""
+    data.mkdir(parents=True, exist_ok=True)
+    said = [(speaker, word, *tones(word, low_hz)) for speaker, low_hz in (("S1", 200.0), ("S2", 110.0)) for word in words.vocabulary()]
+    points = [codec.features(torch.from_numpy(sound).float() / 32768) for _, _, sound, _ in said]
+    books = codec.fit_codebooks(torch.cat(points), seed=1, rounds=2)
+    codes = [codec.quantise(part, books).numpy() for part in points]
+    corpus.save_codec(data / "codec.npz", books, [sound for _, _, sound, _ in said], codes)
+    pieces = {
+        (speaker, word, last): corpus.cut(phones, part, 0, corpus.DECAY_FRAMES if last else 0)
+        for (speaker, word, _, phones), part in zip(said, codes, strict=True) for last in (False, True)
+    }
+    corpus.save(data / "words.npz", corpus.Recordings(pieces, {"S1": codes[0][0], "S2": codes[-1][0]}))
+    return books
 
 
 def run(work: Path) -> dict[str, float]:
-    """Writes a tiny corpus, takes two steps of codec and Dia, exports, loads and speaks; returns what a test can check."""
+    """A tiny corpus, two steps of codec and Dia, export, loading and speaking; returns what a test can check."""
     data = work / "data"
-    data.mkdir(parents=True, exist_ok=True)
-    rng = random.Random(0)
-    said = [(speaker, text, *tones(text, low)) for text in (words.phrase(rng, "digits") for _ in range(8)) for speaker, low in (("S1", 200.0), ("S2", 110.0))]
-    points = [codec.features(torch.from_numpy(sound).float() / 32768) for _, _, sound, _ in said]
-    books = codec.fit_codebooks(torch.cat(points), seed=1, rounds=3)
-    codes = [codec.quantise(part, books).numpy().astype(np.uint8) for part in points]
-    np.savez(data / "codec.npz", books=books.numpy(), sound=np.concatenate([sound for _, _, sound, _ in said]),
-             lengths=[len(sound) for _, _, sound, _ in said], codes=np.concatenate(codes), frames=[len(part) for part in codes])
-    corpus.save(data / "shard-000.npz", [
-        corpus.Clip(speaker, text, part, corpus.places(text, phones, len(part))) for (speaker, text, _, phones), part in zip(said, codes, strict=True)
-    ])
+    books = write(data)
     vocoder.fit_decoder(data / "codec.npz", work / "codec", steps=2)
     vocoder.fit_encoder(data / "codec.npz", work / "codec", steps=2)
     torch.manual_seed(0)
-    trainee = train.Trainee(train.model.dia(), books)
+    trainee = train.Trainee(model.dia(), books)
     steppers = train.optimizers(trainee, 1e-3)
     losses = [train.step_once(trainee, steppers, batch, 1e-3)["codes"] for batch in islice(train.batches(data, seed=1), 2)]
     train.save(trainee, steppers, trainee.plain(), work / "dia.pt")

@@ -171,13 +171,15 @@ class Trainee(nn.Module):
         """How far the guided heads look from the character being said, and how wrongly the helper heads tell the place."""
         guide = place = torch.zeros(())
         target = model.waves(batch.place + 0.5)
+        count = batch.spoken.sum().clamp(min=1)  # a batch whose every text was dropped has none
         for number, layer in enumerate(GUIDED_LAYERS):
-            guide = guide - self._found[layer].mean(1)[batch.spoken].mean() / len(GUIDED_LAYERS)
+            guide = guide - self._found[layer].mean(1)[batch.spoken].sum() / count / len(GUIDED_LAYERS)
             wrong = (self.sound_places[number](self._asked[layer]).float() - target).pow(2).mean(-1)
-            place = place + wrong[batch.spoken].mean() / len(GUIDED_LAYERS)
+            place = place + wrong[batch.spoken].sum() / count / len(GUIDED_LAYERS)
         index = torch.arange(batch.ids.shape[1])
         own = (self.text_place(text).float() - model.waves(index + 0.5)[None]).pow(2).mean(-1)
-        return guide, place + own[(batch.mask == 1) & batch.spoken[:, :1]].mean()
+        read = (batch.mask == 1) & batch.spoken[:, :1]
+        return guide, place + own[read].sum() / read.sum().clamp(min=1)
 
 
 def batches(folder: Path, seed: int) -> Iterator[Batch]:
@@ -234,15 +236,15 @@ def fit(folder: Path, out: Path, seconds: float, rate: float, seed: int = 1, res
         for stepper, state in zip(steppers, held["steppers"], strict=True):
             stepper.load_state_dict(state)
     average = {name: weight.clone() for name, weight in trainee.plain().items()}
-    begun, step, saved, told = time.process_time(), 0, time.monotonic(), {}
-    for batch in batches(folder, seed):
+    begun, saved = time.process_time(), time.monotonic()
+    told: dict[str, float] = {}
+    for step, batch in enumerate(batches(folder, seed), start=1):
         share = (time.process_time() - begun) / seconds
         if share >= 1:
             break
-        now = rate * min(1.0, (step + 1) / 50, (1 - share) / cooling_share)
+        now = rate * min(1.0, step / 50, (1 - share) / cooling_share)
         parts = step_once(trainee, steppers, batch, now)
-        step += 1
-        keep = min(0.998, step / (step + 20))
+        keep = min(0.99, step / (step + 20))
         for name, weight in trainee.plain().items():
             average[name].lerp_(weight, 1 - keep)
         for name, value in parts.items():
