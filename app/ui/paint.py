@@ -107,10 +107,17 @@ def build(desk: Desk, visitor: bool = False) -> None:
                         [("1x", 1), ("2x", 2), ("4x", 4)], value=1, label=word("paint.upscale", "Enlarge")
                     )
                 loras = gr.File(
-                    file_count="multiple", file_types=[".safetensors"], label=word("paint.loras", "LoRAs"), height=90, visible=not visitor
+                    file_count="multiple",
+                    file_types=[".safetensors"],
+                    label=word("paint.loras", "LoRAs"),
+                    height=90,
+                    visible=not visitor,
                 )
                 weights = gr.Textbox(
-                    "", label=word("paint.weights", "Their weights, by commas"), placeholder="1.0, 0.7", visible=not visitor
+                    "",
+                    label=word("paint.weights", "Their weights, by commas"),
+                    placeholder="1.0, 0.7",
+                    visible=not visitor,
                 )
             with gr.Accordion(
                 word("paint.grid", "A grid over two settings"), open=False, elem_classes="h-card", visible=not visitor
@@ -251,7 +258,10 @@ def models(desk: Desk, visitor: bool = False) -> list[tuple[Any, str]]:
 
 
 def sizes(model: Model) -> list[tuple[str, str]]:
-    return [(f"{width} x {height}", f"{width}x{height}") for width, height in model.settings.sizes]
+    """Presets that fit the model; a model of the person's own may recommend a size that is none of them."""
+    own = (model.settings.width, model.settings.height)
+    presets = model.settings.sizes if own in model.settings.sizes else (own, *model.settings.sizes)
+    return [(f"{width} x {height}", f"{width}x{height}") for width, height in presets]
 
 
 def default_size(model: Model) -> str:
