@@ -26,8 +26,8 @@ from app.ui.words import language, text, told
 COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
 """By whether the owner is meant: cookies of one host are shared by all its ports."""
 PAGE: Final = "/hearth/door"
-UNASKED: Final = frozenset({"/gradio_api/startup-events", "/hearth/ping"})
-"""What Gradio asks itself while it starts, and what a second start asks; neither tells anything of anybody."""
+UNASKED: Final = frozenset({"/gradio_api/startup-events", "/hearth/ping", "/favicon.ico"})
+"""What Gradio asks itself while it starts, what a second start asks, and the icon of the page that asks; none tells anything of anybody."""
 PROGRAMS: Final = ("/v1/", "/sdapi/")
 """Where a key opens, and nothing else: a browser never sends one by itself."""
 TRIES: Final = 10

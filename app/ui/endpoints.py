@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gradio as gr
@@ -34,10 +34,13 @@ def build(desk: Desk) -> None:
         Returns:
             events: {"event": "step" | "part" | "finished" | "stopped", ...}; the last has "files" with the paths of the results
         """
-        wanted = SpeechRequest(
-            spoken(text), model_for(desk, model, "speech"), voice_for(desk, voice), seed, speed=speed, format=format
+        yield from events(
+            desk,
+            lambda: SpeechRequest(
+                spoken(text), model_for(desk, model, "speech"), voice_for(desk, voice), seed, speed=speed, format=format
+            ),
+            who(request),
         )
-        yield from events(desk, wanted, who(request))
 
     def paint(
         prompt: str, negative: str = "", model: str = "", width: int | None = None, height: int | None = None, steps: int | None = None,
@@ -57,10 +60,13 @@ def build(desk: Desk) -> None:
         Returns:
             events: {"event": "step" | "preview" | "part" | "finished" | "stopped", ...}; the last has "files" with the paths of the results
         """
-        wanted = PictureRequest(
-            prompt, model_for(desk, model, "picture"), negative, width, height, steps, seed=seed, batch=batch
+        yield from events(
+            desk,
+            lambda: PictureRequest(
+                prompt, model_for(desk, model, "picture"), negative, width, height, steps, seed=seed, batch=batch
+            ),
+            who(request),
         )
-        yield from events(desk, wanted, who(request))
 
     def stop(kind: str = "speech", request: gr.Request | None = None) -> str:
         """
@@ -93,9 +99,10 @@ def build(desk: Desk) -> None:
     api(machine, api_name="machine", queue=False)
 
 
-def events(desk: Desk, wanted: Request, person: Person) -> Iterator[dict[str, Any]]:
+def events(desk: Desk, asked: Callable[[], Request], person: Person) -> Iterator[dict[str, Any]]:
     """A client that goes away does not stop the job, as a closed tab does not: /stop does."""
     try:
+        wanted = asked()
         job = desk.begin(wanted, person)
         for event in desk.keeper.follow(job):
             if isinstance(event, Step):
