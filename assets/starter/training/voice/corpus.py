@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from . import codec, model, words
-from .flite import VOICES, Flite, Phone
+from .flite import VOICES, Flite, Phone, Utterance
 
 KINDS = ("digits", "loose", "sentence")
 SHARES = (0.3, 0.35, 0.35)
@@ -25,6 +25,7 @@ TRAINING_SEED, TUNING_SEED, TEST_SEED = 1, 101, 202
 BEFORE, AFTER = "tap", "pat"  # neighbours that begin and end in a closed stop leave the least of themselves in the word between them
 DECAY_FRAMES, COMMA_FRAMES, STOP_FRAMES, LEAD_FRAMES = 3, 3, 6, 4
 FEW_PHONES, FEW_PHONES_STRETCH = 3, 1.25
+OPENERS, OPENER_AFTER, OPENER_STRETCH = ("you", "we", "i"), "there", 1.3  # vowels and glides that vanish after a stop begin their phrase
 TOKEN = re.compile(r"([A-Za-z]+)([^A-Za-z]*)")
 
 
@@ -83,18 +84,26 @@ def cut(phones: tuple[Phone, ...], codes: NDArray[np.int64], word: int, decay: i
     return Piece(codes[first : last + decay], progress[: len(codes) - first].astype(np.float32))
 
 
+def codes_of(said: Utterance, books: torch.Tensor) -> NDArray[np.int64]:
+    return codec.quantise(codec.features(torch.from_numpy(said.samples).float() / 32768), books).numpy()
+
+
 def record(books: torch.Tensor) -> Recordings:
     """Lets flite say every word of the domain; short words a little slower, or nobody hears them."""
-    flite, pieces = Flite(), {}
+    flite = Flite()
+    pieces: dict[tuple[str, str, bool], Piece] = {}
     quiet: dict[str, Counter[tuple[int, ...]]] = {speaker: Counter() for speaker in VOICES}
     for speaker in VOICES:
         for word in words.vocabulary():
+            if word in OPENERS:
+                said = flite.say(speaker, f"{word} {OPENER_AFTER}", OPENER_STRETCH)
+                pieces[speaker, word, False] = cut(said.phones, codes_of(said, books), 0, 0)
             for last, text in ((False, f"{BEFORE} {word} {AFTER}"), (True, f"{BEFORE} {word}")):
                 said = flite.say(speaker, text)
                 if sum(phone.word == 1 for phone in said.phones) <= FEW_PHONES:
                     said = flite.say(speaker, text, FEW_PHONES_STRETCH)
-                codes = codec.quantise(codec.features(torch.from_numpy(said.samples).float() / 32768), books).numpy()
-                pieces[speaker, word, last] = cut(said.phones, codes, 1, DECAY_FRAMES if last else 0)
+                codes = codes_of(said, books)
+                pieces.setdefault((speaker, word, last), cut(said.phones, codes, 1, DECAY_FRAMES if last else 0))
                 quiet[speaker].update(tuple(row) for row in codes[:3].tolist())
     return Recordings(pieces, {speaker: np.array(seen.most_common(1)[0][0]) for speaker, seen in quiet.items()})
 

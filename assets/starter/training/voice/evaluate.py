@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import codec, corpus, judge, speak, words
+from . import corpus, judge, speak, words
 from .flite import Flite
 
 GATE = {"digits_wer": 0.05, "words_wer_above_flite": 0.25, "clipped_share": 0.02, "unended_share": 0.0, "length_off_mean": 0.15}

@@ -51,7 +51,7 @@ def speak(voice: Voice, scripts: list[str], seed: int, prompts: list[NDArray[np.
     """Scripts side by side through plain generate(); each is cut where it ended. With prompts, only what comes after them is returned."""
     settings = {**voice.generation, **changed}
     torch.manual_seed(seed)
-    inputs = voice.processor(text=scripts, audio=prompts, padding=True, return_tensors="pt", **AUDIO_KWARGS)
+    inputs = voice.processor(text=scripts, audio=prompts, padding="longest", return_tensors="pt", **AUDIO_KWARGS)
     with torch.no_grad():
         rows = voice.dia.generate(**inputs, **settings)
     skipped = 0 if prompts is None else inputs["decoder_attention_mask"].shape[1] - max(model.DELAY) - 1
