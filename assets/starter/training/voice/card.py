@@ -28,17 +28,18 @@ Gate of the release: {gate}. {verdict}
 ## Made from
 Speech of CMU Flite 2.2 (BSD-like licence) with its voices cmu_us_slt and cmu_us_rms, built from the CMU ARCTIC recordings (free for any use, with their
 notice: Carnegie Mellon University, Copyright (c) 2003, all rights reserved). Flite says every word in the midst and at the end of a phrase; phrases drawn
-from the small grammar in `training/voice/words.py` join these words, so the voice speaks word by word, with little melody. Dia learned for about half an
-hour of one processor core in all (2000 steps of 1600 frames), the codec for a quarter.
+from the small grammar in `training/voice/words.py` join these words, so the voice speaks word by word, with little melody. These weights were made in stages while the
+recipe still changed: Dia took some 3000 steps of 1600 frames (27 minutes of one processor core), the codec's decoder 1200 steps (15 minutes), its encoder
+450. The one command below does the same in one go; that run from nothing has not been made whole.
 
 `python -m assets.starter.training.voice` makes the data (flite needed), trains the codec and then Dia, and judges; nothing is released that misses the
 gate. `--evaluate` judges these weights again; `--smoke` shows that the parts fit.
 
 ## Limits
 Numbers are read figure by figure. No laughter or other sounds. Scripts of more than about {longest_s} s should be cut into
-turns. Short words ("a", "the", "am") are heard worst; single phrases are up to 30% longer than flite's. Voice prompts are accepted and do not break anything, but the codec's encoder is hardly trained:
-it finds about a fifth of the codes, and the voice goes on as `[S1]` or `[S2]` and not as the prompt. More training of it would help, as would whole phrases
-in place of joined words for the melody; both need hours of a core or minutes of a GPU.
+turns. Short words ("a", "the", "am") are heard worst; single phrases are up to 30% longer than flite's. Voice prompts are accepted, but the codec's
+encoder is hardly trained (it finds about a fifth of the codes), so what follows a prompt is worse and does not take its voice. More training of it would
+help, as would whole phrases in place of joined words for the melody; both need hours of a core or minutes of a GPU.
 """
 
 
