@@ -1,0 +1,87 @@
+"""Trains the autoencoder, whose latents are given: the mean colour of 8 x 8 pixels, and how much they differ. So the UNet need not wait."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from diffusers import AutoencoderKL
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from assets.starter.training.painter.model import LATENT_FACTOR
+from assets.starter.training.painter.passing import pass_colours
+from assets.starter.training.painter.together import average_gradients, rank_here
+
+LOG_VARIANCE = -6.0  # the encoder's stated spread, a standard deviation of 0.05
+
+
+def as_input(pictures: NDArray[np.uint8]) -> Tensor:
+    """Bytes, pictures x height x width x 3, as the networks want them: -1 to 1, channels first."""
+    return torch.from_numpy(np.array(pictures, order="C")).permute(0, 3, 1, 2).float() / 127.5 - 1
+
+
+def _crops(sources: list[NDArray[np.uint8]], size: int, batch: int, rng: np.random.Generator) -> Tensor:
+    source = sources[rng.integers(len(sources))]
+    found = []
+    for i in rng.integers(len(source), size=batch):
+        y, x = rng.integers(source.shape[1] - size + 1, size=2)
+        crop = source[i, y : y + size, x : x + size]
+        found.append(crop[:, ::-1] if rng.random() < 0.5 else crop)
+    return as_input(np.stack(found)).contiguous(memory_format=torch.channels_last)
+
+
+def latents_of(pictures: Tensor) -> Tensor:
+    """What the encoder must find: in each 8 x 8 pixels the mean colour, and how much they differ from it."""
+    mean = functional.avg_pool2d(pictures, LATENT_FACTOR)
+    variance = functional.avg_pool2d(pictures.pow(2), LATENT_FACTOR) - mean.pow(2)
+    return torch.cat([mean, 3 * variance.clamp(min=0).mean(1, keepdim=True).sqrt()], 1)
+
+
+def _encoder_loss(model: AutoencoderKL, pictures: Tensor) -> Tensor:
+    spread = model.encode(pictures).latent_dist
+    return (spread.mean - latents_of(pictures)).abs().mean() + 0.003 * (spread.logvar - LOG_VARIANCE).pow(2).mean()
+
+
+def _decoder_loss(model: AutoencoderKL, pictures: Tensor) -> Tensor:
+    """The decoder learns to draw from latents that are a little wrong, as the UNet's will be."""
+    latents = latents_of(pictures)
+    noise = torch.randn_like(latents) * torch.rand(len(pictures), 1, 1, 1) * 0.15
+    again = model.decode(latents + noise).sample
+    edges = (again.diff(dim=2) - pictures.diff(dim=2)).abs().mean() + (again.diff(dim=3) - pictures.diff(dim=3)).abs().mean()
+    return (again - pictures).abs().mean() + edges
+
+
+def train_autoencoder(
+    model: AutoencoderKL, sources: list[NDArray[np.uint8]], steps: int, keep: Path, seed: int = 1, fresh: bool = True
+) -> Iterator[str]:
+    """Trains in place; the last fifth on whole 128 px pictures. Yields a line of progress now and then."""
+    torch.manual_seed(seed + rank_here())
+    first = as_input(sources[0][:24])
+    if fresh:
+        pass_colours(model, first, latents_of(first))
+    rng = np.random.default_rng([seed, rank_here()])
+    parameters = list(model.parameters())
+    optimizer = torch.optim.AdamW(parameters, 1.2e-3, weight_decay=1e-4, fused=True)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1.2e-3, total_steps=steps, pct_start=0.05)
+    model.to(memory_format=torch.channels_last)  # 15% faster here
+    began_s = time.monotonic()
+    for step in range(steps):
+        size, batch = (64, 16) if step < steps * 4 // 5 else (128, 6)
+        pictures = _crops(sources, size, batch, rng)
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = _decoder_loss(model, pictures)
+            whole = loss if step % 4 else loss + _encoder_loss(model, pictures)
+        whole.backward()
+        average_gradients(parameters)
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        schedule.step()
+        if rank_here() == 0 and (step % 50 == 49 or step == steps - 1):
+            model.save_pretrained(keep)
+            yield f"autoencoder {step + 1}/{steps} loss {loss.item():.4f} {time.monotonic() - began_s:.0f} s"

@@ -1,0 +1,106 @@
+"""Trains the UNet on latents: v-prediction, captions said anew each time, a tenth of them dropped, a running mean of the weights kept."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from diffusers import UNet2DConditionModel
+from diffusers.models.attention_processor import AttnProcessor
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+from transformers import CLIPTextModel, CLIPTokenizer
+
+from assets.starter.training.painter.autoencoder import as_input, latents_of
+from assets.starter.training.painter.captions import say
+from assets.starter.training.painter.model import SCALING, make_scheduler
+from assets.starter.training.painter.scenes import scene
+from assets.starter.training.painter.text import tokens_of
+from assets.starter.training.painter.together import average_gradients, rank_here
+
+DROPPED_CAPTIONS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The pictures of the scenes first_seed, first_seed + 1 ...; `batch` of them make a step."""
+
+    pictures: NDArray[np.uint8]
+    first_seed: int
+    batch: int
+
+
+def _rate(step: int, steps: int, peak: float, warm: int, decay: int) -> float:
+    """Up, level, and down to nothing over the last `decay` steps."""
+    down = min(1.0, (steps - step) / decay) if decay else 1.0
+    return peak * min(1.0, (step + 1) / warm) * down
+
+
+def _loss(unet: UNet2DConditionModel, clean: Tensor, hidden: Tensor, alphas: Tensor) -> Tensor:
+    when = (torch.arange(len(clean)) + torch.rand(())) / len(clean)  # evenly spread over a batch
+    when = (when * len(alphas)).long().clamp(max=len(alphas) - 1)
+    signal, spread = alphas[when].sqrt().view(-1, 1, 1, 1), (1 - alphas[when]).sqrt().view(-1, 1, 1, 1)
+    noise = torch.randn_like(clean)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = unet(signal * clean + spread * noise, when, hidden, return_dict=False)[0]
+    return functional.mse_loss(found.float(), signal * noise - spread * clean)
+
+
+def train_unet(
+    unet: UNet2DConditionModel, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, sources: Sequence[Source],
+    shares: Sequence[float], steps: int, keep: Path, decay: int = 0, peak: float = 1.2e-3, seed: int = 3,
+) -> Iterator[str]:  # fmt: skip
+    """Trains in place, going on from `keep` if something is there; keeps the mean of the weights in keep/unet."""
+    state_at, first = keep / "state.pt", 0
+    mean = copy.deepcopy(unet)
+    optimizer = torch.optim.AdamW(unet.parameters(), peak, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+    if state_at.exists():
+        state = torch.load(state_at, weights_only=True)
+        unet.load_state_dict(state["unet"])
+        mean.load_state_dict(state["mean"])
+        optimizer.load_state_dict(state["optimizer"])
+        first = state["step"]
+    unet.set_attn_processor(AttnProcessor())  # backwards, torch's fused attention is the slower one on a processor
+    alphas = make_scheduler().alphas_cumprod
+    rank = rank_here()
+    rng = np.random.default_rng([seed, first, rank])
+    torch.manual_seed(seed + first + 1_000_003 * rank)
+    parameters: list[Tensor] = list(unet.parameters())
+    kept: list[Tensor] = list(mean.parameters())
+    began_s, losses = time.monotonic(), []
+    for step in range(first, steps):
+        source = sources[rng.choice(len(sources), p=shares)]
+        chosen = np.sort(rng.integers(len(source.pictures), size=source.batch))
+        captions = [say(scene(source.first_seed + int(i)), int(rng.integers(1 << 40))) for i in chosen]
+        captions = [c if rng.random() > DROPPED_CAPTIONS else "" for c in captions]
+        with torch.no_grad():
+            hidden = encoder(tokens_of(tokenizer, captions)).last_hidden_state
+        for group in optimizer.param_groups:
+            group["lr"] = _rate(step, steps, peak, 200, decay)
+        clean = latents_of(as_input(source.pictures[chosen])) * SCALING
+        loss = _loss(unet, clean, hidden, alphas)
+        loss.backward()
+        average_gradients(parameters)
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        with torch.no_grad():
+            weight = 1 - min(0.998, (step + 1) / (step + 11))
+            torch._foreach_lerp_(kept, parameters, weight)
+        losses.append(loss.item())
+        if not math.isfinite(losses[-1]):
+            raise ArithmeticError(f"the loss at step {step} is {losses[-1]}")
+        if rank == 0 and (step % 100 == 99 or step == steps - 1):
+            mean.save_pretrained(keep / "unet")
+            torch.save({"unet": unet.state_dict(), "mean": mean.state_dict(), "optimizer": optimizer.state_dict(),
+                        "step": step + 1}, keep / "state.new")  # fmt: skip
+            (keep / "state.new").replace(state_at)
+            yield f"unet {step + 1}/{steps} loss {sum(losses[-100:]) / len(losses[-100:]):.4f} {time.monotonic() - began_s:.0f} s"
+    unet.load_state_dict(mean.state_dict())
