@@ -78,6 +78,14 @@
   };
   Hearth.press = (id) => (document.querySelector(`button#${id}`) ?? document.querySelector(`#${id} button`))?.click();
 
+  // Both, one after the other; a tab that was never opened is not on the page yet, so it is waited for.
+  Hearth.send = (id, value, button, tries = 40) => {
+    if (document.querySelector(`#${id} textarea, #${id} input`)) {
+      Hearth.put(id, value);
+      setTimeout(() => Hearth.press(button), 120);
+    } else if (tries) setTimeout(() => Hearth.send(id, value, button, tries - 1), 100);
+  };
+
   Hearth.ask = async (path, options) => {
     const answer = await fetch(path, { credentials: "same-origin", ...options });
     if (!answer.ok) throw new Error(answer.status);

@@ -81,10 +81,7 @@
       button.addEventListener("click", run);
       return button;
     };
-    const send = (button) => () => {
-      Hearth.put("paint-from", result.id);
-      setTimeout(() => Hearth.press(button), 80);
-    };
+    const send = (button) => () => Hearth.send("paint-from", result.id, button);
     element.append(
       save,
       act(t("canvas.reuse", "Reuse settings"), send("paint-restore")),

@@ -152,8 +152,7 @@
   function reuse(each) {
     const tab = each.kind === "picture" ? "paint" : "speak";
     document.querySelector(`button[role="tab"][data-tab-id="${tab}"]`)?.click();
-    Hearth.put(`${tab}-from`, each.id);
-    setTimeout(() => Hearth.press(`${tab}-restore`), 120);
+    Hearth.send(`${tab}-from`, each.id, `${tab}-restore`);
   }
 
   // Looked at again whenever the tab is open and a job has ended.

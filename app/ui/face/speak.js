@@ -125,8 +125,7 @@
         <button type="button" class="h-chip h-play"></button><button type="button" class="h-chip h-again"></button></li>`);
       row.querySelector(".h-play").addEventListener("click", () => play(row));
       row.querySelector(".h-again").addEventListener("click", () => {
-        Hearth.put("speak-again-index", part.index);
-        setTimeout(() => Hearth.press("speak-again"), 80);
+        Hearth.send("speak-again-index", part.index, "speak-again");
       });
       return row;
     }, (row, part) => drawPart(row, part, end));
