@@ -26,8 +26,9 @@ recordings were mended after a look at the first {looked_at} test phrases of eac
 Gate of the release: {gate}. {verdict}
 
 ## Made from
-Speech of CMU Flite 2.2 (BSD-like licence) with its voices cmu_us_slt and cmu_us_rms, built from the CMU ARCTIC recordings (free for any use, with their
-notice: Carnegie Mellon University, Copyright (c) 2003, all rights reserved). Flite says every word in the midst and at the end of a phrase; phrases drawn
+Speech of CMU Flite 2.2 with its voices cmu_us_slt and cmu_us_rms. Flite's copyright file (Copyright (c) 1999-2001 Language Technologies Institute,
+Carnegie Mellon University) permits use, copying, modification, distribution and sale, free of charge, with its notice kept, changes marked and no
+endorsement claimed; it names no other terms for these two voices. No recording of theirs is in this project. Flite says every word in the midst and at the end of a phrase; phrases drawn
 from the small grammar in `training/voice/words.py` join these words, so the voice speaks word by word, with little melody. These weights were made in stages while the
 recipe still changed: Dia took some 3000 steps of 1600 frames (27 minutes of one processor core), the codec's decoder 1200 steps (15 minutes), its encoder
 450. The one command below does the same in one go; that run from nothing has not been made whole.
