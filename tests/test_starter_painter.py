@@ -141,4 +141,5 @@ def test_two_steps_of_everything(tmp_path: Path) -> None:
     lines = list(train(tmp_path, SMOKE))
     assert any(line.startswith("unet 2/2") for line in lines)
     assert 0 < pack(tmp_path, tmp_path / "packed", SMOKE.as_facts) <= MAX_BYTES
+    assert str(tmp_path) not in "".join(path.read_text("utf-8") for path in (tmp_path / "packed").rglob("*.json"))
     assert load(tmp_path / "packed").unet.config.in_channels == 4

@@ -62,10 +62,13 @@ def pack(work: Path, folder: Path, training: dict[str, Any]) -> int:
         shutil.rmtree(folder / part, ignore_errors=True)
     pipeline.to(dtype=torch.float16)
     pipeline.save_pretrained(folder, safe_serialization=True)
-    config_at = folder / "text_encoder" / "config.json"
-    config = json.loads(config_at.read_text(encoding="utf-8"))
-    config["dtype"] = "float32"  # else transformers loads halves while diffusers loads floats, and a plain load can't paint
-    config_at.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    for part in ("text_encoder", "vae", "unet"):
+        config_at = folder / part / "config.json"
+        config = json.loads(config_at.read_text(encoding="utf-8"))
+        config.pop("_name_or_path", None)  # the folder it was trained in is nobody's business
+        if part == "text_encoder":
+            config["dtype"] = "float32"  # else transformers loads halves while diffusers loads floats, and a plain load can't paint
+        config_at.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     for name in ("vocab.json", "merges.txt"):  # the pipeline saves tokenizer.json alone
         shutil.copy(work / "tokenizer" / name, folder / "tokenizer" / name)
     (folder / "starter.json").write_text(json.dumps(describe(training), indent=1) + "\n", encoding="utf-8")
