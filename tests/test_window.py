@@ -104,6 +104,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
     yield Open(address, home, process)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=20) == 0
+    process.stdout.close()
     sockets = set((folder / "audit.sockets").read_text().split()) if (folder / "audit.sockets").exists() else set()
     assert sockets <= {"127.0.0.1", "localhost", "::1", "None", "0.0.0.0"}, f"the server asked for {sockets}"
 
