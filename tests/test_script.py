@@ -192,7 +192,9 @@ def test_limits_come_from_the_folder(tmp_path: Path) -> None:
     small = limits_of(tmp_path)
     assert (small.name, small.words, small.part_most_s, small.carries) == ("Small", frozenset({"one"}), 7, False)
     assert small.settings["temperature"] == 0.8 and small.settings["guidance"] == DIA.settings["guidance"]
-    assert small.settings["cfg_filter"] == 7 and recommended({"do_sample": False, "temperature": 1.2})["temperature"] == 0
+    assert (
+        small.settings["cfg_filter"] == 7 and recommended({"do_sample": False, "temperature": 1.2})["temperature"] == 0
+    )
 
 
 def test_a_laugh_takes_its_time() -> None:

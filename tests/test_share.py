@@ -143,7 +143,7 @@ def test_the_allowance_takes_only_what_makes_sense() -> None:
 
 # The tunnel. Its program and its server are stand-ins; what they say is what frpc 0.3 and Gradio's server say.
 
-PROGRAM = f"""#!{sys.executable}
+PROGRAM = """#!/usr/bin/env python3
 import sys, time
 open(sys.argv[0] + ".said", "w").write("\\n".join(sys.argv[1:]))
 print("[I] login to server success", flush=True)

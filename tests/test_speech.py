@@ -626,7 +626,11 @@ def test_a_fatal_script_is_refused_before_anything_runs(speakers: dict[str, spee
 
 def test_a_voice_of_few_words_offers_dia(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
     folder = moved(folders["starter"], tmp_path / "starter")
-    told = {"words": ["hello", "one", "two"], "spelling": {"1": "one"}, "generation": {"temperature": 0.0, "guidance_scale": 1.0}}
+    told = {
+        "words": ["hello", "one", "two"],
+        "spelling": {"1": "one"},
+        "generation": {"temperature": 0.0, "guidance_scale": 1.0},
+    }
     (folder / "starter.json").write_text(json.dumps(told))
     speaker = speech.load(folder, plan)
     with pytest.raises(Trouble) as caught:

@@ -119,7 +119,12 @@ PHONES = (Phone("pau", -1, 0.1), Phone("w", 0, 0.2), Phone("ah", 0, 0.3), Phone(
 
 def made_up() -> corpus.Recordings:
     codes = np.arange(80).reshape(20, 4)
-    pieces = {(who, word, last): corpus.cut(PHONES, codes, 0, 2 * last) for who in ("S1", "S2") for word in words.vocabulary() for last in (False, True)}
+    pieces = {
+        (who, word, last): corpus.cut(PHONES, codes, 0, 2 * last)
+        for who in ("S1", "S2")
+        for word in words.vocabulary()
+        for last in (False, True)
+    }
     return corpus.Recordings(pieces, {"S1": np.full(4, 200), "S2": np.full(4, 201)})
 
 
@@ -136,7 +141,9 @@ def test_every_frame_of_a_script_knows_its_letter() -> None:
     assert example.ids == text and len(example.place) == len(example.codes)
     assert (np.diff(example.place) >= -1e-6).all()
     said = [chr(text[int(place)]) for place in example.place]
-    assert [letter for letter, before in zip(said, ["", *said], strict=False) if letter != before] == list("One,two six")
+    assert [letter for letter, before in zip(said, ["", *said], strict=False) if letter != before] == list(
+        "One,two six"
+    )
     assert (example.codes[:4] == 200).all() and (example.codes[-3:] == 201).all()
 
 

@@ -199,6 +199,7 @@ def test_stop_keeps_what_is_there(visit: Visit, opened: Open) -> None:
     until(lambda: opened.jobs()[-1]["state"] == "stopped")
 
 
+@pytest.mark.slow
 def test_a_job_outlives_the_page_and_a_killed_engine(visit: Visit, opened: Open) -> None:
     page = visit()
     speak(page, SCRIPT)

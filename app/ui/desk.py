@@ -110,7 +110,10 @@ class Desk:
 
     def owners_models(self) -> dict[str, str]:
         """What the owner works with: visitors do, too."""
-        return {kind: self.settings.get(tab, {}).get("model", "") for kind, tab in (("speech", "speak"), ("picture", "paint"))}
+        return {
+            kind: self.settings.get(tab, {}).get("model", "")
+            for kind, tab in (("speech", "speak"), ("picture", "paint"))
+        }
 
     def begin_grid(
         self, request: PictureRequest, across: tuple[str, list[Any]], down: tuple[str, list[Any]], person: Person

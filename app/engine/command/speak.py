@@ -25,7 +25,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     if (args.voice is None) != (args.transcript is None):
-        raise Trouble(say("speak.voice-alone", "A voice needs both the clip (--voice) and its exact words (--transcript)."))
+        raise Trouble(
+            say("speak.voice-alone", "A voice needs both the clip (--voice) and its exact words (--transcript).")
+        )
     voice = VoicePrompt(str(args.voice.resolve()), args.transcript) if args.voice else None
     suffix = args.output.suffix.lstrip(".").lower() if args.output else ""
     return carry_out(
