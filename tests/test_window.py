@@ -197,6 +197,9 @@ def test_stop_keeps_what_is_there(visit: Visit, opened: Open) -> None:
     page.wait_for_selector("#h-parts .h-number.careful")
     page.keyboard.press("Escape")
     until(lambda: opened.jobs()[-1]["state"] == "stopped")
+    with closing(sqlite3.connect(opened.home / "hearth.sqlite3")) as database:
+        kept = database.execute("SELECT path, whole FROM creations WHERE job=?", (opened.jobs()[-1]["id"],)).fetchall()
+    assert len(kept) == 1 and not kept[0][1] and Path(kept[0][0]).stat().st_size > 44, kept
 
 
 @pytest.mark.slow
