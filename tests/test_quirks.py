@@ -176,7 +176,7 @@ def test_a_row_holds_up_to_its_edge(row: str, machine: Hardware, holds: bool) ->
 
 GTX16 = ["1660", "1660 Ti", "1660 SUPER", "1650", "1650 Ti", "1630"]
 FAMILY = [f"NVIDIA GeForce GTX {each}" for each in GTX16] + [
-    "NVIDIA T400 4GB", "NVIDIA T500", "NVIDIA T550 Laptop GPU", "NVIDIA T600", "NVIDIA T1000 8GB", "NVIDIA T1200 Laptop GPU", "Quadro T2000",
+    "NVIDIA T500", "NVIDIA T550 Laptop GPU", "NVIDIA T600", "NVIDIA T1000 8GB", "NVIDIA T1200 Laptop GPU", "Quadro T2000",
     "NVIDIA GeForce MX450", "NVIDIA GeForce MX550", "NVIDIA CMP 30HX",
 ]  # fmt: skip
 OTHERS = [

@@ -16,7 +16,7 @@ from app.compat.verdicts import Verdicts
 from app.sentence import say
 
 _HALF: Final = ("float16", "bfloat16")
-_GTX16: Final = r"\b(GTX 16[356]0|MX[45]50|CMP 30HX|T400|T5[05]0|T600|T1000|T1200|T2000)\b"
+_GTX16: Final = r"\b(GTX 16[356]0|MX[45]50|CMP 30HX|T5[05]0|T600|T1000|T1200|T2000)\b"
 
 QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
