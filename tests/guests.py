@@ -15,7 +15,8 @@ import httpx
 
 from app.engine.process import Keeper
 from app.paths import home
-from app.ui.desk import Desk, Settings
+from app.ui.desk import Desk
+from app.ui.settings import Settings
 from app.ui.share import Share
 
 CONFIGS: dict[httpx.Client, Any] = {}

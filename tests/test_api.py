@@ -22,8 +22,9 @@ from PIL import Image
 from app.engine.process import Keeper
 from app.paths import home
 from app.ui import api, endpoints, live, sdapi
-from app.ui.desk import Desk, Settings
+from app.ui.desk import Desk
 from app.ui.opening import guards
+from app.ui.settings import Settings
 from tests.guests import until
 from tests.tiny import STARTER, save_voice
 from tests.tiny_pictures import made

@@ -18,8 +18,9 @@ from app.compat.pretend import machine
 from app.engine.process import EngineState
 from app.paths import home
 from app.ui import greeting, models
-from app.ui.desk import Desk, Settings
+from app.ui.desk import Desk
 from app.ui.guard import OWNER, Person
+from app.ui.settings import Settings
 from tests.hub import Hub, serving
 from tests.test_models_command import DAC, DIA, REPOS
 

@@ -3,67 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import random
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from app import __version__
 from app.compat.hardware import Hardware
 from app.compat.plan import Choice, Plan, decide
 from app.compat.pretend import machine
 from app.compat.verdicts import Verdict, load
-from app.engine import catalog, script, voices
+from app.engine import catalog, voices
 from app.engine.catalog import CATALOG
-from app.engine.curve import read_curve
 from app.engine.errand import Errand
 from app.engine.fetch import Downloads
-from app.engine.forecast import forecast, seconds_of
 from app.engine.journal import choice_from
-from app.engine.limits import DIA, limits_of
+from app.engine.limits import DIA
 from app.engine.model import Model, need
 from app.engine.process import Keeper
 from app.engine.progress import Progress
 from app.engine.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.shelf import Creation
-from app.engine.stock import best, located
+from app.engine.stock import best
 from app.sentence import Trouble, say
 from app.ui import show
 from app.ui.guard import OWNER, Person
+from app.ui.settings import Settings
 from app.ui.visitor import allowance, allowed
-from app.ui.words import Language, told
 
 GRID_MOST: Final = 36
 QUEUE_MOST: Final = 200
-
-
-class Settings:
-    """Settings and drafts of the owner, kept in one JSON file that is written whole."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._lock = threading.Lock()
-        try:
-            kept = json.loads(file.read_text("utf-8"))
-        except (OSError, ValueError):
-            kept = {}
-        self._values: dict[str, Any] = kept if isinstance(kept, dict) else {}
-
-    def get(self, name: str, otherwise: Any = None) -> Any:
-        return self._values.get(name, otherwise)
-
-    def put(self, changes: Mapping[str, Any]) -> None:
-        with self._lock:
-            if all(self._values.get(name) == value for name, value in changes.items()):
-                return
-            self._values.update(changes)
-            half = self._file.with_suffix(".part")
-            half.write_text(json.dumps(self._values, ensure_ascii=False, indent=1), "utf-8")
-            half.replace(self._file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,62 +149,7 @@ class Desk:
         known = self.keeper.journal.known(job)
         return known is not None and (person.owner or known.owner == person.name)
 
-    def speech_view(self, job: str, spoken: Language) -> show.View:
-        request = self.keeper.journal.job(job).request
-        assert isinstance(request, SpeechRequest)
-        progress = self.keeper.progress(job)
-        view = show.speech(job, progress, request, self.title(progress.model), spoken)
-        view["place"] = (
-            [waiting.id for waiting in self.keeper.journal.waiting()].index(job) + 1 if self.waits(job) else 0
-        )
-        view["results"] = [
-            {"url": f"hearth/creation/{each.id}", "peaks": show.peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
-            for each in (self.keeper.shelf.of_job(job) if progress.end else ())
-        ]  # fmt: skip
-        return view
-
-    def picture_view(self, job: str, spoken: Language) -> show.View:
-        progress = self.keeper.progress(job)
-        view = show.picture(job, progress, spoken)
-        view["place"] = (
-            [waiting.id for waiting in self.keeper.journal.waiting()].index(job) + 1 if self.waits(job) else 0
-        )
-        view["results"] = self.results(job) if progress.end else []
-        return view
-
-    def results(self, job: str) -> list[show.View]:
-        return [
-            {"url": f"hearth/creation/{each.id}", "id": each.id, "name": each.path.name}
-            for each in self.keeper.shelf.of_job(job)
-        ]
-
-    def grid_view(self, person: Person, spoken: Language) -> show.View | None:
-        grid = self.grids.get(person.name)
-        if grid is None:
-            return None
-        cells = []
-        for row in grid.jobs:
-            for job in row:
-                progress, found = self.keeper.progress(job), self.results(job)
-                failed = progress.end is not None and not found
-                cells.append(
-                    {
-                        "job": job,
-                        "url": found[0]["url"] if found else "",
-                        "failed": failed,
-                        "preview": show.preview_url(job, progress),
-                    }
-                )
-        return {"across": grid.across, "columns": grid.columns, "down": grid.down, "rows": grid.rows, "cells": cells}
-
-    def grid_files(self, person: Person) -> tuple[tuple[str, ...], tuple[str, ...], list[Path | None]] | None:
-        grid = self.grids.get(person.name)
-        if grid is None:
-            return None
-        files = [self.keeper.shelf.of_job(job) for row in grid.jobs for job in row]
-        return grid.columns, grid.rows, [found[0].path if found else None for found in files]
-
-    def queue_view(self, person: Person, spoken: Language) -> list[show.View]:
+    def queue_view(self, person: Person) -> list[show.View]:
         """What waits, in its order; a visitor sees only what is theirs."""
         waiting = self.keeper.journal.waiting()
         return [
@@ -263,39 +179,13 @@ class Desk:
         kept = self.creation(creation, OWNER)
         voices.keep(self.keeper.home, name, kept.path, kept.text, DIA)
 
-    def fit(self, request: PictureRequest, person: Person, spoken: Language) -> str:
-        """What the forecast says of a picture, as HTML."""
-        hardware = self.keeper.state.hardware
-        if hardware is None:
-            return ""
-        model = catalog.find(request.model) if request.model else best(self.keeper.home, "picture")
-        past = self.keeper.shelf.find(kind="picture", model=model.id, most=8)
-        found = forecast(
-            request,
-            model,
-            hardware,
-            self.choice(person),
-            self.verdicts(),
-            self.keeper.state.reading.process_bytes,
-            past,
-        )
-        return show.fit(found, spoken)
-
     def waits(self, job: str) -> bool:
         return self.keeper.journal.job(job).state == "queued"
 
-    def script_view(self, text: str, model: str, spoken: Language) -> show.View:
-        chosen = self.speech_model(model)
-        found = located(self.keeper.home, chosen) if chosen else None
-        limits = limits_of(found.folder, found.companions.get("codec")) if found else DIA
-        checked = script.check(text, limits)
-        state = self.keeper.state
-        seconds = None
-        if chosen and state.hardware:
-            frames = round(checked.seconds_estimate * limits.frame_rate)
-            past = self.keeper.shelf.find(kind="speech", model=chosen.id, most=8)
-            seconds = seconds_of(SpeechRequest(text), chosen, past, frames) if text.strip() else None
-        return show.checked(checked, limits, seconds, spoken)
+    def place(self, job: str) -> int:
+        """In the queue, from 1; 0 where it does not wait."""
+        waiting = [each.id for each in self.keeper.journal.waiting()]
+        return waiting.index(job) + 1 if job in waiting else 0
 
     def speech_model(self, asked: str) -> Model | None:
         try:
@@ -316,13 +206,6 @@ class Desk:
     def errand(self, errand: Errand) -> None:
         self.errand_job = self.keeper.errand(errand)
 
-    def errand_view(self, spoken: Language) -> show.View:
-        progress = self.keeper.progress(self.errand_job)
-        step = progress.step
-        return {
-            "share": step.done / step.total if step else 0.0, "said": show.said(progress, spoken), "end": show.ended(progress, spoken),
-        }  # fmt: skip
-
     def hardware(self, pretended: str = "") -> Hardware | None:
         return machine(pretended) if pretended else self.keeper.state.hardware
 
@@ -341,37 +224,6 @@ class Desk:
         """As they stand on disk now: the engine writes them."""
         hardware = self.keeper.state.hardware
         return load(self.keeper.home.verdicts, hardware) if hardware else {}
-
-    def machine_view(self, model: str, pretended: str, spoken: Language) -> show.View:
-        hardware = self.hardware(pretended)
-        if hardware is None:
-            return {}
-        asked = need(catalog.find(model))
-        view: show.View = {
-            "words": show.machine_words(hardware, spoken), "pretended": hardware.pretended,
-            "selftest": show.selftest_view(self.verdicts()),
-        }  # fmt: skip
-        choice = self.choice(OWNER)
-        try:
-            plan = self.plan(model, choice, pretended)
-        except Trouble as trouble:
-            return view | {"trouble": " ".join(told(each, spoken) for each in (trouble.sentence, *trouble.objections))}
-        measured = None if pretended else read_curve(self.keeper.home, model)
-        return view | {
-            "plan": show.plan_view(plan, spoken),
-            "curve": show.curve_view(asked, plan, measured, choice.chunk, spoken),
-        }
-
-    def report(self) -> str:
-        """For a bug report: the machine, the plan, the verdicts that failed. No private paths, no prompts."""
-        hardware = self.keeper.state.hardware
-        failed = [each.subject for each in self.verdicts().values() if not each.passed]
-        told_facts = dataclasses.asdict(hardware) if hardware else {}
-        trouble = self.keeper.state.trouble
-        return json.dumps(
-            {"hearth": __version__, "machine": told_facts, "choice": dataclasses.asdict(self.choice(OWNER)), "failed": failed, "last_death": str(trouble.sentence) if trouble else ""},
-            indent=1,
-        )  # fmt: skip
 
     def title(self, model: str) -> str:
         try:

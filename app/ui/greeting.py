@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.engine.catalog import BY_ID
-from app.ui import show
+from app.ui import machine_view
 from app.ui.desk import Desk
 from app.ui.guard import who
 from app.ui.models import row
@@ -35,7 +35,7 @@ def routes(desk: Desk) -> list[Route]:
         return JSONResponse(
             {
                 "greeted": bool(desk.settings.get("greeted")),
-                "machine": show.machine_words(hardware, spoken) if hardware else "",
+                "machine": machine_view.machine_words(hardware, spoken) if hardware else "",
                 "models": [each | {"seconds": each["download"] / LINE_BYTES_PER_S} for each in models],
             }
         )

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from app.paths import assets
 from app.sentence import Trouble, say
-from app.ui import show
+from app.ui import machine_view, paint_view, show, speak_view
 from app.ui.desk import Desk
 from app.ui.guard import Person, who
 from app.ui.sheet import contact_sheet
@@ -38,16 +38,16 @@ def routes(desk: Desk) -> list[Route]:
         progress = desk.keeper.progress(state.job) if state.job else None
         answer: show.View = {"strip": show.strip(state, progress, desk.title(state.model), spoken)}
         if job := desk.current("speech", person):
-            answer["speech"] = desk.speech_view(job, spoken)
+            answer["speech"] = speak_view.seen(desk, job, spoken)
         if job := desk.current("picture", person):
-            answer["picture"] = desk.picture_view(job, spoken)
-        if grid := desk.grid_view(person, spoken):
+            answer["picture"] = paint_view.seen(desk, job, spoken)
+        if grid := paint_view.grid_seen(desk, person):
             answer["grid"] = grid
-        answer["queue"] = desk.queue_view(person, spoken)
+        answer["queue"] = desk.queue_view(person)
         answer["interrupted"] = [{"id": job.id, "text": show.title_of(job.request)} for job in desk.keeper.interrupted]
         answer["charts"] = show.charts(list(desk.keeper.history))
         if desk.errand_job:
-            answer["errand"] = desk.errand_view(spoken)
+            answer["errand"] = machine_view.errand_seen(desk, spoken)
         return JSONResponse(answer)
 
     def machine(request: Request) -> Response:
@@ -55,15 +55,17 @@ def routes(desk: Desk) -> list[Route]:
             return Response(status_code=404)
         asked = request.query_params
         try:
-            return JSONResponse(desk.machine_view(asked.get("model", ""), asked.get("as", ""), language(request)))
+            return JSONResponse(machine_view.seen(desk, asked.get("model", ""), asked.get("as", ""), language(request)))
         except Trouble as trouble:
-            return JSONResponse({"trouble": str(trouble)}, status_code=400)
+            return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=400)
 
     async def check(request: Request) -> Response:
         """The script as it is typed: its turns, its problems, how long it will be."""
         asked = await request.json()
         model = str(asked.get("model", "")) if who(request).owner else ""
-        return JSONResponse(desk.script_view(str(asked.get("text", ""))[:SCRIPT_MOST], model, language(request)))
+        return JSONResponse(
+            speak_view.script_seen(desk, str(asked.get("text", ""))[:SCRIPT_MOST], model, language(request))
+        )
 
     def made(request: Request) -> Response:
         """What lies in the folder of a job: only its maker's, and nothing outside of it."""
@@ -101,7 +103,7 @@ def routes(desk: Desk) -> list[Route]:
 
     def sheet(request: Request) -> Response:
         """The last grid as one picture, with its values along the edges."""
-        cells = desk.grid_files(who(request))
+        cells = paint_view.grid_files(desk, who(request))
         return Response(contact_sheet(*cells), media_type="image/png") if cells else Response(status_code=404)
 
     return [
@@ -120,11 +122,11 @@ def visiting(desk: Desk, person: Person, spoken: Language) -> show.View:
     if state.job and not own:
         strip["doing"] = text("visitor.busy", "busy for somebody else", spoken)
     answer: show.View = {
-        "strip": {**strip, "memory": None, "machine": ""}, "queue": desk.queue_view(person, spoken),
+        "strip": {**strip, "memory": None, "machine": ""}, "queue": desk.queue_view(person),
     }  # fmt: skip
-    for kind, seen in (("speech", desk.speech_view), ("picture", desk.picture_view)):
+    for kind, seen in (("speech", speak_view.seen), ("picture", paint_view.seen)):
         if job := desk.current(kind, person):
-            view = seen(job, spoken)
+            view = seen(desk, job, spoken)
             view["said"] = []  # Adjustments are told in terms of the machine.
             if view["end"] and view["end"]["kind"] == "failed":
                 sentence = say("visitor.failed", "This could not be made. Try something smaller, or tell the person whose machine it is.")  # fmt: skip

@@ -13,7 +13,7 @@ from app.engine.catalog import CATALOG
 from app.engine.command.running import chunk_of
 from app.engine.errand import SelfTest, Tune
 from app.sentence import Trouble
-from app.ui import show
+from app.ui import machine_view, show
 from app.ui.desk import Desk
 from app.ui.guard import OWNER
 from app.ui.words import language, word
@@ -107,7 +107,7 @@ def build(desk: Desk) -> None:
             plan = desk.plan(model, tried(dtype, gqa, kernels, offload, quantised))
         except Trouble as trouble:
             return show.trouble(trouble, language(request))
-        return show.warnings(plan, language(request))
+        return machine_view.warnings(plan, language(request))
 
     def keep(model: str, dtype: Any, gqa: Any, kernels: Any, offload: Any, quantised: Any, request: gr.Request) -> str:
         chosen = tried(dtype, gqa, kernels, offload, quantised)
@@ -116,7 +116,7 @@ def build(desk: Desk) -> None:
         except Trouble as trouble:
             return show.trouble(trouble, language(request))
         desk.keep_choice(chosen)
-        return show.kept(language(request))
+        return machine_view.kept(language(request))
 
     quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     choices = [dtype, gqa, kernels, offload, quantised]
@@ -129,7 +129,7 @@ def build(desk: Desk) -> None:
     test.click(lambda: desk.errand(SelfTest()), None, None, **quick)
     tune.click(lambda chosen: desk.errand(Tune(chosen)), model, None, **quick)
     free.click(desk.keeper.free, None, None, **quick)
-    report.click(desk.report, None, copied, **quick).then(
+    report.click(lambda: machine_view.report(desk), None, copied, **quick).then(
         None, copied, None, js="text => { navigator.clipboard.writeText(text); }"
     )
     model.change(None, [model, pretended], None, js="(model, as) => { Hearth.look_at(model, as); }")

@@ -17,7 +17,7 @@ from app.engine.painting.schedulers import NAMES
 from app.engine.request import SEED_LIMIT, Lora, PictureRequest
 from app.engine.stock import best, located
 from app.sentence import Trouble, say
-from app.ui import show
+from app.ui import paint_view, show
 from app.ui.desk import Desk
 from app.ui.guard import who
 from app.ui.words import language, word
@@ -220,7 +220,7 @@ def build(desk: Desk, visitor: bool = False) -> None:
         """Will it fit, and how long will it take; with the changes that would make it fit."""
         try:
             start = {**values, image: None, prompt: values[prompt] or "?"}
-            return desk.fit(asked(start, request), who(request), language(request))
+            return paint_view.fit(desk, asked(start, request), who(request), language(request))
         except Trouble as trouble:
             return show.trouble(trouble, language(request))
 

@@ -1,0 +1,225 @@
+"""What Machine draws: this machine in words, the plan with its reasons, the curve of chunk sizes, the self-test. Plain values for the page."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import re
+from collections.abc import Mapping
+
+from app import __version__
+from app.compat.hardware import Hardware
+from app.compat.memory import COPIES_OF_SCORES, scores_bytes
+from app.compat.plan import Need, Plan
+from app.compat.verdicts import Verdict
+from app.engine import catalog
+from app.engine.curve import Curve, read_curve
+from app.engine.model import need
+from app.sentence import Sentence, Trouble, say
+from app.ui.desk import Desk
+from app.ui.guard import OWNER
+from app.ui.show import View, ended, said
+from app.ui.words import Language, text, told
+
+
+def seen(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
+    """All of the tab for one model, on this machine or on a pretended one."""
+    hardware = desk.hardware(pretended)
+    if hardware is None:
+        return {}
+    asked = need(catalog.find(model))
+    view: View = {
+        "words": machine_words(hardware, spoken), "pretended": hardware.pretended,
+        "selftest": selftest_view(desk.verdicts()),
+    }  # fmt: skip
+    choice = desk.choice(OWNER)
+    try:
+        plan = desk.plan(model, choice, pretended)
+    except Trouble as trouble:
+        return view | {"trouble": " ".join(told(each, spoken) for each in (trouble.sentence, *trouble.objections))}
+    measured = None if pretended else read_curve(desk.keeper.home, model)
+    return view | {
+        "plan": plan_view(plan, spoken),
+        "curve": curve_view(asked, plan, measured, choice.chunk, spoken),
+    }
+
+
+def errand_seen(desk: Desk, spoken: Language) -> View:
+    """How far the self-test or Tune is."""
+    progress = desk.keeper.progress(desk.errand_job)
+    step = progress.step
+    return {
+        "share": step.done / step.total if step else 0.0, "said": said(progress, spoken), "end": ended(progress, spoken),
+    }  # fmt: skip
+
+
+def report(desk: Desk) -> str:
+    """For a bug report: the machine, the plan, the verdicts that failed. No private paths, no prompts."""
+    hardware = desk.keeper.state.hardware
+    failed = [each.subject for each in desk.verdicts().values() if not each.passed]
+    told_facts = dataclasses.asdict(hardware) if hardware else {}
+    trouble = desk.keeper.state.trouble
+    return json.dumps(
+        {"hearth": __version__, "machine": told_facts, "choice": dataclasses.asdict(desk.choice(OWNER)), "failed": failed, "last_death": str(trouble.sentence) if trouble else ""},
+        indent=1,
+    )  # fmt: skip
+
+
+def warnings(plan: Plan, spoken: Language) -> str:
+    """What is unwise about a choice that works."""
+    lines = "".join(f"<li>{html.escape(told(each.sentence, spoken))}</li>" for each in plan.warnings)
+    return f'<ul class="h-problems">{lines}</ul>' if lines else ""
+
+
+def kept(spoken: Language) -> str:
+    return f'<p class="h-soft" role="status">{html.escape(text("machine.kept", "From the next run on.", spoken))}</p>'
+
+
+FIELDS: dict[str, Sentence] = {
+    "device": say("field.device", "device"), "dtype": say("field.dtype", "precision"), "score_dtype": say("field.score_dtype", "scores"),
+    "gqa": say("field.gqa", "grouped heads"), "chunk_q": say("field.chunk_q", "chunk of queries"), "chunk_k": say("field.chunk_k", "chunk of keys"),
+    "budget_bytes": say("field.budget_bytes", "memory for scores"), "contiguous": say("field.contiguous", "layout"),
+    "explicit_mask": say("field.explicit_mask", "causal mask"), "expand_mask": say("field.expand_mask", "mask"),
+    "pad_value": say("field.pad_value", "value size"), "zero_masked_rows": say("field.zero_masked_rows", "masked rows"),
+    "kernels": say("field.kernels", "kernels"), "precision": say("field.precision", "part by part"), "offload": say("field.offload", "offload"),
+    "vae": say("field.vae", "decoder"), "quantised": say("field.quantised", "quantised weights"), "attention": say("field.attention", "attention"),
+    "environment": say("field.environment", "environment"),
+}  # fmt: skip
+
+
+SHOWN_FIRST = ("dtype", "score_dtype", "gqa", "chunk_q", "kernels", "contiguous", "offload", "vae", "quantised")
+
+
+def plan_view(plan: Plan, spoken: Language) -> View:
+    """The plan as a table: what was decided, why with its source, and what was rejected for which reasons."""
+    rejected: dict[str, list[View]] = {}
+    for each in plan.rejected:
+        objections = [
+            {"text": told(reason.sentence, spoken), "source": reason.source, "link": link(reason.source)}
+            for reason in each.objections
+        ]
+        rejected.setdefault(each.field, []).append({"option": each.option, "objections": objections})
+    rows = [
+        {
+            "field": reason.field, "what": told(FIELDS[reason.field], spoken), "choice": chosen(plan, reason.field, spoken),
+            "because": told(reason.sentence, spoken), "source": reason.source, "link": link(reason.source),
+            "rejected": rejected.get(reason.field, []), "first": reason.field in SHOWN_FIRST,
+        }
+        for reason in plan.because
+    ]  # fmt: skip
+    rows.sort(key=lambda row: SHOWN_FIRST.index(row["field"]) if row["first"] else len(SHOWN_FIRST))
+    return {
+        "rows": rows, "warnings": [told(each.sentence, spoken) for each in plan.warnings],
+        "retired": [told(each.sentence, spoken) for each in plan.retired],
+    }  # fmt: skip
+
+
+def chosen(plan: Plan, field: str, spoken: Language) -> str:
+    value = getattr(plan, field)
+    if field == "precision":
+        return "; ".join(
+            f"{part.part}: {part.compute}" + (f" ({part.storage})" if part.storage != part.compute else "")
+            for part in value
+        )
+    if field == "vae":
+        return (
+            told(say("vae.tiles", "tiles of {pixels}", pixels=value.tile_pixels), spoken)
+            if value.tile_pixels
+            else text("vae.in-one", "whole", spoken)
+        )
+    if field == "budget_bytes":
+        return f"{value / (1 << 30):.2f} GB"
+    if field == "environment":
+        return ", ".join(f"{name}={setting}" for name, setting in value)
+    if isinstance(value, bool):
+        return text("word.yes", "yes", spoken) if value else text("word.no", "no", spoken)
+    if isinstance(value, tuple):
+        return ", ".join(value) or text("word.own", "Hearth's own", spoken)
+    return text("word.automatic", "automatic", spoken) if value is None else str(value)
+
+
+def link(source: str) -> str:
+    """Where a source can be read: a thread number of PyTorch's, or of a project named before it."""
+    found = re.search(
+        r"(?:(ComfyUI|InvokeAI|A1111|diffusers|Dia|transformers|uv|DirectML)\s+(?:PR\s+)?)?#(\d+)", source
+    )
+    if not found:
+        return source if source.startswith("https://") else ""
+    return f"https://github.com/{REPOSITORIES.get(found[1] or '', 'pytorch/pytorch')}/issues/{found[2]}"
+
+
+REPOSITORIES = {
+    "ComfyUI": "comfyanonymous/ComfyUI", "InvokeAI": "invoke-ai/InvokeAI", "A1111": "AUTOMATIC1111/stable-diffusion-webui",
+    "diffusers": "huggingface/diffusers", "Dia": "nari-labs/dia", "transformers": "huggingface/transformers", "uv": "astral-sh/uv",
+    "DirectML": "microsoft/DirectML",
+}  # fmt: skip
+
+
+def machine_words(hardware: Hardware, spoken: Language) -> str:
+    """This machine in one line."""
+    known: dict[str, str | int | float] = {
+        "name": hardware.name,
+        "memory": round(hardware.memory_bytes / (1 << 30)),
+        "torch": hardware.torch,
+        "cores": hardware.cores,
+    }
+    if hardware.kind == "mps":
+        sentence = say(
+            "machine.mac",
+            "{name}, {memory} GB shared memory, macOS {system}, torch {torch}.",
+            system=hardware.system_version,
+            **known,
+        )
+    elif hardware.kind in ("cuda", "rocm"):
+        sentence = say(
+            "machine.card",
+            "{name}, {memory} GB of its own, driver {driver}, torch {torch}.",
+            driver=hardware.driver or "?",
+            **known,
+        )
+    else:
+        sentence = say(
+            "machine.cpu",
+            "{name}, {cores} cores, {memory} GB memory, torch {torch}; no graphics card that can help.",
+            **known,
+        )
+    return told(sentence, spoken)
+
+
+def selftest_view(verdicts: Mapping[str, Verdict]) -> View:
+    """Path by path; rows of known defects apart."""
+
+    def rows(prefix: str) -> list[View]:
+        return [
+            {"subject": each.subject.removeprefix(prefix), "passed": each.passed, "error": each.error, "ms": each.elapsed_s * 1000, "words": each.words}
+            for each in sorted(verdicts.values(), key=lambda each: (each.passed, each.subject))
+            if each.subject.startswith(prefix)
+        ]  # fmt: skip
+
+    paths, known = rows("path:"), rows("row:")
+    return {"paths": paths, "rows": known, "right": sum(row["passed"] for row in paths), "total": len(paths)}
+
+
+def curve_view(need: Need, plan: Plan, measured: Curve | None, chunk: int | None, spoken: Language) -> View:
+    """Predicted memory and measured speed at each size, and where we are on it."""
+    speeds = {point.chunk: point.seconds for point in measured.points} if measured else {}
+    points = [
+        {"chunk": size, "bytes": COPIES_OF_SCORES * scores_bytes(need.batch, need.heads, min(size, need.queries), need.keys, plan.score_dtype or plan.dtype), "seconds": speeds.get(size)}
+        for size in CURVE_SIZES
+    ]  # fmt: skip
+    note = ""
+    if need.kind == "speech":
+        note = text(
+            "curve.decode",
+            "A step of speech asks for one query at a time: no chunk size can matter there. It acts on the text encoder and on voice prompts.",
+            spoken,
+        )
+    elif need.queries <= CURVE_SIZES[0]:
+        note = text("curve.small", "This model's attention is so small that no chunk size matters.", spoken)
+    return {
+        "points": points, "chunk": chunk, "knee": measured.knee if measured else None, "budget": plan.budget_bytes, "queries": need.queries, "note": note,
+    }  # fmt: skip
+
+
+CURVE_SIZES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)

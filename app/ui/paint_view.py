@@ -1,0 +1,109 @@
+"""What Paint draws: the picture as it is painted, the grid, and what the forecast says. From values of the engine to plain values of the page."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+from app.engine import catalog
+from app.engine.forecast import Forecast, forecast
+from app.engine.progress import Progress
+from app.engine.request import PictureRequest
+from app.engine.stock import best
+from app.sentence import say
+from app.ui.desk import Desk
+from app.ui.guard import Person
+from app.ui.show import View, ended, loading, made_url, rate, said
+from app.ui.words import Language, text, told
+
+
+def picture(job: str, progress: Progress, spoken: Language) -> View:
+    """The picture as far as it is, and those of the batch that are done."""
+    step = progress.step
+    done = [{"index": part.index, "url": made_url(job, part.path), "seed": part.seed} for part in progress.parts]
+    return {
+        "job": job, "parts": done, "share": step.done / step.total if step is not None and step.total else 0.0,
+        "preview": preview_url(job, progress), "said": said(progress, spoken), "end": ended(progress, spoken),
+        "doing": loading(progress, spoken),
+        "rate": rate(step, spoken) if step is not None and not progress.end else "",
+    }  # fmt: skip
+
+
+def preview_url(job: str, progress: Progress) -> str:
+    if progress.preview is None or progress.end is not None:
+        return ""
+    return f"{made_url(job, progress.preview.path)}?step={progress.preview.step}"
+
+
+def fits(found: Forecast, spoken: Language) -> str:
+    """Fits, tight or not, with its sentence, how long it takes, and what would make it fit."""
+    level, name = {
+        "fits": ("right", text("fit.fits", "fits", spoken)), "tight": ("careful", text("fit.tight", "tight", spoken)),
+        "no": ("wrong", text("fit.no", "would not fit", spoken)),
+    }[found.fit]  # fmt: skip
+    words = [told(found.sentence, spoken)]
+    if found.seconds is None:
+        words.append(text("fit.unknown", "How long it takes is not known yet: it was never measured here.", spoken))
+    else:
+        words.append(
+            told(
+                say("fit.seconds", "About {seconds} s, from what was measured here.", seconds=round(found.seconds, 1)),
+                spoken,
+            )
+        )
+    words += [told(cure.sentence, spoken) for cure in found.cures]
+    return f'<p class="h-check"><span class="h-badge {level}">{html.escape(name)}</span> <span class="h-soft">{html.escape(" ".join(words))}</span></p>'
+
+
+def seen(desk: Desk, job: str, spoken: Language) -> View:
+    """A picture as far as it is painted, with its place in the queue and what it came to."""
+    progress = desk.keeper.progress(job)
+    found = results(desk, job) if progress.end else []
+    return {**picture(job, progress, spoken), "place": desk.place(job), "results": found}
+
+
+def results(desk: Desk, job: str) -> list[View]:
+    return [
+        {"url": f"hearth/creation/{each.id}", "id": each.id, "name": each.path.name}
+        for each in desk.keeper.shelf.of_job(job)
+    ]
+
+
+def grid_seen(desk: Desk, person: Person) -> View | None:
+    grid = desk.grids.get(person.name)
+    if grid is None:
+        return None
+    cells = []
+    for row in grid.jobs:
+        for job in row:
+            progress, found = desk.keeper.progress(job), results(desk, job)
+            failed = progress.end is not None and not found
+            cells.append(
+                {
+                    "job": job,
+                    "url": found[0]["url"] if found else "",
+                    "failed": failed,
+                    "preview": preview_url(job, progress),
+                }
+            )
+    return {"across": grid.across, "columns": grid.columns, "down": grid.down, "rows": grid.rows, "cells": cells}
+
+
+def grid_files(desk: Desk, person: Person) -> tuple[tuple[str, ...], tuple[str, ...], list[Path | None]] | None:
+    grid = desk.grids.get(person.name)
+    if grid is None:
+        return None
+    files = [desk.keeper.shelf.of_job(job) for row in grid.jobs for job in row]
+    return grid.columns, grid.rows, [found[0].path if found else None for found in files]
+
+
+def fit(desk: Desk, request: PictureRequest, person: Person, spoken: Language) -> str:
+    """What the forecast says of a picture, as HTML."""
+    hardware = desk.keeper.state.hardware
+    if hardware is None:
+        return ""
+    model = catalog.find(request.model) if request.model else best(desk.keeper.home, "picture")
+    past = desk.keeper.shelf.find(kind="picture", model=model.id, most=8)
+    held = desk.keeper.state.reading.process_bytes
+    found = forecast(request, model, hardware, desk.choice(person), desk.verdicts(), held, past)
+    return fits(found, spoken)

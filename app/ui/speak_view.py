@@ -1,0 +1,94 @@
+"""What Speak draws: the script as it is typed, its parts as they are made. From values of the engine to plain values of the page."""
+
+from __future__ import annotations
+
+from app.engine import script
+from app.engine.forecast import seconds_of
+from app.engine.limits import DIA, Limits, limits_of
+from app.engine.progress import Progress
+from app.engine.request import SpeechRequest
+from app.engine.script import Checked
+from app.engine.stock import located
+from app.sentence import say
+from app.ui.desk import Desk
+from app.ui.show import View, ended, loading, made_url, peaks, said
+from app.ui.words import Language, told
+
+
+def speech(job: str, progress: Progress, request: SpeechRequest, spoken: Language) -> View:
+    """The parts of a script, done, under way and waiting; then the whole."""
+    texts = [part.text for part in script.check(request.text).parts]
+    done = {part.index: part for part in progress.parts}
+    step = progress.step
+    total = max([len(texts), *(part.total for part in progress.parts)])
+    parts = []
+    for index in range(total):
+        view: View = {"index": index, "text": texts[index] if index < len(texts) else ""}
+        if index in done:
+            part = done[index]
+            view |= {
+                "state": "done",
+                "text": part.text,
+                "seconds": part.seconds,
+                "url": made_url(job, part.path),
+                "peaks": peaks(part.path),
+            }
+        elif step is not None and progress.end is None and step.part == index:
+            sounds = [sound for sound in progress.sounds if sound.part == index]
+            view |= {
+                "state": "now",
+                "pieces": [made_url(job, sound.path) for sound in sounds],
+                "seconds": sum(sound.seconds for sound in sounds),
+            }
+        else:
+            view |= {"state": "waits"}
+        parts.append(view)
+    share = min(1.0, step.done / step.total) if step is not None and step.total else 0.0
+    return {
+        "job": job, "parts": parts, "share": share, "said": said(progress, spoken), "end": ended(progress, spoken),
+        "doing": loading(progress, spoken),
+    }  # fmt: skip
+
+
+def checked(found: Checked, limits: Limits, seconds: float | None, spoken: Language) -> View:
+    """The script as it is typed: turns with their speakers, what there is to say about it, how long it will be."""
+    worst = {"fatal": "wrong", "warning": "careful"}
+    problems = [
+        {"kind": worst.get(each.severity, ""), "text": told(each.sentence, spoken), "cure": each.cure}
+        for each in found.problems
+    ]
+    turns = [{"speaker": turn.speaker, "text": turn.text} for part in found.parts for turn in part.turns]
+    about = say(
+        "script.about", "{bytes} of {most} bytes in the longest part, {parts} parts, about {seconds} s of speech",
+        bytes=found.bytes_longest, most=limits.bytes_most, parts=len(found.parts), seconds=round(found.seconds_estimate),
+    )  # fmt: skip
+    level = "wrong" if found.fatal else ("careful" if any(each["kind"] == "careful" for each in problems) else "right")
+    return {
+        "turns": turns, "problems": problems, "level": level, "about": told(about, spoken), "eta_s": seconds,
+        "nonverbals": sorted(limits.nonverbals), "words": sorted(limits.words) if limits.words is not None else None,
+    }  # fmt: skip
+
+
+def seen(desk: Desk, job: str, spoken: Language) -> View:
+    """A script as far as it is spoken, with its place in the queue and what it came to."""
+    request, progress = desk.keeper.journal.job(job).request, desk.keeper.progress(job)
+    assert isinstance(request, SpeechRequest)
+    results = [
+        {"url": f"hearth/creation/{each.id}", "peaks": peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
+        for each in (desk.keeper.shelf.of_job(job) if progress.end else ())
+    ]  # fmt: skip
+    return {**speech(job, progress, request, spoken), "place": desk.place(job), "results": results}
+
+
+def script_seen(desk: Desk, text: str, model: str, spoken: Language) -> View:
+    """The script as it is typed, for the model that is to speak it."""
+    chosen = desk.speech_model(model)
+    found = located(desk.keeper.home, chosen) if chosen else None
+    limits = limits_of(found.folder, found.companions.get("codec")) if found else DIA
+    found_out = script.check(text, limits)
+    seconds = None
+    if chosen and desk.keeper.state.hardware:
+        frames = round(found_out.seconds_estimate * limits.frame_rate)
+        past = desk.keeper.shelf.find(kind="speech", model=chosen.id, most=8)
+        seconds = seconds_of(SpeechRequest(text), chosen, past, frames) if text.strip() else None
+    return checked(found_out, limits, seconds, spoken)
