@@ -13,8 +13,10 @@ from PIL import Image
 from app.__main__ import main
 from app.compat import bench
 from app.compat.attention import compose
-from app.compat.bench import CASES, MIB, Case, extra_bytes, fits, made, timed, ways
+from app.compat.bench import MIB, extra_bytes, fits, timed
+from app.compat.contest import CASES, Case, Way, made, ways
 from app.compat.hardware import Hardware, probe
+from app.compat.plan import Dtype
 from app.compat.tiles import WORKSPACE_BYTES
 from tests.plans import plan
 
@@ -26,7 +28,7 @@ HERE = Hardware(
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_every_way_computes_the_same(case: Case, dtype: bench.Dtype) -> None:
+def test_every_way_computes_the_same(case: Case, dtype: Dtype) -> None:
     small = replace(case, queries=min(case.queries, 40), keys=min(case.keys, 1500))
     query, key, value = made(small, dtype, "cpu")
     wanted = torch.nn.functional.scaled_dot_product_attention(
@@ -47,7 +49,7 @@ def test_what_does_not_fit_is_said_and_not_tried() -> None:
 
 def test_every_way_has_its_turn_first() -> None:
     order: list[str] = []
-    run: dict[str, bench.Way] = {
+    run: dict[str, Way] = {
         name: lambda query, key, value, name=name: order.append(name) or query  # type: ignore[func-returns-value,misc]
         for name in "abc"
     }
@@ -95,7 +97,7 @@ def test_table_json_and_picture(
     assert drawn.width == 1400 and len(drawn.getcolors(1 << 20) or []) > 50
 
 
-def medians(case: Case, dtype: bench.Dtype, seconds: float) -> dict[str, float]:
+def medians(case: Case, dtype: Dtype, seconds: float) -> dict[str, float]:
     taken = timed(ways(probe(), case, dtype), made(case, dtype, "cpu"), "cpu", seconds)
     return {way: sorted(each)[len(each) // 2] for way, each in taken.items()}
 
@@ -110,7 +112,7 @@ def test_decoding_is_faster_than_the_usual_remedy() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "remedy", "native"), [("float32", 10, 2), ("bfloat16", 5, 8)])
-def test_decoding_on_a_quiet_machine(dtype: bench.Dtype, remedy: float, native: float) -> None:
+def test_decoding_on_a_quiet_machine(dtype: Dtype, remedy: float, native: float) -> None:
     """A busy neighbour spoils a run of a millisecond: one of four must be undisturbed."""
     runs = [medians(BY_NAME["dia-decode"], dtype, 3.0) for _ in range(4)]
     assert any(took["repeat"] > remedy * took["hearth"] and took["torch"] > native * took["hearth"] for took in runs), (
@@ -120,7 +122,7 @@ def test_decoding_on_a_quiet_machine(dtype: bench.Dtype, remedy: float, native: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_prompt_on_a_quiet_machine(dtype: bench.Dtype) -> None:
+def test_a_prompt_on_a_quiet_machine(dtype: Dtype) -> None:
     took = medians(BY_NAME["dia-prefill"], dtype, 8.0)
     assert took["hearth"] < 1.05 * min(each for way, each in took.items() if way != "hearth"), took
 
@@ -128,7 +130,7 @@ def test_a_prompt_on_a_quiet_machine(dtype: bench.Dtype) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["sd15-512", "sd15-768"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_pictures_take_a_sixteenth_of_the_memory(case: str, dtype: bench.Dtype) -> None:
+def test_pictures_take_a_sixteenth_of_the_memory(case: str, dtype: Dtype) -> None:
     most = extra_bytes(BY_NAME[case], "math", dtype, HERE)
     for way in ("hearth", "hearth-keys"):
         assert extra_bytes(BY_NAME[case], way, dtype, HERE) < most / 16, way
