@@ -85,10 +85,11 @@ def qwen(layers: int = 3) -> Any:
     )  # fmt: skip
 
 
-def vae(channels: int = 4, **more: Any) -> Any:
+def vae(channels: int = 4, widths: tuple[int, ...] = (16, 16, 32, 32), **more: Any) -> Any:
+    """Each width after the first halves the picture once more."""
     return diffusers.AutoencoderKL(
-        block_out_channels=(16, 16, 32, 32), down_block_types=("DownEncoderBlock2D",) * 4,
-        up_block_types=("UpDecoderBlock2D",) * 4, layers_per_block=1, latent_channels=channels, norm_num_groups=4, **more,
+        block_out_channels=widths, down_block_types=("DownEncoderBlock2D",) * len(widths),
+        up_block_types=("UpDecoderBlock2D",) * len(widths), layers_per_block=1, latent_channels=channels, norm_num_groups=4, **more,
     )  # fmt: skip
 
 
@@ -100,9 +101,9 @@ def unet(cross: int, **more: Any) -> Any:
     )  # fmt: skip
 
 
-def sd15() -> Any:
+def sd15(widths: tuple[int, ...] = (16, 16, 32, 32)) -> Any:
     return diffusers.StableDiffusionPipeline(
-        vae=vae(), text_encoder=clip(), tokenizer=clip_tokenizer(), unet=unet(32), safety_checker=None,
+        vae=vae(widths=widths), text_encoder=clip(), tokenizer=clip_tokenizer(), unet=unet(32), safety_checker=None,
         scheduler=diffusers.DDIMScheduler(beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, clip_sample=False, steps_offset=1),
         feature_extractor=None, requires_safety_checker=False,
     )  # fmt: skip
@@ -131,18 +132,18 @@ def pixart() -> Any:
     )  # fmt: skip
 
 
-def _shifted_vae() -> Any:
-    return vae(16, scaling_factor=1.5305, shift_factor=0.0609, use_quant_conv=False, use_post_quant_conv=False)
+def _shifted_vae(widths: tuple[int, ...] = (16, 16, 32, 32)) -> Any:
+    return vae(16, widths, scaling_factor=1.5305, shift_factor=0.0609, use_quant_conv=False, use_post_quant_conv=False)
 
 
-def sd3() -> Any:
+def sd3(widths: tuple[int, ...] = (16, 16, 32, 32)) -> Any:
     return diffusers.StableDiffusion3Pipeline(
         transformer=diffusers.SD3Transformer2DModel(
             sample_size=8, patch_size=2, in_channels=16, out_channels=16, num_layers=2, attention_head_dim=16,
             num_attention_heads=2, joint_attention_dim=64, caption_projection_dim=32, pooled_projection_dim=64,
             pos_embed_max_size=32, qk_norm="rms_norm", dual_attention_layers=(0,),
         ),
-        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0), vae=_shifted_vae(),
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0), vae=_shifted_vae(widths),
         text_encoder=clip(32, True), tokenizer=clip_tokenizer(), text_encoder_2=clip(32, True), tokenizer_2=clip_tokenizer(),
         text_encoder_3=_wide_t5(), tokenizer_3=t5_tokenizer(),
     )  # fmt: skip
@@ -205,10 +206,10 @@ MAKERS = {
 }  # fmt: skip
 
 
-def made(family: str, folder: Path) -> Path:
+def made(family: str, folder: Path, **shape: Any) -> Path:
     """A folder of its own for this family; the same weights every time."""
     torch.manual_seed(7)
-    pipe = MAKERS[family]()
+    pipe = MAKERS[family](**shape)
     for part in pipe.components.values():
         if isinstance(part, torch.nn.Module):
             part.eval()

@@ -43,6 +43,8 @@ _ROLES: Final[dict[str, Role]] = {
     "text_encoder": "text", "text_encoder_2": "text", "text_encoder_3": "text",
     "unet": "denoiser", "transformer": "denoiser", "vae": "vae",
 }  # fmt: skip
+USUAL_SCALE: Final = 8
+"""What every decoder in the catalog's rows shrinks a picture by; a local model's own is read from its config."""
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion", None})
 """Where the parts of a pipeline may come from; anything else would be code from the folder."""
 
@@ -216,8 +218,12 @@ def _pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
             parts.append(Part(name, _ROLES[name], parameters(path / name), _safe_in_half(name, family)))
     like = catalog[_LIKE[family]]
     recommended = like.plain or like.settings
-    attention, width = _attention(path, like.attention, recommended.width)
-    settings = replace(recommended, width=width, height=width)
+    scale = _scale(path)
+    attention, width = _attention(path, like.attention, recommended.width, scale)
+    sizes = recommended.sizes if (width, width) in recommended.sizes else ((width, width),)
+    # A coarser decoder than its family's asks for sizes in larger strides; what diffusers' pipelines take is never finer than 8.
+    multiple = max(recommended.multiple, recommended.multiple * scale // USUAL_SCALE)
+    settings = replace(recommended, width=width, height=width, sizes=sizes, multiple=multiple)
     return replace(
         like, id=str(path), title=path.name, path=str(path), source=None, companions=(), plain=None, note=None,
         parts=tuple(parts), attention=attention, settings=settings, licence="", gated=False,
@@ -252,10 +258,14 @@ def parameters(folder: Path) -> int:
     return sum(math.prod(entry.shape) for path in weights(folder) for entry in header(path).values())
 
 
-def _attention(path: Path, like: Attention, width: int) -> tuple[Attention, int]:
+def _scale(path: Path) -> int:
+    """Pixels of the picture to one of its latents, each way."""
+    vae = _json(path / "vae" / "config.json") if (path / "vae").is_dir() else {}
+    return 1 << (len(vae["block_out_channels"]) - 1) if "block_out_channels" in vae else USUAL_SCALE
+
+
+def _attention(path: Path, like: Attention, width: int, scale: int) -> tuple[Attention, int]:
     """The widest attention by the denoiser's own config, and the width it was trained at."""
-    vae = _json(path / "vae" / "config.json")
-    scale = 2 ** (len(vae.get("block_out_channels", (0,) * 4)) - 1)
     if (path / "unet").is_dir():
         config = _json(path / "unet" / "config.json")
         blocks = config["down_block_types"]
@@ -270,7 +280,9 @@ def _attention(path: Path, like: Attention, width: int) -> tuple[Attention, int]
     config = _json(path / "transformer" / "config.json")
     heads = config.get("num_attention_heads") or config.get("n_heads") or like.heads
     head_dim = config.get("attention_head_dim") or (config["dim"] // heads if "dim" in config else like.head_dim)
-    return replace(like, heads=heads, kv_heads=heads, head_dim=head_dim), width
+    # A row's patches are counted in latents: they are as much smaller as its own decoder's are.
+    pixels = max(1, like.pixels_a_token * scale // USUAL_SCALE)
+    return replace(like, heads=heads, kv_heads=heads, head_dim=head_dim, pixels_a_token=pixels), width
 
 
 def class_of(folder: Path, part: str) -> str:
