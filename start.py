@@ -1,6 +1,6 @@
 """The one way in, standard library only: makes the environment (the right torch for this card), then runs Hearth.
 
-    python3 start.py            open Hearth
+    python3 start.py            open Hearth; where that fails, a page with the reason and Repair
     python3 start.py test ...   add what the tests need and run them; what follows goes to pytest
     python3 start.py repair     make the environment anew
     python3 start.py update     newer code and its environment beside the old one, swapped in once proven
@@ -45,7 +45,7 @@ REACH_S = 4.0
 WINDOWS = os.name == "nt"
 FORMAT = 1  # of an environment; a higher number makes every older one be made anew
 
-PLAIN_BYTES, CUDA_BYTES = 3 << 30, 9 << 30
+PLAIN_BYTES, CUDA_BYTES, CUDA_DOWNLOAD_BYTES = 3 << 30, 9 << 30, 3 << 30
 
 PROOF = """
 import json, torch
@@ -459,13 +459,7 @@ def make(slot: Path, want: Wanted) -> None:
         )
     chosen = pick(facts())
     builds = [each for each in chosen.builds if not each or offered(each, want.torch)]
-    need = CUDA_BYTES if builds[0].startswith("cu") else PLAIN_BYTES
-    free = shutil.disk_usage(slot.parent).free
-    if free < need:
-        raise Refused(
-            f"Hearth's environment needs about {need >> 30} GB in {slot.parent}, and {free / (1 << 30):.1f} GB are free. "
-            "Make room and start again."
-        )
+    room_for(CUDA_BYTES if builds[0].startswith("cu") else PLAIN_BYTES, slot)
     tell(f"Making Hearth's environment in {slot} (once; a start takes a second afterwards).")
     tell(f"torch {want.torch}: {chosen.because}.")
     if builds[0] != chosen.builds[0]:
@@ -488,6 +482,13 @@ def make(slot: Path, want: Wanted) -> None:
         index = ("--extra-index-url", f"{WHEELS}/{build}") if build else ()
         torch = f"torch=={want.torch}" + (f"+{build}" if build else "")
         try:
+            if not build and carries_cuda(slot, torch):
+                room_for(CUDA_BYTES, slot)
+                tell(
+                    f"The build of the default index brings NVIDIA's CUDA with it, used here or not: about {CUDA_DOWNLOAD_BYTES >> 30} GB to "
+                    f"download and {CUDA_BYTES >> 30} GB on the disk. If {WHEELS} can be reached later, a smaller one may do: stop with "
+                    "Ctrl+C, and start again then."
+                )
             pip(slot, log, "installing", *noise, *index, torch, *want.core)
             proof = prove(slot)
         except Refused as fault:
@@ -516,6 +517,29 @@ def make(slot: Path, want: Wanted) -> None:
         made=time.strftime("%Y-%m-%dT%H:%M:%S"),
     )
     tell(f"Ready after {clock(time.monotonic() - began)}. To have Hearth among your apps: start.py install-app")
+
+
+def room_for(need: int, slot: Path) -> None:
+    free = shutil.disk_usage(slot.parent).free
+    if free < need:
+        raise Refused(
+            f"Hearth's environment needs about {need >> 30} GB in {slot.parent}, and {free / (1 << 30):.1f} GB are free. "
+            "Make room and start again."
+        )
+
+
+def carries_cuda(slot: Path, torch: str) -> bool:
+    """Of what pip would take from its own index, by what it asks for; a mirror may have a plain one. What fails here fails with a reason later."""
+    flags = ["--quiet", "--dry-run", "--no-deps", "--no-input", "--disable-pip-version-check", "--report", "-"]
+    asked = subprocess.run(
+        [python_of(slot), "-I", "-m", "pip", "install", *flags, torch], capture_output=True, text=True
+    )
+    try:
+        needed = json.loads(asked.stdout)["install"][0]["metadata"].get("requires_dist", [])
+    except (ValueError, LookupError):
+        return False
+    elsewhere = "x86_64" if platform.machine() != "x86_64" else "aarch64"
+    return platform.system() == "Linux" and any(each.startswith("nvidia-") and elsewhere not in each for each in needed)
 
 
 def write_stamp(slot: Path, **what: object) -> None:
@@ -600,6 +624,10 @@ def main(words: Sequence[str]) -> int:
             from app.update import step
 
             return step(verb, folder)
+        if verb in ("", "open") or (verb.startswith("-") and verb not in ("-h", "--help", "--version")):
+            from app.mend import opened
+
+            return opened(words, folder)
         want = wanted()
         if verb == "repair":
             with locked(folder):
@@ -619,5 +647,5 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.modules["start"] = sys.modules["__main__"]  # app.update imports it: one copy, one Refused
+    sys.modules["start"] = sys.modules["__main__"]  # app.update and app.mend import it: one copy, one Refused
     sys.exit(main(sys.argv[1:]))

@@ -20,8 +20,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.sentence import Sentence, say
 from app.ui.guard import KEY, OWNER, Person, answered, host_of, loopback
-from app.ui.theme import variables
-from app.ui.words import language, text, told
+from app.ui.palette import by_system
+from app.ui.words import COOKIE, LANGUAGES, language, text, told
 
 COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
 """By whether the owner is meant: cookies of one host are shared by all its ports."""
@@ -36,6 +36,7 @@ REFILL_MOST_S: Final = 60.0
 GUESTS_MOST: Final = 40
 FORM_BYTES: Final = 4096
 NAME_LETTERS: Final = 24
+YEAR_S: Final = 365 * 86400
 WORDS: Final = ["acorn", "amber", "anchor", "apple", "apron", "arrow", "atlas", "autumn", "badge", "baker", "balcony", "bamboo", "barley", "basil", "basket", "beacon", "bell", "berry", "birch", "biscuit", "blanket", "blossom", "bonnet", "border", "bottle", "bramble", "branch", "bread", "breeze", "brick", "bridge", "bronze", "brook", "bucket", "butter", "button", "cabin", "cable", "candle", "canoe", "canvas", "caramel", "carpet", "carrot", "castle", "cedar", "cellar", "chalk", "cherry", "chestnut", "chimney", "cinder", "circle", "clay", "cliff", "clock", "clover", "cobalt", "cocoa", "comet", "compass", "copper", "coral", "corner", "cotton", "cradle", "crayon", "cricket", "crystal", "curtain", "daisy", "dolphin", "donkey", "dragon", "drawer", "drum", "dune", "eagle", "easel", "echo", "elbow", "ember", "engine", "fable", "falcon", "feather", "fern", "fiddle", "field", "finch", "fjord", "flannel", "flint", "flute", "forest", "fossil", "fountain", "fox", "garden", "garlic", "ginger", "glacier", "globe", "goblet", "granite", "grape", "gravel", "hammer", "hammock", "harbor", "harvest", "hazel", "heather", "hedge", "heron", "hickory", "hollow", "honey", "hornet", "island", "ivory", "ivy", "jacket", "jasmine", "jigsaw", "juniper", "kettle", "kite", "ladder", "lagoon", "lantern", "lark", "lemon", "lentil", "lilac", "linen", "lizard", "lobster", "locket", "lumber", "magnet", "mango", "maple", "marble", "meadow", "melon", "mint", "mirror", "mitten", "moss", "muffin", "nectar", "needle", "nest", "nettle", "nutmeg", "oak", "oasis", "ocean", "olive", "onion", "orange", "orbit", "orchard", "otter", "oyster", "paddle", "pancake", "panther", "parcel", "pebble", "pencil", "pepper", "petal", "piano", "pigeon", "pillow", "pine", "planet", "plum", "pocket", "pond", "poppy", "prism", "pumpkin", "quartz", "quilt", "rabbit", "radish", "raven", "reed", "ribbon", "ripple", "river", "robin", "rocket", "rowan", "saddle", "saffron", "salmon", "sandal", "satin", "scarf", "shell", "silver", "sparrow", "spruce", "squash", "stable", "starling", "stone", "stove", "summit", "sunset", "swallow", "tailor", "teapot", "temple", "thimble", "thistle", "thunder", "timber", "tulip", "tunnel", "turnip", "turtle", "valley", "vanilla", "velvet", "violet", "violin", "waffle", "wagon", "walnut", "weaver", "whistle", "willow", "window", "winter", "wren", "yarrow", "zebra"]  # fmt: skip
 WORDS_IN_PASSWORD: Final = 6
 
@@ -194,6 +195,11 @@ class Door:
 
     async def _asked(self, request: Request) -> Response:
         if request.method != "POST":
+            chosen = request.query_params.get("language", "")
+            if chosen in LANGUAGES:
+                answer = RedirectResponse(PAGE, 303)
+                answer.set_cookie(COOKIE, chosen, max_age=YEAR_S, samesite="lax")  # read by the page's own script
+                return answer
             return page(request, None, 410 if self._keys.closed else 200)
         body = b""
         async for piece in request.stream():
@@ -222,12 +228,17 @@ def page(request: Request, trouble: Sentence | None, status: int) -> HTMLRespons
     def word(key: str, english: str) -> str:
         return html.escape(text(key, english, spoken))
 
-    body = f"""<!doctype html><html lang="{"zh-CN" if spoken == "zh" else "en"}"><meta charset="utf-8"><title>Hearth</title>
-<meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><style>{variables()}{STYLE}</style>
-<main><h1>Hearth</h1><p>{word("door.greeting", "You were invited to speak and paint here.")}</p>{said}
+    other = " ".join(
+        f'<a href="{PAGE}?language={each}" lang="{each}">{name}</a>'
+        for each, name in LANGUAGES.items()
+        if each != spoken
+    )
+    body = f"""<!doctype html><html lang="{"zh-CN" if spoken == "zh" else "en"}"><head><meta charset="utf-8"><title>Hearth</title>
+<meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><style>{by_system()}{STYLE}</style>
+</head><body><main><h1>Hearth</h1><p>{word("door.greeting", "You were invited to speak and paint here.")}</p>{said}
 <form method="post" action="{PAGE}"><label>{word("door.password", "Password")}<input name="password" type="password" required autofocus autocomplete="current-password"></label>
 <label>{word("door.name", "Your name, if you like")}<input name="name" maxlength="{NAME_LETTERS}" autocomplete="nickname"></label>
-<button>{word("door.enter", "Come in")}</button></form></main></html>"""
+<button>{word("door.enter", "Come in")}</button></form><p class="other">{other}</p></main></body></html>"""
     return HTMLResponse(body, status, {"Cache-Control": "no-store"})
 
 
@@ -237,5 +248,6 @@ main { background: var(--h-card); border: 1px solid var(--h-line); border-radius
 h1 { margin: 0; font-size: 22px; } p { color: var(--h-soft); } [role=alert] { color: var(--h-wrong); }
 label { display: block; margin: 14px 0; } input { display: block; box-sizing: border-box; width: 100%; font: inherit; padding: 9px 12px; margin-top: 4px;
 border: 1px solid var(--h-edge); border-radius: 10px; background: var(--h-ground); color: inherit; }
-button { font: inherit; font-weight: 600; border: 0; border-radius: 10px; padding: 10px 18px; background: var(--h-ember); color: var(--h-card); cursor: pointer; }
+button { font: inherit; font-weight: 600; border: 0; border-radius: 10px; padding: 10px 18px; background: var(--h-ember); color: var(--h-on-ember); cursor: pointer; }
+.other { margin: 18px 0 0; } a { color: var(--h-ember); } :focus-visible { outline: 3px solid var(--h-ember); outline-offset: 2px; }
 """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import logging
+import os
 import platform
 import sys
 import tempfile
@@ -12,15 +12,14 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final
 
-from app import __version__
+from app import __version__, mend, repair
 from app.paths import Home
 from app.sentence import Trouble
-from app.ui.theme import variables
 from app.ui.words import Language, text, told
 
 LOG_BYTES: Final = 1 << 20
 LOGS_KEPT: Final = 3
-TAIL_BYTES: Final = 16 << 10
+LOG: Final = "\n-- log --\n"
 
 
 def logged(place: Home) -> logging.Handler:
@@ -32,12 +31,13 @@ def logged(place: Home) -> logging.Handler:
     return handler
 
 
-def page(place: Home, fault: BaseException, spoken: Language) -> Path:
-    """Where it lies; in the system's folder for passing things if home cannot be written to."""
-    sentence = told(fault.sentence, spoken) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. What went wrong stands below.", spoken)  # fmt: skip
-    trace = "" if isinstance(fault, Trouble) else "".join(traceback.format_exception(fault))
-    logging.getLogger("hearth").error("the start failed: %s\n%s", sentence, trace)
-    body = written(sentence, trace, tail(place.logs / "hearth.log"), spoken)
+def left(place: Home, fault: BaseException, spoken: Language) -> Path:
+    """The page, where it lies: in the system's folder for passing things if home cannot be written to. Also told to start.py, if that is there."""
+    found = failure(place, fault)
+    logging.getLogger("hearth").error("the start failed: %s\n%s", found.english, found.report.partition(LOG)[0])
+    if keeper := os.environ.get(mend.LEFT):
+        mend.keep(Path(keeper), found)
+    body = repair.with_line(found, spoken == "zh", line())
     for folder in (place.logs, Path(tempfile.gettempdir())):
         try:
             file = folder / "hearth-did-not-start.html"
@@ -48,32 +48,25 @@ def page(place: Home, fault: BaseException, spoken: Language) -> Path:
     raise OSError("there is no folder to write to")
 
 
-def written(sentence: str, trace: str, log: str, spoken: Language) -> str:
-    start = Path(__file__).parent.parent.parent / "start.py"
-    repair = f'"{sys.executable}" "{start}" repair' if start.is_file() else f'"{sys.executable}" -m pip install --force-reinstall hearth'  # fmt: skip
-    words = {
-        "title": text("failing.title", "Hearth did not start", spoken),
-        "repair": text("failing.repair", "Repair makes its environment anew; your creations and models stay. Copy this line into a terminal:", spoken),
-        "log": text("failing.log", "For a bug report", spoken),
-    }  # fmt: skip
+def failure(place: Home, fault: BaseException) -> mend.Failure:
+    """So that a copied report does not tell who somebody is, home is written as ~."""
+    english, chinese = (
+        told(fault.sentence, each) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. What went wrong stands below.", each)
+        for each in ("en", "zh")
+    )  # fmt: skip
+    trace = "" if isinstance(fault, Trouble) else "".join(traceback.format_exception(fault))
     facts = f"hearth {__version__}, Python {platform.python_version()}, {platform.platform()}"
-    e = html.escape
-    return f"""<!doctype html><html lang="{"zh-CN" if spoken == "zh" else "en"}"><meta charset="utf-8"><title>{e(words["title"])}</title>
-<meta name="viewport" content="width=device-width"><style>{variables()}
-body {{ margin: 0; background: var(--h-ground); color: var(--h-ink); font: 16px/1.5 system-ui, sans-serif; }} main {{ max-width: 760px; margin: 8vh auto; padding: 0 24px; }}
-pre {{ background: var(--h-card); border: 1px solid var(--h-line); border-radius: 12px; padding: 14px; overflow: auto; font-size: 13px; }}</style>
-<main><h1>{e(words["title"])}</h1><p>{e(sentence)}</p><p>{e(words["repair"])}</p><pre>{e(repair)}</pre>
-<details><summary>{e(words["log"])}</summary><pre>{e(facts)}\n\n{e(without_home(trace))}\n{e(without_home(log))}</pre></details></main></html>"""
+    report = f"{facts}\n\n{trace}{LOG}{mend.tail(place.logs / 'hearth.log')}"
+    return mend.Failure(english, chinese, report.replace(str(Path.home()), "~"))
 
 
-def without_home(words: str) -> str:
-    """So that a copied report does not tell who somebody is."""
-    return words.replace(str(Path.home()), "~")
+def line() -> str:
+    start = Path(__file__).parent.parent.parent / "start.py"
+    if start.is_file():
+        return f'"{sys.executable}" "{start}" repair'
+    return f'"{sys.executable}" -m pip install --force-reinstall hearth'
 
 
-def tail(log: Path) -> str:
-    if not log.is_file():
-        return ""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - TAIL_BYTES))
-        return file.read().decode("utf-8", "replace")
+def watched() -> bool:
+    """Whether start.py shows what went wrong, with more to press."""
+    return mend.LEFT in os.environ

@@ -55,8 +55,8 @@ def main(args: argparse.Namespace) -> int:
         log = failing.logged(place.made())
         return opened(args, place)
     except Exception as fault:
-        page = failing.page(place, fault, args.lang or "en")
-        if not args.no_browser:
+        page = failing.left(place, fault, args.lang or "en")
+        if not (args.no_browser or failing.watched()):
             webbrowser.open(page.as_uri())
         if isinstance(fault, Trouble):
             raise

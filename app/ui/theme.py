@@ -1,4 +1,4 @@
-"""The face as Gradio knows it: one palette for light and dark, handed to its theme; all else is in face/hearth.css."""
+"""The face as Gradio knows it: the palette for light and dark, handed to its theme; all else is in face/hearth.css."""
 
 from __future__ import annotations
 
@@ -6,28 +6,7 @@ from typing import Final
 
 import gradio as gr
 
-PALETTE: Final[dict[str, tuple[str, str]]] = {
-    "ground": ("#faf6f0", "#161311"),
-    "card": ("#fffdfa", "#1f1b18"),
-    "line": ("#e7ddd0", "#3a332d"),
-    "edge": ("#8f8273", "#82766a"),
-    "ink": ("#221d18", "#f4ede4"),
-    "soft": ("#6a6056", "#b3a799"),
-    "ember": ("#b8420f", "#ff9159"),
-    "ember-ground": ("#fbe9df", "#3a2217"),
-    "on-ember": ("#ffffff", "#221108"),
-    "right": ("#2b6a4d", "#7fd0a8"),
-    "right-ground": ("#e3f1ea", "#17322a"),
-    "careful": ("#8a5a00", "#f0c060"),
-    "careful-ground": ("#fbf0d6", "#382c12"),
-    "wrong": ("#a3271b", "#ff9a8d"),
-    "wrong-ground": ("#fbe3e0", "#3b1c19"),
-    "speaker1": ("#1f5f8b", "#8cc7f2"),
-    "speaker1-ground": ("#e2eef7", "#172a38"),
-    "speaker2": ("#7a3f91", "#d7a6ea"),
-    "speaker2-ground": ("#f3e6f7", "#2f1c37"),
-}
-"""Name: (light, dark). Text on its ground keeps 4.5:1, `edge` on a card 3:1; a test holds both."""
+from app.ui.palette import PALETTE
 
 FONTS: Final = (
     "system-ui",
@@ -81,12 +60,3 @@ def theme() -> gr.themes.Base:
     colours = {name: PALETTE[use][0] for name, use in _USES.items()}
     dark = {f"{name}_dark": PALETTE[use][1] for name, use in _USES.items()}
     return base.set(**colours, **dark, **_SIZES)
-
-
-def variables() -> str:
-    """The palette as CSS, for our own parts."""
-
-    def block(selector: str, which: int) -> str:
-        return selector + "{" + "".join(f"--h-{name}:{pair[which]};" for name, pair in PALETTE.items()) + "}"
-
-    return block(":root", 0) + block(":root .dark, body.dark", 1)

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.ui import greeting, machine, models, paint, shelf, speak
 from app.ui.desk import Desk
 from app.ui.live import FACE
-from app.ui.theme import variables
+from app.ui.palette import variables
 from app.ui.words import word
 
 HEAD: Final = """

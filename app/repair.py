@@ -1,0 +1,247 @@
+"""The page of a failed start: what went wrong, a report to copy, and Repair. Served on loopback to one person, or left as a file.
+
+Runs from start.py under any Python, so it imports nothing but the standard library, `start`, sentences and colours.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import secrets
+import subprocess
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Callable, Mapping
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from app.mend import Failure, failure, sentence_in, tail, written
+from app.sentence import Sentence, say
+from app.ui.palette import by_system
+
+FIRST_S: Final = 180.0
+AWAY_S: Final = 150.0
+"""After the last look at the page; a hidden tab asks once a minute."""
+BODY_BYTES: Final = 4096
+BYE_S: Final = 4.0
+
+TITLE: Final = say("mend.title", "Hearth did not start")
+AGAIN: Final = say("mend.again", "It was made anew, and still does not start. The report below, attached to an issue, helps to find out why.")  # fmt: skip
+OFFER: Final = say("mend.offer", "Repair makes Hearth's environment anew; your creations and models stay. It fetches what is not here any more, and may take minutes.")  # fmt: skip
+COPY: Final = say("mend.line", "Repair makes Hearth's environment anew; your creations and models stay. Copy this line into a terminal:")  # fmt: skip
+BUTTON: Final = say("mend.button", "Repair")
+DOING: Final = say("mend.doing", "Making the environment anew")
+STARTS: Final = say("mend.starts", "Repaired. Hearth starts now, in a window of its own; this page can be closed.")
+GONE: Final = say("mend.gone", "Whoever showed this page has ended. Start Hearth again for a new one.")
+REPORT: Final = say("mend.report", "For a bug report")
+TAKE: Final = say("mend.take", "Copy")
+
+
+def prefers_chinese(headers: Message[str, str]) -> bool:
+    """As app.ui.words has it, without its packages."""
+    cookie, accepted = headers.get("Cookie") or "", headers.get("Accept-Language") or ""
+    return "hearth_language=zh" in cookie or ("hearth_language=" not in cookie and accepted.lower().startswith("zh"))
+
+
+def page(failed: Failure, chinese: bool, middle: str, head: str = "") -> str:
+    """`middle` is what can be done about it, as HTML."""
+
+    def text(sentence: Sentence) -> str:
+        return html.escape(teller(chinese)(sentence))
+
+    return f"""<!doctype html><html lang="{"zh-CN" if chinese else "en"}"><head><meta charset="utf-8"><title>{text(TITLE)}</title>
+<meta name="viewport" content="width=device-width"><style>{by_system()}{STYLE}</style>{head}</head>
+<body><main><h1>{text(TITLE)}</h1><p>{html.escape(failed.chinese if chinese else failed.english)}</p>{middle}
+<details><summary>{text(REPORT)}</summary><pre tabindex="0">{html.escape(failed.report)}</pre></details></main></body></html>"""
+
+
+def teller(chinese: bool) -> Callable[[Sentence], str]:
+    templates: Mapping[str, str] = {}
+    if chinese:
+        templates = json.loads((Path(__file__).parent / "ui" / "chinese.json").read_text("utf-8"))
+    return lambda sentence: sentence.told(templates)
+
+
+def with_line(failed: Failure, chinese: bool, line: str) -> str:
+    """As a file, where nothing can be pressed."""
+    return page(
+        failed, chinese, f'<p>{html.escape(teller(chinese)(COPY))}</p><pre tabindex="0">{html.escape(line)}</pre>'
+    )
+
+
+STYLE: Final = """
+body { margin: 0; background: var(--h-ground); color: var(--h-ink); font: 16px/1.5 system-ui, sans-serif; } main { max-width: 760px; margin: 8vh auto; padding: 0 24px; }
+pre { background: var(--h-card); border: 1px solid var(--h-line); border-radius: 12px; padding: 14px; overflow: auto; font-size: 13px; }
+button { font: inherit; font-weight: 600; border: 0; border-radius: 12px; padding: 12px 22px; background: var(--h-ember); color: var(--h-on-ember); cursor: pointer; }
+button.quiet { padding: 6px 14px; background: none; color: var(--h-ember); border: 1px solid var(--h-edge); margin: 14px 0 0; }
+:focus-visible { outline: 3px solid var(--h-ember); outline-offset: 2px; } summary { cursor: pointer; } [role=status] { font-variant-numeric: tabular-nums; }
+"""
+SCRIPT: Final = """
+const doing = document.querySelector("[role=status]"), report = document.querySelector("details");
+const copy = document.createElement("button");
+copy.className = "quiet"; copy.textContent = WORDS.take;
+copy.onclick = () => navigator.clipboard.writeText(report.querySelector("pre").textContent);
+report.append(copy);
+const look = setInterval(async () => {
+  try {
+    const now = await (await fetch("/state")).json();
+    if (now.state === WORDS.state) { if (now.state === "mending") doing.textContent = now.text; return; }
+    if (now.state === "mended") { doing.textContent = WORDS.starts; clearInterval(look); return; }
+    location.reload();
+  } catch { doing.textContent = WORDS.gone; clearInterval(look); }
+}, 1000);
+"""
+
+
+class Mender:
+    """One failure and the tries to mend it. Each press of Repair needs a token that no other page can know, and uses it up."""
+
+    def __init__(self, failed: Failure, folder: Path, tries: int) -> None:
+        self.failed, self.again, self.state = failed, tries > 0, "failed"
+        self.token = secrets.token_urlsafe(32)
+        self.seen_s = time.monotonic() + FIRST_S - AWAY_S
+        self._folder, self._began_s, self._lock = folder, 0.0, threading.Lock()
+        self._worker = threading.Thread(target=self._mend, name="repair", daemon=True)
+
+    def press(self, token: str) -> bool:
+        with self._lock:
+            if self.state != "failed" or not secrets.compare_digest(token.encode(), self.token.encode()):
+                return False
+            self.token, self.state, self._began_s = secrets.token_urlsafe(32), "mending", time.monotonic()
+            self._worker = threading.Thread(target=self._mend, name="repair", daemon=True)
+            self._worker.start()
+            return True
+
+    def now(self, chinese: bool) -> dict[str, str]:
+        import start
+
+        self.seen_s = time.monotonic()
+        text = ""
+        if self.state == "mending":
+            log = self._folder / "install.log"
+            doing = start.doing(log) if log.is_file() else ""
+            text = f"{start.clock(time.monotonic() - self._began_s)}  {teller(chinese)(DOING)}{doing}"
+        return {"state": self.state, "text": text}
+
+    def _mend(self) -> None:
+        import start
+
+        command = [sys.executable, str(start.TOP / "start.py"), "repair"]
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", errors="replace")  # fmt: skip
+            code, said = done.returncode, done.stderr.strip()
+        except OSError as fault:
+            code, said = 1, str(fault)
+        if code:
+            self.failed = failure(sentence_in(said), f"{said}\n\n{tail(self._folder / 'install.log')}")
+            self.again = True
+        self.state = "failed" if code else "mended"
+        start.tell(said)
+
+
+def answering(mender: Mender) -> type[BaseHTTPRequestHandler]:
+    class Answering(BaseHTTPRequestHandler):
+        timeout = 20
+
+        def do_GET(self) -> None:
+            if not self._ours():
+                self._send(421, "")
+            elif self.path == "/state":
+                self._send(200, json.dumps(mender.now(prefers_chinese(self.headers))), "application/json")
+            elif self.path == "/":
+                nonce = secrets.token_urlsafe(16)
+                self._send(200, shown(mender, prefers_chinese(self.headers), nonce), nonce=nonce)
+            else:
+                self._send(404, "")
+
+        def do_POST(self) -> None:
+            origin, length = self.headers.get("Origin"), self.headers.get("Content-Length", "")
+            if not self._ours():
+                self._send(421, "")
+            elif origin not in (None, f"http://{self.headers['Host']}") or self.path != "/repair":
+                self._send(403 if self.path == "/repair" else 404, "")
+            elif not (length.isascii() and length.isdigit() and int(length) <= BODY_BYTES):
+                self._send(413, "")
+            else:
+                given = parse_qs(self.rfile.read(int(length)).decode("utf-8", "replace"))
+                pressed = mender.press(given.get("token", [""])[0])
+                self._send(303 if pressed else 403, "", location="/")
+
+        def _ours(self) -> bool:
+            """Not a name that another website made lead here."""
+            address = f":{self.connection.getsockname()[1]}"
+            return self.headers.get_all("Host") in (["127.0.0.1" + address], ["localhost" + address])
+
+        def _send(self, status: int, body: str, kind: str = "text/html", nonce: str = "", location: str = "") -> None:
+            content = body.encode()
+            self.send_response(status)
+            script = f"script-src 'nonce-{nonce}'; " if nonce else ""
+            for name, value in {
+                "Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(content)), "Cache-Control": "no-store",
+                "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
+                "Content-Security-Policy": f"default-src 'none'; {script}style-src 'unsafe-inline'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+            }.items():  # fmt: skip
+                self.send_header(name, value)
+            if location and status == 303:
+                self.send_header("Location", location)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing: this is no log that anybody asked for."""
+
+    return Answering
+
+
+def shown(mender: Mender, chinese: bool, nonce: str) -> str:
+    plain, now = teller(chinese), mender.now(chinese)
+
+    def text(sentence: Sentence) -> str:
+        return html.escape(plain(sentence))
+
+    words = {"state": now["state"], "starts": plain(STARTS), "gone": plain(GONE), "take": plain(TAKE)}
+    script = f'<script nonce="{nonce}">const WORDS = {json.dumps(words)};{SCRIPT}</script>'
+    status = f'<p role="status">{text(STARTS) if now["state"] == "mended" else html.escape(now["text"])}</p>'
+    press = f'<form method="post" action="/repair"><input type="hidden" name="token" value="{mender.token}"><button>{text(BUTTON)}</button></form>'
+    again = f"<p>{text(AGAIN)}</p>" if mender.again else ""
+    middle = f"{again}<p>{text(OFFER)}</p>{press}{status}" if now["state"] == "failed" else status
+    refresh = '<noscript><meta http-equiv="refresh" content="2"></noscript>' if now["state"] == "mending" else ""
+    return page(mender.failed, chinese, middle, refresh).replace("</main>", f"</main>{script}")
+
+
+def offered(failed: Failure, folder: Path, browser: bool, tries: int) -> bool:
+    """Whether a repair went well. Serves the page until then, or until nobody looks at it any more."""
+    import start
+
+    mender = Mender(failed, folder, tries)
+    with ThreadingHTTPServer(("127.0.0.1", 0), answering(mender)) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.1,), name="page", daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/"
+        try:
+            if not browser or not shows_pages() or not webbrowser.open(address):
+                start.tell(f"What went wrong, for a report: {written(failed)}")
+                start.tell("To make everything anew: start.py repair")
+                return False
+            start.tell(f"{address} says so too, and offers Repair. It goes when it is closed; Ctrl+C ends it now.")
+            while mender.state == "mending" or (mender.state == "failed" and time.monotonic() - mender.seen_s < AWAY_S):
+                time.sleep(0.2)
+            if mender.state == "mended":
+                time.sleep(BYE_S)  # the page asks once more
+        except KeyboardInterrupt:
+            return False
+        finally:
+            server.shutdown()
+    return mender.state == "mended"
+
+
+def shows_pages() -> bool:
+    """On Linux without a screen a browser of the terminal would answer."""
+    screens = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    return sys.platform != "linux" or any(os.environ.get(each) for each in screens)

@@ -1,0 +1,43 @@
+"""The colours of every page of Hearth, light and dark. The standard library only: the page of a failed start needs them, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+PALETTE: Final[Mapping[str, tuple[str, str]]] = {
+    "ground": ("#faf6f0", "#161311"),
+    "card": ("#fffdfa", "#1f1b18"),
+    "line": ("#e7ddd0", "#3a332d"),
+    "edge": ("#8f8273", "#82766a"),
+    "ink": ("#221d18", "#f4ede4"),
+    "soft": ("#6a6056", "#b3a799"),
+    "ember": ("#b8420f", "#ff9159"),
+    "ember-ground": ("#fbe9df", "#3a2217"),
+    "on-ember": ("#ffffff", "#221108"),
+    "right": ("#2b6a4d", "#7fd0a8"),
+    "right-ground": ("#e3f1ea", "#17322a"),
+    "careful": ("#8a5a00", "#f0c060"),
+    "careful-ground": ("#fbf0d6", "#382c12"),
+    "wrong": ("#a3271b", "#ff9a8d"),
+    "wrong-ground": ("#fbe3e0", "#3b1c19"),
+    "speaker1": ("#1f5f8b", "#8cc7f2"),
+    "speaker1-ground": ("#e2eef7", "#172a38"),
+    "speaker2": ("#7a3f91", "#d7a6ea"),
+    "speaker2-ground": ("#f3e6f7", "#2f1c37"),
+}
+"""Name: (light, dark). Text on its ground keeps 4.5:1, `edge` on a card 3:1; a test holds both."""
+
+
+def variables() -> str:
+    """As CSS, for our own parts of Gradio's page: it says which light it is in by a class."""
+    return f":root{{{_values(0)}}}:root .dark,body.dark{{{_values(1)}}}"
+
+
+def by_system() -> str:
+    """As CSS, for pages without Gradio: the system's own choice of light."""
+    return f":root{{color-scheme:light dark;{_values(0)}}}@media (prefers-color-scheme:dark){{:root{{{_values(1)}}}}}"
+
+
+def _values(which: int) -> str:
+    return "".join(f"--h-{name}:{pair[which]};" for name, pair in PALETTE.items())
