@@ -44,26 +44,31 @@ def run(
 ) -> dict[str, Verdict]:
     """Verdicts by subject. `tell(done, total, words)` is called before each question and once at the end. A pretended machine bites,
     so that one sees what its self-test would find."""
+    found: dict[str, Verdict] = {}
+    for step in steps(hardware, found, stage=stage, isolated=isolated):
+        tell(*step)
+    return found
+
+
+def steps(
+    hardware: Hardware, found: dict[str, Verdict], *, stage: Stage | None = None, isolated: bool | None = None
+) -> Iterator[tuple[int, int, Sentence]]:
+    """The same, question by question: how far it is before each, and at the end. Verdicts go into `found`."""
     asked = questions(hardware)
     apart = (hardware.kind == "mps" and not hardware.pretended) if isolated is None else isolated
-    found: dict[str, Verdict] = {}
     around = stage or _stage(hardware, kill=False)
     answers = _from_children(hardware, asked) if apart else (ask(each, hardware, around) for each in asked)
     for done, probe in enumerate(asked):
-        tell(
-            done,
-            len(asked),
-            say("selftest.asking", "Testing {subject} in {dtype}", subject=_plain(probe), dtype=probe.dtype),
-        )
+        words = say("selftest.asking", "Testing {subject} in {dtype}", subject=_plain(probe), dtype=probe.dtype)
+        yield done, len(asked), words
         answer = next(answers)
         found[answer.subject] = _worse(found.get(answer.subject), answer)
     numbers.cache_clear()
     failed = sum(not each.passed for each in found.values())
-    tell(
-        len(asked), len(asked),
-        say("selftest.done", "{passed} of {total} right on this machine", passed=len(found) - failed, total=len(found)),
-    )  # fmt: skip
-    return found
+    closing = say(
+        "selftest.done", "{passed} of {total} right on this machine", passed=len(found) - failed, total=len(found)
+    )
+    yield len(asked), len(asked), closing
 
 
 def _stage(hardware: Hardware, kill: bool) -> Stage:

@@ -25,7 +25,14 @@ from app.sentence import say
 
 def self_test(hardware: Hardware, home: Home, verdicts: dict[str, Verdict], control: Control) -> Iterator[Event]:
     began = time.monotonic()
-    found = selftest.run(hardware, lambda done, total, words: None)
+    found: dict[str, Verdict] = {}
+    for done, total, _ in selftest.steps(hardware, found):
+        elapsed = time.monotonic() - began
+        if control.stopped:
+            yield Stopped((), elapsed)
+            return
+        eta_s = elapsed / done * (total - done) if done else None
+        yield Step(done, total, done / elapsed if elapsed else 0.0, "measurements", eta_s, read())
     verdicts.update(found)
     store(home.verdicts, hardware, verdicts)
     passed = sum(verdict.passed for verdict in found.values())
