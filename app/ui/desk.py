@@ -20,15 +20,15 @@ from app.engine.catalog import CATALOG
 from app.engine.errand import Errand
 from app.engine.fetch import Downloads
 from app.engine.journal import choice_from
-from app.engine.limits import DIA
+from app.engine.limits import DIA, Limits, limits_of
 from app.engine.model import Model, need
 from app.engine.process import Keeper
 from app.engine.progress import Progress
 from app.engine.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.shelf import Creation
-from app.engine.stock import best
-from app.sentence import Trouble, say
-from app.ui import show
+from app.engine.stock import best, located
+from app.sentence import Sentence, Trouble, say
+from app.ui import show, smaller
 from app.ui.guard import OWNER, Person
 from app.ui.settings import Settings
 from app.ui.visitor import allowance, allowed
@@ -59,6 +59,7 @@ class Desk:
     grids: dict[str, Grid] = field(default_factory=dict)
     """The last grid of each person."""
     errand_job: str = ""
+    errand_kind: str = ""
     counter: threading.Lock = field(default_factory=threading.Lock)
     """So that many who ask at once are counted one after the other."""
     downloads: Downloads = field(init=False)
@@ -117,6 +118,31 @@ class Desk:
             raise Trouble(say("speak.nothing-again", "There is no finished part to do again. Speak the script first."))
         keep = tuple(part.path for part in parts)
         return self.begin(dataclasses.replace(request, only_parts=(index,), keep=keep, seed=None), person)
+
+    def smaller(self, kind: str, person: Person) -> tuple[Request, Sentence]:
+        """What failed last, with less; and what was changed."""
+        job = self.current(kind, person)
+        request = self.keeper.journal.job(job).request if job else None
+        lesser: Request
+        if isinstance(request, PictureRequest):
+            lesser, words = smaller.picture(
+                request, catalog.find(request.model or best(self.keeper.home, "picture").id)
+            )
+        elif isinstance(request, SpeechRequest):
+            lesser, words = smaller.speech(request, self.limits(request.model)[1])
+        else:
+            raise Trouble(say("smaller.nothing", "Nothing was asked for yet that could be made smaller."))
+        self.begin(lesser, person)
+        return lesser, words
+
+    def limits(self, model: str) -> tuple[Model | None, Limits]:
+        """The voice that is meant, and what it can take."""
+        try:
+            chosen = catalog.find(model) if model else best(self.keeper.home, "speech")
+        except Trouble:
+            return None, DIA
+        found = located(self.keeper.home, chosen)
+        return chosen, limits_of(found.folder, found.companions.get("codec")) if found else DIA
 
     def progress(self, kind: str, person: Person) -> Progress | None:
         job = self.current(kind, person)
@@ -187,12 +213,6 @@ class Desk:
         waiting = [each.id for each in self.keeper.journal.waiting()]
         return waiting.index(job) + 1 if job in waiting else 0
 
-    def speech_model(self, asked: str) -> Model | None:
-        try:
-            return catalog.find(asked) if asked else best(self.keeper.home, "speech")
-        except Trouble:
-            return None
-
     def choice(self, person: Person) -> Choice:
         """What the owner forced on the Machine tab; a visitor takes what is decided."""
         kept: dict[str, Any] = self.settings.get("choice", {}) if person.owner else {}
@@ -204,7 +224,11 @@ class Desk:
         )
 
     def errand(self, errand: Errand) -> None:
-        self.errand_job = self.keeper.errand(errand)
+        self.errand_job, self.errand_kind = self.keeper.errand(errand), type(errand).__name__
+
+    def stop_errand(self) -> None:
+        if self.errand_job and self.keeper.state.job == self.errand_job:
+            self.keeper.stop(self.errand_job)
 
     def hardware(self, pretended: str = "") -> Hardware | None:
         return machine(pretended) if pretended else self.keeper.state.hardware

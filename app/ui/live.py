@@ -7,15 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from app.engine.request import to_json
 from app.paths import assets
 from app.sentence import Trouble, say
 from app.ui import machine_view, paint_view, show, speak_view
 from app.ui.desk import Desk
 from app.ui.guard import Person, who
+from app.ui.recoding import recoded
 from app.ui.sheet import contact_sheet
 from app.ui.words import Language, catalog, language, text, told
 
@@ -26,6 +29,8 @@ MADE_KINDS: Final = {
     ".png": "image/png", ".jpg": "image/jpeg",
 }  # fmt: skip
 SCRIPT_MOST: Final = 200_000
+DRAFTS: Final = ("speak-text", "paint-prompt", "paint-negative")
+"""Fields whose text is kept while it is typed."""
 NAME: Final = re.compile(r"[\w-]+\.\w+")
 SPOKEN: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
 
@@ -79,7 +84,33 @@ def routes(desk: Desk) -> list[Route]:
             kept = desk.creation(int(request.path_params["id"]), who(request))
         except Trouble:
             return Response(status_code=404)
-        return sent(kept.path, download="download" in request.query_params)
+        wanted = request.query_params.get("format", "")
+        if not wanted or kept.kind != "speech":
+            return sent(kept.path, download="download" in request.query_params)
+        try:
+            return sent(recoded(kept, wanted, desk.upload_folder()), download=True)
+        except Trouble as trouble:
+            return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=409)
+
+    def smaller(request: Request) -> Response:
+        """What did not fit, asked for again with less."""
+        kind, spoken = request.path_params["kind"], language(request)
+        try:
+            lesser, words = desk.smaller(kind, who(request))
+        except Trouble as trouble:
+            return JSONResponse({"trouble": told(trouble.sentence, spoken), "cure": trouble.cure}, status_code=409)
+        return JSONResponse({"text": told(words, spoken), "request": to_json(lesser)})
+
+    async def drafts(request: Request) -> Response:
+        """What is being written, field by field, kept while it is typed: the owner's, and still there after a restart."""
+        if not who(request).owner:
+            return Response(status_code=404)
+        kept = desk.settings.get("drafts", {})
+        if request.method == "POST":
+            asked = await request.json()
+            fresh = {name: str(asked[name])[:SCRIPT_MOST] for name in DRAFTS if name in asked}
+            await run_in_threadpool(desk.settings.put, {"drafts": {**kept, **fresh}})
+        return JSONResponse(kept)
 
     def queue(request: Request) -> Response:
         """A waiting job taken out or brought forward, an interrupted one gone on with or let go: only by whoever made it."""
@@ -110,7 +141,8 @@ def routes(desk: Desk) -> list[Route]:
         Route("/hearth/queue/{job}/{act}", queue, methods=["POST"]), Route("/hearth/voices", keep_voice, methods=["POST"]),
         Route("/hearth/sheet", sheet), Route("/hearth/live", live), Route("/hearth/words", words), Route("/hearth/face/{name}", face),
         Route("/hearth/machine", machine), Route("/hearth/check", check, methods=["POST"]), Route("/hearth/made/{job}/{name}", made),
-        Route("/hearth/creation/{id:int}", creation),
+        Route("/hearth/creation/{id:int}", creation), Route("/hearth/smaller/{kind}", smaller, methods=["POST"]),
+        Route("/hearth/drafts", drafts, methods=["GET", "POST"]),
     ]  # fmt: skip
 
 

@@ -16,13 +16,14 @@ from app.sentence import Trouble
 from app.ui import machine_view, show
 from app.ui.desk import Desk
 from app.ui.guard import OWNER
+from app.ui.rows import QUICK, Refresh, hidden_button
 from app.ui.words import language, word
 
 SIZES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 AUTO: Final = ""
 
 
-def build(desk: Desk) -> None:
+def build(desk: Desk) -> Refresh:
     forced = desk.settings.get("choice", {})
     chunk = forced.get("chunk")
     with gr.Row(elem_classes="h-room"):
@@ -30,13 +31,14 @@ def build(desk: Desk) -> None:
             with gr.Column(elem_classes="h-card"):
                 gr.HTML('<section id="h-words"></section>', apply_default_css=False)
                 with gr.Row(elem_classes="h-go"):
-                    test = gr.Button(word("machine.test", "Run the self-test"), size="sm")
+                    test = gr.Button(word("machine.test", "Run the self-test"), size="sm", elem_id="machine-test")
                     report = gr.Button(word("machine.report", "Copy report"), size="sm", elem_id="machine-report")
                     free = gr.Button(word("machine.free", "Free memory"), size="sm")
+                gr.HTML('<div class="h-errand" data-kind="SelfTest"></div>', apply_default_css=False)
                 copied = gr.Textbox(visible=False, elem_id="machine-report-text", label="report")
             with gr.Column(elem_classes="h-card"):
                 model = gr.Dropdown(
-                    [(each.title, each.id) for each in CATALOG], value=CATALOG[0].id, elem_id="machine-model",
+                    offered(desk), value=CATALOG[0].id, elem_id="machine-model",
                     label=word("machine.model", "What was decided, and why, for"),
                 )  # fmt: skip
                 pretended = gr.Dropdown(
@@ -56,7 +58,7 @@ def build(desk: Desk) -> None:
                     "quantised", word("machine.quantised", "Quantised weights"), get_args(Quantised), forced
                 )
                 objections = gr.HTML("", apply_default_css=False, elem_id="machine-objections")
-                use = gr.Button(word("machine.use", "Use this"))
+                use = gr.Button(word("machine.use", "Use this"), elem_id="machine-use")
         with gr.Column():
             with gr.Column(elem_classes="h-card"):
                 gr.HTML('<section id="h-curve"></section>', apply_default_css=False)
@@ -73,9 +75,11 @@ def build(desk: Desk) -> None:
                         scale=1,
                     )
                     tune = gr.Button(word("machine.tune", "Tune for this model"), elem_id="machine-tune")
+                gr.HTML('<div class="h-errand" data-kind="Tune"></div>', apply_default_css=False)
                 message = gr.HTML("", apply_default_css=False, elem_id="machine-message")
             gr.HTML('<section id="h-charts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
+    stop = hidden_button("machine-stop")
 
     def set_chunk(size: int | None) -> None:
         desk.settings.put({"choice": {**desk.settings.get("choice", {}), "chunk": size}})
@@ -118,22 +122,32 @@ def build(desk: Desk) -> None:
         desk.keep_choice(chosen)
         return machine_view.kept(language(request))
 
-    quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     choices = [dtype, gqa, kernels, offload, quantised]
-    slider.release(slid, slider, exact, **quick)
-    exact.submit(typed, exact, [slider, message], **quick)
-    exact.blur(typed, exact, [slider, message], **quick)
+    slider.release(slid, slider, exact, **QUICK)
+    exact.submit(typed, exact, [slider, message], **QUICK)
+    exact.blur(typed, exact, [slider, message], **QUICK)
     for each in choices:
-        each.input(ask, [model, *choices], objections, **quick)
-    use.click(keep, [model, *choices], objections, **quick)
-    test.click(lambda: desk.errand(SelfTest()), None, None, **quick)
-    tune.click(lambda chosen: desk.errand(Tune(chosen)), model, None, **quick)
-    free.click(desk.keeper.free, None, None, **quick)
-    report.click(lambda: machine_view.report(desk), None, copied, **quick).then(
+        each.input(ask, [model, *choices], objections, **QUICK)
+    use.click(keep, [model, *choices], objections, **QUICK)
+    test.click(lambda: desk.errand(SelfTest()), None, None, **QUICK)
+    tune.click(lambda chosen: desk.errand(Tune(chosen)), model, None, **QUICK)
+    stop.click(desk.stop_errand, None, None, **QUICK)
+    free.click(desk.keeper.free, None, None, **QUICK)
+    report.click(lambda: machine_view.report(desk), None, copied, **QUICK).then(
         None, copied, None, js="text => { navigator.clipboard.writeText(text); }"
     )
     model.change(None, [model, pretended], None, js="(model, as) => { Hearth.look_at(model, as); }")
     pretended.change(None, [model, pretended], None, js="(model, as) => { Hearth.look_at(model, as); }")
+
+    def offer() -> Any:
+        return gr.update(choices=offered(desk))
+
+    return Refresh(offer, [model], offer, [model])
+
+
+def offered(desk: Desk) -> list[tuple[str, str]]:
+    """The catalog's models and those of the person's own."""
+    return [(each.title, each.id) for each in desk.models()]
 
 
 def forced_choice(name: str, label: Any, options: tuple[str, ...], forced: dict[str, Any]) -> gr.Dropdown:

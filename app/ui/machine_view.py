@@ -50,7 +50,8 @@ def errand_seen(desk: Desk, spoken: Language) -> View:
     progress = desk.keeper.progress(desk.errand_job)
     step = progress.step
     return {
-        "share": step.done / step.total if step else 0.0, "said": said(progress, spoken), "end": ended(progress, spoken),
+        "kind": desk.errand_kind, "done": step.done if step else 0, "total": step.total if step else 0,
+        "share": step.done / step.total if step and step.total else 0.0, "eta_s": step.eta_s if step else None, "said": said(progress, spoken), "end": ended(progress, spoken),
     }  # fmt: skip
 
 

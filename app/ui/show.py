@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -34,7 +35,7 @@ def strip(state: EngineState, progress: Progress | None, title: str, spoken: Lan
         "rate": rate(step, spoken) if step else "",
         "eta_s": step.eta_s if step else None,
         "memory": memory(state.reading) if state.ready else None,
-        "machine": machine(state.hardware, state.plan if state.job else None, spoken),
+        "machine": machine(state.hardware, state.plan if state.job else None, step.attention if step else "", spoken),
     }
 
 
@@ -93,21 +94,24 @@ def memory(reading: Reading) -> View:
     }  # fmt: skip
 
 
-def machine(hardware: Hardware | None, plan: Plan | None, spoken: Language) -> str:
+def machine(hardware: Hardware | None, plan: Plan | None, attention: str, spoken: Language) -> str:
     if hardware is None:
         return ""
-    words = [hardware.name]
-    if plan is not None:
-        words.append(told(GQA_WORDS[plan.gqa], spoken))
-        chunk = plan.chunk_q
-        words.append(
-            text("strip.chunk-auto", "chunk auto", spoken)
-            if chunk is None
-            else told(say("strip.chunk", "chunk {chunk}", chunk=chunk), spoken)
-        )
-    return ", ".join(words)
+    if plan is None:
+        return hardware.name
+    return ", ".join((hardware.name, told(GQA_WORDS[plan.gqa], spoken), chunk(plan, attention, spoken)))
 
 
+def chunk(plan: Plan, attention: str, spoken: Language) -> str:
+    """As the last step had it, for it may be changed on the way; before the first, as it is planned."""
+    taken = CHUNKED.search(attention)
+    size = int(taken[1]) if taken else None if attention else plan.chunk_q
+    if size is not None:
+        return told(say("strip.chunk", "chunk {chunk}", chunk=size), spoken)
+    return text("strip.whole", "in one piece", spoken) if attention else text("strip.chunk-auto", "chunk auto", spoken)
+
+
+CHUNKED = re.compile(r"chunked (\d+)")
 GQA_WORDS = {
     "native": say("gqa.native", "native GQA"),
     "folded": say("gqa.folded", "folded GQA"),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from app.engine import script
 from app.engine.forecast import seconds_of
-from app.engine.limits import DIA, Limits, limits_of
+from app.engine.limits import Limits
 from app.engine.progress import Progress
 from app.engine.request import SpeechRequest
 from app.engine.script import Checked
-from app.engine.stock import located
 from app.sentence import say
 from app.ui.desk import Desk
 from app.ui.show import View, ended, loading, made_url, peaks, said
@@ -82,9 +81,7 @@ def seen(desk: Desk, job: str, spoken: Language) -> View:
 
 def script_seen(desk: Desk, text: str, model: str, spoken: Language) -> View:
     """The script as it is typed, for the model that is to speak it."""
-    chosen = desk.speech_model(model)
-    found = located(desk.keeper.home, chosen) if chosen else None
-    limits = limits_of(found.folder, found.companions.get("codec")) if found else DIA
+    chosen, limits = desk.limits(model)
     found_out = script.check(text, limits)
     seconds = None
     if chosen and desk.keeper.state.hardware:

@@ -11,6 +11,7 @@ from app.ui import greeting, machine, models, paint, shelf, speak
 from app.ui.desk import Desk
 from app.ui.live import FACE
 from app.ui.palette import variables
+from app.ui.rows import QUICK, Refresh
 from app.ui.words import word
 
 HEAD: Final = """
@@ -24,21 +25,25 @@ HEAD: Final = """
 
 def build(desk: Desk) -> gr.Blocks:
     window: gr.Blocks
+    refreshed: list[tuple[gr.Tab, Refresh]] = []
     with gr.Blocks(title="Hearth", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as window:
         gr.HTML(HEAD, elem_id="h-head", apply_default_css=False)
         gr.HTML('<div id="h-strip"></div>', elem_id="h-under-head", apply_default_css=False)
         with gr.Tabs(elem_id="h-rooms"):
-            with gr.Tab(word("tab.speak", "Speak"), id="speak"):
+            with gr.Tab(word("tab.speak", "Speak"), id="speak") as tab:
                 greeting.build(desk)
-                speak.build(desk)
-            with gr.Tab(word("tab.paint", "Paint"), id="paint"):
-                paint.build(desk)
+                refreshed.append((tab, speak.build(desk)))
+            with gr.Tab(word("tab.paint", "Paint"), id="paint") as tab:
+                refreshed.append((tab, paint.build(desk)))
             with gr.Tab(word("tab.shelf", "Shelf"), id="shelf"):
                 shelf.build(desk)
             with gr.Tab(word("tab.models", "Models"), id="models"):
                 models.build(desk)
-            with gr.Tab(word("tab.machine", "Machine"), id="machine"):
-                machine.build(desk)
+            with gr.Tab(word("tab.machine", "Machine"), id="machine") as tab:
+                refreshed.append((tab, machine.build(desk)))
+        for tab, each in refreshed:
+            window.load(each.fill, None, [*each.filled], **QUICK)
+            tab.select(each.offer, None, [*each.offered], **QUICK)
     return window
 
 

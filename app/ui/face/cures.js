@@ -3,7 +3,10 @@
   const { t, el, text } = Hearth;
   const tab = (id) => () => Hearth.openTab(id);
   const get = (id) => [[t("cure.get", "Get it"), () => Hearth.getModel(id)]];
-  const smaller = () => [[t("cure.free", "Free memory"), () => Hearth.deed("free")], [t("cure.models", "Another model"), tab("models")]];
+  const smaller = (trouble) => [
+    [t("cure.smaller", "Make it smaller and start again"), () => Hearth.smaller(trouble.closest("#h-parts") ? "speech" : "picture")],
+    [t("cure.free", "Free memory"), () => Hearth.deed("free")], [t("cure.models", "Another model"), tab("models")],
+  ];
   const report = () => [[t("cure.report", "Copy a report"), () => Hearth.press("machine-report")]];
   const CURES = {
     "get-dia": () => get("dia-1.6b"),
@@ -28,7 +31,7 @@
     if (row.dataset.cure === cure) return;
     row.dataset.cure = cure;
     row.innerHTML = "";
-    const buttons = cure.startsWith("get:") ? get(cure.slice(4)) : (CURES[cure]?.() ?? []);
+    const buttons = cure.startsWith("get:") ? get(cure.slice(4)) : (CURES[cure]?.(trouble) ?? []);
     for (const [label, run] of buttons) {
       const button = el(`<button type="button"></button>`);
       text(button, label);

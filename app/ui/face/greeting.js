@@ -15,9 +15,7 @@
   function start(tab, field, value) {
     done();
     Hearth.openTab(tab);
-    // A tab is built when it is first opened.
-    setTimeout(() => Hearth.put(field, value), 300);
-    setTimeout(() => Hearth.press(`${tab}-go`), 700);
+    Hearth.send(field, value, `${tab}-go`);
   }
 
   const gigabytes = (bytes) => `${(bytes / 1e9).toFixed(1)} GB`;

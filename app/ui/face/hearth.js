@@ -1,7 +1,7 @@
 // The page's own life: asks the server how things stand and hands the answer to whoever draws it. Knows no tab.
 (() => {
   const Hearth = (window.Hearth = { state: null, words: {}, areas: [], busy: false });
-  const IDLE_MS = 1000, BUSY_MS = 400, HIDDEN_MS = 5000;
+  const IDLE_MS = 1000, BUSY_MS = 400, HIDDEN_MS = 5000, SOON_MS = 150;
 
   Hearth.t = (key, english, values = {}) =>
     (Hearth.words[key] ?? english).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
@@ -79,11 +79,25 @@
   Hearth.press = (id) => (document.querySelector(`button#${id}`) ?? document.querySelector(`#${id} button`))?.click();
 
   // Both, one after the other; a tab that was never opened is not on the page yet, so it is waited for.
-  Hearth.send = (id, value, button, tries = 40) => {
+  Hearth.send = (id, value, button, tries = 300) => {
     if (document.querySelector(`#${id} textarea, #${id} input`)) {
       Hearth.put(id, value);
       setTimeout(() => Hearth.press(button), 120);
     } else if (tries) setTimeout(() => Hearth.send(id, value, button, tries - 1), 100);
+  };
+
+  // Chips that put a ready text into a field: what they are called is in the person's language, the text in the models'.
+  Hearth.samples = (element, label, samples, field) => {
+    if (element.firstElementChild) return;
+    element.innerHTML = `<div class="h-chips" role="group"></div>`;
+    element.firstElementChild.setAttribute("aria-label", label);
+    for (const [name, words] of samples) {
+      const chip = Hearth.el(`<button type="button"></button>`);
+      Hearth.text(chip, name);
+      chip.title = words;
+      chip.addEventListener("click", () => Hearth.put(field, words));
+      element.firstElementChild.append(chip);
+    }
   };
 
   Hearth.ask = async (path, options) => {
@@ -92,7 +106,9 @@
     return answer.json();
   };
 
+  let timer = 0;
   async function look() {
+    clearTimeout(timer);
     try {
       Hearth.state = await Hearth.ask("hearth/live");
       document.body.classList.remove("h-away");
@@ -103,8 +119,16 @@
       Hearth.text(document.querySelector(".h-away-note"), away);
       document.body.classList.add("h-away");
     }
-    setTimeout(look, document.hidden ? HIDDEN_MS : Hearth.busy ? BUSY_MS : IDLE_MS);
+    clearTimeout(timer);
+    timer = setTimeout(look, document.hidden ? HIDDEN_MS : Hearth.busy ? BUSY_MS : IDLE_MS);
   }
+
+  // What was just asked for is seen soon, and Esc counts from now on.
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest?.("#speak-go, #paint-go, #speak-again, #machine-tune, #machine-test")) return;
+    Hearth.busy = true;
+    timer = clearTimeout(timer) ?? setTimeout(look, SOON_MS);
+  });
 
   const openTab = () => document.querySelector('button[role="tab"][aria-selected="true"]')?.dataset.tabId;
   document.addEventListener("keydown", (event) => {

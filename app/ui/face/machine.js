@@ -127,6 +127,26 @@
     });
   });
 
+  // The self-test and Tune while they run.
+  Hearth.area(".h-errand", (element, { errand }) => {
+    const mine = errand?.kind === element.dataset.kind && (!errand.end || errand.end.kind !== "finished" || errand.said.length);
+    element.hidden = !mine;
+    if (!mine) return;
+    if (!element.firstElementChild) {
+      element.innerHTML = `<div class="h-share"><i></i></div><p class="h-soft" role="status"></p><p class="h-chips"><button type="button"></button></p>`;
+      const stop = element.querySelector("button");
+      text(stop, t("errand.stop", "Stop"));
+      stop.addEventListener("click", () => Hearth.press("machine-stop"));
+    }
+    const { end, done, total } = errand, share = element.querySelector(".h-share");
+    share.hidden = element.querySelector(".h-chips").hidden = Boolean(end);
+    share.firstElementChild.style.width = `${errand.share * 100}%`;
+    const left = errand.eta_s ? t("strip.left", "about {time} left", { time: Hearth.time(errand.eta_s) }) : "";
+    const under_way = total ? [t("errand.done", "{done} of {total}", { done, total }), left].filter(Boolean).join(", ") : t("errand.waits", "waits until the engine is free");
+    const closing = { failed: end?.text, stopped: t("errand.stopped", "stopped") }[end?.kind] ?? errand.said.map((each) => each.text).join(" ");
+    text(element.querySelector("p"), end ? closing : under_way);
+  });
+
   let ended = "";
   Hearth.area("#h-words", (element, { strip, errand }) => {
     if (!element.offsetParent) return;

@@ -1,28 +1,19 @@
 // Paint: the picture while it is painted, the gallery of the run, comparing two, the grid, and a PNG dropped anywhere.
 (() => {
   const { t, text, el, list } = Hearth;
-  const SAMPLES = [
-    ["sample.boat", "a small sea with a boat at sunset"], ["sample.hills", "green hills with a house and a tree by day"],
-    ["sample.night", "snow hills at night with a moon"], ["sample.shapes", "a red circle left of a blue square on a white background"],
+  // Of words that the starter painter knows, too. English in every language of the page, as the models read it.
+  const SAMPLES = () => [
+    [t("sample.boat", "A boat at sunset"), "a small sea with a boat at sunset"], [t("sample.hills", "A house in the hills"), "green hills with a house and a tree by day"],
+    [t("sample.night", "Snow at night"), "snow hills at night with a moon"], [t("sample.shapes", "Shapes"), "a red circle left of a blue square on a white background"],
   ];
   let shown = null, compared = null;
 
-  Hearth.area("#h-samples", (element) => {
-    if (element.firstElementChild) return;
-    element.innerHTML = `<div class="h-chips" role="group"></div>`;
-    element.firstElementChild.setAttribute("aria-label", t("paint.samples", "Sample prompts"));
-    for (const [, prompt] of SAMPLES) {
-      const chip = el(`<button type="button"></button>`);
-      text(chip, prompt);
-      chip.addEventListener("click", () => Hearth.put("paint-prompt", prompt));
-      element.firstElementChild.append(chip);
-    }
-  });
+  Hearth.area("#h-samples", (element) => Hearth.samples(element, t("paint.samples", "Sample prompts"), SAMPLES(), "paint-prompt"));
 
   Hearth.area("#h-canvas", (element, { picture }) => {
     if (!element.firstElementChild) {
-      element.innerHTML = `<h2></h2><div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div><div class="h-share" hidden><i></i></div>
-        <p class="h-soft h-now" role="status"></p><div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div><ul class="h-said"></ul><p class="h-trouble" role="alert" hidden></p>`;
+      element.innerHTML = `<h2></h2><div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div>${Hearth.jobFrame}
+        <div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div>${Hearth.jobSaid}`;
       text(element.querySelector("h2"), t("canvas.title", "Picture"));
     }
     const image = element.querySelector("img"), empty = element.querySelector(".h-easel p");
@@ -40,11 +31,8 @@
       image.alt = t("canvas.alt", "The picture that was painted");
     }
     image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
-    const share = element.querySelector(".h-share");
-    share.hidden = Boolean(end);
-    share.firstElementChild.style.width = `${picture.share * 100}%`;
-    text(element.querySelector(".h-now"), picture.place ? t("parts.waits", "number {n} in the queue", { n: picture.place }) : picture.doing || picture.rate ||
-      (end?.kind === "finished" ? t("canvas.done", "{n} done in {s} s", { n: done.length, s: end.elapsed_s.toFixed(1) }) : end?.kind === "stopped" ? t("canvas.stopped", "stopped; what was there is kept") : ""));
+    const closing = { finished: () => t("canvas.done", "{n} done in {s} s", { n: done.length, s: end.elapsed_s.toFixed(1) }), stopped: () => t("canvas.stopped", "stopped; what was there is kept") };
+    Hearth.drawJob(element, picture, picture.rate || closing[end?.kind]?.() || "");
     drawActs(element.querySelector(".h-acts"), picture.results[place]);
     list(element.querySelector(".h-thumbs"), done.length > 1 ? done : [], (each) => each.url, (each) => {
       const thumb = el(`<button type="button" class="h-thumb"><img alt=""></button>`);
@@ -54,17 +42,6 @@
       });
       return thumb;
     }, (thumb, each) => thumb.setAttribute("aria-label", t("canvas.thumb", "Show picture {n}", { n: done.indexOf(each) + 1 })));
-    list(element.querySelector(".h-said"), picture.said, (each) => each.text, (each) => {
-      const line = el(`<li class="h-soft"></li>`);
-      line.textContent = each.text;
-      return line;
-    });
-    const trouble = element.querySelector(".h-trouble");
-    trouble.hidden = end?.kind !== "failed";
-    if (end?.kind === "failed") {
-      trouble.dataset.cure = end.cure;
-      text(trouble, end.text);
-    }
   });
 
   function drawActs(element, result) {
@@ -85,7 +62,7 @@
     element.append(
       save,
       act(t("canvas.reuse", "Reuse settings"), send("paint-restore")),
-      act(t("canvas.start", "Start from this"), send("paint-begin-with")),
+      ...(document.querySelector("#paint-begin-with") ? [act(t("canvas.start", "Start from this"), send("paint-begin-with"))] : []),
       act(compared ? t("canvas.compare-with", "Compare with the marked one") : t("canvas.mark", "Mark to compare"), () => compare(result)),
     );
   }
@@ -131,8 +108,11 @@
     }
   });
 
+  // Gradio's editor takes a picture only once its canvas stands; before that it would break.
+  Hearth.area("#paint-image", (element) => element.classList.toggle("h-ready", Boolean(element.querySelector(".toolbar-wrap, .toolbar-wrap-wrap") && element.querySelector("canvas"))));
+
   // A PNG dropped anywhere but on a field that takes files itself.
-  const wanted = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files") && !event.target.closest?.("#paint-image, .h-takes-files, input[type=file], [data-testid='file-upload'], .upload-container");
+  const wanted = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files") && !event.target.closest?.("#paint-start, .h-takes-files, input[type=file], [data-testid='file-upload'], .upload-container");
   document.addEventListener("dragover", (event) => wanted(event) && event.preventDefault());
   document.addEventListener("drop", (event) => {
     if (!wanted(event)) return;

@@ -3,6 +3,13 @@
   const { t, text, el, list, wave, time, ask } = Hearth;
   const CHECK_MS = 250;
   const FIRST_CHIPS = ["laughs", "sighs", "clears throat"];
+  const FORMATS = ["wav", "flac", "mp3", "ogg", "opus"];
+  // Of words that the starter voice knows, too. English in every language of the page: Dia speaks nothing else.
+  const SAMPLES = () => [
+    [t("sample.morning", "A good morning"), "[S1] Good morning, my friend. Is the kitchen warm? [S2] Yes, the fire is open. Please come in, it is cold."],
+    [t("sample.story", "A small story"), "[S1] The young teacher and the old doctor walk by the quiet river in the evening. [S1] Now the moon is on the water, and we listen."],
+    [t("sample.answer", "Question and answer"), "[S1] Where is my purple book? [S2] Maybe behind the chair. (pause 0.5s) [S1] Thank you!"],
+  ];
   let asked = "", timer = 0, player = null;
 
   // The script box.
@@ -64,6 +71,7 @@
     }
   });
   Hearth.area("#h-script", () => check());
+  Hearth.area("#h-scripts", (element) => Hearth.samples(element, t("speak.samples", "Sample scripts"), SAMPLES(), "speak-text"));
   document.addEventListener("click", (event) => {
     const insert = event.target.closest?.("[data-insert]")?.dataset.insert;
     if (!insert || !box()) return;
@@ -108,17 +116,13 @@
   // Parts.
   Hearth.area("#h-parts", (element, { speech }) => {
     if (!element.firstElementChild) {
-      element.innerHTML = `<h2></h2><p class="h-soft h-empty"></p><p class="h-now h-soft" role="status"></p>
-        <div class="h-share" hidden><i></i></div><ol class="h-list"></ol><ul class="h-said"></ul><p class="h-trouble" role="alert" hidden></p>`;
+      element.innerHTML = `<h2></h2><p class="h-soft h-empty"></p>${Hearth.jobFrame}<ol class="h-list"></ol>${Hearth.jobSaid}`;
     }
     text(element.querySelector("h2"), t("parts.title", "Parts"));
     text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "What you write is spoken part by part. Each can be heard as soon as it is there, and done again."));
     if (!speech) return;
     const { end } = speech;
-    text(element.querySelector(".h-now"), speech.place ? t("parts.waits", "number {n} in the queue", { n: speech.place }) : speech.doing);
-    const share = element.querySelector(".h-share");
-    share.hidden = Boolean(end);
-    share.firstElementChild.style.width = `${speech.share * 100}%`;
+    Hearth.drawJob(element, speech, "");
     list(element.querySelector(".h-list"), speech.parts, (part) => `${speech.job}-${part.index}`, (part) => {
       const row = el(`<li class="h-part"><span class="h-badge h-number">${part.index + 1}</span><div class="h-sounding">
         <svg class="h-wave" aria-hidden="true"></svg><p class="h-soft"></p></div><span class="h-soft h-seconds"></span>
@@ -129,17 +133,6 @@
       });
       return row;
     }, (row, part) => drawPart(row, part, end));
-    list(element.querySelector(".h-said"), speech.said, (each) => each.text, (each) => {
-      const line = el(`<li class="h-soft ${each.kind}"></li>`);
-      line.textContent = each.text;
-      return line;
-    });
-    const trouble = element.querySelector(".h-trouble");
-    trouble.hidden = end?.kind !== "failed";
-    if (end?.kind === "failed") {
-      trouble.dataset.cure = end.cure;
-      text(trouble, end.text);
-    }
   });
 
   function drawPart(row, part, end) {
@@ -191,9 +184,16 @@
     text(element.querySelector("h2"), t("sound.title", "Result"));
     wave(element.querySelector("svg"), result.peaks);
     element.querySelector("audio").src = result.url;
-    const download = el(`<a class="h-chip" download></a>`);
-    download.href = `${result.url}?download=1`;
-    text(download, t("sound.download", "Download {name}", { name: result.name }));
+    const download = el(`<a class="h-chip" download></a>`), formats = el(`<select class="h-field h-format"></select>`);
+    const own = result.name.split(".").pop();
+    formats.setAttribute("aria-label", t("sound.format", "Format of the download"));
+    for (const format of FORMATS) formats.append(new Option(format, format, false, format === own));
+    const aim = () => {
+      download.href = `${result.url}?download=1&format=${formats.value}`;
+      text(download, t("sound.download", "Download {name}", { name: result.name.replace(/[^.]+$/, formats.value) }));
+    };
+    formats.addEventListener("change", aim);
+    aim();
     const keep = el(`<button type="button"></button>`);
     text(keep, t("sound.keep", "Keep this voice"));
     keep.addEventListener("click", async () => {
@@ -201,9 +201,10 @@
       if (!name) return;
       const answer = await fetch("hearth/voices", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ id: result.id, name }) });
       const { trouble } = await answer.json();
-      text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Kept as {name}; it can be chosen after the page is loaded anew.", { name }));
+      text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Kept as {name}; it can be chosen above.", { name }));
+      if (!trouble) Hearth.press("speak-voices");
     });
-    element.querySelector(".h-chips").append(download, keep);
+    element.querySelector(".h-chips").append(formats, download, keep);
     element.append(el(`<p class="h-soft h-kept" role="status"></p>`));
   });
 })();

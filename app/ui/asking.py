@@ -1,0 +1,107 @@
+"""From what stands in Paint's fields to what a request holds: sizes, pictures with their masks, LoRAs, the values of a grid."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from PIL import Image
+
+from app.engine import catalog
+from app.engine.model import Model
+from app.engine.request import Lora
+from app.engine.stock import best
+from app.sentence import Trouble, say
+from app.ui.desk import Desk
+from app.ui.words import word
+
+WHOLE: Final = frozenset({"steps", "seed"})
+WORDS: Final = frozenset({"scheduler", "prompt"})
+
+
+def model_of(desk: Desk, asked: str) -> Model:
+    """What is meant; where that is no longer there, the best that is."""
+    try:
+        return catalog.find(asked) if asked else best(desk.keeper.home, "picture")
+    except Trouble:
+        return best(desk.keeper.home, "picture")
+
+
+def sizes(model: Model) -> list[tuple[str, str]]:
+    """Presets that fit the model; a model of the person's own may recommend a size that is none of them."""
+    own = (model.settings.width, model.settings.height)
+    presets = model.settings.sizes if own in model.settings.sizes else (own, *model.settings.sizes)
+    return [(f"{width} x {height}", f"{width}x{height}") for width, height in presets]
+
+
+def default_size(model: Model) -> str:
+    return f"{model.settings.width}x{model.settings.height}"
+
+
+def pictures(desk: Desk, drawn: dict[str, Any] | None) -> tuple[str | None, str | None]:
+    """The editor's picture and what was painted over it, as files: pictures cross to the engine that way."""
+    background = drawn.get("background") if drawn else None
+    if background is None:
+        return None, None
+    folder = desk.upload_folder()
+    start = folder / "start.png"
+    background.convert("RGB").save(start)
+    painted = Image.new("L", background.size, 0)
+    for layer in (drawn or {}).get("layers") or ():
+        painted.paste(255, mask=layer.getchannel("A").point(lambda alpha: 255 if alpha > 16 else 0))
+    if painted.getextrema()[1] == 0:
+        return str(start), None
+    mask = folder / "mask.png"
+    painted.save(mask)
+    return str(start), str(mask)
+
+
+def chosen_loras(files: list[str], weights: str) -> list[Lora]:
+    given = [part for part in weights.replace(";", ",").split(",") if part.strip()]
+    try:
+        numbers = [float(part) for part in given]
+    except ValueError as fault:
+        raise Trouble(
+            say(
+                "paint.weights-bad",
+                '"{weights}" are not weights. Write numbers with commas between: 1.0, 0.7',
+                weights=weights,
+            )
+        ) from fault
+    return [Lora(file, numbers[place] if place < len(numbers) else 1.0) for place, file in enumerate(files)]
+
+
+def axes() -> list[tuple[Any, str]]:
+    return [
+        (word("axis.steps", "steps"), "steps"), (word("axis.guidance", "guidance"), "guidance"), (word("axis.seed", "seed"), "seed"),
+        (word("axis.scheduler", "scheduler"), "scheduler"), (word("axis.strength", "strength"), "strength"), (word("axis.prompt", "prompt"), "prompt"),
+    ]  # fmt: skip
+
+
+def parsed(axis: str, values: str) -> list[Any]:
+    """The values of one side of a grid."""
+    given = [part.strip() for part in values.split("|" if axis == "prompt" else ",") if part.strip()]
+    if not given:
+        raise Trouble(
+            say(
+                "grid.empty",
+                "The grid needs values for {axis}: write them with commas between (prompts with a | between).",
+                axis=axis,
+            )
+        )
+    if axis in WORDS:
+        return given
+    try:
+        return [int(each) if axis in WHOLE else float(each) for each in given]
+    except ValueError as fault:
+        raise Trouble(
+            say(
+                "grid.bad",
+                '"{values}" are not numbers for {axis}. Write them with commas between.',
+                values=values,
+                axis=axis,
+            )
+        ) from fault
+
+
+def number(value: Any) -> int | None:
+    return None if value in (None, "") else int(value)

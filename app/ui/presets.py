@@ -1,0 +1,87 @@
+"""Presets: settings of Speak and Paint under a name; a few come with Hearth, others a person keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gradio.i18n import I18nData
+
+from app.sentence import Trouble, say
+from app.ui.settings import Settings
+from app.ui.words import word
+
+NAME_MOST: Final = 60
+Values = Mapping[str, Any]
+
+AS_MADE: Final[dict[str, dict[str, Any]]] = {
+    "speak": {"speed": 1.0, "own": False, "loudness": -18, "carry": True},
+    "paint": {"width": None, "height": None, "steps": None, "guidance": None, "scheduler": "", "batch": 1, "upscale": 1, "strength": 0.6},
+}  # fmt: skip
+"""As the models' makers recommend."""
+BUILT_IN: Final[dict[str, dict[str, Values]]] = {
+    "speak": {
+        "recommended": AS_MADE["speak"],
+        "steady": {**AS_MADE["speak"], "own": True, "guidance": 3.5, "temperature": 1.3, "top_p": 0.95, "cfg_filter": 35},
+        "lively": {**AS_MADE["speak"], "own": True, "guidance": 3.0, "temperature": 1.9, "top_p": 0.97, "cfg_filter": 50},
+        "slow": {**AS_MADE["speak"], "speed": 0.85},
+    },
+    "paint": {
+        "recommended": AS_MADE["paint"],
+        "sketches": {**AS_MADE["paint"], "steps": 12, "batch": 4},
+        "careful": {**AS_MADE["paint"], "steps": 50},
+        "near": {**AS_MADE["paint"], "strength": 0.3},
+    },
+}  # fmt: skip
+
+
+def built_in(tab: str) -> dict[str, I18nData]:
+    """The labels of those that come with Hearth."""
+    labels = {
+        "speak": {
+            "recommended": word("preset.recommended", "As recommended"), "steady": word("preset.steady", "Calm and steady"),
+            "lively": word("preset.lively", "Lively"), "slow": word("preset.slow", "Slow and clear"),
+        },
+        "paint": {
+            "recommended": word("preset.recommended", "As recommended"), "sketches": word("preset.sketches", "Four quick sketches"),
+            "careful": word("preset.careful", "Careful, many steps"), "near": word("preset.near", "Stay near the picture"),
+        },
+    }  # fmt: skip
+    return labels[tab]
+
+
+def choices(settings: Settings, tab: str) -> list[tuple[I18nData | str, str]]:
+    own: dict[str, Values] = settings.get("presets", {}).get(tab, {})
+    return [*((label, name) for name, label in built_in(tab).items()), *((name, f"own:{name}") for name in sorted(own))]
+
+
+def values(settings: Settings, tab: str, choice: str | None) -> Values:
+    """Nothing where there is no such preset: a name is being written."""
+    own: dict[str, Values] = settings.get("presets", {}).get(tab, {})
+    return BUILT_IN[tab].get(choice or "") or own.get((choice or "").removeprefix("own:"), {})
+
+
+def keep(settings: Settings, tab: str, name: str | None, kept: Values) -> str:
+    """Under this name from now on, in the place of an older one; the choice that stands for it."""
+    name = (name or "").removeprefix("own:").strip()
+    if not name or len(name) > NAME_MOST or name in BUILT_IN[tab]:
+        raise Trouble(
+            say(
+                "preset.name",
+                "These settings need a name of their own, of up to {most} letters. Write one into the field for presets.",
+                most=NAME_MOST,
+            )
+        )
+    presets = settings.get("presets", {})
+    settings.put({"presets": {**presets, tab: {**presets.get(tab, {}), name: dict(kept)}}})
+    return f"own:{name}"
+
+
+def drop(settings: Settings, tab: str, choice: str | None) -> None:
+    presets = settings.get("presets", {})
+    own = {name: kept for name, kept in presets.get(tab, {}).items() if f"own:{name}" != choice}
+    if (choice or "") in BUILT_IN[tab]:
+        raise Trouble(
+            say("preset.built-in", "This preset comes with Hearth and stays. Those that you kept can be deleted.")
+        )
+    settings.put({"presets": {**presets, tab: own}})

@@ -1,0 +1,36 @@
+"""A finished sound in another format, with the settings that it carries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from app.engine import sound
+from app.engine.request import FORMATS
+from app.engine.shelf import Creation
+from app.sentence import Trouble, say
+
+
+def recoded(kept: Creation, wanted: str, folder: Path) -> Path:
+    """Its own file where it has that format already."""
+    if wanted not in FORMATS:
+        raise Trouble(
+            say(
+                "request.format",
+                "Sound cannot be written as {format}. Choose one of {formats}.",
+                format=wanted,
+                formats=", ".join(FORMATS),
+            )
+        )
+    if kept.path.suffix == f".{wanted}":
+        return kept.path
+    samples, rate = sound.read(kept.path)
+    target_rate = sound.file_rate(wanted, rate)
+    settings = {**kept.settings, "format": wanted}
+    target = folder / f"{kept.path.stem}.{wanted}"
+    with sound.whole(target) as unfinished, sound.opened(unfinished, wanted, target_rate, settings) as file:
+        file.write(np.clip(sound.resampled(samples, rate, target_rate), -1, 1))
+    if wanted == "wav":
+        sound.tag_wav(target, settings)
+    return target

@@ -1,0 +1,114 @@
+"""What Speak and Paint have alike: starting and stopping, models to choose from, presets, settings that come back, and hidden fields for the scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import gradio as gr
+from gradio.blocks import Block
+from gradio.components import Component
+from gradio.i18n import I18nData
+
+from app.engine.stock import located
+from app.sentence import Trouble
+from app.ui import presets, show
+from app.ui.desk import Desk
+from app.ui.guard import who
+from app.ui.words import language, word
+
+QUICK: Final[Mapping[str, Any]] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """What a tab asks anew when the page is loaded, and when the tab is chosen: models and voices come and go."""
+
+    fill: Callable[[], Any]
+    filled: Sequence[Component]
+    offer: Callable[[], Any]
+    offered: Sequence[Component]
+
+
+def going(tab: str, label: I18nData) -> tuple[gr.Button, gr.Button, gr.HTML]:
+    """The buttons that start and stop, and the place for what is to be said about it."""
+    with gr.Row(elem_classes="h-go"):
+        go = gr.Button(label, variant="primary", elem_id=f"{tab}-go")
+        stop = gr.Button(word("go.stop", "Stop and keep"), elem_id=f"{tab}-stop")
+        gr.HTML('<span class="h-soft">Ctrl+Enter, Esc</span>', apply_default_css=False)
+    return go, stop, gr.HTML("", elem_id=f"{tab}-message", apply_default_css=False)
+
+
+def hidden_number(id_: str) -> gr.Number:
+    return gr.Number(-1, precision=0, elem_id=id_, elem_classes="h-hidden", label=id_, container=False)
+
+
+def hidden_button(id_: str) -> gr.Button:
+    return gr.Button(id_, elem_id=id_, elem_classes="h-hidden")
+
+
+def model_choices(desk: Desk, kind: str, visitor: bool = False) -> list[tuple[Any, str]]:
+    there = [each for each in desk.models() if not visitor and each.kind == kind and located(desk.keeper.home, each)]
+    return [(word("model.best", "The best that is here"), ""), *((each.title, each.id) for each in there)]
+
+
+def told(run: Callable[[], object], request: gr.Request) -> str:
+    """Nothing where it went well, else what stands in the way."""
+    try:
+        run()
+    except Trouble as trouble:
+        return show.trouble(trouble, language(request))
+    return ""
+
+
+def preset_row(tab: str, desk: Desk, visitor: bool) -> tuple[gr.Dropdown, gr.Button, gr.Button]:
+    with gr.Row(elem_classes="h-inline", visible=not visitor):
+        preset = gr.Dropdown(
+            [] if visitor else presets.choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
+            label=word("preset.label", "Preset"), info=word("preset.info", "Choose one, or write a name and keep what is set below."),
+        )  # fmt: skip
+        keep = gr.Button(word("preset.keep", "Keep"), size="sm", min_width=60, elem_id=f"{tab}-preset-keep")
+        drop = gr.Button(word("preset.drop", "Delete"), size="sm", min_width=60, elem_id=f"{tab}-preset-drop")
+    return preset, keep, drop
+
+
+def bring_back(
+    tab: str,
+    desk: Desk,
+    named: Mapping[str, Component],
+    row: tuple[gr.Dropdown, gr.Button, gr.Button],
+    message: gr.HTML,
+) -> None:
+    """Settings are kept as they are changed, and put back by a preset. The owner's alone."""
+    preset, keep, drop = row
+    fields: set[Block] = {*named.values(), preset}
+
+    def remembered(values: dict[Any, Any], request: gr.Request) -> None:
+        if who(request).owner:
+            desk.settings.put({tab: {name: values[field] for name, field in named.items()}})
+
+    def applied(choice: str | None, request: gr.Request) -> list[Any]:
+        wanted = presets.values(desk.settings, tab, choice) if who(request).owner else {}
+        return [wanted.get(name, gr.skip()) for name in named]
+
+    def kept(values: dict[Any, Any], request: gr.Request) -> tuple[Any, str]:
+        asked = {name: values[field] for name, field in named.items() if name != "model"}
+        try:
+            choice = presets.keep(desk.settings, tab, values[preset], asked)
+        except Trouble as trouble:
+            return gr.skip(), show.trouble(trouble, language(request))
+        return gr.update(choices=presets.choices(desk.settings, tab), value=choice), ""
+
+    def dropped(choice: str | None, request: gr.Request) -> tuple[Any, str]:
+        try:
+            presets.drop(desk.settings, tab, choice)
+        except Trouble as trouble:
+            return gr.skip(), show.trouble(trouble, language(request))
+        return gr.update(choices=presets.choices(desk.settings, tab), value=None), ""
+
+    for each in named.values():
+        each.change(remembered, {*named.values()}, None, trigger_mode="always_last", **QUICK)  # type: ignore[attr-defined]
+    preset.input(applied, preset, [*named.values()], **QUICK)
+    keep.click(kept, fields, [preset, message], **QUICK)
+    drop.click(dropped, preset, [preset, message], **QUICK)

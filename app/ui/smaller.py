@@ -1,0 +1,51 @@
+"""What failed, asked for again with less: a picture of half the pixels, a script in parts half as long. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from app.engine import script
+from app.engine.limits import Limits
+from app.engine.model import Model
+from app.engine.request import PictureRequest, SpeechRequest
+from app.sentence import Sentence, Trouble, say
+
+STEP_PIXELS = 64
+SMALLEST_PIXELS = 128
+SHORTEST_S = 2.0
+
+
+def picture(request: PictureRequest, model: Model) -> tuple[PictureRequest, Sentence]:
+    """Half the pixels, at the same proportions."""
+    before = request.width or model.settings.width, request.height or model.settings.height
+    width, height = (max(SMALLEST_PIXELS, int(side * 0.5**0.5) // STEP_PIXELS * STEP_PIXELS) for side in before)
+    if (width, height) >= before or width * height >= before[0] * before[1]:
+        raise Trouble(
+            say(
+                "smaller.least",
+                "{width} x {height} is as small as a picture gets. Choose another model, or close other programs.",
+                width=before[0],
+                height=before[1],
+            ),
+            cure="models",
+        )
+    words = say("smaller.picture", "Started again at {width} x {height}.", width=width, height=height)
+    return dataclasses.replace(request, width=width, height=height), words
+
+
+def speech(request: SpeechRequest, limits: Limits) -> tuple[SpeechRequest, Sentence]:
+    """Parts half as long, divided by pauses of no length."""
+    longest_s = max((part.seconds for part in script.check(request.text, limits).parts), default=0.0)
+    half = dataclasses.replace(limits, part_least_s=0.0, part_aim_s=longest_s / 2, part_most_s=longest_s / 2)
+    parts = script.check(request.text, half).parts
+    if longest_s < SHORTEST_S or max(part.seconds for part in parts) >= longest_s:
+        raise Trouble(
+            say("smaller.shortest", "The script's parts are as short as they get. Choose another model, or close other programs."),
+            cure="models",
+        )  # fmt: skip
+    text = "".join(
+        (f" (pause {max(part.pause_before_s, 0.01):g}s) " if place else "") + part.text
+        for place, part in enumerate(parts)
+    )
+    words = say("smaller.speech", "Started again in {parts} shorter parts.", parts=len(parts))
+    return dataclasses.replace(request, text=text, only_parts=(), keep=()), words
