@@ -1,0 +1,107 @@
+"""The Machine tab in a real browser: the plan with its reasons, chunk sizes in the middle of a run, Tune and the self-test as they go."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.window import Open, Visit, go, needs_chromium, unfold, until
+
+pytestmark = needs_chromium
+
+SIDE = 512
+"""Of a picture whose attention has 1024 queries: enough for its scores to be seen in the process's memory."""
+SCORES_BYTES = 2 * 4 * 1024 * 1024 * 4
+"""Of one call in one piece: batch, heads, queries, keys, float32."""
+
+
+def test_the_machine_is_told_with_its_reasons(visit: Visit) -> None:
+    page = visit("machine")
+    expect(page.locator("#h-plan table").first).to_contain_text("precision")
+    expect(page.locator("#h-curve svg")).to_be_visible()
+    expect(page.locator("#h-words")).to_contain_text("torch")
+
+
+def strip(page: Page) -> dict[str, str]:
+    seen: dict[str, str] = page.evaluate("async () => (await (await fetch('hearth/live')).json()).strip")
+    return seen
+
+
+def steps(page: Page) -> int:
+    done: int = page.evaluate("Math.round((Hearth.state.picture?.share ?? 0) * 200)")
+    return done
+
+
+def highest_bytes(page: Page, engine: psutil.Process, count: int = 3) -> int:
+    """The most that the engine holds within the next steps, as the system itself records it."""
+    start = steps(page)
+    until(lambda: steps(page) > start)
+    Path(f"/proc/{engine.pid}/clear_refs").write_text("5")
+    start = steps(page)
+    until(lambda: steps(page) >= start + count)
+    status = Path(f"/proc/{engine.pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) * 1024
+
+
+def chunk(page: Page, size: int) -> None:
+    go(page, "machine")
+    page.fill("#machine-exact input, #machine-exact textarea", str(size))
+    page.keyboard.press("Enter")
+    until(lambda: f"chunk {size}" in strip(page)["machine"])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the highest memory of a stretch of time is Linux' to tell")
+def test_the_chunk_size_acts_in_the_middle_of_a_run(visit: Visit, opened: Open) -> None:
+    """Torch's plain arithmetic writes all scores down, so that their memory is seen: it falls at the next step."""
+    kept = opened.settings()
+    page = visit("machine")
+    unfold(page, "Choose by hand")
+    page.fill("#machine-kernels input", "math")
+    page.keyboard.press("Enter")
+    page.click("#machine-use")
+    until(lambda: opened.settings().get("choice", {}).get("kernels") == ["math"])
+    go(page, "paint")
+    unfold(page, "Settings")
+    for name, value in (("width", SIDE), ("height", SIDE), ("steps", 200)):
+        page.fill(f"#paint-{name} input", str(value))
+    page.fill("#paint-prompt textarea", "a slow picture")
+    before = len(opened.jobs())
+    page.click("#paint-go")
+    until(lambda: len(opened.jobs()) > before)
+    page.wait_for_function(
+        "id => Hearth.state.picture?.job === id && Hearth.state.picture.share > 0", arg=opened.jobs()[-1]["id"]
+    )
+    chunk(page, 1024 - 1)
+    engine = opened.engine()
+    large = highest_bytes(page, engine)
+    chunk(page, 64)
+    small = highest_bytes(page, engine)
+    page.evaluate("Hearth.press('paint-stop')")
+    until(lambda: opened.jobs()[-1]["state"] not in ("queued", "running"))
+    assert opened.jobs()[-1]["state"] == "stopped"
+    assert large - small > 0.75 * SCORES_BYTES, f"{large >> 20} MiB at 1023, {small >> 20} at 64"
+    chunk_off(page, opened, kept)
+
+
+def chunk_off(page: Page, opened: Open, kept: dict[str, object]) -> None:
+    """As it was before, for the tests that follow."""
+    page.fill("#machine-exact input, #machine-exact textarea", "auto")
+    page.keyboard.press("Enter")
+    page.locator("#machine-kernels input").press("Backspace")
+    page.click("#machine-use")
+    until(lambda: not opened.settings().get("choice", {}).get("kernels"))
+
+
+def test_tune_shows_how_far_it_is_and_draws_the_curve(visit: Visit) -> None:
+    page = visit("machine")
+    expect(page.locator("#h-curve")).to_contain_text("not measured yet")
+    page.click("#machine-tune")
+    row = page.locator('.h-errand[data-kind="Tune"]')
+    expect(row).to_contain_text("of ")
+    expect(row.get_by_role("button", name="Stop")).to_be_visible()
+    row.get_by_role("button", name="Stop").click()
+    expect(row).to_contain_text("stopped")

@@ -1,0 +1,119 @@
+"""What stays: drafts, settings and presets over a restart, models that come while the window is open; the first start; asking for less."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.window import Open, Visit, end, go, needs_chromium, small_voice, start, unfold, until
+
+pytestmark = needs_chromium
+
+
+def choices(page: Page, id_: str) -> str:
+    """What a dropdown offers."""
+    page.click(f"#{id_} input")
+    offered = page.locator(f"#{id_} ul[role=listbox]").inner_text()
+    page.keyboard.press("Escape")
+    return offered
+
+
+def test_a_first_start_paints_with_one_click_and_what_is_written_outlives_a_restart(
+    visit: Visit, tmp_path: Path
+) -> None:
+    home, audit = tmp_path / "home", tmp_path / "audit"
+    home.mkdir()
+    first = start(home, audit)
+    page = visit("speak", first.address)
+    expect(page.locator("#h-greeting")).to_contain_text("Welcome")
+    page.get_by_role("button", name="Paint something").click()
+    expect(page.locator("#h-canvas .h-acts a")).to_be_visible()
+    assert first.jobs()[-1]["state"] == "finished" and "house" in first.jobs()[-1]["request"]["prompt"]
+    assert first.settings()["greeted"] is True
+    page.fill("#paint-negative textarea, #paint-negative input", "rain")
+    go(page, "speak")
+    expect(page.locator("#h-greeting")).to_be_hidden()
+    page.fill("#speak-text textarea", "[S1] A draft that nobody has spoken yet.")
+    unfold(page, "Settings")
+    page.fill("#speak-speed input[type=number]", "1.25")
+    page.keyboard.press("Tab")
+    page.fill("#speak-preset input", "evening")
+    page.keyboard.press("Tab")
+    page.click("#speak-preset-keep")
+    until(lambda: "evening" in first.settings().get("presets", {}).get("speak", {}))
+    until(lambda: first.settings()["speak"]["speed"] == 1.25)
+    until(lambda: first.settings().get("drafts", {}).get("paint-negative") == "rain")
+    page.goto("about:blank")
+    end(first, audit)
+
+    second = start(home, audit)
+    page = visit("speak", second.address)
+    expect(page.locator("#h-greeting")).to_have_count(0)
+    expect(page.locator("#speak-text textarea")).to_have_value("[S1] A draft that nobody has spoken yet.")
+    unfold(page, "Settings")
+    expect(page.locator("#speak-speed input[type=number]")).to_have_value("1.25")
+    page.click("#speak-preset input")
+    page.get_by_role("option", name="As recommended").click()
+    expect(page.locator("#speak-speed input[type=number]")).to_have_value("1")
+    page.click("#speak-preset input")
+    page.get_by_role("option", name="evening").click()
+    expect(page.locator("#speak-speed input[type=number]")).to_have_value("1.25")
+    page.click("#speak-preset-drop")
+    until(lambda: not second.settings()["presets"]["speak"])
+    go(page, "paint")
+    expect(page.locator("#paint-negative textarea, #paint-negative input")).to_have_value("rain")
+    page.goto("about:blank")
+    end(second, audit)
+
+
+def test_a_model_that_comes_is_offered_without_a_restart(visit: Visit, opened: Open, tmp_path: Path) -> None:
+    page = visit()
+    unfold(page, "Settings")
+    assert "late voice" not in choices(page, "speak-model")
+    voice = small_voice(tmp_path / "late voice")
+    body = json.dumps({"value": str(voice)})
+    added = page.request.post(
+        f"{opened.address}hearth/models/add", data=body, headers={"content-type": "application/json"}
+    )
+    assert added.ok, added.text()
+    go(page, "models")
+    go(page, "speak")
+    until(lambda: "late voice" in choices(page, "speak-model"))
+    page.request.post(f"{opened.address}hearth/models/forget", data=body, headers={"content-type": "application/json"})
+
+
+@pytest.mark.parametrize(("kind", "tab"), [("picture", "paint"), ("speech", "speak")])
+def test_smaller_is_smaller_and_starts_again(visit: Visit, opened: Open, kind: str, tab: str) -> None:
+    """Memory cannot be made to run out here: the page is told that it did, all else is real."""
+    page = visit(tab)
+
+    def failed(route: Route) -> None:
+        answer = route.fetch()
+        state = answer.json()
+        if state.get(kind, {}).get("job") == told:
+            state[kind]["end"] = {"kind": "failed", "text": "Memory ran out.", "cure": "smaller"}
+        route.fulfill(response=answer, json=state)
+
+    words = {"picture": "a ball", "speech": "[S1] Now it is warm. [S2] Now it is not."}[kind]
+    before = len(opened.jobs())
+    page.fill({"paint": "#paint-prompt textarea", "speak": "#speak-text textarea"}[tab], words)
+    page.keyboard.press("Control+Enter")
+    until(lambda: len(opened.jobs()) > before)
+    told = opened.jobs()[-1]["id"]
+    until(lambda: opened.jobs()[-1]["state"] == "finished")
+    page.route("**/hearth/live", failed)
+    page.get_by_role("button", name="Make it smaller and start again").click()
+    until(lambda: opened.jobs()[-1]["id"] != told)
+    asked, lesser = (job["request"] for job in opened.jobs()[-2:])
+    if kind == "picture":
+        assert asked["width"] == asked["height"] and lesser["width"] == lesser["height"] < asked["width"]
+        unfold(page, "Settings")
+        expect(page.locator("#paint-width input")).to_have_value(str(lesser["width"]))
+    else:
+        assert lesser["text"].count("(pause") > asked["text"].count("(pause")
+        expect(page.locator("#speak-text textarea")).to_have_value(lesser["text"])
+    expect(page.locator(".h-lately:visible")).to_contain_text("Started again")
+    until(lambda: opened.jobs()[-1]["state"] == "finished")
