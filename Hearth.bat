@@ -1,53 +1,61 @@
 @echo off
 rem What a person double-clicks on Windows: finds a fitting Python or brings one, lets start.py make what is missing in
-rem this window, opens Hearth in a small one, and closes. ASCII only, and no blocks around paths: cmd reads them badly.
+rem this window, opens Hearth in a small one, and closes. ASCII only; no blocks, no call with a path and no path out of
+rem another program's output: cmd reads all three badly where a name has one of &, !, %, ), ' or a letter of its own.
 setlocal EnableExtensions DisableDelayedExpansion
 title Hearth
 set "TOP=%~dp0"
+if not defined LOCALAPPDATA set "LOCALAPPDATA=%USERPROFILE%\AppData\Local"
 set "DATA=%LOCALAPPDATA%\Hearth"
 if defined HEARTH_HOME set "DATA=%HEARTH_HOME%"
+set "SYSTEM=%SystemRoot%\System32"
 set "UV=0.12.10"
 set "UV_SUM=f65744f94072152b1f86ba2aace4d01f1124d9a8ecb235805039e3718c36cac2"
-set "FIT=import sys, venv, ensurepip; sys.exit(not ((3, 11) <= sys.version_info[:2] <= (3, 14) and sys.maxsize > 2**32))"
+set "FIT=import sys, sysconfig, venv, ensurepip; sys.exit(not ((3, 11) <= sys.version_info[:2] <= (3, 14) and sysconfig.get_platform() == 'win-amd64'))"
 set "PYTHON="
+set "WHICH="
+set "WITH="
 
-if defined HEARTH_IN goto inside
-
-for /d %%P in ("%DATA%\python\cpython-*") do call :try "%%~P\python.exe"
-for %%V in (3.13 3.12 3.11 3.14) do call :try_launcher %%V
-for %%P in (python.exe python3.exe) do call :try "%%~$PATH:P"
+for /d %%P in ("%DATA%\python\cpython-*") do set "TRY=%%~P\python.exe"& call :try
+rem Python's launcher is asked by version, and runs what it finds itself. It must not fetch one on its own.
+set "PYTHON_MANAGER_AUTOMATIC_INSTALL=false"
+for %%P in (py.exe) do set "TRY=%%~$PATH:P"
+for %%V in (3.13 3.12 3.11 3.14) do set "WITH=-%%V"& call :try
+set "WITH="
+for %%P in (python.exe python3.exe) do set "TRY=%%~$PATH:P"& call :try
 if not defined PYTHON call :bring
 if not defined PYTHON goto failed
 
 if not "%~1"=="" goto command
 
-"%PYTHON%" "%TOP%start.py" --version
+set "NEW=1"
+if exist "%TOP%.venv\current" set "NEW="
+for /d %%E in ("%DATA%\environment-*") do if exist "%%~E\current" set "NEW="
+"%PYTHON%" %WHICH% "%TOP%start.py" --version
 if errorlevel 1 goto failed
-set "HEARTH_IN=%PYTHON%"
-start "Hearth" /min /d "%USERPROFILE%" "%~f0"
+if not defined NEW goto open
+"%SYSTEM%\choice.exe" /c YN /t 60 /d N /m "Keep Hearth in the Start menu and on the desktop, with its icon?"
+if errorlevel 2 goto open
+"%PYTHON%" %WHICH% "%TOP%start.py" install-app
+
+:open
+rem The program itself, not a batch file: start would hand that to another cmd, which takes a quoted & for its own.
+start "Hearth - close this window to end it" /min /d "%USERPROFILE%" "%PYTHON%" %WHICH% "%TOP%start.py"
 exit /b 0
 
-:inside
-title Hearth - close this window to end it
-"%HEARTH_IN%" "%TOP%start.py"
-if errorlevel 1 pause
-exit
-
 :command
-"%PYTHON%" "%TOP%start.py" %*
+"%PYTHON%" %WHICH% "%TOP%start.py" %*
 exit /b %errorlevel%
 
 :try
+rem Whether TRY, asked WITH a version where it is the launcher, is there and fits.
 if defined PYTHON exit /b 0
-if "%~1"=="" exit /b 0
-if not exist "%~1" exit /b 0
-"%~1" -c "%FIT%" >nul 2>nul
-if not errorlevel 1 set "PYTHON=%~1"
-exit /b 0
-
-:try_launcher
-if defined PYTHON exit /b 0
-for /f "usebackq delims=" %%E in (`py -%1 -c "import sys; print(sys.executable)" 2^>nul`) do call :try "%%E"
+if not defined TRY exit /b 0
+if not exist "%TRY%" exit /b 0
+"%TRY%" %WITH% -c "%FIT%" >nul 2>nul
+if errorlevel 1 exit /b 0
+set "PYTHON=%TRY%"
+set "WHICH=%WITH%"
 exit /b 0
 
 :bring
@@ -55,23 +63,33 @@ echo No fitting Python is here (3.11 to 3.14). Fetching uv %UV%, which brings on
 set "AT=%DATA%\uv-%UV%"
 if exist "%AT%\uv.exe" goto install
 if not exist "%AT%" mkdir "%AT%"
-curl.exe -fL --proto =https --retry 2 --connect-timeout 15 --progress-bar -o "%AT%\uv.zip" "https://github.com/astral-sh/uv/releases/download/%UV%/uv-x86_64-pc-windows-msvc.zip"
+if not exist "%AT%" goto not_written
+"%SYSTEM%\curl.exe" -fL --proto =https --retry 2 --connect-timeout 15 --progress-bar -o "%AT%\uv.zip" "https://github.com/astral-sh/uv/releases/download/%UV%/uv-x86_64-pc-windows-msvc.zip"
 if errorlevel 1 goto not_fetched
+rem Read from a file: a command in for's brackets goes through another cmd, which splits a quoted path at an &.
+"%SYSTEM%\certutil.exe" -hashfile "%AT%\uv.zip" SHA256 >"%AT%\uv.sum"
 set "GOT="
-for /f "usebackq skip=1 delims=" %%H in (`certutil -hashfile "%AT%\uv.zip" SHA256`) do if not defined GOT set "GOT=%%H"
+for /f "usebackq skip=1 delims=" %%H in ("%AT%\uv.sum") do if not defined GOT set "GOT=%%H"
+if not defined GOT set "GOT=not known"
 set "GOT=%GOT: =%"
 if /i not "%GOT%"=="%UV_SUM%" goto not_it
-tar.exe -xf "%AT%\uv.zip" -C "%AT%"
+"%SYSTEM%\tar.exe" -xf "%AT%\uv.zip" -C "%AT%"
 if errorlevel 1 exit /b 0
 del "%AT%\uv.zip"
+
 :install
 set "UV_PYTHON_INSTALL_DIR=%DATA%\python"
 "%AT%\uv.exe" --no-config python install --no-bin 3.12
-for /d %%P in ("%DATA%\python\cpython-*") do call :try "%%~P\python.exe"
+set "WITH="
+for /d %%P in ("%DATA%\python\cpython-*") do set "TRY=%%~P\python.exe"& call :try
 exit /b 0
 
 :not_fetched
 echo It could not be fetched. Check the connection, or install Python from python.org, and start again.
+exit /b 0
+
+:not_written
+echo It would go to "%AT%", which cannot be made. Install Python from python.org, and start again.
 exit /b 0
 
 :not_it

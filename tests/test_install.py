@@ -166,22 +166,6 @@ def test_launchers_are_right_shell(name: str) -> None:
         assert checked.returncode == 0, checked.stdout
 
 
-def test_the_batch_file_is_what_cmd_reads_rightly() -> None:
-    raw = (TOP / "Hearth.bat").read_bytes()
-    assert raw.isascii() and raw.count(b"\r\n") == raw.count(b"\n")
-    lines = raw.decode().split("\r\n")
-    labels = {line[1:].lower() for line in lines if line.startswith(":")}
-    for number, line in enumerate(lines, 1):
-        for target in re.findall(r"\b(?:goto|call) :?(\w+)", line):
-            assert target.lower() in labels, f"line {number}: no label {target}"
-        if "rem " not in line:
-            assert line.count('"') % 2 == 0, f"line {number}: a quote is open"
-            for variable in re.findall(r"%(PYTHON|TOP|DATA|AT|HEARTH_IN|USERPROFILE)%", line):
-                before = line[: line.index(f"%{variable}%")]
-                assert before.count('"') % 2 == 1, f"line {number}: %{variable}% may hold a space and is not quoted"
-    assert not any(line.rstrip().endswith("(") for line in lines), "a block would end at a path's )"
-
-
 def test_launchers_pin_the_same_uv_and_pythons() -> None:
     shell, batch = (TOP / "hearth.sh").read_text(), (TOP / "Hearth.bat").read_text()
     pins = [re.search(r"UV=([\d.]+)", text)[1] for text in (shell, batch)]  # type: ignore[index]
