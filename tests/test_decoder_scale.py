@@ -18,7 +18,7 @@ from app.compat.plan import Vae
 from app.engine import catalog, model, picture
 from app.engine.control import Control
 from app.engine.event import Finished, Preview
-from app.engine.painting import loading, preview
+from app.engine.painting import placing, preview
 from app.engine.request import PictureRequest
 from app.sentence import Trouble
 
@@ -101,7 +101,7 @@ def test_tiles_have_the_size_that_was_planned(scale: int, folders: Any) -> None:
     paints = picture.load(folders["sd15", scale], row, tiny.plan(row), {})
     vae = paints._pipe.vae
     latents = torch.randn(1, 4, 128 // scale, 128 // scale, generator=torch.Generator().manual_seed(1))
-    loading.arrange_vae(vae, tiny.plan(row, vae=Vae(True, 64)))
+    placing.arrange_vae(vae, tiny.plan(row, vae=Vae(True, 64)))
     assert (vae.tile_sample_min_size, vae.tile_latent_min_size) == (64, 64 // scale)
     with torch.no_grad():
         tiled = vae.decode(latents).sample
@@ -113,7 +113,7 @@ def test_its_preview_has_its_colours(scale: int, folders: Any) -> None:
     """The linear map of the loaded decoder itself: a picture comes back from its latents as large as they are."""
     row = catalog.find(str(folders["sd15", scale]))
     paints = picture.load(folders["sd15", scale], row, tiny.plan(row), {})
-    colours = preview.fit(paints._pipe.vae)
+    colours = preview.fit(paints._pipe.vae, torch.device("cpu"))
     assert colours.weight.shape == (4, 3)
     assert np.asarray(colours.picture(torch.zeros(1, 4, 320 // scale, 256 // scale))).shape[1] >= 64
 

@@ -97,7 +97,7 @@ def test_a_model_that_insists_on_flash_attention_is_overruled(llama: Path, name:
     with pytest.raises(ImportError, match="FlashAttention2"):
         LlamaForCausalLM.from_pretrained(llama)  # what happens without the plan
     plan = decide(MACHINES[name], needing(NEED, AutoConfig.from_pretrained(llama)))
-    model = load(LlamaForCausalLM, llama, plan)
+    model, _ = load(LlamaForCausalLM, llama, plan)
     assert model.config._attn_implementation == plan.attention == "sdpa"
     with torch.no_grad():
         heard = model(WORDS).logits.float()
@@ -119,7 +119,7 @@ def test_a_model_in_awq_falls_back_where_its_kernels_do_not_run(llama: Path, nam
         next(each for each in plan.rejected if each.option == "awq").objections[0].sentence.key == "quantised.awq-sm80"
     )
     assert "AWQ" in said(plan, "quantised"), said(plan, "quantised")
-    model = load(LlamaForCausalLM, llama, plan)
+    model, _ = load(LlamaForCausalLM, llama, plan)
     for key, weight in model.state_dict().items():
         assert torch.allclose(weight.float(), rounded[key].to(weight.dtype).float(), atol=1e-6), key
     reference = LlamaForCausalLM(model.config).eval()
@@ -197,7 +197,7 @@ def test_smaller_weights_are_made_while_loading(llama: Path, name: str, kind: st
     if packed:
         in_awq(llama)
     plan = decide(MACHINES[name], needing(NEED, AutoConfig.from_pretrained(llama)), Choice(quantised=kind))  # type: ignore[arg-type]
-    model = load(LlamaForCausalLM, llama, plan)
+    model, _ = load(LlamaForCausalLM, llama, plan)
     assert type(model.model.layers[0].mlp.up_proj).__name__ == layer
     with torch.no_grad():
         assert (model(WORDS).logits.float() - wanted).abs().max() < 0.2 * wanted.abs().max()

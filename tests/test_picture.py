@@ -7,15 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import gguf
 import numpy as np
 import painters
 import pytest
 import tiny_pictures as tiny
 import torch
-from painters import SMALL, assert_same, lora, painter, parts, pixels, plainly
+from painters import SMALL, assert_same, gguf_of, lora, painter, parts, pixels, plainly
 from PIL import Image
-from safetensors.torch import load_file
 
 from app.compat.plan import Precision
 from app.compat.seam import applied
@@ -174,21 +172,6 @@ def test_weights_kept_in_half_compute_in_float32(
                     weight.data = weight.data.half().float()
     list(rounded.run(PictureRequest("a", **SMALL), Control(), None, tmp_path / "rounded"))
     assert (decoded[0] - decoded[1]).abs().max() < 2e-3
-
-
-def gguf_of(folder: Path, file: Path) -> Path:
-    """The denoiser's weights in 8 bits, as GGUF files hold them: rows of 32 numbers share a scale."""
-    writer = gguf.GGUFWriter(str(file), "tiny")
-    for name, tensor in load_file(folder / "transformer" / "diffusion_pytorch_model.safetensors").items():
-        values = tensor.float().numpy()
-        fits = name.endswith(".weight") and values.ndim == 2 and values.shape[1] % 32 == 0
-        kind = gguf.GGMLQuantizationType.Q8_0 if fits else gguf.GGMLQuantizationType.F32
-        writer.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return file
 
 
 @pytest.mark.parametrize("family", ["flux", "z-image"])

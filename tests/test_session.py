@@ -13,13 +13,16 @@ import torch
 
 from app.compat.plan import Choice, Plan
 from app.compat.verdicts import load
+from app.engine import catalog
+from app.engine.broken import failure, fault_of
 from app.engine.control import Control
 from app.engine.curve import read_curve
 from app.engine.errand import Tune
 from app.engine.event import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.faults import NumbersBroke
+from app.engine.ground import grounded
 from app.engine.request import PictureRequest, SpeechRequest
-from app.engine.session import Session, failure, fault_of, grounded
+from app.engine.session import Session
 from app.paths import home
 from tests.tiny import STARTER, save_voice
 from tests.tiny_pictures import made
@@ -100,7 +103,7 @@ def test_speech_and_picture_after_each_other(run: Run, models: dict[str, str], s
 def test_speech_and_pictures_unload_one_another_where_both_do_not_fit(
     run: Run, models: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.engine.session.BESIDE", 0.0)
+    monkeypatch.setattr("app.engine.owner.BESIDE", 0.0)
     run(speech(models))
     events = run(picture(models), job="picture")
     (unloaded,) = [event for event in events if isinstance(event, Unloaded)]
@@ -211,7 +214,8 @@ def test_a_pretended_machine_plans_as_itself_and_works_here(tmp_path: Path, mode
         session.run(speech(models), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan))
     )
     assert isinstance(events[-1], Finished), events[-1]
-    assert plans[0].device == "mps" and grounded(plans[0]).device == "cpu" and plans[0].gqa == "folded"
+    real = grounded(plans[0], catalog.find(models["voice"]), session.home)
+    assert plans[0].device == "mps" and real.device == "cpu" and plans[0].gqa == "folded"
 
 
 def test_the_chunk_size_moves_in_the_middle_of_a_run(session: Session, models: dict[str, str], tmp_path: Path) -> None:

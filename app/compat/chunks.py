@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from app.compat.memory import COPIES_OF_SCORES, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, free_bytes, scores_bytes
+from app.compat.memory import COPIES_OF_SCORES, FUSED, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, free_bytes, scores_bytes
 from app.compat.quirk import Unit
-from app.compat.settle import Case, Objection, Option, Settled, settle
+from app.compat.settle import MEASURED_HERE, Case, Objection, Option, Settled, settle
 from app.compat.terms import Dtype, Kernel, Need, Reason
 from app.sentence import say
 
-FUSED: Final = frozenset({"flash", "efficient", "cudnn"})
-"""These never write all scores down."""
+MEASURED: Final = "chunk:"
+"""With a model's name: the verdict that holds, in its words, the size that was measured best for it."""
 
 
 def chunk_k(case: Case, dtype: Dtype) -> tuple[int | None, Settled]:
@@ -46,21 +46,32 @@ def chunk_q(
                 "While sound is made one query at a time there is nothing to cut; the chunk acts on the reading of the prompt.",
             ),
         )
-    options = [automatic, Option(str(fixed), say("chunk_q.fixed", "{chunk} queries at a time, always.", chunk=fixed))]
-    options.append(Option("whole", say("chunk_q.whole", "All queries at once.")))
-    if forced is not None and forced != fixed:
+    options = [
+        automatic,
+        Option(str(fixed), say("chunk_q.fixed", "{chunk} queries at a time, always.", chunk=fixed)),
+        Option("whole", say("chunk_q.whole", "All queries at once.")),
+    ]
+    if (best := measured(case)) is not None:
+        sentence = say(
+            "chunk_q.measured", "{chunk} queries at a time: measured here, the smallest size that is as fast as any.", chunk=best
+        )  # fmt: skip
+        options = [Option(str(best), sentence, MEASURED_HERE), *(each for each in options if each.name != str(best))]
+    if forced is not None and str(forced) not in {each.name for each in options}:
         options.append(
             Option(str(forced), say("chunk_q.forced", "{chunk} queries at a time, as you asked.", chunk=forced))
         )
-    more = {
-        each.name: _too_large(case, dtype, score, kernels, rows, keys, budget)
-        for each, rows in (
-            (options[2], need.queries),
-            *((each, int(each.name)) for each in options if each.name.isdigit()),
-        )
+    sizes = {
+        each.name: need.queries if each.name == "whole" else int(each.name) for each in options if each is not automatic
     }
+    more = {name: _too_large(case, dtype, score, kernels, rows, keys, budget) for name, rows in sizes.items()}
     settled = settle(case, "chunk_q", options, dtype, more, None if forced is None else str(forced))
     return (int(settled.option) if settled.option.isdigit() else None), settled
+
+
+def measured(case: Case) -> int | None:
+    """The knee of the curve that was measured for this model on this machine."""
+    seen = case.verdicts.get(MEASURED + case.need.model)
+    return int(seen.words) if seen is not None and seen.passed and seen.words.isdigit() and int(seen.words) else None
 
 
 def largest_chunk(need: Need, score: Dtype, keys: int | None, budget: int) -> int:

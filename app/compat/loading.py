@@ -8,8 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from app.compat import whole
 from app.compat.terms import Need, Plan, Role
-from app.sentence import Trouble, say
+from app.sentence import Sentence, Trouble, say
 
 
 def needing(need: Need, config: object) -> Need:
@@ -75,8 +76,8 @@ def quantisation(plan: Plan, compute: Any) -> Any:
     )  # fmt: skip
 
 
-def load(kind: Any, folder: Path, plan: Plan, role: Role = "speech") -> Any:
-    """A transformers model on its device, as planned. `kind` is its class or an AutoModel."""
+def load(kind: Any, folder: Path, plan: Plan, role: Role = "speech") -> tuple[Any, list[Sentence]]:
+    """A transformers model on its device, as planned, and what was strange about its files. `kind` is its class or an AutoModel."""
     import transformers
 
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
@@ -85,15 +86,19 @@ def load(kind: Any, folder: Path, plan: Plan, role: Role = "speech") -> Any:
         from app.compat.awq import plain
 
         del told["use_safetensors"]  # they were read here already
-        model = kind.from_pretrained(
-            None, state_dict=plain(_weights(folder), published_as(config), told["dtype"]), **told
+        model, found = kind.from_pretrained(
+            None,
+            state_dict=plain(_weights(folder), published_as(config), told["dtype"]),
+            output_loading_info=True,
+            **told,
         )
     else:
-        model = kind.from_pretrained(folder, **told)
+        model, found = kind.from_pretrained(folder, output_loading_info=True, **told)
+    strange = whole.check(folder, found["missing_keys"], found["unexpected_keys"], found["mismatched_keys"])
     how = plan.of(role)
     if "device_map" not in told and how is not None and plan.runs_on != "cpu":
         model = model.to(how.device)
-    return model.eval()
+    return model.eval(), strange
 
 
 def _weights(folder: Path) -> dict[str, Any]:

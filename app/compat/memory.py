@@ -19,6 +19,8 @@ SCRATCH_BYTES: Final = {"attention": 64 * MIB, "speech": 256 * MIB, "picture": 5
 """What one step's activations and the least budget for scores take. An estimate: forecast.py learns the true one."""
 SCORES_AT_MOST: Final = GIB
 SCORES_AT_LEAST: Final = 16 * MIB
+FUSED: Final = frozenset({"flash", "efficient", "cudnn"})
+"""Kernels that never write all scores down."""
 COPIES_OF_SCORES: Final = 3
 """Scores, their softmax and one more while it is made."""
 VAE_WORK: Final = 2200
@@ -89,9 +91,12 @@ def weights_bytes(need: Need, plan: Plan) -> int:
 
 def peak_bytes(need: Need, plan: Plan) -> int:
     """What a forecast says: weights, caches and working memory at their highest, with the scores as the plan bounds them."""
-    rows = scores_bytes(need.batch, need.heads, need.queries, need.keys, plan.score_dtype or plan.dtype)
     base = needed_bytes(need, plan.precision, plan.quantised, plan.offload, plan.vae)
-    return base + min(rows * COPIES_OF_SCORES, plan.budget_bytes)
+    rows, keys = min(need.queries, plan.chunk_q or need.queries), min(need.keys, plan.chunk_k or need.keys)
+    scores = scores_bytes(need.batch, need.heads, rows, keys, plan.score_dtype or plan.dtype) * COPIES_OF_SCORES
+    # A chunk by hand is kept, whatever is free; kernels that never write all scores down need no more than the rest.
+    kept = plan.chunk_q is not None and not FUSED & set(plan.kernels)
+    return base + (scores if kept else min(scores, plan.budget_bytes))
 
 
 def _device_of(part: Part, need: Need, precision: tuple[Precision, ...]) -> str:

@@ -87,6 +87,22 @@ def _unusable(case: Case, name: Quantised) -> list[Objection]:
         found.append(
             Objection(say("quantised.bnb-metal", "bitsandbytes on Metal needs torch 2.9."), "bitsandbytes 0.50", True)
         )
+    if name.startswith("bnb") and need.kind == "picture" and hardware.kind not in ("cuda", "rocm", "mps"):
+        found.append(
+            Objection(
+                say("quantised.bnb-pictures", "diffusers makes bitsandbytes weights on a card only. Torchao makes them here."),
+                "diffusers' quantizers/bitsandbytes",
+                True,
+            )
+        )  # fmt: skip
+    if name == "bnb-int8" and need.kind == "picture" and hardware.kind == "mps":
+        found.append(
+            Objection(
+                say("quantised.bnb-int8-metal", "diffusers makes 8-bit bitsandbytes weights on NVIDIA cards only, 4-bit ones on Metal too."),
+                "diffusers' quantizers/bitsandbytes",
+                True,
+            )
+        )  # fmt: skip
     package = _PACKAGE[name]
     if hardware.packages is not None and package not in hardware.packages:
         found.append(

@@ -18,7 +18,8 @@ _FORMAT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`subject` is "row:<quirk id>" (does the defect show here?) or "path:<field>/<option>/<dtype>" (is this option right here?)."""
+    """`subject` is "row:<quirk id>" (does the defect show here?) or "path:<field>/<option>/<dtype>" (is this option right here?),
+    or "chunk:<model>" (how many queries at a time are best; the number is in the words)."""
 
     subject: str
     passed: bool

@@ -285,6 +285,7 @@ def _attention(path: Path, like: Attention, width: int, scale: int) -> tuple[Att
     return replace(like, heads=heads, kv_heads=heads, head_dim=head_dim, pixels_a_token=pixels), width
 
 
-def class_of(folder: Path, part: str) -> str:
-    """The class of a part, by model_index.json."""
-    return str(_json(folder / "model_index.json")[part][1])
+def class_of(folder: Path, part: str) -> tuple[str, str]:
+    """The library and the class of a part, by model_index.json."""
+    library, kind = _json(folder / "model_index.json")[part]
+    return str(library), str(kind)

@@ -10,11 +10,12 @@ import torch
 import torch.nn.functional as F
 
 from app.compat import selftest
+from app.compat.chunks import MEASURED
 from app.compat.hardware import Hardware
 from app.compat.meter import read
 from app.compat.plan import Choice, decide
 from app.compat.seam import applied
-from app.compat.verdicts import Verdict, store
+from app.compat.verdicts import Verdict, learn, store
 from app.engine.control import Control
 from app.engine.curve import KNEE, ROUNDS, SIZES, Curve, Point, keep_curve
 from app.engine.event import Event, Finished, Note, Step, Stopped
@@ -47,8 +48,11 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[str, Verdict], cont
     yield Finished((), time.monotonic() - began, 0.0, "", read().highest_bytes)
 
 
-def tune(model: Model, hardware: Hardware, home: Home, control: Control) -> Iterator[Event]:
-    """Times one attention call of the model at each size, in turn and several times over, and keeps the medians."""
+def tune(
+    model: Model, hardware: Hardware, home: Home, verdicts: dict[str, Verdict], control: Control
+) -> Iterator[Event]:
+    """Times one attention call of the model at each size, in turn and several times over, and keeps the medians. From then on the
+    automatic chunk of this model is the knee, where it fits."""
     asked = need(model)
     plan = decide(hardware, asked, Choice())
     device = "cpu" if hardware.pretended else plan.device
@@ -83,6 +87,8 @@ def tune(model: Model, hardware: Hardware, home: Home, control: Control) -> Iter
     fastest = min(point.seconds for point in points)
     knee = min(point.chunk for point in points if point.seconds <= fastest * KNEE)
     keep_curve(home, Curve(model.id, points, knee))
+    best = Verdict(MEASURED + model.id, passed=True, elapsed_s=fastest, words=str(knee))
+    verdicts.update(learn(home.verdicts, hardware, best))
     yield Note(
         say(
             "tune.knee",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Final, Literal
 
 from app.compat.hardware import Hardware
-from app.compat.memory import peak_bytes, weights_bytes
-from app.compat.plan import Choice, Need, Plan, decide
+from app.compat.memory import free_bytes, peak_bytes, weights_bytes
+from app.compat.plan import Choice, Need, Offload, Plan, Quantised, decide
 from app.compat.verdicts import Verdict
-from app.engine.model import Model, need
+from app.engine.model import Model, Settings, guided, need
 from app.engine.request import PictureRequest, Request
 from app.engine.shelf import Creation
 from app.sentence import Sentence, Trouble, say
@@ -20,6 +21,9 @@ from app.sentence import Sentence, Trouble, say
 TIGHT = 0.85
 """Of what is free; above it other programs begin to suffer."""
 GIB = 1 << 30
+OFFLOADS: Final[tuple[Offload, ...]] = ("model", "group", "sequential")
+QUANTISED: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-int8", "bnb-nf4", "gguf")
+FRACTIONS: Final = (0.75, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +61,22 @@ def forecast(
 ) -> Forecast:
     """`held_bytes`: what Hearth itself holds and would give back. `frames`: how much speech the script is thought to need."""
     asked = asks(model, request)
-    free = hardware.free_bytes + held_bytes
-    seconds = seconds_of(request, model, past, frames)
+    free = min(free_bytes(hardware) + held_bytes, hardware.memory_bytes or free_bytes(hardware) + held_bytes)
+    roomy = dataclasses.replace(hardware, free_bytes=free)
     try:
-        plan = decide(hardware, asked, choice, verdicts)
+        plan = decide(roomy, asked, choice, verdicts)
     except Trouble as trouble:
-        return Forecast("no", trouble.sentence, 0, 0, free, None, None)
+        cures = tuple(cured(request, model, roomy, choice, verdicts))
+        return Forecast("no", trouble.sentence, 0, 0, free, None, None, cures)
     peak = peak_bytes(asked, plan)
     fit, sentence = judged(peak, free)
-    cures = tuple(cured(request, model, hardware, choice, verdicts, free)) if fit == "no" else ()
+    cures = tuple(cured(request, model, roomy, choice, verdicts)) if fit == "no" else ()
+    mine = [
+        each
+        for each in past
+        if all(each.plan.get(name) in (None, getattr(plan, name)) for name in ("device", "runs_on"))
+    ]
+    seconds = seconds_of(request, model, mine, frames)
     return Forecast(fit, sentence, peak, weights_bytes(asked, plan), free, seconds, plan, cures)
 
 
@@ -91,56 +102,86 @@ def judged(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Senten
 
 
 def cured(
-    request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Mapping[str, Verdict], free: int
+    request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Mapping[str, Verdict]
 ) -> Iterator[Cure]:
-    """Single changes that make it fit, the mildest first."""
-    changes: list[tuple[Sentence, Request, Choice]] = [
-        (
-            say("cure.chunk", "Work in chunks of {chunk}.", chunk=chunk),
-            request,
-            dataclasses.replace(choice, chunk=chunk),
-        )
-        for chunk in (512, 128)
-    ]
-    changes += [
-        (say("cure.offload", "Keep waiting parts off the card."), request, dataclasses.replace(choice, offload=offload))
-        for offload in ("model", "sequential")
-    ]  # fmt: skip
-    if isinstance(request, PictureRequest):
-        now = (request.width or model.settings.width) * (request.height or model.settings.height)
-        changes += [
-            (say("cure.size", "Paint {width} x {height} instead.", width=width, height=height), dataclasses.replace(request, width=width, height=height), choice)
-            for width, height in sorted(model.settings.sizes, key=lambda size: -size[0] * size[1])
-            if width * height < now
-        ]  # fmt: skip
+    """Single changes that make it fit, the mildest first; of each kind the first that does."""
     seen: set[str] = set()
-    for sentence, changed, chosen in changes:
+    for sentence, changed, chosen in (*_freer(request, choice), *_smaller(request, model, choice)):
         try:
             plan = decide(hardware, asks(model, changed), chosen, verdicts)
         except Trouble:
             continue
-        if sentence.key not in seen and peak_bytes(asks(model, changed), plan) <= free:
+        if sentence.key not in seen and peak_bytes(asks(model, changed), plan) <= hardware.free_bytes:
             seen.add(sentence.key)
             yield Cure(sentence, changed, chosen)
+
+
+Change = tuple[Sentence, Request, Choice]
+
+
+def _freer(request: Request, choice: Choice) -> Iterator[Change]:
+    """The same request, done in another way."""
+    if choice != Choice():
+        yield say("cure.automatic", "Leave all choices to Hearth."), request, Choice()
+    for chunk in (512, 128):
+        yield (
+            say("cure.chunk", "Work in chunks of {chunk}.", chunk=chunk),
+            request,
+            dataclasses.replace(choice, chunk=chunk),
+        )
+    for offload in OFFLOADS:
+        yield (
+            say("cure.offload", "Keep waiting parts off the card."),
+            request,
+            dataclasses.replace(choice, offload=offload),
+        )
+    for kind in QUANTISED:
+        chosen = dataclasses.replace(choice, quantised=kind)
+        yield say("cure.quantised", "Take weights in {kind}: smaller, and nearly as good.", kind=kind), request, chosen
+
+
+def _smaller(request: Request, model: Model, choice: Choice) -> Iterator[Change]:
+    """A smaller picture: the sizes that its makers recommend, then fractions of what was asked."""
+    if not isinstance(request, PictureRequest):
+        return
+    settings = model.settings
+    width, height = request.width or settings.width, request.height or settings.height
+    fractions = ((_fraction(width, part, settings), _fraction(height, part, settings)) for part in FRACTIONS)
+    recommended = sorted(settings.sizes, key=lambda size: -size[0] * size[1])
+    for across, down in (*recommended, *fractions):
+        if across * down < width * height:
+            smaller = dataclasses.replace(request, width=across, height=down)
+            yield say("cure.size", "Paint {width} x {height} instead.", width=across, height=down), smaller, choice
+
+
+def _fraction(side: int, part: float, settings: Settings) -> int:
+    return max(settings.least, int(side * part) // settings.multiple * settings.multiple)
 
 
 def seconds_of(request: Request, model: Model, past: Iterable[Creation], frames: int) -> float | None:
     """From how fast this machine was with this model before. Steps of another size are scaled by their pixels."""
     times = []
     for creation in past:
-        if creation.model != model.id or creation.rate <= 0:
+        if creation.model != model.id or not 0 < creation.rate < math.inf:
             continue
         if isinstance(request, PictureRequest):
+            ratio = work(model, request.width, request.height, request.guidance, request.scheduler)
             before = creation.settings
-            ratio = pixels(request.width, request.height, model) / pixels(
-                before.get("width"), before.get("height"), model
-            )
-            steps = request.steps or model.recommended(request.scheduler).steps
-            times.append(steps * request.batch * ratio / creation.rate)
-        elif frames:
+            ratio /= work(model, *(before.get(name) for name in ("width", "height", "guidance", "scheduler")))
+            times.append(steps_of(request, model) * request.batch * ratio / creation.rate)
+        elif frames > 0:
             times.append(frames / creation.rate)
     return statistics.median(times) if times else None
 
 
-def pixels(width: int | None, height: int | None, model: Model) -> int:
-    return (width or model.settings.width or 1) * (height or model.settings.height or 1)
+def steps_of(request: PictureRequest, model: Model) -> int:
+    """From a picture only the last part of the steps is gone."""
+    steps = request.steps or model.recommended(request.scheduler).steps
+    return max(1, round(steps * request.strength)) if request.image else steps
+
+
+def work(model: Model, width: Any, height: Any, guidance: Any, scheduler: Any) -> float:
+    """What one step asks for, by pixels; with guidance it is taken twice."""
+    settings = model.recommended(scheduler)
+    pixels = (width or settings.width or 1) * (height or settings.height or 1)
+    return float(pixels * (2 if guided(model, settings.guidance if guidance is None else guidance) else 1))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from PIL import Image
@@ -19,8 +20,9 @@ from app.compat.plan import Plan
 from app.engine import metadata
 from app.engine.control import Control
 from app.engine.event import Event, Finished, Note, Part, Preview, Step, Stopped
+from app.engine.loaded import held_alike
 from app.engine.model import Model
-from app.engine.painting import easel, keeping, loading, preview, steps
+from app.engine.painting import easel, keeping, loading, placing, preview, steps
 from app.engine.painting.bridge import reports
 from app.engine.painting.families import FAMILIES
 from app.engine.painting.keeping import Kept
@@ -31,9 +33,12 @@ if TYPE_CHECKING:
     from app.compat.seam import Seam
 
 
-def load(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path]) -> Painter:
-    """From local files only; a Trouble says what is wrong with them."""
-    return Painter(loading.pipeline(folder, model, plan, companions), model, plan)
+def load(
+    folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path | None = None
+) -> Painter:
+    """From local files only; a Trouble says what is wrong with them. `scratch`: where parts wait, if the plan has them wait."""
+    loaded = loading.pipeline(folder, model, plan, companions, scratch or Path(tempfile.gettempdir()))
+    return Painter(loaded, model, plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +74,10 @@ Tell = Callable[[Beat | Kept | Image.Image], None]
 
 
 class Painter:
-    def __init__(self, pipe: Any, model: Model, plan: Plan) -> None:
-        self._pipe = pipe
+    def __init__(self, loaded: loading.Loaded, model: Model, plan: Plan) -> None:
+        self.notes = loaded.notes
+        self._pipe = loaded.pipe
+        self._turns = loaded.turns
         self._model = model
         self._plan = plan
         self._family = FAMILIES[model.family]
@@ -107,18 +114,18 @@ class Painter:
 
     def adapt(self, plan: Plan) -> bool:
         """Takes the other plan on as it stands, where only the decoder's slices and tiles differ; False: load it again."""
-        if any(
-            getattr(plan, name) != getattr(self._plan, name) for name in ("device", "precision", "offload", "quantised")
-        ):
+        if not held_alike(self._plan, plan):
             return False
-        loading.arrange_vae(self._pipe.vae, plan)
+        placing.arrange_vae(self._pipe.vae, plan)
         self._plan = plan
         return True
 
     def close(self) -> None:
         """Lets go of the weights; the memory is free once nobody else holds them."""
         self._pipe.remove_all_hooks()
-        self._pipe = None
+        if self._turns is not None:
+            self._turns.close()
+        self._pipe = self._turns = None
         self._colours = None
 
     def _picture(self, chosen: Settled, index: int, of: int, job: Path) -> Picture:
@@ -159,7 +166,7 @@ class Painter:
     ) -> None:
         """All that computes, in one thread: torch keeps a team of threads for every thread that asks it to."""
         if chosen.request.preview_every and self._colours is None:
-            self._colours = preview.fit(self._pipe.vae)
+            self._colours = preview.fit(self._pipe.vae, placing.place_of(self._pipe.vae))
         if kept is not None and kept.whole:
             latents = kept.latents
         else:

@@ -15,13 +15,15 @@ from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
 
 from app.compat import loading
 from app.compat.plan import Offload, Plan, Precision
+from app.engine import detect
 from app.engine.codec import Codec
 from app.engine.control import Control
 from app.engine.event import Event
 from app.engine.limits import Limits, limits_of
+from app.engine.loaded import held_alike
 from app.engine.request import SpeechRequest
 from app.engine.speaking import Speaking
-from app.sentence import Trouble, say
+from app.sentence import Sentence, Trouble, say
 
 if TYPE_CHECKING:
     from app.compat.seam import Seam
@@ -30,8 +32,11 @@ if TYPE_CHECKING:
 class Speaker:
     """A loaded voice. One run at a time."""
 
-    def __init__(self, model: Any, device: str, tokenizer: Any, codec: Codec, limits: Limits, name: str) -> None:
-        self.limits = limits
+    def __init__(
+        self, model: Any, device: str, tokenizer: Any, codec: Codec, limits: Limits, name: str, plan: Plan,
+        notes: tuple[Sentence, ...] = (),
+    ) -> None:  # fmt: skip
+        self.limits, self.notes, self._plan = limits, notes, plan
         self._model, self._device, self._tokenizer, self._codec, self._name = model, device, tokenizer, codec, name
 
     def run(self, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
@@ -48,6 +53,10 @@ class Speaker:
             seam,
             job,
         ).events()
+
+    def adapt(self, plan: Plan) -> bool:
+        """All but how its weights are held is the seam's."""
+        return held_alike(self._plan, plan)
 
     def close(self) -> None:
         del self._model, self._codec
@@ -73,16 +82,17 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     sounds = plan.of("codec") or Precision("codec", "codec", "float32", "float32", plan.device)
     if plan.offload != "none":  # small and asked for once a second: it may as well stay and work on the processor
         sounds = replace(sounds, device="cpu", storage="float32", compute="float32")
-    plan = replace(plan, precision=(speaks, sounds))
+    given, plan = plan, replace(plan, precision=(speaks, sounds))
+    notes: list[Sentence] = []
     waits = plan.offload in ("group", "sequential")
-    model = _loaded(DiaForConditionalGeneration, folder, replace(plan, runs_on="cpu") if waits else plan, speaks)
+    model = _loaded(DiaForConditionalGeneration, folder, replace(plan, runs_on="cpu") if waits else plan, speaks, notes)
     device = _place(plan, speaks)
     if waits:
         model = _offloaded(model, plan.offload, device)
-    dac = _loaded(DacModel, sound, replace(plan, quantised="none", attention="eager"), sounds)  # it has none
+    dac = _loaded(DacModel, sound, replace(plan, quantised="none", attention="eager"), sounds, notes)  # it has none
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
     codes = Codec(dac, _place(plan, sounds), getattr(torch, sounds.compute))
-    return Speaker(model, device, tokenizer, codes, limits_of(folder, codec), folder.name)
+    return Speaker(model, device, tokenizer, codes, limits_of(folder, codec), folder.name, given, tuple(notes))
 
 
 def _place(plan: Plan, how: Precision) -> str:
@@ -105,10 +115,14 @@ def _is(folder: Path, kind: str) -> None:
         )  # fmt: skip
 
 
-def _loaded(kind: Any, folder: Path, plan: Plan, how: Precision) -> Any:
+def _loaded(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list[Sentence]) -> Any:
+    for path in detect.weights(folder):
+        detect.header(path)
     try:
-        model = loading.load(kind, folder, plan, how.role)
-    except (OSError, SafetensorError) as fault:
+        model, strange = loading.load(kind, folder, plan, how.role)
+    except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as fault:
+        if isinstance(fault, torch.OutOfMemoryError) or "memory" in str(fault):
+            raise
         raise Trouble(
             say(
                 "speech.broken",
@@ -118,6 +132,7 @@ def _loaded(kind: Any, folder: Path, plan: Plan, how: Precision) -> Any:
             ),
             cure="get-dia",
         ) from fault
+    notes += strange
     model.requires_grad_(False)
     if how.storage != how.compute and plan.quantised == "none":
         _cast_while_computing(model, how)

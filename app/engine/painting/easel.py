@@ -9,7 +9,7 @@ import diffusers
 import torch
 from PIL import Image, ImageChops, ImageFilter
 
-from app.engine.painting import loading, schedulers, steps, words
+from app.engine.painting import loading, placing, schedulers, steps, words
 from app.engine.painting.families import Family
 from app.engine.painting.settled import Settled
 from app.sentence import Trouble, say
@@ -58,7 +58,7 @@ def told(pipe: Any, family: Family, chosen: Settled) -> dict[str, Any]:
         "height": request.height,
         "image": chosen.image,
         "mask_image": chosen.mask,
-        "strength": request.strength if chosen.image is not None and family.strength else None,
+        "strength": request.strength if chosen.image is not None else None,
         "output_type": "latent",
     }
     return {name: value for name, value in all_of_it.items() if name in accepted and value is not None}
@@ -93,8 +93,9 @@ def unpacked(pipe: Any, family: Family, latents: torch.Tensor, chosen: Settled) 
 @torch.no_grad()
 def decoded(pipe: Any, family: Family, latents: torch.Tensor, chosen: Settled, exact: bool, step: int) -> Image.Image:
     vae = pipe.vae
-    device = getattr(getattr(vae, "_hf_hook", None), "execution_device", None) or vae.device
-    image = vae.decode(unpacked(pipe, family, latents, chosen).to(device, vae.dtype), return_dict=False)[0]
+    image = vae.decode(unpacked(pipe, family, latents, chosen).to(placing.place_of(vae), vae.dtype), return_dict=False)[
+        0
+    ]
     steps.check(image, step, exact)
     picture: Image.Image = pipe.image_processor.postprocess(image, output_type="pil")[0]
     pipe.maybe_free_model_hooks()

@@ -62,7 +62,7 @@ class Family:
     weights: bool = False
     """Whether its text encoders are CLIP's alone, which take weighted words."""
     strength: bool = True
-    """False: a picture is edited by words, not partly repainted."""
+    """False: a picture without a mask is edited by words, not partly repainted."""
     told: Mapping[str, Any] = field(default_factory=dict)
     """What its pipelines are always told."""
     loaded_with: Mapping[str, Any] = field(default_factory=dict)

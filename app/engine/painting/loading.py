@@ -1,200 +1,158 @@
-"""Loads a pipeline as its plan says: precision part by part, where each part lies, quantised weights, LoRAs. Local files only, no code, no pickles."""
+"""Loads a pipeline part by part: every weight there, quantised as planned, LoRAs. Local files only, no code, no pickles. Where parts lie is placing.py's."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import diffusers
 import torch
-from diffusers.hooks.layerwise_casting import apply_layerwise_casting
-from diffusers.quantizers.pipe_quant_config import PipelineQuantizationConfig
+import transformers
 
-from app.compat.plan import Plan, Precision
+from app.compat import whole
+from app.compat.plan import Part, Plan
 from app.engine import detect
 from app.engine.model import Model
-from app.engine.painting import meet
+from app.engine.painting import placing, small
 from app.engine.painting.families import FAMILIES, Family
-from app.sentence import Trouble, say
+from app.engine.painting.waiting import Turns
+from app.sentence import Sentence, Trouble, say
 
 FEW_STEPS: Final = "few-steps"
 """The adapter that makes a model paint in 4 to 8 steps."""
-_LOCAL: Final = {"local_files_only": True, "use_safetensors": True}
 
 
-def pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path]) -> Any:
-    family = FAMILIES[model.family]
-    told: dict[str, Any] = dict(family.loaded_with)
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    pipe: Any
+    notes: tuple[Sentence, ...]
+    turns: Turns | None
+    """Where parts wait in files; closed with the pipeline."""
+
+
+def pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path) -> Loaded:
+    opening = _Opening(folder, FAMILIES[model.family], plan, placing.turns_for(plan, scratch))
     try:
-        if "vae" in companions:
-            told["vae"] = diffusers.AutoencoderKL.from_pretrained(  # type: ignore[no-untyped-call]
-                companions["vae"], dtype=dtype(plan, "vae"), **_LOCAL
-            )
-        if plan.quantised == "gguf" and "gguf" in companions:
-            told[family.denoiser] = _from_gguf(folder, family, plan, companions["gguf"])
-        pipe = (
-            _single_file(folder, family, plan, told, companions)
-            if model.single_file
-            else _folder(folder, family, plan, told)
-        )
-    except (OSError, ValueError, KeyError, RuntimeError, AttributeError, TypeError) as fault:
-        if isinstance(fault, torch.OutOfMemoryError) or "memory" in str(fault):
+        pipe = opening.file(companions) if model.single_file else opening.parts(companions)
+        small.check(plan, placing.modules(pipe), model.parts)
+        pipe.set_progress_bar_config(disable=True)
+        if FEW_STEPS in companions:
+            add_lora(pipe, companions[FEW_STEPS], FEW_STEPS)
+            pipe.disable_lora()
+        placing.settle(pipe, plan)
+    except BaseException as fault:
+        if opening.turns is not None:
+            opening.turns.close()
+        if not isinstance(fault, _BROKEN) or isinstance(fault, torch.OutOfMemoryError) or "memory" in str(fault):
             raise
         raise _will_not_load(folder, fault) from fault
-    pipe.set_progress_bar_config(disable=True)
-    if FEW_STEPS in companions:
-        add_lora(pipe, companions[FEW_STEPS], FEW_STEPS)
-        pipe.disable_lora()
-    settle(pipe, plan)
-    return pipe
+    return Loaded(pipe, tuple(opening.notes), opening.turns)
 
 
-def dtype(plan: Plan, name: str) -> torch.dtype:
-    """How a part's numbers are kept."""
-    found: torch.dtype = getattr(torch, precision(plan, name).storage)
-    return found
+_BROKEN: Final = (OSError, ValueError, KeyError, RuntimeError, AttributeError, TypeError, NotImplementedError)
 
 
-def precision(plan: Plan, name: str) -> Precision:
-    """By its name, else by its role: a local folder may hold a part that its catalog row has not."""
-    for part in plan.precision:
-        if part.part == name:
-            return part
-    role = {"vae": "vae", "unet": "denoiser", "transformer": "denoiser"}.get(name, "text")
-    found = next((part for part in plan.precision if part.role == role), None)
-    return found or Precision(name, "denoiser", plan.dtype, plan.dtype, plan.device)
+@dataclass(slots=True)
+class _Opening:
+    """One pipeline on its way into memory."""
 
+    folder: Path
+    family: Family
+    plan: Plan
+    turns: Turns | None
+    notes: list[Sentence] = field(default_factory=list)
 
-def _folder(folder: Path, family: Family, plan: Plan, told: dict[str, Any]) -> Any:
-    parts = [path.name for path in folder.iterdir() if path.is_dir() and (path / "config.json").is_file()]
-    held = [name for name in parts if name not in told and name in _WEIGHTY]
-    half_only = False
-    for name in held:
-        found = detect.weights(folder / name)
-        half_only = half_only or all(".fp16" in path.name for path in found)
-        for path in found:
+    def parts(self, companions: Mapping[str, Path]) -> Any:
+        """One part after the other, each put where it belongs before the next takes up room."""
+        there: dict[str, Any] = {}
+        names = {each.name for each in self.folder.iterdir() if (each / "config.json").is_file()} | (
+            {"vae"} & set(companions)
+        )
+        for name in sorted(names):
+            if name == "vae" and "vae" in companions:
+                there[name] = self._part("vae", companions["vae"], diffusers.AutoencoderKL, "diffusers")
+            elif name == self.family.denoiser and self.plan.quantised == "gguf" and "gguf" in companions:
+                there[name] = self._gguf(companions["gguf"])
+            elif name in _WEIGHTY:
+                library, kind = detect.class_of(self.folder, name)
+                there[name] = self._part(name, self.folder / name, getattr(_LIBRARIES[library], kind), library)
+            if name in there:
+                placing.ready(name, there[name], self.plan, self.turns)
+        return getattr(diffusers, self.family.text).from_pretrained(
+            self.folder, local_files_only=True, **dict(self.family.loaded_with), **there
+        )
+
+    def _part(self, name: str, folder: Path, kind: Any, library: str) -> Any:
+        files = detect.weights(folder)
+        for path in files:
             detect.header(path)
-    quantised = _quantised(plan, family)
-    return getattr(diffusers, family.text).from_pretrained(
-        folder,
-        dtype={name: dtype(plan, name) for name in held} | {"default": getattr(torch, plan.dtype)},
-        variant="fp16" if half_only else None,
-        **({"quantization_config": quantised} if quantised else {}),
-        **_LOCAL,
-        **told,
-    )
+        how = placing.precision(self.plan, name)
+        quantiser = small.config(library, self.plan, Part(name, how.role, 0), getattr(torch, how.compute))
+        part, told = kind.from_pretrained(
+            folder,
+            dtype=getattr(torch, how.compute if quantiser else how.storage),
+            variant="fp16" if all(".fp16" in path.name for path in files) else None,
+            output_loading_info=True,
+            local_files_only=True,
+            use_safetensors=True,
+            **({"quantization_config": quantiser} if quantiser else {}),
+        )
+        self.notes += whole.check(
+            folder, told["missing_keys"], told["unexpected_keys"], told.get("mismatched_keys", ())
+        )
+        return part.eval()
+
+    def file(self, companions: Mapping[str, Path]) -> Any:
+        small.refuse_single_file(self.plan, self.folder)
+        self.notes += whole.unused(self.folder, detect.header(self.folder))
+        if "configs" not in companions:
+            raise Trouble(
+                say(
+                    "load.no-configs",
+                    "{path} holds weights only. Its settings and tokenizer come from the model it descends from, a few megabytes: get that first.",
+                    path=str(self.folder),
+                ),
+                cure="get-configs",
+            )
+        told = dict(self.family.loaded_with)
+        if "vae" in companions:
+            told["vae"] = self._part("vae", companions["vae"], diffusers.AutoencoderKL, "diffusers")
+        with whole.every_weight(self.folder):
+            pipe = getattr(diffusers, self.family.text).from_single_file(
+                str(self.folder), config=str(companions["configs"]), dtype=getattr(torch, self.plan.dtype),
+                local_files_only=True, **told,
+            )  # fmt: skip
+        for name, part in placing.modules(pipe).items():
+            whole.check(self.folder, whole.hollow(part), (), ())
+            how = placing.precision(self.plan, name)
+            quantised = small.config("diffusers", self.plan, Part(name, how.role, 0), torch.float32) is not None
+            part.to(getattr(torch, how.compute if quantised else how.storage))
+            if quantised:
+                small.quantise(part)
+            placing.ready(name, part, self.plan, self.turns)
+        return pipe
+
+    def _gguf(self, companion: Path) -> Any:
+        file = companion if companion.is_file() else next(companion.glob("*.gguf"))
+        compute = getattr(torch, placing.precision(self.plan, self.family.denoiser).compute)
+        kind = getattr(diffusers, detect.class_of(self.folder, self.family.denoiser)[1])
+        part = kind.from_single_file(
+            str(file),
+            quantization_config=diffusers.GGUFQuantizationConfig(compute_dtype=compute),  # type: ignore[no-untyped-call]
+            config=str(self.folder),
+            subfolder=self.family.denoiser,
+            dtype=compute,
+            local_files_only=True,
+        )
+        whole.check(file, whole.hollow(part), (), ())
+        return part
 
 
 _WEIGHTY: Final = frozenset({"text_encoder", "text_encoder_2", "text_encoder_3", "unet", "transformer", "vae"})
-
-
-def _single_file(file: Path, family: Family, plan: Plan, told: dict[str, Any], companions: Mapping[str, Path]) -> Any:
-    detect.header(file)
-    if "configs" not in companions:
-        raise Trouble(
-            say(
-                "load.no-configs",
-                "{path} holds weights only. Its settings and tokenizer come from the model it descends from, a few megabytes: get that first.",
-                path=str(file),
-            ),
-            cure="get-configs",
-        )
-    pipe = getattr(diffusers, family.text).from_single_file(
-        str(file),
-        config=str(companions["configs"]),
-        dtype=getattr(torch, plan.dtype),
-        local_files_only=True,
-        **told,
-    )
-    for name in _WEIGHTY:
-        part = getattr(pipe, name, None)
-        if part is not None:
-            part.to(dtype(plan, name))
-    return pipe
-
-
-def _from_gguf(folder: Path, family: Family, plan: Plan, companion: Path) -> Any:
-    file = companion if companion.is_file() else next(companion.glob("*.gguf"))
-    compute = getattr(torch, precision(plan, family.denoiser).compute)
-    kind = getattr(diffusers, detect.class_of(folder, family.denoiser))
-    return kind.from_single_file(
-        str(file),
-        quantization_config=diffusers.GGUFQuantizationConfig(compute_dtype=compute),  # type: ignore[no-untyped-call]
-        config=str(folder),
-        subfolder=family.denoiser,
-        dtype=compute,
-        local_files_only=True,
-    )
-
-
-def _quantised(plan: Plan, family: Family) -> Any:
-    """For weights that are quantised while they are loaded: the denoiser and the large text encoders."""
-    compute = getattr(torch, plan.dtype)
-    backends: dict[str, tuple[str, dict[str, Any]]] = {
-        "bnb-nf4": ("bitsandbytes_4bit", {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": compute}),
-        "bnb-int8": ("bitsandbytes_8bit", {"load_in_8bit": True}),
-    }  # fmt: skip
-    if plan.quantised not in backends:
-        return None
-    backend, settings = backends[plan.quantised]
-    large = [part.part for part in plan.precision if part.role in ("denoiser", "text")]
-    return PipelineQuantizationConfig(quant_backend=backend, quant_kwargs=settings, components_to_quantize=large)
-
-
-def settle(pipe: Any, plan: Plan) -> None:
-    """Where the parts lie and how they compute, after their weights are there."""
-    modules = {name: part for name, part in pipe.components.items() if isinstance(part, torch.nn.Module)}
-    for name, part in modules.items():
-        kept = precision(plan, name)
-        if kept.storage != kept.compute and not getattr(part, "is_quantized", False):
-            _compute_apart(part, getattr(torch, kept.storage), getattr(torch, kept.compute))
-    arrange_vae(pipe.vae, plan)
-    device = plan.runs_on
-    if device == "cpu":  # also on a pretended machine: there is nowhere to move anything to
-        pipe.to(device)
-    elif plan.offload == "none":
-        for name, part in modules.items():
-            part.to(precision(plan, name).device)
-    elif plan.offload == "model":
-        pipe.enable_model_cpu_offload(device=device)
-    elif plan.offload == "group":
-        pipe.enable_group_offload(torch.device(device), offload_type="leaf_level", use_stream=device == "cuda")
-    else:
-        pipe.enable_sequential_cpu_offload(device=device)
-    computes = {name: getattr(torch, precision(plan, name).compute) for name in modules}
-    denoiser = "unet" if "unet" in modules else "transformer"
-    meet.parts(pipe, modules[denoiser], computes | {"denoiser": computes[denoiser]})
-
-
-def arrange_vae(vae: Any, plan: Plan) -> None:
-    """Slices and tiles; may be asked for again while loaded."""
-    if plan.vae.slicing:
-        vae.enable_slicing()
-    else:
-        vae.disable_slicing()
-    if plan.vae.tile_pixels:
-        vae.enable_tiling()
-        scale = 2 ** (len(vae.config.block_out_channels) - 1)
-        vae.tile_sample_min_size = plan.vae.tile_pixels
-        vae.tile_latent_min_size = max(1, plan.vae.tile_pixels // scale)
-    else:
-        vae.disable_tiling()
-
-
-_LARGE: Final = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
-
-
-def _compute_apart(part: torch.nn.Module, storage: torch.dtype, compute: torch.dtype) -> None:
-    """Weights of large layers rest in `storage` and are cast one by one. The others (norms, embeddings, free parameters) change
-    over for good: they are small, and a text encoder's embedding is what diffusers reads its dtype from."""
-    for name, module in part.named_modules():
-        if "norm" in name or not isinstance(module, _LARGE):
-            for tensor in (*module.parameters(recurse=False), *module.buffers(recurse=False)):
-                if tensor.is_floating_point():
-                    tensor.data = tensor.data.to(compute)
-    apply_layerwise_casting(part, storage, compute, ("norm",), (torch.nn.Embedding,))
+_LIBRARIES: Final = {"diffusers": diffusers, "transformers": transformers}
 
 
 def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:

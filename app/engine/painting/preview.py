@@ -32,7 +32,7 @@ class Colours:
         return small.resize((small.width * times, small.height * times), Image.Resampling.BILINEAR)
 
 
-def fit(vae: Any) -> Colours:
+def fit(vae: Any, place: torch.device) -> Colours:
     """Least squares over a chart of soft coloured patches that the VAE itself encodes: right for every family, finetune and local
     model, with no table of numbers to trust."""
     scale = 2 ** (len(vae.config.block_out_channels) - 1)
@@ -41,7 +41,7 @@ def fit(vae: Any) -> Colours:
     chart = Image.fromarray(drawn).resize((side, side), Image.Resampling.BICUBIC)
     pixels = torch.from_numpy(np.asarray(chart, dtype=np.float32) / 127.5 - 1).permute(2, 0, 1)[None]
     with torch.no_grad():
-        encoded = vae.encode(pixels.to(vae.device, vae.dtype)).latent_dist.mode()
+        encoded = vae.encode(pixels.to(place, vae.dtype)).latent_dist.mode()
     latents = encoded[0].float().cpu().flatten(1).T
     colours = torch.nn.functional.avg_pool2d(pixels, scale)[0].flatten(1).T
     ones = torch.ones(len(latents), 1)

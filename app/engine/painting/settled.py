@@ -60,6 +60,14 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
         named = None
     elif named is not None:
         named = next(each for each in schedulers.NAMES if schedulers.SCHEDULERS[each] is schedulers.by_name(named))
+    if request.image and not request.mask and not family.strength:
+        notes.append(
+            say(
+                "paint.no-strength",
+                "{model} edits a picture by your words; how far it changes does not follow the strength.",
+                model=model.title,
+            )
+        )
     if request.negative and not family.negative:
         notes.append(
             say("paint.no-negative", "{model} takes no negative prompt; yours was left out.", model=model.title)

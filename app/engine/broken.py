@@ -1,0 +1,60 @@
+"""Why a run broke: which ladder it belongs to, and the sentence where no ladder helps. What was finished is kept."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import traceback
+from pathlib import Path
+
+import torch
+
+from app.compat.quirks import matching
+from app.engine.event import Failed
+from app.engine.faults import NumbersBroke
+from app.engine.ladder import Fault
+from app.sentence import say
+
+MEMORY_WORDS = ("out of memory", "Invalid buffer size", "can't allocate memory", "DefaultCPUAllocator")
+"""Metal and the CPU say it in a plain RuntimeError."""
+
+
+def fault_of(fault: BaseException) -> Fault | None:
+    """Which ladder this belongs to; None: not the machine's doing."""
+    if isinstance(fault, NumbersBroke):
+        return "numbers"
+    words = str(fault)
+    if isinstance(fault, torch.OutOfMemoryError | MemoryError) or any(each in words for each in MEMORY_WORDS):
+        return "memory"
+    return "crash" if matching(words) else None
+
+
+def finished_parts(job: Path) -> tuple[str, ...]:
+    """What a failed run leaves: whole parts and pictures; half-written files have other names."""
+    return tuple(str(path) for pattern in ("part-*.wav", "picture-*.png") for path in sorted(job.glob(pattern)))
+
+
+def failure(fault: Exception, job: Path) -> Failed:
+    files = finished_parts(job)
+    if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
+        free = shutil.disk_usage(job if job.exists() else job.anchor).free
+        return Failed(
+            say("session.disk-full", "The disk is full: only {free} MB are left where {folder} lies. What was finished is kept. Make room and go on.", free=free >> 20, folder=str(job)),
+            cure="open-folder", files=files,
+        )  # fmt: skip
+    if isinstance(fault, MemoryError | torch.OutOfMemoryError) or fault_of(fault) == "memory":
+        return Failed(
+            say("session.no-memory", "Memory ran out, and no safer way was left. Close other programs, or choose a smaller size or model."),
+            cure="smaller", files=files,
+        )  # fmt: skip
+    if isinstance(fault, NumbersBroke):
+        return Failed(
+            say("session.numbers", "The model's numbers broke on this machine in every precision that it has. Choose another model, and please send a report."),
+            cure="report", files=files,
+        )  # fmt: skip
+    traceback.print_exception(fault)
+    return Failed(
+        say("session.unknown", "The model stopped with an error that Hearth does not know. What was finished is kept; please send a report."),
+        (say("session.words", "Its own words: {words}", words=f"{type(fault).__name__}: {fault}"[:500]),),
+        "report", files,
+    )  # fmt: skip

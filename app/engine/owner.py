@@ -1,0 +1,123 @@
+"""The owner of memory: which models are loaded, which must go before another comes, and what each gave back."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from app.compat.hardware import probe
+from app.compat.memory import peak_bytes, weights_bytes
+from app.compat.meter import read
+from app.compat.plan import Need, Plan
+from app.engine import stock
+from app.engine.event import Event, Loading, Note, Unloaded
+from app.engine.loaded import Loaded
+from app.engine.model import Kind, Model
+from app.paths import Home
+from app.sentence import Trouble, say
+
+BESIDE = 0.8
+"""A second model is loaded beside the first only where it takes less than this share of what is free."""
+SMALL_PARAMETERS = 50_000_000
+THREADS = torch.get_num_threads()
+"""What torch chose, or was told, before anything was loaded."""
+
+
+@dataclass(slots=True)
+class Held:
+    model: Model
+    loaded: Loaded
+    bytes: int
+    """Of its weights on the device."""
+
+
+class Owner:
+    """At most one model of each kind."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._held: dict[Kind, Held] = {}
+        self._latest: Kind = "speech"
+
+    @property
+    def latest(self) -> str:
+        """The one that was used last, "" where it is loaded no more."""
+        held = self._held.get(self._latest)
+        return held.model.id if held else ""
+
+    @property
+    def held_bytes(self) -> int:
+        return sum(held.bytes for held in self._held.values())
+
+    def of(self, kind: Kind) -> Loaded:
+        return self._held[kind].loaded
+
+    def load(self, model: Model, asked: Need, plan: Plan) -> Iterator[Event]:
+        held = self._held.get(model.kind)
+        self._latest = model.kind
+        if held is not None and held.model == model and held.loaded.adapt(plan):
+            torch.set_num_threads(threads(asked))
+            return
+        found = stock.located(self._home, model, plan.quantised)
+        if found is None:
+            raise Trouble(
+                say(
+                    "session.not-there",
+                    "{model} is not on this machine yet. Get it in Models, or with: hearth models get {id}",
+                    model=model.title,
+                    id=model.id,
+                ),
+                cure=f"get:{model.id}",
+            )
+        yield from self.unload(model.kind)
+        if peak_bytes(asked, plan) > BESIDE * probe().free_bytes:
+            yield from self.unload()
+        torch.set_num_threads(threads(asked))
+        yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.title))
+        # Each family brings seconds of imports; only the one that is asked for is waited for.
+        if model.kind == "speech":
+            from app.engine import speech
+
+            loaded: Loaded = speech.load(found.folder, plan, found.companions.get("codec"))
+        else:
+            from app.engine import picture
+
+            loaded = picture.load(found.folder, model, plan, found.companions, self._home.scratch)
+        self._held[model.kind] = Held(model, loaded, 0 if plan.offload != "none" else weights_bytes(asked, plan))
+        for sentence in loaded.notes:
+            yield Note(sentence)
+
+    def free(self) -> None:
+        """Everything, at once."""
+        for _ in self.unload():
+            pass
+
+    def unload(self, kind: Kind | None = None) -> Iterator[Event]:
+        """The model of one kind, or all; each is told with what it gave back."""
+        for each in [kind] if kind else list(self._held):
+            held = self._held.pop(each, None)
+            if held is None:
+                continue
+            before, model = read(), held.model
+            held.loaded.close()
+            del held
+            self.clear()
+            after = read()
+            freed = max(0, before.process_bytes - after.process_bytes)
+            freed += max(0, (before.device_bytes or 0) - (after.device_bytes or 0))
+            yield Unloaded(model.id, say("session.unloaded", "{model} was unloaded.", model=model.title), freed)
+
+    def clear(self) -> None:
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        if torch.backends.mps.is_available():
+            torch.mps.empty_cache()
+
+
+def threads(asked: Need) -> int:
+    """A small model's kernels end sooner than a second thread wakes up: beside other programs two took fourteen times as long as one."""
+    return 1 if sum(part.parameters for part in asked.parts) < SMALL_PARAMETERS else max(1, THREADS)

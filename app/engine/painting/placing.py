@@ -1,0 +1,110 @@
+"""Where a loaded pipeline's parts lie and how they compute: devices, offload as the plan says it, precision apart, decoder slices and tiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from accelerate import cpu_offload
+from diffusers.hooks.layerwise_casting import apply_layerwise_casting
+
+from app.compat.plan import Plan, Precision
+from app.engine.painting import meet, small
+from app.engine.painting.waiting import Turns
+
+ONE_MEMORY: Final = ("cpu", "mps")
+"""Devices whose memory is the computer's own: a part that waits has to lie in a file to give any back."""
+
+
+def precision(plan: Plan, name: str) -> Precision:
+    """By its name, else by its role: a local folder may hold a part that its catalog row has not."""
+    for part in plan.precision:
+        if part.part == name:
+            return part
+    role = {"vae": "vae", "unet": "denoiser", "transformer": "denoiser"}.get(name, "text")
+    found = next((part for part in plan.precision if part.role == role), None)
+    return found or Precision(name, "denoiser", plan.dtype, plan.dtype, plan.device)
+
+
+def turns_for(plan: Plan, scratch: Path) -> Turns | None:
+    """Where parts are to wait and there is only one memory."""
+    return Turns(scratch / "waiting") if plan.offload == "model" and plan.device in ONE_MEMORY else None
+
+
+def ready(name: str, part: torch.nn.Module, plan: Plan, turns: Turns | None) -> None:
+    """One part, as soon as it is loaded."""
+    kept = precision(plan, name)
+    if kept.storage != kept.compute and not small.is_small(part):
+        _compute_apart(part, getattr(torch, kept.storage), getattr(torch, kept.compute))
+    if plan.offload == "none" or turns is not None:
+        _move(part, "cpu" if plan.runs_on == "cpu" else kept.device)
+    if turns is not None:
+        turns.add(name, part)
+
+
+def settle(pipe: Any, plan: Plan) -> None:
+    """The whole, once its parts are there. On a pretended machine the processor takes the place of the card: the same hooks move
+    the same weights, only not far."""
+    arrange_vae(pipe.vae, plan)
+    device = plan.runs_on
+    if plan.offload == "model" and plan.device not in ONE_MEMORY:
+        pipe.enable_model_cpu_offload(device=device)
+    elif plan.offload == "group":
+        pipe.enable_group_offload(torch.device(device), offload_type="leaf_level", use_stream=device == "cuda")
+    elif plan.offload == "sequential":
+        for part in modules(pipe).values():
+            cpu_offload(part, torch.device(device), offload_buffers=bool(part._parameters))
+    computes = {name: getattr(torch, precision(plan, name).compute) for name in modules(pipe)}
+    denoiser = "unet" if "unet" in computes else "transformer"
+    meet.parts(pipe, modules(pipe)[denoiser], computes | {"denoiser": computes[denoiser]})
+
+
+def modules(pipe: Any) -> dict[str, torch.nn.Module]:
+    return {name: part for name, part in pipe.components.items() if isinstance(part, torch.nn.Module)}
+
+
+def _move(part: torch.nn.Module, device: str) -> None:
+    if not small.stays(part):
+        part.to(device)
+
+
+def place_of(part: Any) -> torch.device:
+    """Where a part computes, which for one whose weights wait elsewhere is not where they lie."""
+    from diffusers.hooks.group_offloading import _get_group_onload_device, _is_group_offload_enabled
+
+    if _is_group_offload_enabled(part):
+        return _get_group_onload_device(part)
+    hooks = (getattr(module, "_hf_hook", None) for module in part.modules())
+    places = (getattr(hook, "execution_device", None) for hook in hooks)
+    place = next((each for each in places if each is not None), None)
+    return torch.device(place if place is not None else part.device)
+
+
+def arrange_vae(vae: Any, plan: Plan) -> None:
+    """Slices and tiles; may be asked for again while loaded."""
+    if plan.vae.slicing:
+        vae.enable_slicing()
+    else:
+        vae.disable_slicing()
+    if plan.vae.tile_pixels:
+        vae.enable_tiling()
+        scale = 2 ** (len(vae.config.block_out_channels) - 1)
+        vae.tile_sample_min_size = plan.vae.tile_pixels
+        vae.tile_latent_min_size = max(1, plan.vae.tile_pixels // scale)
+    else:
+        vae.disable_tiling()
+
+
+_LARGE: Final = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
+
+
+def _compute_apart(part: torch.nn.Module, storage: torch.dtype, compute: torch.dtype) -> None:
+    """Weights of large layers rest in `storage` and are cast one by one. The others (norms, embeddings, free parameters) change
+    over for good: they are small, and a text encoder's embedding is what diffusers reads its dtype from."""
+    for name, module in part.named_modules():
+        if "norm" in name or not isinstance(module, _LARGE):
+            for tensor in (*module.parameters(recurse=False), *module.buffers(recurse=False)):
+                if tensor.is_floating_point():
+                    tensor.data = tensor.data.to(compute)
+    apply_layerwise_casting(part, storage, compute, ("norm",), (torch.nn.Embedding,))

@@ -1,0 +1,156 @@
+"""Whether it fits and how long it takes: honest where nothing is known, right about what would make it fit, and the knee that was measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.compat.chunks import MEASURED
+from app.compat.memory import peak_bytes
+from app.compat.plan import Choice, decide
+from app.compat.pretend import machine
+from app.compat.verdicts import Verdict, load
+from app.engine import catalog
+from app.engine.control import Control
+from app.engine.errand import Tune
+from app.engine.event import Finished
+from app.engine.forecast import asks, forecast
+from app.engine.model import need
+from app.engine.request import PictureRequest, SpeechRequest
+from app.engine.session import Session
+from app.engine.shelf import Creation
+from app.paths import home
+
+GIB = 1 << 30
+SDXL, SD15, DIA = (catalog.find(name) for name in ("sdxl", "sd15", "dia-1.6b"))
+
+
+def card(gib: float, name: str = "rtx-3060") -> Any:
+    return replace(machine(name), free_bytes=int(gib * GIB))
+
+
+def made(rate: float, settings: Mapping[str, Any], model: str = "sd15", **plan: Any) -> Creation:
+    return Creation(
+        1, "j", "", "picture", model, "", Path("x.png"), 0.0, rate, "steps", 1.0, 0, True, False, 0.0, False, "", dict(settings), plan
+    )  # fmt: skip
+
+
+def seconds(request: Any, *past: Creation, **more: Any) -> float | None:
+    return forecast(
+        request, SD15 if isinstance(request, PictureRequest) else DIA, card(11), Choice(), {}, past=past, **more
+    ).seconds
+
+
+def test_what_was_never_measured_is_unknown() -> None:
+    assert seconds(PictureRequest("a")) is None and seconds(SpeechRequest("[S1] a"), frames=100) is None
+    strange = [made(rate, {}) for rate in (0.0, -1.0, math.nan, math.inf)]
+    assert seconds(PictureRequest("a"), *strange, made(2.0, {}, model="sdxl")) is None
+
+
+def test_seconds_follow_steps_size_batch_guidance_and_strength() -> None:
+    past = made(2.0, {"width": 512, "height": 512, "guidance": 7.0, "scheduler": "Euler"})
+    asked = PictureRequest("a", width=512, height=512, steps=20, guidance=7.0)
+    assert seconds(asked, past) == 10
+    assert seconds(replace(asked, width=1024), past) == 20
+    assert seconds(replace(asked, batch=3), past) == 30
+    assert seconds(replace(asked, guidance=1.0), past) == 5
+    assert seconds(replace(asked, image="x.png", strength=0.5), past) == 5
+    assert seconds(asked, past, made(1.0, past.settings), made(2.0, past.settings)) == 10
+    assert seconds(SpeechRequest("[S1] a"), made(50.0, {}, model="dia-1.6b"), frames=100) == 2
+
+
+def test_what_another_card_did_says_nothing_here() -> None:
+    elsewhere = made(9.0, {"width": 512, "height": 512}, device="mps", runs_on="cpu")
+    assert seconds(PictureRequest("a"), elsewhere) is None
+    assert seconds(PictureRequest("a"), replace(elsewhere, plan={"device": "cuda", "runs_on": "cpu"})) is not None
+
+
+@pytest.mark.parametrize("gib", [0.25, 1, 2, 3, 4, 6])
+@pytest.mark.parametrize("name", ["rtx-3060", "gtx-1060", "m1-8gb", "cpu"])
+@pytest.mark.parametrize(
+    "choice",
+    [Choice(), Choice(dtype="float32"), Choice(offload="none", quantised="none"), Choice(chunk=4096, kernels=())],
+    ids=["automatic", "float32", "as it is", "a large chunk"],
+)
+def test_a_change_that_is_offered_makes_it_fit(gib: float, name: str, choice: Choice) -> None:
+    hardware = card(gib, name)
+    for model, request in ((SDXL, PictureRequest("a", width=1024, height=1024)), (DIA, SpeechRequest("[S1] a"))):
+        found = forecast(request, model, hardware, choice, {})
+        assert (found.fit == "no") >= bool(found.cures)
+        assert len({cure.sentence.key for cure in found.cures}) == len(found.cures)
+        for cure in found.cures:
+            assert (cure.request, cure.choice) != (request, choice)
+            again = forecast(cure.request, model, hardware, cure.choice, {})
+            assert again.fit != "no", (cure.sentence, again.sentence)
+
+
+def test_what_was_forced_can_be_left_to_hearth() -> None:
+    found = forecast(PictureRequest("a"), SDXL, card(6), Choice(offload="none", quantised="none", dtype="float32"), {})
+    assert found.fit == "no" and found.cures[0].sentence.key == "cure.automatic" and found.cures[0].choice == Choice()
+
+
+def test_a_picture_far_too_large_can_be_smaller() -> None:
+    found = forecast(PictureRequest("a", width=4096, height=4096), SD15, card(6), Choice(chunk=4096, kernels=()), {})
+    assert found.fit == "no" and "cure.size" in [cure.sentence.key for cure in found.cures]
+
+
+def test_what_is_loaded_already_counts_as_free_and_changes_no_plan() -> None:
+    empty = forecast(PictureRequest("a"), SDXL, card(11), Choice(), {})
+    loaded = forecast(PictureRequest("a"), SDXL, card(11 - 7), Choice(), {}, held_bytes=7 * GIB)
+    assert loaded.plan == empty.plan and loaded.free_bytes == empty.free_bytes
+
+
+def test_a_machine_that_does_not_say_what_is_free_is_taken_for_a_small_one() -> None:
+    silent = replace(machine("cpu"), free_bytes=0, limit_bytes=0, memory_bytes=0)
+    assert forecast(PictureRequest("a"), SD15, silent, Choice(), {}).free_bytes == 4 * GIB
+
+
+def test_a_chunk_by_hand_is_counted_as_it_is_kept() -> None:
+    asked = need(SDXL)
+    peaks = [
+        peak_bytes(asked, decide(machine("m2-16gb"), asked, Choice(chunk=chunk, kernels=()))) for chunk in (64, 512, 4096)
+    ]  # fmt: skip
+    assert peaks[0] < peaks[1] < peaks[2]
+
+
+def knee(model: str, chunk: int | str) -> dict[str, Verdict]:
+    return {MEASURED + model: Verdict(MEASURED + model, passed=True, words=str(chunk))}
+
+
+def test_the_automatic_chunk_is_the_knee_that_was_measured() -> None:
+    hardware, asked = machine("m2-16gb"), asks(SD15, PictureRequest("a"))
+    plan = decide(hardware, asked, Choice(), knee("sd15", 256))
+    said = next(reason for reason in plan.because if reason.field == "chunk_q")
+    assert plan.chunk_q == 256 and said.sentence.key == "chunk_q.measured" and said.source == "measured here"
+    assert decide(hardware, asked, Choice(chunk=64), knee("sd15", 256)).chunk_q == 64
+    for other in (knee("sdxl", 256), knee("sd15", "lots"), knee("sd15", 0), {}):
+        assert decide(hardware, asked, Choice(), other).chunk_q == decide(hardware, asked, Choice()).chunk_q
+    tight = replace(hardware, free_bytes=GIB)
+    assert decide(tight, asks(SDXL, PictureRequest("a")), Choice(kernels=()), knee("sdxl", 4096)).chunk_q != 4096
+
+
+def test_tuning_changes_the_next_plan_from_end_to_end(tmp_path: Path) -> None:
+    session = Session(home(tmp_path / "home").made())
+    plans: list[Any] = []
+
+    def run(request: Any, choice: Choice = Choice()) -> list[Any]:  # noqa: B008 - frozen
+        job = tmp_path / str(len(plans))
+        events = list(session.run(request, choice, Control(), job, lambda _, plan: plans.append(plan)))
+        assert isinstance(events[-1], Finished), events[-1]
+        return events
+
+    card = {"prompt": "a red circle on a white background", "model": "starter-painter", "steps": 1, "preview_every": 0}
+    run(Tune("starter-painter"))
+    kept = load(session.home.verdicts, session.hardware)[MEASURED + "starter-painter"]
+    run(PictureRequest(**card))
+    assert plans[-1].chunk_q == int(kept.words)
+    session.verdicts[kept.subject] = dataclasses.replace(kept, words="3")
+    seen = run(PictureRequest(**card))
+    assert plans[-1].chunk_q == 3 and any("3" in getattr(event, "attention", "") for event in seen)
+    session.free()

@@ -1,0 +1,324 @@
+"""What a plan says of weights is what happens: offloaded in each way, made smaller in each way, whole or refused. On the processor."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import painters
+import psutil
+import pytest
+import tiny_pictures as tiny
+import tiny_single_files as single
+import torch
+from diffusers.hooks.group_offloading import _is_group_offload_enabled
+from painters import SMALL, gguf_of, lora, painter, parts, pixels
+from safetensors.torch import load_file, save_file
+
+from app.compat.plan import Need, Part, Plan, decide
+from app.compat.pretend import machine
+from app.compat.terms import Choice
+from app.engine import catalog, picture
+from app.engine.control import Control
+from app.engine.event import Finished, Loading, Note
+from app.engine.painting import placing, small
+from app.engine.request import Lora, PictureRequest
+from app.engine.session import Session
+from app.paths import home
+from app.sentence import Trouble
+
+folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torchao with torch 2.13
+
+
+def painted(paints: picture.Painter, job: Path, **more: Any) -> list[Any]:
+    events = list(
+        paints.run(PictureRequest("a red ball", **{**SMALL, "preview_every": 1, **more}), Control(), None, job)
+    )
+    assert isinstance(events[-1], Finished)
+    return events
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> Iterator[Any]:
+    opened: list[picture.Painter] = []
+
+    def load(folder: Path, companions: dict[str, Path] | None = None, **plan: Any) -> picture.Painter:
+        row = catalog.find(str(folder))
+        opened.append(picture.load(folder, row, tiny.plan(row, **plan), companions or {}, tmp_path / "scratch"))
+        return opened[-1]
+
+    yield load
+    for each in opened:
+        each.close()
+    assert not [path for path in (tmp_path / "scratch").rglob("*") if path.is_file()], "what waited was left behind"
+
+
+def hooked(part: torch.nn.Module) -> list[Any]:
+    return [module._hf_hook for module in part.modules() if hasattr(module, "_hf_hook")]
+
+
+OFFLOADED: dict[str, tuple[dict[str, str], Any]] = {
+    "a card's parts one by one": ({"offload": "model", "device": "cuda"}, lambda part: hooked(part)[0].__class__.__name__ == "CpuOffload"),
+    "in groups": ({"offload": "group", "device": "cuda"}, _is_group_offload_enabled),
+    "layer by layer": ({"offload": "sequential", "device": "cuda"}, lambda part: all(weight.is_meta for weight in part.parameters())),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", OFFLOADED)
+@pytest.mark.parametrize("family", ["sd15", "flux"])
+def test_an_offload_that_is_planned_is_there_and_changes_nothing(
+    how: str, family: str, folders: dict[str, Path], loaded: Any, tmp_path: Path, gradient: Path
+) -> None:
+    plan, is_so = OFFLOADED[how]
+    paints = loaded(folders[family], **plan)
+    for name, part in placing.modules(paints._pipe).items():
+        assert is_so(part), f"{name} is not offloaded"
+    plain, _ = painter(folders[family])
+    for index, more in enumerate(({}, {"image": str(gradient)})):
+        guidance = 1.0 if family == "flux" else 3.0
+        one, other = (
+            painted(each, tmp_path / f"{index}{name}", guidance=guidance, **more)
+            for each, name in ((paints, "o"), (plain, "p"))
+        )
+        assert abs(pixels(parts(one)[0].path) - pixels(parts(other)[0].path)).max() < 1.5 / 255
+
+
+@pytest.mark.parametrize(("device", "quantised"), [("cpu", "none"), ("mps", "torchao-int8")])
+def test_in_one_memory_a_part_that_waits_lies_in_a_file(
+    device: str, quantised: str, folders: dict[str, Path], loaded: Any, tmp_path: Path, gradient: Path
+) -> None:
+    if quantised != "none":
+        pytest.importorskip("torchao", reason="one of the quantised extra")
+    waits = loaded(folders["sd15"], offload="model", device=device, quantised=quantised)
+    stays = loaded(folders["sd15"], quantised=quantised)
+    modules = placing.modules(waits._pipe)
+    whole = {name: size(part) for name, part in placing.modules(stays._pipe).items()}
+    assert all(size(part) == 0 for part in modules.values()), "nothing is in memory before it is asked for"
+    inside: list[dict[str, int]] = []
+    enter = waits._turns.enter
+
+    def entering(name: str) -> None:
+        enter(name)
+        inside.append({each: size(part) for each, part in modules.items() if size(part)})
+
+    waits._turns.enter = entering
+    for index, more in enumerate(({}, {"image": str(gradient)})):
+        one, other = (painted(each, tmp_path / f"{index}{place}", **more) for place, each in enumerate((waits, stays)))
+        assert (pixels(parts(one)[0].path) == pixels(parts(other)[0].path)).all()
+    assert all(len(there) == 1 for there in inside) and {name for there in inside for name in there} == set(modules)
+    assert all(there[name] == whole[name] for there in inside for name in there)
+
+
+def size(part: torch.nn.Module) -> int:
+    from app.engine.painting.waiting import _leaves
+
+    return sum(leaf.numel() * leaf.element_size() for leaf in _leaves(part))
+
+
+def test_what_waits_really_gives_its_memory_back(tmp_path: Path) -> None:
+    from app.engine.painting.waiting import Turns
+
+    process = psutil.Process()
+    gc.collect()
+    before = process.memory_info().rss
+    turns = Turns(tmp_path)
+    for name in ("one", "two"):
+        part = torch.nn.Linear(4096, 8192, bias=False)  # 128 MiB
+        torch.nn.init.ones_(part.weight)
+        turns.add(name, part)
+    del part
+    gc.collect()
+    assert process.memory_info().rss - before < 64 << 20
+    turns.close()
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_a_lora_is_worn_over_weights_that_wait(folders: dict[str, Path], loaded: Any, tmp_path: Path) -> None:
+    worn = (Lora(str(lora(folders["sd15"], tmp_path / "one.safetensors", 1))),)
+    waits, stays = loaded(folders["sd15"], offload="model"), loaded(folders["sd15"])
+    for index, loras in enumerate(((), worn, ())):
+        one, other = (
+            pixels(parts(painted(each, tmp_path / f"{index}{place}", loras=loras))[0].path)
+            for place, each in enumerate((waits, stays))
+        )
+        assert (one == other).all()
+
+
+@pytest.mark.parametrize("family", ["sd15", "z-image"])
+def test_int8_weights_that_are_planned_are_made(
+    family: str, folders: dict[str, Path], loaded: Any, tmp_path: Path, decoded: list[torch.Tensor]
+) -> None:
+    pytest.importorskip("torchao", reason="one of the quantised extra")
+    paints, plain = loaded(folders[family], quantised="torchao-int8"), painter(folders[family])[0]
+    for name, part in placing.modules(paints._pipe).items():
+        linear = [
+            module.weight for each, module in part.named_modules() if isinstance(module, torch.nn.Linear) and each != "lm_head"
+        ]  # fmt: skip
+        made = [type(weight).__name__ == "Int8Tensor" for weight in linear]
+        assert not any(made) if name == "vae" else all(made) and made, name
+    for place, each in enumerate((plain, paints)):
+        painted(each, tmp_path / str(place), guidance=1.0, steps=1)
+    assert 0 < (decoded[0] - decoded[1]).abs().mean() < 0.1
+
+
+def test_a_single_file_is_made_smaller_or_refused(tmp_path: Path, loaded: Any) -> None:
+    pytest.importorskip("torchao", reason="one of the quantised extra")
+    folder, file = single.made("sd15", tmp_path)
+    configs = {"configs": single.configs_of(folder, tmp_path / "configs")}
+    paints = loaded(file, configs, quantised="torchao-int8")
+    assert small.is_small(paints._pipe.unet) and small.is_small(paints._pipe.text_encoder)
+    painted(paints, tmp_path / "job")
+    with pytest.raises(Trouble) as told:
+        loaded(file, configs, quantised="bnb-nf4")
+    assert told.value.sentence.key == "small.single-file"
+
+
+def test_gguf_that_waits_paints_the_same(folders: dict[str, Path], loaded: Any, tmp_path: Path) -> None:
+    file = gguf_of(folders["flux"], tmp_path / "tiny.gguf")
+    one, other = (
+        pixels(parts(painted(loaded(folders["flux"], {"gguf": file}, quantised="gguf", offload=how), tmp_path / how, guidance=1.0))[0].path)
+        for how in ("none", "model")
+    )  # fmt: skip
+    assert (one == other).all()
+
+
+def test_a_way_that_did_nothing_is_refused(folders: dict[str, Path], loaded: Any) -> None:
+    """GGUF was planned and no such file came along: whole weights would be what nobody asked for."""
+    with pytest.raises(Trouble) as told:
+        loaded(folders["flux"], quantised="gguf")
+    assert told.value.sentence.key == "small.not-done"
+
+
+XL = Need(
+    "xl", "picture", heads=10, kv_heads=10, parts=(Part("unet", "denoiser", 2_567_463_684),), width=1024, height=1024
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "key"),
+    [
+        ("cpu", "bnb-nf4", "quantised.bnb-pictures"), ("cpu", "bnb-int8", "quantised.bnb-pictures"),
+        ("m2-16gb", "bnb-int8", "quantised.bnb-int8-metal"), ("cpu", "gguf", "quantised.not-gguf"),
+    ],
+)  # fmt: skip
+def test_what_the_libraries_cannot_do_is_refused_in_the_plan(name: str, kind: Any, key: str) -> None:
+    hardware = replace(machine(name), torch="2.13.0")
+    with pytest.raises(Trouble) as told:
+        decide(hardware, XL, Choice(quantised=kind))
+    assert key in [each.key for each in told.value.objections]
+
+
+def test_a_library_that_is_missing_is_named_in_the_plan() -> None:
+    with pytest.raises(Trouble) as told:
+        decide(replace(machine("cpu"), packages=()), XL, Choice(quantised="torchao-int8"))
+    assert "pip install torchao" in str(told.value.objections[0])
+
+
+def dropped(folder: Path, part: str, take: Any, put: dict[str, torch.Tensor] | None = None) -> str:
+    file = next((folder / part).glob("*.safetensors"))
+    weights = load_file(file)
+    gone = sorted(weights)[0] if take else ""
+    save_file({name: value for name, value in weights.items() if name != gone} | (put or {}), file, {"format": "pt"})
+    return gone
+
+
+@pytest.mark.parametrize("part", ["unet", "vae", "text_encoder"])
+def test_a_folder_that_lacks_a_weight_is_refused(part: str, tmp_path: Path) -> None:
+    folder = tiny.made("sd15", tmp_path / "model")
+    gone = dropped(folder, part, take=True)
+    row = catalog.find(str(folder))
+    with pytest.raises(Trouble) as told:
+        picture.load(folder, row, tiny.plan(row), {})
+    assert told.value.sentence.key == "whole.missing" and gone in str(told.value)
+
+
+@pytest.mark.parametrize("part", ["unet", "vae", "text_encoder"])
+def test_a_weight_of_another_shape_is_refused(part: str, tmp_path: Path) -> None:
+    folder = tiny.made("sd15", tmp_path / "model")
+    file = next((folder / part).glob("*.safetensors"))
+    weights = load_file(file)
+    name = sorted(weights)[0]
+    save_file(weights | {name: torch.zeros(3, 5)}, file, {"format": "pt"})
+    row = catalog.find(str(folder))
+    with pytest.raises(Trouble) as told:
+        picture.load(folder, row, tiny.plan(row), {})
+    assert told.value.sentence.key in ("whole.missing", "load.broken") and str(folder) in str(told.value)
+
+
+def test_weights_that_nothing_uses_are_told(tmp_path: Path) -> None:
+    folder = tiny.made("sd15", tmp_path / "model")
+    dropped(folder, "unet", take=False, put={"stranger.weight": torch.zeros(2)})
+    session = Session(home(tmp_path / "home").made())
+    request = PictureRequest("a", model=str(folder), **{**SMALL, "steps": 1})
+    events = list(session.run(request, Choice(), Control(), tmp_path / "job", lambda *_: None))
+    session.free()
+    assert isinstance(events[-1], Finished)
+    assert any("stranger.weight" in str(event.sentence) for event in events if isinstance(event, Note))
+
+
+@pytest.mark.parametrize(
+    "mark", ["model.diffusion_model.out.2", "first_stage_model.decoder.conv_out", "cond_stage_model.transformer.text_model.final"]
+)  # fmt: skip
+def test_a_single_file_that_lacks_a_weight_is_refused(mark: str, tmp_path: Path) -> None:
+    folder, file = single.made("sd15", tmp_path)
+    configs = {"configs": single.configs_of(folder, tmp_path / "configs")}
+    weights = load_file(file)
+    gone = next(name for name in sorted(weights) if name.startswith(mark))
+    save_file({name: value for name, value in weights.items() if name != gone}, file)
+    row = catalog.find(str(file))
+    with pytest.raises(Trouble) as told:
+        picture.load(file, row, tiny.plan(row), configs)
+    assert told.value.sentence.key.startswith("whole.missing"), told.value
+
+
+def test_a_single_file_tells_what_it_has_beside(tmp_path: Path) -> None:
+    folder, file = single.made("sd15", tmp_path)
+    save_file(load_file(file) | {"model_ema.decay": torch.zeros(1), "stranger.weight": torch.zeros(1)}, file)
+    row = catalog.find(str(file))
+    paints = picture.load(file, row, tiny.plan(row), {"configs": single.configs_of(folder, tmp_path / "configs")})
+    (note,) = paints.notes
+    assert "stranger.weight" in str(note) and "model_ema" not in str(note)
+
+
+def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dict[str, Path], tmp_path: Path) -> None:
+    session = Session(home(tmp_path / "home").made())
+    asked = PictureRequest("a", model=str(folders["sd15"]), **{**SMALL, "steps": 1})
+
+    def run(request: PictureRequest, choice: Choice, *rungs: str) -> list[Any]:
+        events = list(
+            session.run(
+                request, choice, Control(), tmp_path / str(len(list(tmp_path.iterdir()))), lambda *_: None, rungs
+            )
+        )
+        assert isinstance(events[-1], Finished), events[-1]
+        return events
+
+    assert any(isinstance(event, Loading) for event in run(asked, Choice()))
+    pipe = session._owner.of("picture")._pipe
+    changes = [
+        (asked, Choice(chunk=64), ()), (replace(asked, scheduler="Euler"), Choice(), ()), (replace(asked, guidance=2.0), Choice(), ()),
+        (asked, Choice(), ("tiled-decoder",)),
+    ]  # fmt: skip
+    for request, choice, rungs in changes:
+        assert not any(isinstance(event, Loading) for event in run(request, choice, *rungs))
+    assert pipe.vae.use_tiling and pipe.vae.tile_sample_min_size == 512
+    assert any(isinstance(event, Loading) for event in run(asked, Choice(dtype="bfloat16")))
+    session.free()
+
+
+def test_a_pretended_card_says_what_it_cannot_do_here(folders: dict[str, Path], tmp_path: Path) -> None:
+    session = Session(home(tmp_path / "home").made(), "rtx-3060")
+    asked = PictureRequest("a", model=str(folders["sd15"]), **{**SMALL, "steps": 1})
+    plans: list[Plan] = []
+    events = list(
+        session.run(asked, Choice(quantised="bnb-nf4", offload="group"), Control(), tmp_path / "job", lambda _, plan: plans.append(plan))
+    )  # fmt: skip
+    assert isinstance(events[-1], Finished), events[-1]
+    assert plans[0].quantised == "bnb-nf4" and plans[0].offload == "group"
+    assert "ground.whole" in [event.sentence.key for event in events if isinstance(event, Note)]
+    assert _is_group_offload_enabled(session._owner.of("picture")._pipe.unet)
+    session.free()
