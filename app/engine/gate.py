@@ -1,4 +1,4 @@
-"""The token for models behind a gate: proven with the hub, kept where huggingface_hub keeps its own, never shown again."""
+"""The token for models behind a gate: proven with the hub, kept where secret.py says, never shown again."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 from typing import Final
 
 import httpx2
-from huggingface_hub import constants, get_token, login, logout
+from huggingface_hub import constants
 from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
+from app.engine import secret
 from app.engine.hub import TOKENS_URL
 from app.sentence import Trouble, say
 
@@ -16,7 +17,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_\-.]{8,256}")
 
 
 def known() -> bool:
-    return get_token() is not None
+    return secret.token() is not None
 
 
 def page(repo: str) -> str:
@@ -30,7 +31,7 @@ def keep(token: str) -> None:
     if not _TOKEN.fullmatch(token):
         raise Trouble(say("gate.not-one", "That does not look like a token. Copy one from {tokens}; it begins with hf_.", tokens=TOKENS_URL))  # fmt: skip
     try:
-        login(token, add_to_git_credential=False, skip_if_logged_in=False)
+        secret.keep(token)
     except OfflineModeIsEnabled:
         raise Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing is downloaded. Start Hearth without it to get models.")) from None  # fmt: skip
     except HfHubHTTPError as fault:
@@ -45,4 +46,4 @@ def keep(token: str) -> None:
 
 
 def forget() -> None:
-    logout()
+    secret.forget()

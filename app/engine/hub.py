@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Protocol
 
 import httpx2
-from huggingface_hub import HfApi, constants, get_session, get_token, hf_hub_url, hf_raise_for_status
+from huggingface_hub import HfApi, constants, get_session, hf_hub_url, hf_raise_for_status
 from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, OfflineModeIsEnabled
 from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it exports them lazily
     WeakFileLock,
@@ -23,6 +23,7 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it exports 
     parse_ratelimit_headers,
 )
 
+from app.engine import secret
 from app.engine.detect import PICKLES
 from app.engine.model import Source
 from app.engine.stock import folder_of
@@ -69,7 +70,7 @@ class Digest(Protocol):
 
 def listing(source: Source, endpoint: str | None = None) -> Listing:
     """What of the repository is wanted, with exact sizes and checksums: one request."""
-    info = HfApi(endpoint=endpoint).model_info(
+    info = HfApi(endpoint=endpoint, token=secret.token()).model_info(
         source.repo, revision=source.revision, files_metadata=True, timeout=TIMEOUT.read
     )
     there = {each.rfilename: each for each in info.siblings or ()}
@@ -146,7 +147,7 @@ def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None]
     if have < file.size_bytes or not part.exists():
         url = hf_hub_url(listing.source.repo, file.path, revision=listing.commit, endpoint=endpoint)
         # The bytes themselves are wanted: a compressed answer could not be gone on with.
-        headers = {**build_hf_headers(), "Accept-Encoding": "identity"}
+        headers = {**build_hf_headers(token=secret.token()), "Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
         with get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as answer:
@@ -256,7 +257,7 @@ def trouble_of(fault: Exception, repo: str, models: Path, endpoint: str | None =
 
 
 def _gate(repo: str, host: str) -> Sentence:
-    if get_token() is None:
+    if secret.token() is None:
         return say(
             "hub.no-token",
             "{repo} is given only to people who accepted its terms. Accept them at {host}/{repo}, make a token with read access at {tokens}, and paste it in Models (or: hf auth login).",

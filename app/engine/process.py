@@ -2,51 +2,43 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import json
 import multiprocessing
-import shutil
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from app.compat.hardware import Hardware
 from app.compat.meter import Reading
 from app.compat.plan import Choice, Plan
-from app.engine import worker
+from app.engine.aftermath import died_twice, no_start, recalled, safer
 from app.engine.board import Board
+from app.engine.child import Child
 from app.engine.database import Database
-from app.engine.diagnosis import Death, diagnose
+from app.engine.diagnosis import Death
 from app.engine.errand import Errand
 from app.engine.event import END, Adjusted, Event, Failed, Finished, Step, Stopped
-from app.engine.journal import OWNER, Job, Journal, State
-from app.engine.ladder import BY_ID, RUNGS
-from app.engine.message import Beat, Free, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop, Told
+from app.engine.jobfolder import STATES, finished_parts, shelved, tidy
+from app.engine.journal import OWNER, Job, Journal
+from app.engine.ladder import BY_ID
+from app.engine.message import Beat, Free, Order, Planned, Ready, Report, Run, SetChunk, Stop, Told
 from app.engine.progress import Progress
 from app.engine.request import Request
 from app.engine.shelf import Made, Shelf
 from app.paths import Home
-from app.sentence import say
 
 ATTEMPTS = 2
 STARTS = 3
 """An engine that dies this often before it is ready is not started again."""
-SAFER = 2
-"""How many rungs at once a job takes after a death: it has one more attempt, so it does not creep."""
 TICK_S = 0.2
 NO_BEAT_S = 20.0
 """Beats come every second, also from within a long kernel; this long without one, nothing comes any more."""
 QUIET_S = 600.0
 """A job that says nothing for this long hangs: the slowest step measured on the slowest machine takes a tenth of it."""
-LOG_BYTES = 1 << 20
-FOLDERS_KEPT = 30
-"""Folders of ended jobs, so that a part can be done again."""
 HISTORY = 600
 
 
@@ -98,17 +90,12 @@ class Keeper:
         self._board = Board()
         self._errands: deque[tuple[str, Errand]] = deque()
         self._chunk: int | None = None
-        self._child: BaseProcess | None = None
-        self._pipe: Connection | None = None
+        self._child: Child | None = None
         self._run: Run | None = None
-        self._beat_s = 0.0
-        self._log_start = 0
         self._failed_starts = 0
-        context = multiprocessing.get_context("spawn")
-        self._woken, self._waker = context.Pipe(duplex=False)
-        self._context = context
+        self._woken, self._waker = multiprocessing.Pipe(duplex=False)
         self._closing = False
-        self._tidy()
+        tidy(self.home.scratch / "jobs", {job.id for job in self.interrupted})
         self._thread = threading.Thread(target=self._keep, name="keeper", daemon=True)
         self._thread.start()
 
@@ -137,19 +124,7 @@ class Keeper:
 
     def _recalled(self, job: str) -> Progress:
         """Of a job that only journal and shelf still know."""
-        files = tuple(str(creation.path) for creation in self.shelf.of_job(job))
-        known = self.journal.job(job)
-        if known.state in ("queued", "running"):
-            return Progress()
-        if known.state == "finished":
-            return Progress(end=Finished(files, 0.0, 0.0, "", 0))
-        if known.state == "stopped":
-            return Progress(end=Stopped(files, 0.0))
-        return Progress(
-            end=Failed(
-                say("job.ended", "This job ended before: {words}", words=known.words or known.state), files=files
-            )
-        )
+        return recalled(self.journal.job(job), tuple(str(each.path) for each in self.shelf.of_job(job)))
 
     def stop(self, job: str) -> None:
         """Within one step, keeping what is there. A job that still waits is taken out of the queue."""
@@ -176,8 +151,8 @@ class Keeper:
     def let_go(self, job: str) -> None:
         """An interrupted job is given up; what was finished of it goes to the shelf."""
         self.interrupted = [each for each in self.interrupted if each.id != job]
-        parts = sorted(self.folder(job).glob("part-*.wav")) + sorted(self.folder(job).glob("picture-*.png"))
-        self.shelf.keep(self.journal.job(job), parts, Made(model=self.journal.job(job).request.model, whole=False))
+        known = self.journal.job(job)
+        self.shelf.keep(known, finished_parts(self.folder(job)), Made(model=known.request.model, whole=False))
         self.journal.end(job, "stopped")
 
     def folder(self, job: str) -> Path:
@@ -206,16 +181,7 @@ class Keeper:
         self._end_child()
 
     def _spawn(self) -> None:
-        log = self.home.logs / "engine.log"
-        if log.exists() and log.stat().st_size > LOG_BYTES:
-            log.replace(log.with_suffix(".1.log"))
-        self._log_start = log.stat().st_size if log.exists() else 0
-        self._pipe, theirs = self._context.Pipe()
-        args = (theirs, self.home, self._pretended, log)
-        self._child = self._context.Process(target=worker.main, args=args, name="hearth-engine", daemon=True)
-        self._child.start()
-        theirs.close()
-        self._beat_s = time.monotonic()
+        self._child = Child(self.home, self._pretended)
         self._send(SetChunk(self._chunk))
 
     def _hand_next(self) -> None:
@@ -233,19 +199,18 @@ class Keeper:
 
     def _hear(self) -> None:
         sources: list[Connection | int] = [self._woken]
-        if self._child is not None and self._pipe is not None:
-            sources += [self._pipe, self._child.sentinel]
+        sources += self._child.sources if self._child is not None else ()
         for source in wait(sources, TICK_S):
             if source is self._woken:
                 self._woken.recv()
-            elif source is self._pipe:
-                self._drain()
+            elif self._child is not None and source is self._child.sources[0]:
+                self._drain(self._child)
 
-    def _drain(self) -> None:
-        """Everything that is said so far. A pipe that breaks belongs to an engine that is dying: its sentinel says so next."""
-        with contextlib.suppress(EOFError, OSError):
-            while self._pipe is not None and self._pipe.poll():
-                self._take(self._pipe.recv())
+    def _drain(self, child: Child) -> None:
+        for report in child.said():
+            self._take(report)
+            if self._child is not child:
+                return  # What it said was that it hangs, and it was ended for it.
 
     def _take(self, report: Report) -> None:
         match report:
@@ -253,14 +218,15 @@ class Keeper:
                 self._failed_starts = 0
                 self._set(ready=True, hardware=report.hardware)
             case Beat():
-                self._beat_s = time.monotonic()
+                if self._child is not None:
+                    self._child.beat_s = time.monotonic()
                 self._set(reading=report.reading, model=report.model)
                 step = self._board.now(self._run.job).step if self._run is not None else None
                 self.history.append(
                     Sample(time.time(), step.rate if step else 0.0, step.unit if step else "", report.reading)
                 )
-                if report.quiet_s is not None and report.quiet_s > self._quiet_s:
-                    self._bury(wedged=True)
+                if self._child is not None and report.quiet_s is not None and report.quiet_s > self._quiet_s:
+                    self._bury(self._child, wedged=True)
             case Planned():
                 self._set(plan=report.plan, model=report.model)
                 self._board.planned(report.job, report.model, report.plan)
@@ -280,39 +246,23 @@ class Keeper:
         """Its files move to the shelf and its row is closed."""
         if job.startswith("errand-"):
             return event
-        states: dict[type, State] = {Finished: "finished", Stopped: "stopped", Failed: "failed"}
-        known, progress = self.journal.job(job), self._board.now(job)
-        step = progress.step
-        made = Made(
-            model=progress.model, seconds=getattr(event, "seconds", 0.0), rate=step.rate if step else 0.0, unit=step.unit if step else "",
-            elapsed_s=getattr(event, "elapsed_s", 0.0), highest_bytes=step.memory.highest_bytes if step else 0,
-            whole=isinstance(event, Finished), plan=json.dumps(told_plan(progress.plan)),
-        )  # fmt: skip
-        try:
-            kept = self.shelf.keep(known, [file for file in event.files if Path(file).is_file()], made)
-        except OSError as fault:
-            event = Failed(say("shelf.full", "The result is done, but it could not be moved to {folder}: {fault}. It lies in {where}.", folder=str(self.shelf.folder), fault=str(fault), where=str(self.folder(job))), cure="open-folder")  # fmt: skip
-            kept = []
-        self.journal.end(job, states[type(event)], str(event.sentence) if isinstance(event, Failed) else "")
-        return dataclasses.replace(event, files=tuple(str(creation.path) for creation in kept))
+        event = shelved(self.shelf, self.journal.job(job), event, self._board.now(job), self.folder(job))
+        self.journal.end(job, STATES[type(event)], str(event.sentence) if isinstance(event, Failed) else "")
+        return event
 
     def _watch(self) -> None:
         if self._child is None:
             return
-        if not self._child.is_alive():
-            self._bury()
-        elif time.monotonic() - self._beat_s > self._no_beat_s and self.state.ready:
-            self._bury(wedged=True)
+        if not self._child.alive:
+            self._bury(self._child)
+        elif time.monotonic() - self._child.beat_s > self._no_beat_s and self.state.ready:
+            self._bury(self._child, wedged=True)
 
-    def _bury(self, wedged: bool = False) -> None:
+    def _bury(self, child: Child, wedged: bool = False) -> None:
         """The engine is dead or has to be: say why, and do its job once more on a safer plan."""
-        assert self._child is not None and self._pipe is not None
         if not wedged:
-            self._drain()  # What it still said before it died counts.
-        self._child.kill()
-        self._child.join()
-        death = diagnose(self._child.exitcode, self._last_words(), wedged)
-        self._pipe.close()
+            self._drain(child)  # What it still said before it died counts.
+        death = child.bury(wedged)
         self._child, run, self._run = None, self._run, None
         self._failed_starts += not self.state.ready
         self._set(ready=False, model="", job="", restarts=self.state.restarts + 1, trouble=death)
@@ -322,58 +272,32 @@ class Keeper:
     def _again(self, run: Run, death: Death) -> None:
         errand = run.job.startswith("errand-")
         if errand or self.journal.job(run.job).attempts >= ATTEMPTS:
-            files = tuple(part.path for part in self._board.now(run.job).parts)
-            failed = Failed(
-                say("job.died-twice", "The engine died twice at this job, so it is not tried a third time. Parts that were finished are kept. Try smaller settings, or another model."),
-                (death.sentence,), "report", files,
-            )  # fmt: skip
+            failed = died_twice(death, self._board.now(run.job))
             self._board.post(run.job, self._ended(run.job, failed))
             return
-        rungs = (*run.rungs, *[rung.id for rung in RUNGS if death.fault in rung.faults][:SAFER])
+        run = safer(run, death)
         self._board.post(run.job, Adjusted("restart", death.sentence, death.quirk))
-        for rung in rungs:
+        for rung in run.rungs:
             self._board.post(run.job, Adjusted(rung, BY_ID[rung].sentence))
         self.journal.begin(run.job)
         self._spawn()
-        self._hand(dataclasses.replace(run, rungs=rungs))
+        self._hand(run)
 
     def _give_up(self) -> None:
         """An engine that cannot even start fails what waits, instead of trying for ever."""
         while job := self.journal.take():
-            failed = Failed(
-                say(
-                    "engine.no-start",
-                    "The engine does not start on this machine. Its log is {log}; Repair sets it up anew.",
-                    log=str(self.home.logs / "engine.log"),
-                ),
-                (self.state.trouble.sentence,) if self.state.trouble else (),
-                "repair",
-            )
-            self._board.post(job.id, self._ended(job.id, failed))
-
-    def _last_words(self) -> str:
-        log = self.home.logs / "engine.log"
-        if not log.exists():
-            return ""
-        with log.open("rb") as file:
-            file.seek(max(self._log_start, log.stat().st_size - 8192))
-            return file.read().decode("utf-8", errors="replace")
+            self._board.post(job.id, self._ended(job.id, no_start(self.home.logs / "engine.log", self.state.trouble)))
 
     def _end_child(self) -> None:
-        if self._child is not None and self._pipe is not None:
-            self._send(Quit())
-            self._child.join(timeout=1 if self._run is None else 0)
-            self._child.kill()
-            self._child.join()
-            self._pipe.close()
+        if self._child is not None:
+            self._child.end(patience_s=1 if self._run is None else 0)
 
     # Small things both sides use.
 
     def _send(self, order: Order) -> None:
-        with self._lock, contextlib.suppress(OSError, ValueError):
-            # A pipe that breaks belongs to an engine that is dying; what matters is handed again.
-            if self._pipe is not None:
-                self._pipe.send(order)
+        with self._lock:
+            if self._child is not None:
+                self._child.send(order)
 
     def _wake(self) -> None:
         with self._lock:
@@ -382,23 +306,3 @@ class Keeper:
     def _set(self, **changes: object) -> None:
         with self._lock:
             self.state = dataclasses.replace(self.state, **changes)  # type: ignore[arg-type]
-
-    def _tidy(self) -> None:
-        """Old folders of jobs that have ended go; those that can be gone on with stay."""
-        jobs = self.home.scratch / "jobs"
-        needed = {job.id for job in self.interrupted}
-        folders = sorted(jobs.iterdir(), key=lambda path: path.stat().st_mtime) if jobs.is_dir() else []
-        for folder in [each for each in folders if each.name not in needed][:-FOLDERS_KEPT]:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def told_plan(plan: Plan | None) -> dict[str, object]:
-    """What a row of the shelf says of how it was made; the reasons can be had again."""
-    if plan is None:
-        return {}
-    left_out = {"because", "rejected", "warnings"}
-    return {
-        field.name: value
-        for field in dataclasses.fields(plan)
-        if field.name not in left_out and isinstance(value := getattr(plan, field.name), str | int | bool | None)
-    }

@@ -51,7 +51,7 @@ class Progress:
             case Adjusted() | Note() | Unloaded():
                 return replace(self, said=(*self.said, event))
             case Finished() | Stopped() | Failed():
-                return replace(self, end=event, loading=None)
+                return replace(self, end=event, loading=None, preview=None)  # its file goes with the end
 
     def planned(self, model: str, plan: Plan) -> Progress:
         return replace(self, model=model, plan=plan)

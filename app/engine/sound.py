@@ -145,6 +145,11 @@ def opened(path: Path, coding: str, rate: int, settings: dict[str, Any]) -> soun
     return file
 
 
+def carries(settings: dict[str, Any], coding: str) -> bool:
+    """Whether a file of this format has room for them."""
+    return bool(_tag(settings, coding))
+
+
 def _tag(settings: dict[str, Any], coding: str) -> str:
     """One line of ASCII; where the format has little room, packed; where even that is too long, nothing."""
     plain = json.dumps(settings, ensure_ascii=True, separators=(",", ":"))

@@ -94,7 +94,15 @@ class Speaking:
         target = self._job / f"speech.{request.format}"
         pieces = [Piece(spoken[place].path, parts[place].pause_before_s) for place in sorted(spoken)]
         finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + checked.pause_after_s)
-        seconds = joining.join(pieces, target, finish, to_json(replace(request, seed=seed)))
+        settings = to_json(replace(request, seed=seed))
+        if not sound.carries(settings, request.format):
+            yield Note(
+                say(
+                    "speech.no-room",
+                    "These settings are too long for an Opus file, so it does not carry them; the shelf keeps them. WAV, FLAC, MP3 and OGG carry them all.",
+                )
+            )
+        seconds = joining.join(pieces, target, finish, settings)
         elapsed_s = time.monotonic() - began_s
         if all(place in spoken and spoken[place].whole for place in wanted):
             rate = pace.made / pace.worked_s if pace.worked_s else 0.0

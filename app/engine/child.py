@@ -1,0 +1,81 @@
+"""The engine's process as its keeper holds it: started with a pipe and a log, told orders, heard, ended, and asked why it died."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+
+from app.engine import worker
+from app.engine.diagnosis import Death, diagnose
+from app.engine.message import Order, Quit, Report
+from app.paths import Home
+
+LOG_BYTES = 1 << 20
+LAST_WORDS_BYTES = 8192
+
+
+class Child:
+    """One life of the engine. What it writes lands in engine.log, behind what the one before wrote."""
+
+    def __init__(self, home: Home, pretended: str) -> None:
+        self._log = home.logs / "engine.log"
+        if self._log.exists() and self._log.stat().st_size > LOG_BYTES:
+            self._log.replace(self._log.with_suffix(".1.log"))
+        self._log_start = self._log.stat().st_size if self._log.exists() else 0
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=worker.main, args=(theirs, home, pretended, self._log), name="hearth-engine", daemon=True
+        )
+        self._process.start()
+        theirs.close()
+        self.beat_s = time.monotonic()
+        """When it was last known to live."""
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    @property
+    def sources(self) -> tuple[Connection | int, Connection | int]:
+        """What to wait for: something said, or its end."""
+        return self._pipe, self._process.sentinel
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def send(self, order: Order) -> None:
+        """A pipe that breaks belongs to an engine that is dying; what matters is handed again."""
+        with contextlib.suppress(OSError, ValueError):
+            self._pipe.send(order)
+
+    def said(self) -> Iterator[Report]:
+        """Everything so far. A pipe that breaks belongs to an engine that is dying: its sentinel says so next."""
+        with contextlib.suppress(EOFError, OSError):
+            while self._pipe.poll():
+                yield self._pipe.recv()
+
+    def bury(self, wedged: bool) -> Death:
+        """It is dead, or has to be: why."""
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+        return diagnose(self._process.exitcode, self._last_words(), wedged)
+
+    def end(self, patience_s: float) -> None:
+        self.send(Quit())
+        self._process.join(timeout=patience_s)
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+    def _last_words(self) -> str:
+        if not self._log.exists():
+            return ""
+        with self._log.open("rb") as file:
+            file.seek(max(self._log_start, self._log.stat().st_size - LAST_WORDS_BYTES))
+            return file.read().decode("utf-8", errors="replace")

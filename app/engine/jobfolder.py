@@ -1,0 +1,64 @@
+"""A job's own folder: its end goes to the shelf, what only showed the way there is cleared, old folders go."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+from app.compat.plan import Plan
+from app.engine.event import Failed, Finished, Stopped
+from app.engine.journal import Job, State
+from app.engine.progress import Progress
+from app.engine.shelf import Made, Shelf
+from app.sentence import say
+
+FOLDERS_KEPT = 30
+"""Folders of ended jobs, so that a part can be done again."""
+STATES: dict[type, State] = {Finished: "finished", Stopped: "stopped", Failed: "failed"}
+FINISHED_PARTS = ("part-*.wav", "picture-*.png")
+PREVIEWS = "preview-*.jpg"
+
+End = Finished | Stopped | Failed
+
+
+def shelved(shelf: Shelf, job: Job, event: End, progress: Progress, folder: Path) -> End:
+    """The end with its files where they are kept; previews go, for what they showed is there now."""
+    step = progress.step
+    made = Made(
+        model=progress.model, seconds=getattr(event, "seconds", 0.0), rate=step.rate if step else 0.0, unit=step.unit if step else "",
+        elapsed_s=getattr(event, "elapsed_s", 0.0), highest_bytes=step.memory.highest_bytes if step else 0,
+        whole=isinstance(event, Finished), plan=json.dumps(told_plan(progress.plan)),
+    )  # fmt: skip
+    try:
+        kept = shelf.keep(job, [file for file in event.files if Path(file).is_file()], made)
+    except OSError as fault:
+        return Failed(say("shelf.full", "The result is done, but it could not be moved to {folder}: {fault}. It lies in {where}.", folder=str(shelf.folder), fault=str(fault), where=str(folder)), cure="open-folder")  # fmt: skip
+    for preview in folder.glob(PREVIEWS):
+        preview.unlink(missing_ok=True)
+    return dataclasses.replace(event, files=tuple(str(creation.path) for creation in kept))
+
+
+def finished_parts(folder: Path) -> list[Path]:
+    return [path for pattern in FINISHED_PARTS for path in sorted(folder.glob(pattern))]
+
+
+def tidy(jobs: Path, needed: Collection[str]) -> None:
+    """Old folders of jobs that have ended go; those that can be gone on with stay."""
+    folders = sorted(jobs.iterdir(), key=lambda path: path.stat().st_mtime) if jobs.is_dir() else []
+    for folder in [each for each in folders if each.name not in needed][:-FOLDERS_KEPT]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def told_plan(plan: Plan | None) -> dict[str, object]:
+    """What a row of the shelf says of how it was made; the reasons can be had again."""
+    if plan is None:
+        return {}
+    left_out = {"because", "rejected", "warnings"}
+    return {
+        field.name: value
+        for field in dataclasses.fields(plan)
+        if field.name not in left_out and isinstance(value := getattr(plan, field.name), str | int | bool | None)
+    }
