@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import base64
 import io
 import json
@@ -9,6 +11,7 @@ import threading
 import time
 import wave
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import gradio as gr
@@ -21,7 +24,8 @@ from PIL import Image
 
 from app.engine.process import Keeper
 from app.paths import home
-from app.ui import api, endpoints, live, sdapi
+from app.sentence import Trouble
+from app.ui import api, coding, endpoints, live, sdapi
 from app.ui.desk import Desk
 from app.ui.opening import guards
 from app.ui.settings import Settings
@@ -36,6 +40,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
+
+
+MCP = find_spec("mcp") is not None
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +63,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
             "routes": [*live.routes(desk), *api.routes(desk), *sdapi.routes(desk)],
             "middleware": guards(place)[0],
         }
-        _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs=app_kwargs)
+        _, address, _ = blocks.launch(
+            prevent_thread_lock=True, quiet=True, run_history=False, mcp_server=MCP, app_kwargs=app_kwargs
+        )
         until(lambda: keeper.state.ready, 240)
         yield desk, address
         blocks.close(verbose=False)
@@ -77,26 +86,54 @@ def test_models(client: openai.OpenAI) -> None:
         client.models.retrieve("gpt-none")
 
 
-@pytest.mark.parametrize("wanted", ["wav", "flac", "mp3", "opus", "pcm"])
-def test_speech(client: openai.OpenAI, wanted: str) -> None:
-    heard = client.audio.speech.create(
-        model="tiny-voice", voice="alloy", input="Hello there.", response_format=wanted
-    ).content  # type: ignore[arg-type]
+needs_av = pytest.mark.skipif(find_spec("av") is None, reason="an extra")
+TWO_PARTS = "[S1] Hello there. (pause 0.1s) [S2] Hi."
+FORMATS = ["mp3", "opus", pytest.param("aac", marks=needs_av), "flac", "wav", "pcm"]
+"""All that OpenAI's page lists."""
+
+
+def seconds(heard: bytes, wanted: str) -> float:
+    """Read by a decoder of its own, to its end; a stream does not say at its beginning how long it is."""
     if wanted == "pcm":
-        assert len(heard) > 1000 and len(heard) % 2 == 0
-    else:
-        info = soundfile.info(io.BytesIO(heard))
-        assert (
-            info.duration > 0.05 and info.format in {"wav": "WAV", "flac": "FLAC", "mp3": "MP3", "opus": "OGG"}[wanted]
-        )
+        assert len(heard) % 2 == 0
+        return len(heard) / 48_000
+    if wanted in ("aac", "flac"):
+        av = pytest.importorskip("av")
+        with av.open(io.BytesIO(heard)) as read:
+            assert read.format.name == wanted
+            return sum(frame.samples / frame.sample_rate for frame in read.decode(audio=0))
+    names = {"wav": "WAV", "mp3": "MP3", "opus": "OGG"}
+    with soundfile.SoundFile(io.BytesIO(heard)) as read:
+        assert read.format in names[wanted] or read.format.startswith(names[wanted])
+        return sum(len(block) for block in read.blocks(4096)) / read.samplerate
+
+
+@pytest.mark.parametrize("wanted", FORMATS)
+def test_speech_streamed(client: openai.OpenAI, wanted: str) -> None:
+    with client.audio.speech.with_streaming_response.create(
+        model="tiny-voice", voice="alloy", input=TWO_PARTS, response_format=wanted, stream_format="audio"  # type: ignore[arg-type]
+    ) as answer:  # fmt: skip
+        assert seconds(b"".join(answer.iter_bytes()), wanted) > 0.1
+
+
+@pytest.mark.parametrize("wanted", ["mp3", "pcm", pytest.param("aac", marks=needs_av)])
+def test_speech_in_one_piece(client: openai.OpenAI, wanted: str) -> None:
+    heard = client.audio.speech.create(model="tiny-voice", voice="alloy", input="Hello.", response_format=wanted)  # type: ignore[arg-type]
+    assert seconds(heard.content, wanted) > 0.05
+
+
+def test_speech_as_events(client: openai.OpenAI) -> None:
+    with client.audio.speech.with_streaming_response.create(
+        model="tiny-voice", voice="alloy", input=TWO_PARTS, response_format="opus", stream_format="sse"
+    ) as answer:
+        told = [json.loads(line.removeprefix("data: ")) for line in answer.read().decode().split("\n\n") if line]
+    assert told[-1]["type"] == "speech.audio.done" and len(told) > 2, "part by part"
+    assert seconds(b"".join(base64.b64decode(each["audio"]) for each in told[:-1]), "opus") > 0.1
 
 
 def test_streamed_speech_comes_in_parts(client: openai.OpenAI) -> None:
-    long = " ".join(
-        f"[S{1 + n % 2}] This is line number {n} of a script that goes on for quite a while." for n in range(8)
-    )
     with client.audio.speech.with_streaming_response.create(
-        model="tiny-voice", voice="alloy", input=long, response_format="wav", stream_format="audio"
+        model="tiny-voice", voice="alloy", input=TWO_PARTS, response_format="wav", stream_format="audio"
     ) as answer:
         came = [(time.monotonic(), piece) for piece in answer.iter_bytes()]
     sound = b"".join(piece for _, piece in came)
@@ -106,10 +143,15 @@ def test_streamed_speech_comes_in_parts(client: openai.OpenAI) -> None:
         assert read.getframerate() == STARTER.rate
 
 
-def test_what_is_wrong_is_said(client: openai.OpenAI) -> None:
+def test_what_is_wrong_is_said(client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(openai.BadRequestError, match="script is empty"):
         client.audio.speech.create(model="tiny-voice", voice="alloy", input=" ")
-    with pytest.raises(openai.BadRequestError, match="aac"):
+    with pytest.raises(
+        openai.BadRequestError, match="wma is not written here; ask for one of mp3, opus, aac, flac, wav, pcm"
+    ):
+        client.audio.speech.create(model="tiny-voice", voice="alloy", input="x", response_format="wma")  # type: ignore[arg-type]
+    monkeypatch.setattr(coding, "find_spec", lambda name: None)
+    with pytest.raises(openai.BadRequestError, match="AAC needs the library PyAV"):
         client.audio.speech.create(model="tiny-voice", voice="alloy", input="x", response_format="aac")
     with pytest.raises(openai.BadRequestError, match="is no size"):
         client.images.generate(model="tiny-painter", prompt="x", size="large")  # type: ignore[call-overload]
@@ -235,6 +277,41 @@ def test_gradio_client_stops(served: tuple[Desk, str]) -> None:
     until(job.done, 120)
     assert job.outputs()[-1]["event"] == "stopped"
     client.close()
+
+
+@pytest.mark.skipif(not MCP, reason="an extra")
+def test_an_assistant_by_mcp(served: tuple[Desk, str]) -> None:
+    """Exactly the four endpoints, through the same guards, with MCP's own client."""
+    from mcp import ClientSession
+    from mcp.client.streamable_http import streamable_http_client
+
+    url = f"{served[1]}gradio_api/mcp/"
+
+    async def talk() -> tuple[set[str], str, str]:
+        async with streamable_http_client(url) as (read, write, _), ClientSession(read, write) as session:
+            await session.initialize()
+            tools = {each.name for each in (await session.list_tools()).tools}
+            asked = {"prompt": "a red ball", "width": 64, "height": 64, "steps": 2, "model": "tiny-painter"}
+            painted = await session.call_tool("paint", asked)
+            told = await session.call_tool("machine", {})
+            return tools, painted.content[0].text, told.content[0].text
+
+    tools, painted, told = asyncio.run(talk())
+    assert tools == {"speak", "paint", "stop", "machine"}
+    assert "finished" in painted and ".png" in painted, "a visitor's answer would have no facts"
+    assert "'ready': True" in told and "'memory_bytes': None" not in told, "an assistant is the owner's"
+    for headers, status in (({"Host": "evil.example"}, 421), ({"Origin": "https://evil.example"}, 403)):
+        assert httpx.post(url, json={}, headers=headers).status_code == status
+
+
+def test_mcp_is_refused_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Trouble, match="on this computer only"):
+        monkeypatch.setattr(endpoints, "find_spec", lambda name: True)
+        endpoints.mcp(argparse.Namespace(mcp=True, listen="0.0.0.0"))
+    with pytest.raises(Trouble, match="not installed"):
+        monkeypatch.setattr(endpoints, "find_spec", lambda name: None)
+        endpoints.mcp(argparse.Namespace(mcp=True, listen="127.0.0.1"))
+    assert endpoints.mcp(argparse.Namespace(mcp=False, listen="0.0.0.0")) is False
 
 
 def test_all_go_through_the_same_queue_and_guards(served: tuple[Desk, str]) -> None:

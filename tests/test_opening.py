@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app import mend
 from app.paths import home
 from app.sentence import Trouble, say
 from app.ui import failing
@@ -120,10 +121,14 @@ def test_the_page_tells_the_fault_and_hides_who_one_is(tmp_path: Path, monkeypat
     try:
         raise ValueError("<script> in /home/ada/secret")
     except ValueError as fault:
-        page = failing.page(place, fault, "en").read_text("utf-8")
+        page = failing.left(place, fault, "en").read_text("utf-8")
     assert "ValueError" in page and "<script>" not in page and "/home/ada" not in page
-    chinese = failing.page(place, Trouble(say("x", "plain words")), "zh").read_text("utf-8")
-    assert "plain words" in chinese and 'lang="zh-CN"' in chinese
+    told = tmp_path / "told.json"
+    monkeypatch.setenv(mend.LEFT, str(told))
+    chinese = failing.left(place, Trouble(say("x", "plain words")), "zh").read_text("utf-8")
+    assert "plain words" in chinese and 'lang="zh-CN"' in chinese and failing.watched()
+    kept = mend.kept(told)
+    assert kept and kept.english == "plain words" and "/home/ada" not in kept.report, "start.py is told too"
 
 
 def test_logs_rotate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

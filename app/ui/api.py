@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import struct
+import base64
+import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import soundfile
-import soxr
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
@@ -24,17 +22,16 @@ from app.engine.model import Kind
 from app.engine.request import FORMATS, PictureRequest, SpeechRequest
 from app.engine.stock import located
 from app.sentence import Trouble, say
+from app.ui import coding
 from app.ui.desk import Desk
 from app.ui.guard import Person
 from app.ui.programs import carried_out, encoded, mask_from, picture_from, programmer, troubled, values_of
 
-MEDIA: Final = {
-    "mp3": "audio/mpeg", "opus": "audio/ogg", "ogg": "audio/ogg", "flac": "audio/flac", "wav": "audio/wav", "pcm": "audio/pcm",
-}  # fmt: skip
-STREAMED: Final = frozenset({"wav", "mp3", "pcm"})
-PCM_RATE: Final = 24_000
-"""What OpenAI's clients expect of pcm: 24 kHz, 16 bits, mono."""
 TAG: Final = "[S1] "
+EVENTS: Final = "text/event-stream"
+DONE: Final = (
+    b'data: {"type": "speech.audio.done", "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}}\n\n'
+)
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -42,18 +39,23 @@ def routes(desk: Desk) -> list[Route]:
     async def speech(asked: Request) -> Response:
         person, given = programmer(asked), await values_of(asked)
         wanted = str(given.get("response_format") or "mp3")
-        if wanted not in MEDIA:
-            raise Trouble(say("api.format", "{wanted} is not written here; ask for one of {formats}.", wanted=wanted, formats=", ".join(MEDIA)))  # fmt: skip
+        coding.available(wanted)
         request = SpeechRequest(
             spoken(str(given.get("input") or "")), model_for(desk, given.get("model"), "speech"), voice_for(desk, given.get("voice")),
-            speed=float(given.get("speed") or 1.0), format=wanted if wanted in FORMATS else "wav",
+            None if given.get("seed") is None else int(given["seed"]), speed=float(given.get("speed") or 1.0), format=wanted if wanted in FORMATS else "wav",
         )  # fmt: skip
-        if given.get("stream_format") == "audio" and wanted in STREAMED and request.speed == 1.0:
-            return await streamed(desk, request, person, wanted)
+        streaming = str(given.get("stream_format") or "")
+        if streaming not in ("", "audio", "sse"):
+            raise Trouble(say("api.stream", "stream_format is audio or sse, not {wanted}.", wanted=streaming))
+        if streaming and request.speed == 1.0:  # Another speed is made of the whole.
+            return await streamed(desk, request, person, wanted, events=streaming == "sse")
         _, (file, *_) = await carried_out(desk, request, person)
-        if wanted == "pcm":
-            return Response(await run_in_threadpool(pcm, file), media_type=MEDIA[wanted])
-        return FileResponse(file, media_type=MEDIA[wanted])
+        if streaming != "sse" and wanted in FORMATS:
+            return FileResponse(file, media_type=coding.MEDIA[wanted])
+        sound = await run_in_threadpool(coding.whole, wanted, file)
+        if streaming == "sse":
+            return Response(delta(sound) + DONE, media_type=EVENTS)
+        return Response(sound, media_type=coding.MEDIA[wanted])
 
     async def models(asked: Request) -> Response:
         programmer(asked)
@@ -163,55 +165,49 @@ async def painted(
     return JSONResponse({"created": int(time.time()), "data": data})
 
 
-async def streamed(desk: Desk, request: SpeechRequest, person: Person, wanted: str) -> Response:
+async def streamed(desk: Desk, request: SpeechRequest, person: Person, wanted: str, events: bool) -> Response:
     """Each part as soon as it is spoken, before the whole is levelled. The first event that matters decides whether it is an answer at all."""
     job = desk.begin(request, person)
-    events = desk.keeper.follow(job)
-    first = await run_in_threadpool(lambda: heard(events))
+    heard_of = desk.keeper.follow(job)
+    first = await run_in_threadpool(lambda: heard(heard_of))
     if isinstance(first, Failed):
         raise Trouble(first.sentence, *first.objections)
 
-    async def body() -> AsyncIterator[bytes]:
+    async def body() -> AsyncGenerator[bytes]:
         event: Part | Finished | Stopped | Failed = first
-        opened = False
+        packing: coding.Coder | None = None
         try:
             while isinstance(event, Part):
-                yield await run_in_threadpool(coded, Path(event.path), wanted, not opened)
-                opened = True
-                event = await run_in_threadpool(lambda: heard(events))
+                if packing is None:
+                    packing = await run_in_threadpool(coding.coder, wanted, soundfile.info(event.path).samplerate)
+                yield await run_in_threadpool(coding.part, packing, Path(event.path))
+                event = await run_in_threadpool(lambda: heard(heard_of))
+            if packing is not None:
+                yield await run_in_threadpool(packing.end)
         finally:
             if not isinstance(event, END):
                 desk.keeper.stop(job)  # The listener went away.
 
-    return StreamingResponse(body(), media_type=MEDIA[wanted])
+    if events:
+        return StreamingResponse(as_events(body()), media_type=EVENTS)
+    return StreamingResponse(body(), media_type=coding.MEDIA[wanted])
+
+
+async def as_events(pieces: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
+    try:
+        async for piece in pieces:
+            if piece:
+                yield delta(piece)
+        yield DONE
+    finally:
+        await pieces.aclose()
+
+
+def delta(piece: bytes) -> bytes:
+    event = {"type": "speech.audio.delta", "audio": base64.b64encode(piece).decode()}
+    return f"data: {json.dumps(event)}\n\n".encode()
 
 
 def heard(events: Iterator[Event]) -> Part | Finished | Stopped | Failed:
     """The next part, or the end."""
     return next(each for each in events if isinstance(each, Part | Finished | Stopped | Failed))
-
-
-def coded(file: Path, wanted: str, first: bool) -> bytes:
-    if wanted == "pcm":
-        return pcm(file)
-    samples, rate = soundfile.read(file, dtype="int16", always_2d=True)
-    if wanted == "mp3":  # Its frames need no header: parts follow each other.
-        target = io.BytesIO()
-        soundfile.write(target, samples, rate, format="MP3")
-        return target.getvalue()
-    mono = bytes(samples[:, 0].tobytes())
-    return (endless_wav(rate) if first else b"") + mono
-
-
-def endless_wav(rate: int) -> bytes:
-    """A header for sound whose length nobody knows yet; players read on until the line ends."""
-    unknown = 0xFFFFFFFF
-    return struct.pack(
-        "<4sI4s4sIHHIIHH4sI", b"RIFF", unknown, b"WAVE", b"fmt ", 16, 1, 1, rate, 2 * rate, 2, 16, b"data", unknown - 36
-    )
-
-
-def pcm(file: Path) -> bytes:
-    samples, rate = soundfile.read(file, dtype="float32", always_2d=True)
-    whole = soxr.resample(samples[:, 0], rate, PCM_RATE)
-    return bytes(np.clip(np.round(whole * 32767), -32768, 32767).astype("<i2").tobytes())

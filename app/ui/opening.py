@@ -82,7 +82,7 @@ def opened(args: argparse.Namespace, place: Home) -> int:
 
 
 def served(args: argparse.Namespace, place: Home, alone: Instance) -> int:
-    tls = certificates(args)
+    tls, assistants = certificates(args), endpoints.mcp(args)
     surroundings(place)
     keeper = Keeper(place, args.pretend)
     desk = Desk(keeper, Settings(place.settings))
@@ -101,12 +101,14 @@ def served(args: argparse.Namespace, place: Home, alone: Instance) -> int:
             server_name=args.listen, server_port=args.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
             footer_links=[], favicon_path=favicon(), show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
             strict_cors=True, max_file_size=OWNER_BYTES, ssl_verify=False, ssl_certfile=tls and tls[0], ssl_keyfile=tls and tls[1],
-            mcp_server=args.mcp,
+            mcp_server=assistants,
             app_kwargs={"routes": routes, "middleware": [*guards_, Middleware(Early)], "openapi_url": None, "docs_url": None, "redoc_url": None},
         )  # fmt: skip
         watch(window.server)
         alone.tell(address)
         print(f"Hearth is open at {address}", flush=True)
+        if assistants:
+            print(f"Assistants (MCP): {address}gradio_api/mcp/", flush=True)
         if words:
             print(f"Log in with: {words}", flush=True)
         if not args.no_browser:

@@ -1,0 +1,153 @@
+"""Sound into the bytes that a client asked for, part by part: one encoder for a whole stream. Knows no routes."""
+
+from __future__ import annotations
+
+import io
+import struct
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+import soundfile
+
+from app.engine.sound import CODINGS, Samples, file_rate, read, resampled
+from app.sentence import Trouble, say
+
+MEDIA: Final = {
+    "mp3": "audio/mpeg", "opus": "audio/ogg", "aac": "audio/aac", "flac": "audio/flac", "wav": "audio/wav", "pcm": "audio/pcm", "ogg": "audio/ogg",
+}  # fmt: skip
+PCM_RATE: Final = 24_000
+"""What OpenAI's clients expect of pcm: 24 kHz, 16 bits, mono."""
+MP3_KILOBITS: Final = (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
+MP3_KILOBITS_2: Final = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
+ENDLESS: Final = 0xFFFFFFFF
+
+
+class Coder(Protocol):
+    """What each sound adds to the stream, and what is left at its end."""
+
+    rate: int
+
+    def add(self, samples: Samples) -> bytes: ...
+
+    def end(self) -> bytes: ...
+
+
+def coder(wanted: str, rate: int) -> Coder:
+    """A Trouble where this format needs what is not here."""
+    if wanted in ("wav", "pcm"):
+        return Plain(rate if wanted == "wav" else PCM_RATE, header=wanted == "wav")
+    return Aac(rate) if wanted == "aac" else Packed(wanted, rate)
+
+
+def available(wanted: str) -> None:
+    if wanted not in MEDIA:
+        raise Trouble(say("api.format", "{wanted} is not written here; ask for one of {formats}.", wanted=wanted, formats=", ".join(MEDIA)))  # fmt: skip
+    if wanted == "aac" and find_spec("av") is None:
+        command = f'"{sys.executable}" -m pip install av'
+        raise Trouble(say("api.aac", "AAC needs the library PyAV (36 MB), which is not installed. Ask for mp3 or opus, or install it: {command}", command=command))  # fmt: skip
+
+
+def whole(wanted: str, file: Path) -> bytes:
+    samples, rate = read(file)
+    packing = coder(wanted, rate)
+    return packing.add(resampled(samples, rate, packing.rate)) + packing.end()
+
+
+def part(packing: Coder, file: Path) -> bytes:
+    samples, rate = read(file)
+    return packing.add(resampled(samples, rate, packing.rate))
+
+
+class Plain:
+    """Numbers as they are; with a header for sound whose length nobody knows yet, at which players read on until the line ends."""
+
+    def __init__(self, rate: int, header: bool) -> None:
+        self.rate, self._header = rate, header
+
+    def add(self, samples: Samples) -> bytes:
+        head = b""
+        if self._header:
+            self._header = False
+            head = struct.pack(
+                "<4sI4s4sIHHIIHH4sI", b"RIFF", ENDLESS, b"WAVE", b"fmt ", 16, 1, 1, self.rate, 2 * self.rate, 2, 16, b"data", ENDLESS - 36
+            )  # fmt: skip
+        return head + whole_numbers(samples).tobytes()
+
+    def end(self) -> bytes:
+        return b""
+
+
+class Packed:
+    """By libsndfile. What it goes back to write at the end, such as the length, stays open: a stream cannot be gone back in."""
+
+    def __init__(self, wanted: str, rate: int) -> None:
+        container, subtype = CODINGS[wanted]
+        self.rate, self._sent, self._target = file_rate(wanted, rate), 0, io.BytesIO()
+        # Of a stream players reckon the length by its size, which is right where all frames are as large.
+        even = {"bitrate_mode": "CONSTANT", "compression_level": 0.5} if wanted == "mp3" else {}
+        self._file = soundfile.SoundFile(self._target, "w", self.rate, 1, subtype, format=container, **even)
+
+    def add(self, samples: Samples) -> bytes:
+        self._file.write(np.clip(samples, -1, 1))
+        self._file.flush()
+        fresh = self._new()
+        return untold(fresh, self.rate) if fresh[:1] == b"\xff" and self._sent == len(fresh) else fresh
+
+    def end(self) -> bytes:
+        self._file.close()
+        return self._new()
+
+    def _new(self) -> bytes:
+        fresh = self._target.getvalue()[self._sent :]
+        self._sent += len(fresh)
+        return fresh
+
+
+def untold(begun: bytes, rate: int) -> bytes:
+    """An MP3 without its first frame, where that tells how many follow: it was written when nobody knew."""
+    first, third = begun[1], begun[2]
+    newer = first & 0x18 == 0x18  # MPEG 1: rates from 32 kHz
+    bits = (MP3_KILOBITS if newer else MP3_KILOBITS_2)[third >> 4] * 1000
+    length = (144 if newer else 72) * bits // rate + (third >> 1 & 1)
+    return begun[length:] if {b"Xing", b"Info"} & {begun[at : at + 4] for at in range(4, 64)} else begun
+
+
+class Aac:
+    """Each of its frames says what it is, so the stream begins and ends anywhere."""
+
+    rate = 44_100
+
+    def __init__(self, rate: int) -> None:
+        available("aac")
+        import av
+
+        self._sent, self._target = 0, io.BytesIO()
+        self._container: Any = av.open(self._target, "w", format="adts")
+        self._stream = self._container.add_stream("aac", rate=self.rate)
+        self._stream.layout = "mono"
+        self._frame: Callable[..., Any] = av.AudioFrame.from_ndarray
+
+    def add(self, samples: Samples) -> bytes:
+        frame = self._frame(whole_numbers(samples)[None], format="s16", layout="mono")
+        frame.sample_rate = self.rate
+        return self._muxed(self._stream.encode(frame))
+
+    def end(self) -> bytes:
+        last = self._muxed(self._stream.encode(None))
+        self._container.close()
+        return last
+
+    def _muxed(self, packets: Any) -> bytes:
+        for packet in packets:
+            self._container.mux(packet)
+        fresh = self._target.getvalue()[self._sent :]
+        self._sent += len(fresh)
+        return fresh
+
+
+def whole_numbers(samples: Samples) -> np.ndarray[Any, np.dtype[np.int16]]:
+    return np.clip(np.round(samples * 32767), -32768, 32767).astype("<i2")
