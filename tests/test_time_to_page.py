@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from playwright.sync_api import Browser
 
@@ -30,8 +31,14 @@ time.sleep(3600)
 """
 
 
-def seconds(browser: Browser, command: list[str], clicked: str) -> float:
-    """From the start of the process to a click that is taken, in a browser that has seen nothing yet."""
+def worked_s(process: psutil.Process) -> float:
+    """By the processor's clock, which does not mind what else runs; without the engine, which is a child."""
+    spent = process.cpu_times()
+    return float(spent.user + spent.system)
+
+
+def seconds(browser: Browser, command: list[str], clicked: str) -> tuple[float, float]:
+    """From the start of the process to a click that is taken, in a browser that has seen nothing yet: by the clock, and the server's own work."""
     environment = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}
     context = browser.new_context()
     page = context.new_page()
@@ -44,7 +51,7 @@ def seconds(browser: Browser, command: list[str], clicked: str) -> float:
         found = next(found for line in process.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+/?", line)))
         page.goto(found[0])
         page.click(clicked)
-        return time.monotonic() - began
+        return time.monotonic() - began, worked_s(psutil.Process(process.pid))
     finally:
         context.close()
         process.terminate()
@@ -61,9 +68,12 @@ def test_the_page_is_there_almost_as_soon_as_an_empty_one(
     for _ in range(ROUNDS):
         empty.append(seconds(browser, ["-c", EMPTY], "button:has-text('Go')"))
         ours.append(seconds(browser, hearth, 'button[role="tab"][data-tab-id="paint"]'))
-    ratio = statistics.median(ours) / statistics.median(empty)
+    (mine_s, my_work_s), (empty_s, empty_work_s) = (
+        [statistics.median(column) for column in zip(*each, strict=True)] for each in (ours, empty)
+    )
     with capsys.disabled():
         print(
-            f"\nto a page that can be clicked: {statistics.median(ours):.2f} s, an empty gr.Blocks {statistics.median(empty):.2f} s: {ratio:.2f}x"
+            f"\nto a page that can be clicked: {mine_s:.2f} s, an empty gr.Blocks {empty_s:.2f} s: {mine_s / empty_s:.2f}x;"
+            f" the server's own work {my_work_s:.2f} s and {empty_work_s:.2f} s: {my_work_s / empty_work_s:.2f}x"
         )
-    assert ratio <= MOST, (ours, empty)
+    assert mine_s <= MOST * empty_s, (ours, empty)

@@ -49,6 +49,9 @@ def test_a_script_is_checked_spoken_and_a_part_done_again(visit: Visit, opened: 
     href = page.locator("#h-sound a[download]").first.get_attribute("href")
     sound = page.request.get(f"{opened.address.rstrip('/')}/{href}")
     assert sound.ok and sound.body()[:4] == b"RIFF"
+    page.select_option("#h-sound .h-format", "flac")
+    href = page.locator("#h-sound a[download]").get_attribute("href")
+    assert page.request.get(f"{opened.address.rstrip('/')}/{href}").body()[:4] == b"fLaC"
     first = opened.jobs()[-1]
     page.locator("#h-parts .h-again").nth(1).click()
     until(lambda: opened.jobs()[-1]["id"] != first["id"])
@@ -86,15 +89,18 @@ def test_a_job_outlives_the_page_and_a_killed_engine(visit: Visit, opened: Open)
 
 def test_a_picture_is_painted_and_its_settings_come_back_from_its_file(visit: Visit, opened: Open) -> None:
     page = visit("paint")
+    unfold(page, "Settings")
+    expect(page.locator("#paint-steps input")).to_have_value("4")
+    for own in ("seed", "guidance"):
+        expect(page.locator(f"#paint-{own} input")).to_have_value("", timeout=5000)
     paint(page, opened, "a small boat at sunset")
     expect(page.locator("#h-canvas .h-acts a")).to_be_visible()
     painted = opened.jobs()[-1]["request"]
-    assert painted["prompt"] == "a small boat at sunset"
+    assert painted["prompt"] == "a small boat at sunset" and painted["steps"] == 4 and painted["seed"] is None
     (file,) = sorted((opened.home / "creations").glob("*.png"))[-1:]
     page.fill("#paint-prompt textarea", "something else")
     page.set_input_files("#paint-dropped input[type=file]", file)
     expect(page.locator("#paint-prompt textarea")).to_have_value("a small boat at sunset")
-    unfold(page, "Settings")
     seed = page.locator("#paint-seed input").input_value()
     assert seed.isdigit()
 

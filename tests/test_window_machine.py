@@ -98,6 +98,9 @@ def chunk_off(page: Page, opened: Open, kept: dict[str, object]) -> None:
 
 def test_tune_shows_how_far_it_is_and_draws_the_curve(visit: Visit) -> None:
     page = visit("machine")
+    page.fill("#machine-model input", "Stable Diffusion XL")
+    page.keyboard.press("Enter")
+    expect(page.locator("#h-plan")).to_have_attribute("data-seen", "sdxl")
     expect(page.locator("#h-curve")).to_contain_text("not measured yet")
     page.click("#machine-tune")
     row = page.locator('.h-errand[data-kind="Tune"]')

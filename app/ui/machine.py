@@ -66,7 +66,7 @@ def build(desk: Desk) -> Refresh:
                     0, len(SIZES), SIZES.index(chunk) + 1 if chunk in SIZES else 0, step=1, elem_id="machine-chunk",
                     label=word("machine.chunk", "Chunk size"), info=word("machine.chunk-info", "0: automatic, then 64, 128 ... 8192. Acts at once, in the middle of a run too."),
                 )  # fmt: skip
-                with gr.Row(elem_classes="h-go"):
+                with gr.Row(elem_classes="h-inline"):
                     exact = gr.Textbox(
                         "" if chunk is None else str(chunk),
                         label=word("machine.exact", "Exactly"),

@@ -26,6 +26,7 @@ from app.ui.rows import (
     going,
     hidden_button,
     hidden_number,
+    left_empty,
     model_choices,
     preset_row,
     told,
@@ -64,6 +65,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 image = gr.ImageEditor(
                     type="pil", label=word("paint.image", "Paint over what is to change; unpainted, the whole picture is the start"), elem_id="paint-image",
                     brush=gr.Brush(colors=["#ffffff"], default_size=24), transforms=(), sources=("upload", "clipboard"), layers=False,
+                    placeholder=word("paint.image-drop", "Drop a picture here, or click to choose one"),  # type: ignore[arg-type]
                 )  # fmt: skip
                 strength = gr.Slider(
                     0.05, 1.0, kept.get("strength", 0.6), step=0.05, label=word("paint.strength", "How far to leave it")
@@ -83,7 +85,9 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                         kept.get("steps"), precision=0, label=word("paint.steps", "Steps"), elem_id="paint-steps",
                         info=word("paint.own", "Empty: what the model's makers recommend."),
                     )  # fmt: skip
-                    guidance = gr.Number(kept.get("guidance"), label=word("paint.guidance", "Guidance"))
+                    guidance = gr.Number(
+                        kept.get("guidance"), label=word("paint.guidance", "Guidance"), elem_id="paint-guidance"
+                    )
                 scheduler = gr.Dropdown(
                     [(word("paint.automatic", "automatic"), ""), *NAMES], value=kept.get("scheduler") or "",
                     label=word("paint.scheduler", "Scheduler"),
@@ -205,6 +209,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         now = asking.model_of(desk, chosen)
         return gr.update(choices=asking.sizes(now), value=asking.default_size(now))
 
+    left_empty([seed, width, height, steps, guidance] if visitor else [seed])
     go.click(begin, fields, message, **QUICK)
     stop.click(halt, None, None, **QUICK)
     dice.click(lambda: random.randrange(SEED_LIMIT), None, seed, **QUICK)

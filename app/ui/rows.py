@@ -40,6 +40,11 @@ def going(tab: str, label: I18nData) -> tuple[gr.Button, gr.Button, gr.HTML]:
     return go, stop, gr.HTML("", elem_id=f"{tab}-message", apply_default_css=False)
 
 
+def left_empty(numbers: Sequence[gr.Number]) -> None:
+    """Gradio shows a number that has no value as 0, and sends it; once it is told that there is none, it stays empty."""
+    gr.on(None, lambda: None if len(numbers) == 1 else [None] * len(numbers), None, [*numbers], **QUICK)
+
+
 def hidden_number(id_: str) -> gr.Number:
     return gr.Number(-1, precision=0, elem_id=id_, elem_classes="h-hidden", label=id_, container=False)
 

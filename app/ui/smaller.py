@@ -12,7 +12,7 @@ from app.sentence import Sentence, Trouble, say
 
 STEP_PIXELS = 64
 SMALLEST_PIXELS = 128
-SHORTEST_S = 2.0
+SHORTEST_S = 1.0
 
 
 def picture(request: PictureRequest, model: Model) -> tuple[PictureRequest, Sentence]:

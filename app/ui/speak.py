@@ -24,6 +24,7 @@ from app.ui.rows import (
     going,
     hidden_button,
     hidden_number,
+    left_empty,
     model_choices,
     preset_row,
     told,
@@ -163,6 +164,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     def halt(request: gr.Request) -> None:
         desk.stop(KIND, who(request))
 
+    left_empty([seed])
     settings = [script, seed, *named.values()]
     go.click(begin, fields, message, **QUICK)
     stop.click(halt, None, None, **QUICK)

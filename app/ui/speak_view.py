@@ -58,7 +58,7 @@ def checked(found: Checked, limits: Limits, seconds: float | None, spoken: Langu
     ]
     turns = [{"speaker": turn.speaker, "text": turn.text} for part in found.parts for turn in part.turns]
     about = say(
-        "script.about", "{bytes} of {most} bytes in the longest part, {parts} parts, about {seconds} s of speech",
+        "script.about", "{bytes} of {most} bytes in the longest part, parts: {parts}, about {seconds} s of speech",
         bytes=found.bytes_longest, most=limits.bytes_most, parts=len(found.parts), seconds=round(found.seconds_estimate),
     )  # fmt: skip
     level = "wrong" if found.fatal else ("careful" if any(each["kind"] == "careful" for each in problems) else "right")

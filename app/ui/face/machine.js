@@ -38,6 +38,7 @@
   function drawPlan() {
     const element = document.querySelector("#h-plan");
     if (!element) return;
+    element.dataset.seen = model;
     if (view.trouble) {
       element.innerHTML = `<p class="h-trouble" role="alert"></p>`;
       return text(element.firstElementChild, view.trouble);
@@ -141,8 +142,9 @@
     const { end, done, total } = errand, share = element.querySelector(".h-share");
     share.hidden = element.querySelector(".h-chips").hidden = Boolean(end);
     share.firstElementChild.style.width = `${errand.share * 100}%`;
-    const left = errand.eta_s ? t("strip.left", "about {time} left", { time: Hearth.time(errand.eta_s) }) : "";
-    const under_way = total ? [t("errand.done", "{done} of {total}", { done, total }), left].filter(Boolean).join(", ") : t("errand.waits", "waits until the engine is free");
+    const left = { done, total, time: Hearth.time(errand.eta_s) };
+    const counted = errand.eta_s ? t("errand.done-left", "{done} of {total}, about {time} left", left) : t("errand.done", "{done} of {total}", left);
+    const under_way = total ? counted : t("errand.waits", "waits until the engine is free");
     const closing = { failed: end?.text, stopped: t("errand.stopped", "stopped") }[end?.kind] ?? errand.said.map((each) => each.text).join(" ");
     text(element.querySelector("p"), end ? closing : under_way);
   });
