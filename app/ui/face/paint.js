@@ -119,11 +119,17 @@
     const file = [...event.dataTransfer.files].find((each) => each.type === "image/png");
     if (!file) return;
     event.preventDefault();
+    document.querySelector('button[role="tab"][data-tab-id="paint"]')?.click();
+    give(file);
+  });
+
+  // A tab that was never open has no fields yet.
+  function give(file, tries = 100) {
     const field = document.querySelector("#paint-dropped input[type=file]");
+    if (!field) return tries && setTimeout(() => give(file, tries - 1), 100);
     const holder = new DataTransfer();
     holder.items.add(file);
     field.files = holder.files;
     field.dispatchEvent(new Event("change", { bubbles: true }));
-    document.querySelector('button[role="tab"][data-tab-id="paint"]')?.click();
-  });
+  }
 })();
