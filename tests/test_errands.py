@@ -1,0 +1,47 @@
+"""Errands tell how far they are and can be stopped; what the self-test asks is another file's business."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.compat.pretend import machine
+from app.compat.verdicts import Verdict, load
+from app.engine import errands
+from app.engine.control import Control
+from app.engine.event import Finished, Note, Step, Stopped
+from app.paths import home
+from app.sentence import Sentence, say
+
+ASKED = 3
+
+
+@pytest.fixture
+def questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def steps(_: Any, found: dict[str, Verdict]) -> Iterator[tuple[int, int, Sentence]]:
+        for done in range(ASKED):
+            yield done, ASKED, say("selftest.asking", "Testing {subject} in {dtype}", subject="a", dtype="b")
+            found[f"path:{done}"] = Verdict(f"path:{done}", passed=done != 1)
+        yield ASKED, ASKED, say("selftest.done", "{passed} of {total} right on this machine", passed=2, total=3)
+
+    monkeypatch.setattr(errands.selftest, "steps", steps)
+
+
+def test_the_self_test_tells_each_question_and_keeps_its_verdicts(questions: None, tmp_path: Path) -> None:
+    place, verdicts = home(tmp_path).made(), {}
+    events = list(errands.self_test(machine("cpu"), place, verdicts, Control()))
+    assert [(each.done, each.total) for each in events if isinstance(each, Step)] == [(n, ASKED) for n in range(4)]
+    assert isinstance(events[-2], Note) and str(events[-2].sentence).startswith("Self-test: 2 of 3")
+    assert isinstance(events[-1], Finished)
+    assert load(place.verdicts, machine("cpu")).keys() == verdicts.keys() == {"path:0", "path:1", "path:2"}
+
+
+def test_the_self_test_stops_between_two_questions(questions: None, tmp_path: Path) -> None:
+    control, events = Control(), []
+    for event in errands.self_test(machine("cpu"), home(tmp_path).made(), {}, control):
+        events.append(event)
+        control.stop()
+    assert [type(each) for each in events] == [Step, Stopped]
