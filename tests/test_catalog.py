@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.engine import catalog, detect, model
+from app.engine import catalog, detect, model, weights
 from app.engine.model import Model
 from app.sentence import Trouble
 
@@ -112,6 +112,6 @@ def test_a_starters_row_says_what_its_files_hold(id_: str) -> None:
         )
     else:
         assert [part.parameters for part in row.parts] == [
-            detect.parameters(folder),
-            detect.parameters(folder / "codec"),
+            weights.parameters(folder),
+            weights.parameters(folder / "codec"),
         ]

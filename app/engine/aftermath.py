@@ -44,6 +44,18 @@ def no_start(log: Path, trouble: Death | None) -> Failed:
     )
 
 
+def no_database(file: Path, fault: Exception) -> Death:
+    return Death(
+        say(
+            "keeper.database",
+            "Jobs cannot be written down in {file}: {fault}. Make room on that disk; what waits goes on by itself.",
+            file=str(file),
+            fault=str(fault),
+        ),
+        "crash",
+    )
+
+
 def recalled(known: Job, files: tuple[str, ...]) -> Progress:
     """Of a job that only journal and shelf still know."""
     if known.state in ("queued", "running"):

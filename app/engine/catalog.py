@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from app import paths
 from app.compat.plan import Part
 from app.engine import detect
 from app.engine.model import NOT_NEEDED, Attention, Companion, Kind, Model, Settings, Source
+from app.engine.there import found
 from app.sentence import Trouble, say
 
 _MB: Final = 1_000_000
@@ -213,16 +213,17 @@ def find(wanted: str) -> Model:
     """By its id, or a folder or file on this machine; else a Trouble with the nearest names."""
     if wanted in BY_ID:
         return BY_ID[wanted]
-    path = Path(wanted).expanduser()
-    if wanted and path.exists():
-        return detect.local(path.resolve(), BY_ID, CONFIGS)
+    if (path := found(wanted)) is not None:
+        return detect.local(path, BY_ID, CONFIGS)
     named = {**{model.id: model.id for model in CATALOG}, **{model.title.lower(): model.id for model in CATALOG}}
-    near = dict.fromkeys(named[each] for each in difflib.get_close_matches(wanted.lower(), named, n=4, cutoff=0.4))
+    near = dict.fromkeys(
+        named[each] for each in difflib.get_close_matches(wanted[:200].lower(), named, n=4, cutoff=0.4)
+    )
     raise Trouble(
         say(
             "catalog.unknown",
             "There is no model called {wanted} here, and no file or folder of that name. Nearest: {near}.",
-            wanted=wanted or "''",
+            wanted=wanted[:200] or "''",
             near=", ".join(near or BY_ID),
         ),
         cure="models",

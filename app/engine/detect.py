@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
-import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from app.compat.plan import Part, Role
+from app.engine import weights
 from app.engine.model import Attention, Companion, Family, Model
 from app.sentence import Trouble, say
-
-PICKLES: Final = frozenset({".ckpt", ".pt", ".pth", ".bin", ".pkl", ".pickle"})
-_HEADER_MOST_BYTES: Final = 100_000_000
-"""The format's own limit."""
-_BYTES_A_NUMBER: Final = {
-    "F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2,
-    "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "I8": 1, "U8": 1, "BOOL": 1,
-}  # fmt: skip
 
 FAMILY_OF_CLASS: Final[dict[str, Family]] = {
     "StableDiffusionPipeline": "sd15",
@@ -49,72 +40,22 @@ _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion", 
 """Where the parts of a pipeline may come from; anything else would be code from the folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    dtype: str
-    shape: tuple[int, ...]
-
-
-def header(path: Path) -> dict[str, Entry]:
-    """The names and shapes in a .safetensors file; a Trouble where it is cut off, something else, or a pickle."""
-    refuse_pickle(path)
-    size_bytes = path.stat().st_size
-    with path.open("rb") as file:
-        start = file.read(8)
-        length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-        if not 2 <= length <= min(_HEADER_MOST_BYTES, max(size_bytes - 8, 0)):
-            raise _no_safetensors(path)
-        try:
-            table = json.loads(file.read(length))
-            entries = {
-                str(name): (Entry(str(row["dtype"]), tuple(map(int, row["shape"]))), int(row["data_offsets"][1]))
-                for name, row in table.items()
-                if name != "__metadata__"
-            }
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as fault:
-            raise _no_safetensors(path) from fault
-    end = 8 + length + max((last for _, last in entries.values()), default=0)
-    if end != size_bytes:
-        raise Trouble(
-            say(
-                "detect.cut-off",
-                "{path} is damaged: it should have {wanted} bytes and has {there}. Download it again.",
-                path=str(path),
-                wanted=end,
-                there=size_bytes,
-            )
-        )
-    return {name: entry for name, (entry, _) in entries.items()}
-
-
-def refuse_pickle(path: Path) -> None:
-    """By its name, and by how it begins: a pickle can run any program when it is read."""
-    with path.open("rb") as file:
-        start = file.read(4)
-    if path.suffix.lower() in PICKLES or start[:2] == b"\x80\x02" or start == b"PK\x03\x04":
-        raise Trouble(
-            say(
-                "detect.pickle",
-                "{path} is a pickle, and reading one can run any program. Hearth reads .safetensors only; look for that version of it.",
-                path=str(path),
-            )
-        )
-
-
-def _no_safetensors(path: Path) -> Trouble:
-    return Trouble(
-        say(
-            "detect.not-safetensors",
-            "{path} is not a .safetensors file, whatever its name says, or it is cut off. Download it again, or choose another.",
-            path=str(path),
-        )
-    )
-
-
 def local(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
     """A model that lies on this machine, as a row like the catalog's."""
-    if path.is_dir():
-        return _folder(path, catalog)
+    try:
+        return _folder(path, catalog) if path.is_dir() else _file(path, catalog, configs)
+    except (OSError, KeyError, IndexError, TypeError, AttributeError, ValueError, ZeroDivisionError) as fault:
+        raise Trouble(
+            say(
+                "detect.strange",
+                "{path} looks like a model, but its settings cannot be made sense of ({fault}). Download it again.",
+                path=str(path),
+                fault=f"{type(fault).__name__}: {fault}",
+            )
+        ) from fault
+
+
+def _file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
     family = family_of_file(path)
     like = catalog[_LIKE[family]]
     return replace(
@@ -125,7 +66,7 @@ def local(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Compan
 
 def family_of_file(path: Path) -> Family:
     """The family of a single-file checkpoint that holds all parts; a Trouble that says what it is otherwise."""
-    names = header(path)
+    names = weights.header(path)
     cross = names.get("model.diffusion_model.input_blocks.2.1.transformer_blocks.0.attn2.to_k.weight")
     first = names.get("model.diffusion_model.input_blocks.0.0.weight")
     if first is not None and len(first.shape) == 4 and first.shape[1] == 4:
@@ -215,7 +156,7 @@ def _pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
                 )
             )
         if name in _ROLES and library is not None:
-            parts.append(Part(name, _ROLES[name], parameters(path / name), _safe_in_half(name, family)))
+            parts.append(Part(name, _ROLES[name], weights.parameters(path / name), _safe_in_half(name, family)))
     like = catalog[_LIKE[family]]
     recommended = like.plain or like.settings
     scale = _scale(path)
@@ -234,28 +175,6 @@ def _safe_in_half(name: str, family: Family) -> bool:
     return not (
         (name == "vae" and family in ("sdxl", "pixart-sigma")) or (name == "transformer" and family == "z-image")
     )
-
-
-def weights(folder: Path) -> list[Path]:
-    """The .safetensors of a part: one precision where there are two; a Trouble where there are only pickles, or none."""
-    found = sorted(folder.glob("*.safetensors"))
-    if not found:
-        pickles = [each for each in folder.glob("*") if each.suffix in PICKLES]
-        if pickles:
-            refuse_pickle(pickles[0])
-        raise Trouble(
-            say(
-                "detect.no-weights",
-                "{path} has no .safetensors. The model's folder is incomplete; download it again.",
-                path=str(folder),
-            )
-        )
-    full = [each for each in found if ".fp16" not in each.name]
-    return full or found
-
-
-def parameters(folder: Path) -> int:
-    return sum(math.prod(entry.shape) for path in weights(folder) for entry in header(path).values())
 
 
 def _scale(path: Path) -> int:

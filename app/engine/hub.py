@@ -24,9 +24,9 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it exports 
 )
 
 from app.engine import secret
-from app.engine.detect import PICKLES
 from app.engine.model import Source
 from app.engine.stock import folder_of
+from app.engine.weights import PICKLES
 from app.sentence import Sentence, Trouble, say
 
 SAFE: Final = frozenset({".safetensors", ".gguf", ".json", ".txt", ".model", ".jinja"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+import sqlite3
 from collections.abc import Collection
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def shelved(shelf: Shelf, job: Job, event: End, progress: Progress, folder: Path
     )  # fmt: skip
     try:
         kept = shelf.keep(job, [file for file in event.files if Path(file).is_file()], made)
-    except OSError as fault:
+    except (OSError, sqlite3.Error) as fault:  # a full disk fills the database's too
         return Failed(say("shelf.full", "The result is done, but it could not be moved to {folder}: {fault}. It lies in {where}.", folder=str(shelf.folder), fault=str(fault), where=str(folder)), cure="open-folder")  # fmt: skip
     for preview in folder.glob(PREVIEWS):
         preview.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ import psutil
 from app.compat.plan import Choice
 from app.engine.database import Database
 from app.engine.request import Request, from_json, to_json
+from app.sentence import Trouble
 
 State = Literal["queued", "running", "finished", "stopped", "failed", "interrupted"]
 OWNER = "owner"
@@ -142,7 +143,16 @@ class Journal:
         for row in self._db.rows("SELECT id, runner FROM jobs WHERE state IN ('queued', 'running')"):
             if not _lives(row["runner"]):
                 self._db.write("UPDATE jobs SET state='interrupted', ended_s=? WHERE id=?", time.time(), row["id"])
-        return [_job(row) for row in self._db.rows("SELECT * FROM jobs WHERE state='interrupted' ORDER BY created_s")]
+        rows = self._db.rows("SELECT * FROM jobs WHERE state='interrupted' ORDER BY created_s")
+        return [job for row in rows if (job := self._readable(row)) is not None]
+
+    def _readable(self, row: sqlite3.Row) -> Job | None:
+        """What another version of Hearth wrote may not be understood: such a job has failed, and keeps nobody from starting."""
+        try:
+            return _job(row)
+        except (Trouble, TypeError, ValueError) as fault:
+            self.end(row["id"], "failed", str(fault))
+            return None
 
     def go_on(self, id_: str) -> None:
         """Queue an interrupted job again; its folder still holds what was finished."""

@@ -23,8 +23,11 @@ def write(picture: Image.Image, path: Path, request: PictureRequest, model: str)
     info.add_itxt(PARAMETERS, parameters(request, model))
     info.add_itxt(OURS, json.dumps({"version": __version__, "request": to_json(request)}, ensure_ascii=False))
     half_written = path.with_suffix(".part")
-    picture.save(half_written, "PNG", pnginfo=info)
-    half_written.replace(path)
+    try:
+        picture.save(half_written, "PNG", pnginfo=info)
+        half_written.replace(path)
+    finally:
+        half_written.unlink(missing_ok=True)
 
 
 def parameters(request: PictureRequest, model: str) -> str:

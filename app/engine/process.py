@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import multiprocessing
+import sqlite3
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from app.compat.hardware import Hardware
-from app.compat.meter import Reading
-from app.compat.plan import Choice, Plan
-from app.engine.aftermath import died_twice, no_start, recalled, safer
+from app.compat.plan import Choice
+from app.engine.aftermath import died_twice, no_database, no_start, recalled, safer
 from app.engine.board import Board
 from app.engine.child import Child
 from app.engine.database import Database
@@ -29,6 +28,7 @@ from app.engine.message import Beat, Free, Order, Planned, Ready, Report, Run, S
 from app.engine.progress import Progress
 from app.engine.request import Request
 from app.engine.shelf import Made, Shelf
+from app.engine.state import EngineState, Sample
 from app.paths import Home
 
 ATTEMPTS = 2
@@ -40,31 +40,6 @@ NO_BEAT_S = 20.0
 QUIET_S = 600.0
 """A job that says nothing for this long hangs: the slowest step measured on the slowest machine takes a tenth of it."""
 HISTORY = 600
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One point of the live charts."""
-
-    time_s: float
-    rate: float
-    unit: str
-    reading: Reading
-
-
-@dataclass(frozen=True, slots=True)
-class EngineState:
-    """What the strip shows. `job` is what runs now, "" when idle."""
-
-    ready: bool = False
-    hardware: Hardware | None = None
-    model: str = ""
-    plan: Plan | None = None
-    job: str = ""
-    reading: Reading = dataclasses.field(default_factory=Reading)
-    restarts: int = 0
-    trouble: Death | None = None
-    """Why the last engine died; None once a job went well."""
 
 
 class Keeper:
@@ -170,15 +145,23 @@ class Keeper:
 
     def _keep(self) -> None:
         while not self._closing:
-            if self._child is None and self._failed_starts < STARTS:
-                self._spawn()
-            if self._failed_starts >= STARTS:
-                self._give_up()
-            elif self._run is None and self.state.ready:
-                self._hand_next()
-            self._hear()
-            self._watch()
-        self._end_child()
+            try:
+                self._turn()
+            except sqlite3.Error as fault:
+                self._set(trouble=no_database(self.home.database, fault))
+                time.sleep(TICK_S)
+        if self._child is not None:
+            self._child.end(patience_s=1 if self._run is None else 0)
+
+    def _turn(self) -> None:
+        if self._child is None and self._failed_starts < STARTS:
+            self._spawn()
+        if self._failed_starts >= STARTS:
+            self._give_up()
+        elif self._run is None and self.state.ready:
+            self._hand_next()
+        self._hear()
+        self._watch()
 
     def _spawn(self) -> None:
         self._child = Child(self.home, self._pretended)
@@ -247,7 +230,10 @@ class Keeper:
         if job.startswith("errand-"):
             return event
         event = shelved(self.shelf, self.journal.job(job), event, self._board.now(job), self.folder(job))
-        self.journal.end(job, STATES[type(event)], str(event.sentence) if isinstance(event, Failed) else "")
+        with contextlib.suppress(
+            sqlite3.Error
+        ):  # A row that cannot be closed stays open: the next start offers to go on with it.
+            self.journal.end(job, STATES[type(event)], str(event.sentence) if isinstance(event, Failed) else "")
         return event
 
     def _watch(self) -> None:
@@ -287,10 +273,6 @@ class Keeper:
         """An engine that cannot even start fails what waits, instead of trying for ever."""
         while job := self.journal.take():
             self._board.post(job.id, self._ended(job.id, no_start(self.home.logs / "engine.log", self.state.trouble)))
-
-    def _end_child(self) -> None:
-        if self._child is not None:
-            self._child.end(patience_s=1 if self._run is None else 0)
 
     # Small things both sides use.
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from app.sentence import Trouble, say
 
+LETTERS_MOST = {"script": 1_000_000, "prompt": 20_000, "negative prompt": 20_000}
+"""More than anybody writes: hours of speech, or more words than a picture can follow."""
 FORMATS = ("wav", "flac", "mp3", "ogg", "opus")
 SEED_LIMIT = 2**32
 
@@ -47,6 +49,23 @@ def _whole(name: str, value: int, low: int, high: int) -> None:
     _within(name, value, low, high)
 
 
+def _words(name: str, text: str) -> None:
+    """Words that can be kept: a file from elsewhere may hold anything, and half of a sign pair breaks every file that it is written to."""
+    if not isinstance(text, str) or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise Trouble(
+            say(
+                "request.not-text", "The {name} is no text that can be read: it holds broken signs. Write it anew.", name=name
+            )
+        )  # fmt: skip
+    if len(text) > LETTERS_MOST[name]:
+        raise Trouble(
+            say(
+                "request.long", "The {name} has {count} letters; it may have up to {most}. Make it shorter.",
+                name=name, count=len(text), most=LETTERS_MOST[name],
+            )
+        )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class VoicePrompt:
     """A clip and the exact words spoken in it."""
@@ -80,6 +99,7 @@ class SpeechRequest:
     keep: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        _words("script", self.text)
         if not self.text.strip():
             raise Trouble(
                 say(
@@ -139,6 +159,8 @@ class PictureRequest:
     """0: none."""
 
     def __post_init__(self) -> None:
+        _words("prompt", self.prompt)
+        _words("negative prompt", self.negative)
         if not self.prompt.strip():
             raise Trouble(
                 say(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
+import shutil
 import sqlite3
 import time
 import zipfile
@@ -87,6 +89,24 @@ def reserved(folder: Path, name: str) -> Path:
             number += 1
 
 
+def _move(file: Path, path: Path) -> None:
+    """Also from one disk to another; what cannot be moved stays where it is, and the name is free again."""
+    try:
+        file.replace(path)
+    except OSError as fault:
+        half = path.with_name(f".{path.name}.part")
+        try:
+            if fault.errno != errno.EXDEV:
+                raise
+            shutil.copyfile(file, half)
+            half.replace(path)
+        except OSError:
+            half.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+            raise
+        file.unlink()
+
+
 class Shelf:
     def __init__(self, database: Database, folder: Path) -> None:
         self._db = database
@@ -101,7 +121,7 @@ class Shelf:
         for file in map(Path, files):
             now = time.time()
             path = reserved(self.folder, file_name(text, file.suffix, now))
-            file.replace(path)
+            _move(file, path)
             with self._db.transaction():
                 self._db.write(
                     "INSERT INTO creations (job, owner, kind, model, text, request, plan, path, bytes, seconds, rate, unit, elapsed_s, highest_bytes,"

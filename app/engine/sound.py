@@ -20,6 +20,7 @@ import soundfile
 import soxr
 from numpy.typing import NDArray
 
+from app.engine.there import is_file
 from app.sentence import Trouble, say
 
 Samples = NDArray[np.float32]
@@ -41,9 +42,13 @@ CONVERTERS = (
 """For what libsndfile does not read, such as the m4a of a telephone; the second comes with every Mac."""
 
 
+CONVERTED_S = 300
+"""A recording of many hours is not converted for the few seconds that are heard of it."""
+
+
 def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
     """Mono samples and their rate, of the first `most_s` seconds."""
-    if not path.is_file():
+    if not is_file(path):
         raise Trouble(say("sound.missing", "{path} is to be read as sound, but there is no such file.", path=str(path)))
     if path.stat().st_size == 0:
         raise Trouble(say("sound.empty", "{name} is empty: there is no sound in it.", name=path.name))
@@ -75,7 +80,12 @@ def _converted(source: Path, target: Path) -> bool:
     for program, arguments in CONVERTERS:
         if shutil.which(program):
             filled = [each.format(source=source, target=target) for each in arguments]
-            done = subprocess.run([program, *filled], stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+            try:
+                done = subprocess.run(
+                    [program, *filled], stdin=subprocess.DEVNULL, capture_output=True, timeout=CONVERTED_S
+                )
+            except subprocess.TimeoutExpired:
+                return False
             if done.returncode == 0 and target.is_file():
                 return True
     return False
@@ -92,7 +102,7 @@ def resampled(samples: Samples, rate: int, wanted: int) -> Samples:
 
 def spoken_span(samples: Samples, rate: int, lead_s: float = 0.1, tail_s: float = 0.15) -> tuple[int, int]:
     """From where to where something is heard, with a little silence around it; (0, 0) where nothing is."""
-    hop = rate // 100
+    hop = max(1, rate // 100)
     padded = np.pad(samples, (0, -len(samples) % hop)).reshape(-1, hop)
     loudness = np.sqrt((padded.astype(np.float64) ** 2).mean(axis=1))
     heard = np.flatnonzero(loudness > max(1e-4, 0.005 * loudness.max(initial=0.0)))

@@ -15,7 +15,7 @@ from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
 
 from app.compat import loading
 from app.compat.plan import Offload, Plan, Precision
-from app.engine import detect
+from app.engine import weights
 from app.engine.codec import Codec
 from app.engine.control import Control
 from app.engine.event import Event
@@ -116,8 +116,8 @@ def _is(folder: Path, kind: str) -> None:
 
 
 def _loaded(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list[Sentence]) -> Any:
-    for path in detect.weights(folder):
-        detect.header(path)
+    for path in weights.files(folder):
+        weights.header(path)
     try:
         model, strange = loading.load(kind, folder, plan, how.role)
     except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as fault:

@@ -154,7 +154,7 @@ def _length_s(path: Path) -> float:
 
 def _quiet_place(samples: Samples, rate: int, most_s: float) -> int:
     """Where a cut falls between two words rather than into one."""
-    hop = rate // 20
+    hop = max(1, rate // 20)
     first, last = (int(each * most_s * rate) for each in CUT)
     powers = [float(np.mean(samples[at : at + hop] ** 2)) for at in range(first, last - hop, hop)]
     return first + int(np.argmin(powers)) * hop + hop // 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import queue
+import signal
 import sys
 import threading
 import time
@@ -117,6 +118,8 @@ def environment() -> dict[str, str]:
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     """Where the process begins. What torch reads from the environment is set before torch is imported."""
     os.environ.update(environment())
+    # Ctrl+C reaches every process of a terminal; what it means here the keeper says.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     last_words = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (1, 2):
         os.dup2(last_words, stream)

@@ -16,9 +16,9 @@ from app.compat.hardware import Hardware
 from app.compat.meter import Reading
 from app.compat.plan import Plan
 from app.engine.event import Failed, Finished, Step, Stopped
-from app.engine.process import EngineState, Sample
 from app.engine.progress import Progress
 from app.engine.request import Request, SpeechRequest
+from app.engine.state import EngineState, Sample
 from app.sentence import Sentence, Trouble, say
 from app.ui.words import Language, text, told
 

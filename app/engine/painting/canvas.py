@@ -9,6 +9,7 @@ from typing import Final
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from app.engine.model import Settings
+from app.engine.there import is_file
 from app.sentence import Trouble, say
 
 FORMATS: Final = ("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF")
@@ -20,7 +21,7 @@ MOST_PIXELS: Final = 100_000_000
 def opened(path: str) -> Image.Image:
     """In RGB, upright; a Trouble for what is no picture, or too small, or too large to open safely."""
     file = Path(path)
-    if not file.is_file():
+    if not is_file(file):
         raise Trouble(say("canvas.missing", "The picture {path} is not there. Choose it again.", path=path))
     try:
         with warnings.catch_warnings():

@@ -40,8 +40,11 @@ def save(path: Path, kept: Kept, fingerprint: str) -> None:
         "dtype": str(kept.latents.dtype).removeprefix("torch."),
     }
     half_written = path.with_suffix(".part")
-    save_file(tensors, half_written, about)
-    half_written.replace(path)
+    try:
+        save_file(tensors, half_written, about)
+        half_written.replace(path)
+    finally:
+        half_written.unlink(missing_ok=True)
 
 
 def load(path: Path, fingerprint: str) -> Kept | None:

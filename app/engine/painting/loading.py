@@ -14,11 +14,12 @@ import transformers
 
 from app.compat import whole
 from app.compat.plan import Part, Plan
-from app.engine import detect
+from app.engine import detect, weights
 from app.engine.model import Model
 from app.engine.painting import placing, small
 from app.engine.painting.families import FAMILIES, Family
 from app.engine.painting.waiting import Turns
+from app.engine.there import is_file
 from app.sentence import Sentence, Trouble, say
 
 FEW_STEPS: Final = "few-steps"
@@ -86,9 +87,9 @@ class _Opening:
         )
 
     def _part(self, name: str, folder: Path, kind: Any, library: str) -> Any:
-        files = detect.weights(folder)
+        files = weights.files(folder)
         for path in files:
-            detect.header(path)
+            weights.header(path)
         how = placing.precision(self.plan, name)
         quantiser = small.config(library, self.plan, Part(name, how.role, 0), getattr(torch, how.compute))
         part, told = kind.from_pretrained(
@@ -107,7 +108,7 @@ class _Opening:
 
     def file(self, companions: Mapping[str, Path]) -> Any:
         small.refuse_single_file(self.plan, self.folder)
-        self.notes += whole.unused(self.folder, detect.header(self.folder))
+        self.notes += whole.unused(self.folder, weights.header(self.folder))
         if "configs" not in companions:
             raise Trouble(
                 say(
@@ -157,12 +158,12 @@ _LIBRARIES: Final = {"diffusers": diffusers, "transformers": transformers}
 
 def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
     path = Path(given)
-    file = path if path.is_file() else next(iter(sorted(path.glob("*.safetensors"))), path)
-    if not file.is_file():
+    file = path if is_file(path) else next(iter(sorted(path.glob("*.safetensors"))), path)
+    if not is_file(file):
         raise Trouble(
             say("lora.missing", "The LoRA {path} is not there. Choose it again, or leave it out.", path=str(path))
         )
-    detect.header(file)
+    weights.header(file)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Already found a `peft_config`")  # several at once are what is wanted

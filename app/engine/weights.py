@@ -1,0 +1,104 @@
+"""Weights in .safetensors: names and shapes from the header alone; what is cut off, something else or a pickle is told. Nothing is loaded."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app.sentence import Trouble, say
+
+PICKLES: Final = frozenset({".ckpt", ".pt", ".pth", ".bin", ".pkl", ".pickle"})
+_HEADER_MOST_BYTES: Final = 100_000_000
+"""The format's own limit."""
+_BYTES_A_NUMBER: Final = {
+    "F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2,
+    "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "I8": 1, "U8": 1, "BOOL": 1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    dtype: str
+    shape: tuple[int, ...]
+
+
+def header(path: Path) -> dict[str, Entry]:
+    """The names and shapes in a .safetensors file; a Trouble where it is cut off, something else, or a pickle."""
+    refuse_pickle(path)
+    size_bytes = path.stat().st_size
+    with path.open("rb") as file:
+        start = file.read(8)
+        length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
+        if not 2 <= length <= min(_HEADER_MOST_BYTES, max(size_bytes - 8, 0)):
+            raise _no_safetensors(path)
+        try:
+            table = json.loads(file.read(length))
+            entries = {
+                str(name): (Entry(str(row["dtype"]), tuple(map(int, row["shape"]))), int(row["data_offsets"][1]))
+                for name, row in table.items()
+                if name != "__metadata__"
+            }
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as fault:
+            raise _no_safetensors(path) from fault
+    end = 8 + length + max((last for _, last in entries.values()), default=0)
+    if end != size_bytes:
+        raise Trouble(
+            say(
+                "detect.cut-off",
+                "{path} is damaged: it should have {wanted} bytes and has {there}. Download it again.",
+                path=str(path),
+                wanted=end,
+                there=size_bytes,
+            )
+        )
+    return {name: entry for name, (entry, _) in entries.items()}
+
+
+def refuse_pickle(path: Path) -> None:
+    """By its name, and by how it begins: a pickle can run any program when it is read."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    if path.suffix.lower() in PICKLES or start[:2] == b"\x80\x02" or start == b"PK\x03\x04":
+        raise Trouble(
+            say(
+                "detect.pickle",
+                "{path} is a pickle, and reading one can run any program. Hearth reads .safetensors only; look for that version of it.",
+                path=str(path),
+            )
+        )
+
+
+def _no_safetensors(path: Path) -> Trouble:
+    return Trouble(
+        say(
+            "detect.not-safetensors",
+            "{path} is not a .safetensors file, whatever its name says, or it is cut off. Download it again, or choose another.",
+            path=str(path),
+        )
+    )
+
+
+def files(folder: Path) -> list[Path]:
+    """The .safetensors of a part: one precision where there are two; a Trouble where there are only pickles, or none."""
+    found = sorted(folder.glob("*.safetensors"))
+    if not found:
+        pickles = [each for each in folder.glob("*") if each.suffix in PICKLES]
+        if pickles:
+            refuse_pickle(pickles[0])
+        raise Trouble(
+            say(
+                "detect.no-weights",
+                "{path} has no .safetensors. The model's folder is incomplete; download it again.",
+                path=str(folder),
+            )
+        )
+    full = [each for each in found if ".fp16" not in each.name]
+    return full or found
+
+
+def parameters(folder: Path) -> int:
+    return sum(math.prod(entry.shape) for path in files(folder) for entry in header(path).values())
