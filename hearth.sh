@@ -95,6 +95,7 @@ if [ "$#" -gt 0 ]; then exec "$python" "$top/start.py" "$@"; fi
 new=1
 ready && new=
 if ! "$python" "$top/start.py" --version; then
+  [ -t 0 ] || exec "$python" "$top/start.py" # nobody reads this: let a page say it, with Repair
   wait_for_key
   exit 1
 fi

@@ -234,6 +234,14 @@ def test_opened_without_words_it_lets_hearth_go_on_by_itself(desk: Desk) -> None
     assert done.returncode == 1 and "broken pipe organ" in done.stderr and "hearth.sh repair" in done.stderr
 
 
+def test_what_nobody_reads_is_said_by_a_page(desk: Desk) -> None:
+    """Opened from a menu, with no window to talk in: start.py, asked to open, shows what went wrong."""
+    desk.tool("python3", f'exec {PYTHON} "$@"')
+    (desk.top / "start.py").write_text("import sys; print('opens', sys.argv[1:]); sys.exit(3)")
+    done = desk.run()
+    assert done.returncode == 3 and done.stdout == "opens ['--version']\nopens []\n"
+
+
 def test_what_has_another_checksum_is_thrown_away_and_never_run(desk: Desk) -> None:
     desk.tool("curl", 'while [ "$1" != -o ]; do shift; done; echo not uv >"$2"')
     done = desk.run("doctor")

@@ -1,0 +1,133 @@
+"""What guests and the sharing owner see, in a real browser: axe-core in both lights and languages, and that nothing is offered that does nothing."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from starlette.middleware import Middleware
+
+from app.engine import metadata
+from app.engine.request import PictureRequest
+from app.ui import greeting, live, models, share, shelf, window
+from app.ui.desk import Desk
+from app.ui.guard import watch
+from app.ui.opening import guards
+from app.ui.share import Share
+from app.ui.theme import theme
+from app.ui.window import Early
+from app.ui.words import i18n
+from tests.guests import desk_at, no_tunnel, shared
+from tests.window import CHROMIUM, FLAGS
+
+pytestmark = [
+    # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+]
+WAIT_MS = 90_000
+GRADIOS = {"aria-valid-attr-value", "aria-required-children"}
+"""Empty aria-controls of its tabs, and its listboxes while they are closed."""
+DROP = """([name, data]) => {
+  const bytes = Uint8Array.from(atob(data), (each) => each.charCodeAt(0)), transfer = new DataTransfer();
+  transfer.items.add(new File([bytes], name, { type: "image/png" }));
+  document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+}"""
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with desk_at(tmp_path_factory.mktemp("home")) as desk:
+        desk.settings.put({"greeted": True})
+        yield desk
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def look(browser: Browser, address: str, light: str, language: str) -> Page:
+    page = browser.new_context(color_scheme=light, locale=language).new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto(address)
+    return page
+
+
+def ask_axe(page: Page) -> None:
+    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa"]}).response["violations"]
+    ours = [(rule["id"], node["target"]) for rule in found for node in rule["nodes"] if rule["id"] not in GRADIOS]
+    assert not ours, ours
+
+
+def enter(page: Page, words: str) -> None:
+    page.locator("input[type=password]").fill(words)
+    page.locator("form button").click()
+    page.locator("#paint-prompt textarea, #speak-text textarea").first.wait_for()
+
+
+def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: Path) -> None:
+    picture = tmp_path / "kept.png"
+    metadata.write(
+        Image.new("RGB", (64, 64), "red"), picture, PictureRequest("a lighthouse in fog", steps=7, seed=11), "sd15"
+    )
+    with shared(desk) as (address, words, _):
+        for light, language, title in (("dark", "en-US", "Password"), ("light", "zh-CN", "密码")):
+            page = look(browser, address, light, language)
+            expect(page.get_by_text(title).first).to_be_visible()
+            ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert ground == {"dark": "rgb(22, 19, 17)", "light": "rgb(250, 246, 240)"}[light]
+            ask_axe(page)
+        page.locator(".other a").click()
+        expect(page.get_by_text("Password").first).to_be_visible()
+        enter(page, words)
+        assert page.evaluate("document.documentElement.lang") == "en", "the language chosen at the door stays"
+        ask_axe(page)
+        page.evaluate(DROP, [picture.name, base64.b64encode(picture.read_bytes()).decode()])
+        expect(page.locator("#paint-prompt textarea")).to_have_value("a lighthouse in fog", timeout=WAIT_MS)
+        assert page.locator("#paint-begin-with").count() == 0, "whose button would ask for a file by its path"
+        ask_axe(page)
+
+
+def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
+    sharing = Share(desk, no_tunnel)
+    blocks = window.build(desk)
+    routes = [
+        *live.routes(desk),
+        *shelf.routes(desk),
+        *models.routes(desk),
+        *greeting.routes(desk),
+        *share.routes(sharing),
+    ]
+    _, address, _ = blocks.launch(
+        prevent_thread_lock=True, quiet=True, run_history=False, theme=theme(), i18n=i18n(), footer_links=[], ssr_mode=False,
+        app_kwargs={"routes": routes, "middleware": [*guards(desk.keeper.home)[0], Middleware(Early)]},
+    )  # fmt: skip
+    watch(blocks.server)
+    try:
+        for light, language in (("light", "en-US"), ("dark", "zh-CN")):
+            page = look(browser, address, light, language)
+            page.locator("[data-h-share]").click()
+            page.locator(".h-begin button").click()
+            page.locator(".h-running").wait_for()
+            assert len(page.locator(".h-secret code").inner_text().split()) == 6
+            assert page.locator(".h-qr svg").count() == 1
+            page.locator(".h-sharing summary").click()
+            ask_axe(page)
+            page.locator(".h-end").click()
+            page.locator(".h-begin").wait_for()
+            page.close()
+    finally:
+        sharing.end()
+        blocks.close(verbose=False)
