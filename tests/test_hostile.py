@@ -21,10 +21,13 @@ from PIL import Image
 from app.compat.plan import Choice
 from app.engine import catalog, sound, voices
 from app.engine.database import Database
-from app.engine.event import Failed, Finished
+from app.engine.event import Failed, Finished, Preview
+from app.engine.jobfolder import shelved
 from app.engine.journal import Journal
 from app.engine.limits import DIA
 from app.engine.painting import canvas
+from app.engine.painting.settled import settled
+from app.engine.progress import Progress
 from app.engine.request import Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.script import check
 from app.engine.shelf import Made, Shelf
@@ -191,6 +194,40 @@ def test_creations_move_from_one_disk_to_another(tmp_path: Path, monkeypatch: py
         "half a file is left"
     )
     database.close()
+
+
+def test_previews_go_when_the_end_is_on_the_shelf(tmp_path: Path) -> None:
+    database = Database(tmp_path / "hearth.db")
+    shelf, job = Shelf(database, tmp_path / "shelf"), Journal(database).queue(PictureRequest("a"), Choice())
+    folder = tmp_path / "job"
+    folder.mkdir()
+    for name in ("preview-0-2.jpg", "preview-0-4.jpg", "picture-0.png", "latent-0.safetensors"):
+        (folder / name).write_bytes(b"x")
+    shown = Progress().after(Preview(4, str(folder / "preview-0-4.jpg")))
+    end = shelved(shelf, job, Finished((str(folder / "picture-0.png"),), 1.0, 0.0, "", 0), shown, folder)
+    assert [path.name for path in folder.iterdir()] == ["latent-0.safetensors"] and Path(end.files[0]).is_file()
+    assert shown.preview is not None and shown.after(end).preview is None
+    database.close()
+
+
+def test_settings_that_an_opus_file_has_no_room_for_are_told() -> None:
+    noise = "".join(chr(code) for code in np.random.default_rng(0).integers(33, 126, 100_000))
+    for coding in sound.CODINGS:
+        assert sound.carries({"text": "[S1] Hello."}, coding)
+        assert sound.carries({"text": noise}, coding) == (coding != "opus")
+
+
+def test_a_strength_that_changes_nothing_is_told(tmp_path: Path) -> None:
+    start = tmp_path / "start.png"
+    Image.new("RGB", (64, 64), "red").save(start)
+    Image.new("RGB", (64, 64), "white").save(tmp_path / "mask.png")
+    asked = PictureRequest("a", image=str(start), seed=1)
+    for model, request, told in (
+        ("flux2-klein", asked, True), ("flux2-klein", dataclasses.replace(asked, mask=str(tmp_path / "mask.png")), False),
+        ("sd15", asked, False), ("flux2-klein", dataclasses.replace(asked, image=None), False),
+    ):  # fmt: skip
+        notes = [note.key for note in settled(request, catalog.find(model), tmp_path).notes]
+        assert ("paint.no-strength" in notes) == told, (model, notes)
 
 
 def test_a_database_without_room_stops_neither_the_keeper_nor_the_telling(

@@ -45,6 +45,14 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Keeper]]:
         keeper.close()
 
 
+@pytest.fixture(scope="module")
+def keeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keeper]:
+    """One for all tests that want nothing special of it: an engine takes seconds to start."""
+    keeper = Keeper(home(tmp_path_factory.mktemp("shared") / "home"))
+    yield keeper
+    keeper.close()
+
+
 def engine(keeper: Keeper) -> psutil.Process:
     child = keeper._child
     assert child is not None and child.pid is not None
@@ -66,15 +74,15 @@ def request(voice: str, text: str = LONG, **more: int) -> SpeechRequest:
     return SpeechRequest(text, model=voice, seed=5, max_frames=60, **more)
 
 
-def test_a_script_is_spoken_and_kept(opened: Callable[..., Keeper], voice: str) -> None:
-    keeper = opened()
+def test_a_script_is_spoken_and_kept(keeper: Keeper, voice: str) -> None:
     job = keeper.submit(request(voice, "[S1] Hello there my friend. [S2] And hello to you."))
     events = list(keeper.follow(job.id))
     end = events[-1]
     assert isinstance(end, Finished), end
     (file,) = end.files
     assert Path(file).parent == keeper.shelf.folder and soundfile.info(file).samplerate == 16000
-    (kept,) = keeper.shelf.find("hello")
+    (kept,) = keeper.shelf.of_job(job.id)
+    assert [each.id for each in keeper.shelf.find("hello friend")] == [kept.id]
     assert kept.request == job.request and kept.rate > 0 and kept.whole and kept.condition == ""
     assert keeper.journal.job(job.id).state == "finished"
     assert any(isinstance(event, Step) and event.memory.process_bytes > 0 for event in events)
@@ -88,8 +96,8 @@ def test_the_window_side_imports_no_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=TOP).returncode == 0
 
 
-def test_a_killed_engine_is_noticed_told_and_the_job_goes_on(opened: Callable[..., Keeper], voice: str) -> None:
-    keeper = opened()
+def test_a_killed_engine_is_noticed_told_and_the_job_goes_on(keeper: Keeper, voice: str) -> None:
+    restarts = keeper.state.restarts
     job = keeper.submit(request(voice))
     events, parts_before, killed_s, noticed_s = [], {}, 0.0, 0.0
     for event in keeper.follow(job.id):
@@ -107,11 +115,10 @@ def test_a_killed_engine_is_noticed_told_and_the_job_goes_on(opened: Callable[..
         assert (keeper.folder(job.id) / f"part-{index:03d}.wav").read_bytes() == content, (
             "a finished part was done again"
         )
-    assert keeper.journal.job(job.id).attempts == 2 and keeper.state.restarts == 1
+    assert keeper.journal.job(job.id).attempts == 2 and keeper.state.restarts == restarts + 1
 
 
-def test_an_engine_that_dies_twice_fails_the_job_and_keeps_its_parts(opened: Callable[..., Keeper], voice: str) -> None:
-    keeper = opened()
+def test_an_engine_that_dies_twice_fails_the_job_and_keeps_its_parts(keeper: Keeper, voice: str) -> None:
     job = keeper.submit(request(voice))
     deaths = 0
     for event in keeper.follow(job.id):
@@ -140,8 +147,7 @@ def test_a_wedged_engine_is_ended(opened: Callable[..., Keeper], voice: str) -> 
     assert any("stopped answering" in str(event.sentence) for event in keeper.progress(job.id).said)
 
 
-def test_stop_takes_a_waiting_job_out_and_ends_a_running_one(opened: Callable[..., Keeper], voice: str) -> None:
-    keeper = opened()
+def test_stop_takes_a_waiting_job_out_and_ends_a_running_one(keeper: Keeper, voice: str) -> None:
     first, second = keeper.submit(request(voice)), keeper.submit(request(voice, "[S1] Never spoken."))
     keeper.stop(second.id)
     assert kinds(list(keeper.follow(second.id))) == ["Stopped"]
@@ -151,7 +157,7 @@ def test_stop_takes_a_waiting_job_out_and_ends_a_running_one(opened: Callable[..
         end = event
     assert isinstance(end, Stopped) and len(end.files) == 1
     assert soundfile.info(end.files[0]).frames > 0
-    assert not keeper.shelf.find()[0].whole
+    assert [each.whole for each in keeper.shelf.of_job(first.id)] == [False]
 
 
 def test_after_a_crash_of_everything_the_next_start_offers_to_go_on(
@@ -195,8 +201,7 @@ def test_an_engine_that_cannot_start_fails_what_waits(
 
 
 @pytest.mark.slow
-def test_twenty_random_kills_lose_nothing(opened: Callable[..., Keeper], voice: str) -> None:
-    keeper = opened()
+def test_twenty_random_kills_lose_nothing(keeper: Keeper, voice: str) -> None:
     dice = random.Random(7)
     for _ in range(20):
         job = keeper.submit(request(voice))
