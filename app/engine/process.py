@@ -51,7 +51,9 @@ class Keeper:
         pretended: str = "",
         quiet_s: float = QUIET_S,
         no_beat_s: float = NO_BEAT_S,
+        rest_s: float = 0.0,
     ) -> None:
+        """`rest_s`: so long the engine is not started yet, unless something is asked for."""
         self.home = home.made()
         self.database = Database(home.database)
         self.journal = Journal(self.database)
@@ -60,7 +62,7 @@ class Keeper:
         self.state = EngineState()
         self.history: deque[Sample] = deque(maxlen=HISTORY)
         self._pretended = pretended
-        self._quiet_s, self._no_beat_s = quiet_s, no_beat_s
+        self._quiet_s, self._no_beat_s, self._rest_s = quiet_s, no_beat_s, rest_s
         self._lock = threading.RLock()
         self._board = Board()
         self._errands: deque[tuple[str, Errand]] = deque()
@@ -144,6 +146,7 @@ class Keeper:
     # What its thread does.
 
     def _keep(self) -> None:
+        self._woken.poll(self._rest_s)
         while not self._closing:
             try:
                 self._turn()

@@ -142,7 +142,7 @@ def build(desk: Desk) -> Refresh:
     def offer() -> Any:
         return gr.update(choices=offered(desk))
 
-    return Refresh(offer, [model], offer, [model])
+    return Refresh(lambda: [offer()], [model], offer, [model])
 
 
 def offered(desk: Desk) -> list[tuple[str, str]]:

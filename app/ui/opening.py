@@ -33,6 +33,9 @@ from app.ui.words import i18n
 
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"
+MANY_CORES = 4
+PAGE_FIRST_S = 3.0
+"""On fewer cores the engine, which takes seconds to import torch, waits so long that the page is there first."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +87,7 @@ def opened(args: argparse.Namespace, place: Home) -> int:
 def served(args: argparse.Namespace, place: Home, alone: Instance) -> int:
     tls, assistants = certificates(args), endpoints.mcp(args)
     surroundings(place)
-    keeper = Keeper(place, args.pretend)
+    keeper = Keeper(place, args.pretend, rest_s=0.0 if (os.cpu_count() or 1) >= MANY_CORES else PAGE_FIRST_S)
     desk = Desk(keeper, Settings(place.settings))
     sharing = Share(desk, partial(tunnel, folder=place.root / "tunnel"), args.listen, tls)
     try:

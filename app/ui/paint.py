@@ -209,14 +209,15 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         now = asking.model_of(desk, chosen)
         return gr.update(choices=asking.sizes(now), value=asking.default_size(now))
 
-    left_empty([seed, width, height, steps, guidance] if visitor else [seed])
     go.click(begin, fields, message, **QUICK)
     stop.click(halt, None, None, **QUICK)
     dice.click(lambda: random.randrange(SEED_LIMIT), None, seed, **QUICK)
     reuse.click(last_seed, None, seed, **QUICK)
     restore.click(again, from_shelf, [*filled, message], **QUICK)
     dropped.upload(restored, dropped, [*filled, message], **QUICK)
-    if not visitor:
+    if visitor:
+        left_empty([seed, width, height, steps, guidance])
+    else:
         grid.click(begin_grid, fields, message, **QUICK)
         model.change(other_model, model, size, **QUICK)
         for each in (model, size, width, height, steps, guidance, batch):
@@ -232,6 +233,6 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         now = {name: field.value for name, field in named.items()} | desk.settings.get("paint", {})
         there = model_choices(desk, KIND)
         chosen = now["model"] if now["model"] in [id_ for _, id_ in there] else ""
-        return [gr.update(choices=there, value=chosen), *(now[name] for name in named if name != "model")]
+        return [None, gr.update(choices=there, value=chosen), *(now[name] for name in named if name != "model")]
 
-    return Refresh(fill, [*named.values()], offer, [model])
+    return Refresh(fill, [seed, *named.values()], offer, [model])

@@ -25,7 +25,7 @@ QUICK: Final[Mapping[str, Any]] = {"queue": False, "show_progress": "hidden", "a
 class Refresh:
     """What a tab asks anew when the page is loaded, and when the tab is chosen: models and voices come and go."""
 
-    fill: Callable[[], Any]
+    fill: Callable[[], list[Any]]
     filled: Sequence[Component]
     offer: Callable[[], Any]
     offered: Sequence[Component]
@@ -41,7 +41,8 @@ def going(tab: str, label: I18nData) -> tuple[gr.Button, gr.Button, gr.HTML]:
 
 
 def left_empty(numbers: Sequence[gr.Number]) -> None:
-    """Gradio shows a number that has no value as 0, and sends it; once it is told that there is none, it stays empty."""
+    """Gradio shows a number that has no value as 0, and sends it; once it is told that there is none, it stays empty. The owner's are
+    filled with all else."""
     gr.on(None, lambda: None if len(numbers) == 1 else [None] * len(numbers), None, [*numbers], **QUICK)
 
 

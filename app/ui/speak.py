@@ -164,7 +164,6 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     def halt(request: gr.Request) -> None:
         desk.stop(KIND, who(request))
 
-    left_empty([seed])
     settings = [script, seed, *named.values()]
     go.click(begin, fields, message, **QUICK)
     stop.click(halt, None, None, **QUICK)
@@ -172,7 +171,9 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     restore.click(restored, from_shelf, [*settings, message], **QUICK)
     dice.click(lambda: random.randrange(SEED_LIMIT), None, seed, **QUICK)
     own.change(lambda shown: gr.update(visible=shown), own, sampling, **QUICK)
-    if not visitor:
+    if visitor:
+        left_empty([seed])
+    else:
         keep.click(keep_voice, [clip, transcript, name], [voice, message], **QUICK)
         heard.click(lambda: gr.update(choices=choices(desk)), None, voice, **QUICK)
         bring_back("speak", desk, named, presets, message)
@@ -185,9 +186,9 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         there = model_choices(desk, KIND)
         chosen = now["model"] if now["model"] in [id_ for _, id_ in there] else ""
         rest = [now[name] for name in named if name != "model"]
-        return [gr.update(choices=choices(desk)), gr.update(choices=there, value=chosen), *rest]
+        return [None, gr.update(choices=choices(desk)), gr.update(choices=there, value=chosen), *rest]
 
-    return Refresh(fill, [voice, *named.values()], offer, [model, voice])
+    return Refresh(fill, [seed, voice, *named.values()], offer, [model, voice])
 
 
 def choices(desk: Desk, visitor: bool = False) -> list[tuple[Any, str]]:

@@ -41,8 +41,10 @@ def build(desk: Desk) -> gr.Blocks:
                 models.build(desk)
             with gr.Tab(word("tab.machine", "Machine"), id="machine") as tab:
                 refreshed.append((tab, machine.build(desk)))
+        # One question of the page as it is loaded, not one a tab.
+        filled = [field for _, each in refreshed for field in each.filled]
+        window.load(lambda: [value for _, each in refreshed for value in each.fill()], None, filled, **QUICK)
         for tab, each in refreshed:
-            window.load(each.fill, None, [*each.filled], **QUICK)
             tab.select(each.offer, None, [*each.offered], **QUICK)
     return window
 
