@@ -73,7 +73,7 @@ def token(page: str) -> str:
 
 def test_repair_fails_with_its_reason_then_works_and_hearth_starts(broken: Checkout) -> None:
     """Twice: first something is in the way of the new environment, then it is gone."""
-    in_the_way = start.other(broken.slot)
+    before, in_the_way = broken.slot, start.other(broken.slot)
     in_the_way.touch()
     child = broken.begin("--lang", "en")
     with httpx.Client(base_url=seen(broken), trust_env=False) as browser:
@@ -93,6 +93,7 @@ def test_repair_fails_with_its_reason_then_works_and_hearth_starts(broken: Check
         until(lambda: browser.get("/state").json()["state"] == "mended", 120)
     out, err = child.communicate(timeout=60)
     assert child.returncode == 0 and out == "Hearth is open ['--lang', 'en']\n", err
+    assert broken.slot == in_the_way and not before.exists(), "the old one is taken away"
 
 
 @contextmanager

@@ -133,13 +133,6 @@ def test_one_whose_python_went_away_counts_as_none(made: Checkout) -> None:
     config.write_text(text)
 
 
-def test_repair_makes_it_anew_and_takes_the_old_one_away(made: Checkout) -> None:
-    before = made.slot
-    assert made.start("repair").returncode == 0
-    assert made.slot == start.other(before) and not before.exists()
-    assert made.start().stderr == ""
-
-
 def test_a_checkout_that_cannot_be_written_keeps_its_environment_in_the_users_data(
     checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

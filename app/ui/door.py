@@ -76,6 +76,10 @@ class Throttle:
         self.left -= 1
         return 0.0
 
+    def out(self, now_s: float) -> bool:
+        """Whether there is no try left; takes none."""
+        return self.left + (now_s - self.at_s) / self.refill_s < 1
+
     def wrong(self) -> None:
         self.refill_s = min(REFILL_MOST_S, self.refill_s * 1.2)
 
@@ -98,6 +102,8 @@ class Keys:
     clock: Callable[[], float] = time.monotonic
     guests: dict[bytes, Guest] = field(default_factory=dict)
     throttle: Throttle = field(default_factory=Throttle)
+    patience: Throttle = field(default_factory=Throttle)
+    """With programs: who guesses at a key keeps nobody from logging in."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -140,15 +146,17 @@ class Keys:
             return guest.person
 
     def bearer(self, given: str) -> bool | Sentence:
-        """Whether a program's key opens; a wrong one costs a try like a wrong password."""
+        """Whether a program's key opens; a wrong one costs a try. With no try left the right one is refused too: else guessing would have no limit."""
         with self.lock:
             if self.program is None or self.closed:
                 return False
+            patience = self.patience
+            if patience.out(self.clock()):
+                return say("door.wait", "Too many tries. Wait {seconds} seconds, then try again.", seconds=max(1, round(patience.refill_s)))  # fmt: skip
             if hmac.compare_digest(hashlib.sha256(given.encode()).digest(), self.program):
                 return True
-            if wait_s := self.throttle.wait_s(self.clock()):
-                return say("door.wait", "Too many tries. Wait {seconds} seconds, then try again.", seconds=max(1, round(wait_s)))  # fmt: skip
-            self.throttle.wrong()
+            patience.wait_s(self.clock())
+            patience.wrong()
             return False
 
     def leave(self, name: str) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.ui.guard import who_in
+from app.ui.uploads import UPLOAD
 
 ALLOWED: Final = re.compile(
     r"/|/config|/theme\.css|/favicon\.ico|/robots\.txt|/manifest\.json|/(assets|static|svelte)/[\w./-]+"
@@ -22,6 +23,10 @@ ALLOWED: Final = re.compile(
 """What the page of speak and paint asks for, seen in a browser. No API docs, no monitoring, no recordings, no proxies."""
 FILE: Final = "/gradio_api/file="
 BODY_BYTES: Final = 2 << 20
+OPEN_MOST: Final = 32
+"""Requests of one person at a time; a page keeps two open and asks a few more."""
+SESSIONS_MOST: Final = 10_000
+SESSION_LETTERS: Final = 64
 
 
 class Fence:
@@ -30,19 +35,32 @@ class Fence:
         self._app, self._mine = app, mine
         self._sessions: dict[str, str] = {}
         """Gradio's own sessions, each by whoever used it first: events of another person's cannot be heard."""
+        self._open: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        path, person = scope["path"], who_in(scope).name
+        person = who_in(scope).name
+        if self._open[person] >= OPEN_MOST:
+            await Response(status_code=429)(scope, receive, send)
+            return
+        self._open[person] += 1
+        try:
+            await self._within(scope, receive, send, person)
+        finally:
+            self._open[person] -= 1
+
+    async def _within(self, scope: Scope, receive: Receive, send: Send, person: str) -> None:
+        path = scope["path"]
         if not ALLOWED.fullmatch(path) or ".." in path:
             await Response(status_code=404)(scope, receive, send)
             return
         asked = [parse_qs(scope["query_string"].decode("latin-1")).get("session_hash", [""])[-1]]
         if "/heartbeat/" in path:
             asked.append(path.rpartition("/")[2])
-        if scope["method"] == "POST" and Headers(scope=scope).get("content-type", "").startswith("application/json"):
+        # Whatever its header says it is: Gradio takes more for JSON than what is called so.
+        if scope["method"] != "GET" and path.rstrip("/") != UPLOAD:
             body = await whole(receive)
             try:
                 given = json.loads(body or b"{}")
@@ -60,9 +78,13 @@ class Fence:
         await self._app(scope, receive, send)
 
     def _own(self, session: Any, person: str) -> bool:
-        return session in ("", None) or (
-            isinstance(session, str) and self._sessions.setdefault(session, person) == person
-        )
+        if session in ("", None):
+            return True
+        if not isinstance(session, str) or len(session) > SESSION_LETTERS:
+            return False
+        if session not in self._sessions and len(self._sessions) >= SESSIONS_MOST:
+            del self._sessions[next(iter(self._sessions))]
+        return self._sessions.setdefault(session, person) == person
 
 
 def files(value: Any) -> Iterator[str]:

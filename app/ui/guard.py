@@ -115,10 +115,10 @@ class Guard:
         if len(hosts) != 1 or not self._knows(host_of(hosts[0])):
             return 421, say("guard.host", "This address is not one of Hearth's. Open it by the address that it printed when it started.")  # fmt: skip
         foreign = headers.get("sec-fetch-site") == "cross-site"
-        if scope["method"] in READS:
-            if foreign and headers.get("sec-fetch-mode") != "navigate":
-                return 403, say("guard.site", "Another website asked for this. Hearth only answers its own pages.")
-        elif foreign or not self._ours(headers.get("origin"), hosts[0]):
+        # Reads too: Gradio lets the pages of whatever else is served on this computer read along.
+        if not self._ours(headers.get("origin"), hosts[0]):
+            return 403, say("guard.site", "Another website asked for this. Hearth only answers its own pages.")
+        if foreign and not (scope["method"] in READS and headers.get("sec-fetch-mode") == "navigate"):
             return 403, say("guard.site", "Another website asked for this. Hearth only answers its own pages.")
         declared = headers.get("content-length", "0")
         if not declared.isascii() or not declared.isdigit():

@@ -32,6 +32,7 @@ def routes(desk: Desk) -> list[Route]:
         return await painted(asked, None, None)
 
     async def from_image(asked: Request) -> Response:
+        programmer(asked)
         given = await values_of(asked)
         starts = given.get("init_images") or []
         if len(starts) != 1:

@@ -33,7 +33,6 @@ from app.ui.window import HEAD, Early
 from app.ui.words import i18n, language, told, word
 
 HOURS: Final = (1, 4, 12, 72)
-TUNNEL_HOSTS: Final = (".gradio.live", ".gradio.app")
 Tunnel = Callable[[int], tuple[str, Callable[[], None]]]
 """A port to the address that the world reaches it by, and what takes it down."""
 
@@ -152,7 +151,7 @@ class Share:
 
     def _knows(self, host: str) -> bool:
         here = loopback if loopback(self._host) else reached_by(self._host)
-        return here(host) or host == self._public or host.endswith(TUNNEL_HOSTS)
+        return here(host) or (bool(host) and host == self._public)  # not .gradio.live: others share there, too
 
     def _reached(self, server: gr.Blocks) -> tuple[str, Callable[[], None]]:
         port = server.server_port

@@ -21,6 +21,8 @@ SECONDS_MOST: Final = 600.0
 PICTURES: Final = frozenset({"PNG", "JPEG", "WEBP"})
 HEADER_MOST: Final = 32 << 20
 """Of a safetensors file, before its weights."""
+VISITOR_HOLDS_BYTES: Final = 256 << 20
+"""All that lies here of one visitor's at a time; what is a day old is gone."""
 SPOOL_BYTES: Final = 1 << 20
 HALF: Final = "tmp*"
 """How the files are called that Gradio is still writing."""
@@ -129,16 +131,23 @@ class Uploads:
     def _taken(self, scope: Scope, body: bytes) -> Sentence | None:
         person = who_in(scope)
         paths = [Path(each) for each in json.loads(body)]
+        mine = self._mine.setdefault(person.name, set())
         try:
             for path in paths:
                 check(path, weights=person.owner)
+            if not person.owner and sum(map(size, {*mine, *map(str, paths)})) > VISITOR_HOLDS_BYTES:
+                raise Trouble(say("upload.full", "You have sent {most} MB already, which is what there is room for. Use what you sent, or come back tomorrow.", most=VISITOR_HOLDS_BYTES >> 20))  # fmt: skip
         except Trouble as trouble:
             for path in paths:
                 if self._folder.resolve() in path.resolve().parents:
                     path.unlink(missing_ok=True)
             return trouble.sentence
-        self._mine.setdefault(person.name, set()).update(map(str, paths))
+        mine.update(map(str, paths))
         return None
+
+
+def size(path: str) -> int:
+    return Path(path).stat().st_size if Path(path).is_file() else 0
 
 
 def ok(held: list[Message]) -> bool:
