@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +20,7 @@ import tiny_single_files as single
 import torch
 from diffusers.hooks.group_offloading import _is_group_offload_enabled
 from painters import SMALL, gguf_of, lora, painter, parts, pixels
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from app.compat.plan import Need, Part, Plan, decide
@@ -24,7 +29,7 @@ from app.compat.terms import Choice
 from app.engine import catalog, picture
 from app.engine.control import Control
 from app.engine.event import Finished, Loading, Note
-from app.engine.painting import placing, small
+from app.engine.painting import keeping, placing, small
 from app.engine.request import Lora, PictureRequest
 from app.engine.session import Session
 from app.paths import home
@@ -135,6 +140,26 @@ def test_what_waits_really_gives_its_memory_back(tmp_path: Path) -> None:
     assert process.memory_info().rss - before < 64 << 20
     turns.close()
     assert not list(tmp_path.rglob("*.safetensors"))
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    (tmp_path / f"{child.pid}-killed").mkdir()
+    (tmp_path / f"{os.getpid()}-mine").mkdir()
+    Turns(tmp_path).close()
+    assert [path.name for path in tmp_path.iterdir()] == [f"{os.getpid()}-mine"]
+
+
+def test_a_disk_without_room_for_what_waits_is_told_as_that(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_tensors: Any, path: Path, _about: Any) -> None:
+        path.write_bytes(b"half")
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(keeping, "save_file", full)
+    row = catalog.find(str(folders["sd15"]))
+    with pytest.raises(OSError, match="No space") as told:
+        picture.load(folders["sd15"], row, tiny.plan(row, offload="model"), {}, tmp_path)
+    assert told.value.errno == errno.ENOSPC and not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 def test_a_lora_is_worn_over_weights_that_wait(folders: dict[str, Path], loaded: Any, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +28,6 @@ class Kept:
 
 
 def save(path: Path, kept: Kept, fingerprint: str) -> None:
-    """Written whole or not at all."""
     tensors = {"latents": kept.latents.float().cpu().contiguous(), "generator": kept.generator}
     plain: dict[str, Any] = {}
     for name, value in kept.scheduler.items():
@@ -39,10 +39,18 @@ def save(path: Path, kept: Kept, fingerprint: str) -> None:
         "scheduler": json.dumps(plain),
         "dtype": str(kept.latents.dtype).removeprefix("torch."),
     }
+    write(tensors, path, about)
+
+
+def write(tensors: dict[str, torch.Tensor], path: Path, about: dict[str, str]) -> None:
+    """Whole or not at all; a full disk is said as every other file says it."""
     half_written = path.with_suffix(".part")
     try:
         save_file(tensors, half_written, about)
         half_written.replace(path)
+    except SafetensorError as fault:
+        full = "No space left" in str(fault) or "os error 112" in str(fault)  # Windows' number for it
+        raise OSError(errno.ENOSPC if full else errno.EIO, str(fault), str(path)) from fault
     finally:
         half_written.unlink(missing_ok=True)
 

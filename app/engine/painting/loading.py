@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -47,7 +48,13 @@ def pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Pa
     except BaseException as fault:
         if opening.turns is not None:
             opening.turns.close()
-        if not isinstance(fault, _BROKEN) or isinstance(fault, torch.OutOfMemoryError) or "memory" in str(fault):
+        full = isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT)
+        if (
+            full
+            or not isinstance(fault, _BROKEN)
+            or isinstance(fault, torch.OutOfMemoryError)
+            or "memory" in str(fault)
+        ):
             raise
         raise _will_not_load(folder, fault) from fault
     return Loaded(pipe, tuple(opening.notes), opening.turns)

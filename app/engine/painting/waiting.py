@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
+
+from app.engine.painting import keeping
 
 
 class Turns:
@@ -18,7 +21,10 @@ class Turns:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder = Path(tempfile.mkdtemp(prefix="waiting-", dir=folder))
+        for left in folder.glob("*-*"):  # by an engine that was killed
+            if left.name.partition("-")[0].isdigit() and not psutil.pid_exists(int(left.name.partition("-")[0])):
+                shutil.rmtree(left, ignore_errors=True)
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=folder))
         self._parts: dict[str, torch.nn.Module] = {}
         self._tensors: dict[str, list[torch.Tensor]] = {}
         self._inside = ""
@@ -67,7 +73,7 @@ class Turns:
         held = {
             str(place): tensor.detach().cpu().contiguous().clone() for place, tensor in enumerate(self._tensors[name])
         }
-        save_file(held, self._file(name))
+        keeping.write(held, self._file(name), {})
         self._let_go(name)
 
     def _let_go(self, name: str) -> None:
