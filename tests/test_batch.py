@@ -192,7 +192,9 @@ def test_what_the_batch_file_does(top: str) -> None:
     assert asked[0] == [PY, "-3.11", script, "--version"] and asked[1][0].endswith("choice.exe")
     assert asked[2] == [PY, "-3.11", script, "install-app"] and asked[3] == [PY, "-3.11", script]
 
-    made = Cmd({OWN: lambda words: 0}, {OWN, top.removesuffix("Hearth.bat") + r".venv\current"}, {})
+    made = Cmd(
+        {OWN: lambda words: 0}, {OWN, top.removesuffix("Hearth.bat") + r".venv\current"}, {}, WITH="-3.0", TRY="x"
+    )
     assert made.open(top) == 0
     assert [words for words in made.ran if "-c" not in words] == [[OWN, script, "--version"], [OWN, script]], (
         "not asked again"
