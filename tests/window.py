@@ -40,7 +40,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-LONG_MS = 90_000
+LONG_MS = 180_000
 """Of a machine that does other things besides; nothing waits so long for a thing that is there."""
 ROWS = 160
 """So many rows the voice has room for: it never ends by itself, so each part lasts four seconds."""
