@@ -135,7 +135,7 @@ def test_an_engine_that_dies_twice_fails_the_job_and_keeps_its_parts(keeper: Kee
 
 def test_a_wedged_engine_is_ended(opened: Callable[..., Keeper], voice: str) -> None:
     keeper = opened(no_beat_s=3.0)
-    until(keeper, lambda: keeper.state.ready)
+    until(keeper, lambda: keeper.state.ready, 240)
     job = keeper.submit(request(voice))
     wedged = False
     for event in keeper.follow(job.id):
