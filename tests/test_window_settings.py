@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,21 @@ from playwright.sync_api import Page, Route, expect
 from tests.window import Open, Visit, end, go, needs_chromium, small_voice, start, unfold, until
 
 pytestmark = needs_chromium
+
+
+@pytest.fixture
+def begin() -> Iterator[Callable[[Path, Path], Open]]:
+    """Starts a Hearth that does not outlive a test that fails."""
+    begun: list[Open] = []
+
+    def begin(home: Path, audit: Path) -> Open:
+        begun.append(start(home, audit))
+        return begun[-1]
+
+    yield begin
+    for each in begun:
+        each.process.kill()
+        each.process.wait()
 
 
 def choices(page: Page, id_: str) -> str:
@@ -22,11 +38,11 @@ def choices(page: Page, id_: str) -> str:
 
 
 def test_a_first_start_paints_with_one_click_and_what_is_written_outlives_a_restart(
-    visit: Visit, tmp_path: Path
+    visit: Visit, tmp_path: Path, begin: Callable[[Path, Path], Open]
 ) -> None:
     home, audit = tmp_path / "home", tmp_path / "audit"
     home.mkdir()
-    first = start(home, audit)
+    first = begin(home, audit)
     page = visit("speak", first.address)
     expect(page.locator("#h-greeting")).to_contain_text("Welcome")
     page.get_by_role("button", name="Paint something").click()
@@ -49,7 +65,7 @@ def test_a_first_start_paints_with_one_click_and_what_is_written_outlives_a_rest
     page.goto("about:blank")
     end(first, audit)
 
-    second = start(home, audit)
+    second = begin(home, audit)
     page = visit("speak", second.address)
     expect(page.locator("#h-greeting")).to_have_count(0)
     expect(page.locator("#speak-text textarea")).to_have_value("[S1] A draft that nobody has spoken yet.")
