@@ -142,6 +142,8 @@ def test_a_wedged_engine_is_ended(opened: Callable[..., Keeper], voice: str) -> 
         if isinstance(event, Step) and not wedged:
             wedged = True
             engine(keeper).suspend()
+        if isinstance(event, Adjusted):
+            keeper._no_beat_s = 60.0  # Once is what is tested; a very busy machine may leave the next one without breath for seconds.
         end = event
     assert isinstance(end, Finished)
     assert any("stopped answering" in str(event.sentence) for event in keeper.progress(job.id).said)
