@@ -143,7 +143,7 @@ def test_a_wedged_engine_is_ended(opened: Callable[..., Keeper], voice: str) -> 
             wedged = True
             engine(keeper).suspend()
         if isinstance(event, Adjusted):
-            keeper._no_beat_s = 60.0  # Once is what is tested; a very busy machine may leave the next one without breath for seconds.
+            keeper._no_beat_s = 60.0  # once is what is tested, and a busy machine is slow
         end = event
     assert isinstance(end, Finished)
     assert any("stopped answering" in str(event.sentence) for event in keeper.progress(job.id).said)
