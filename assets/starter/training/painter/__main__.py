@@ -11,7 +11,7 @@ from pathlib import Path
 from assets.starter.training.painter.card import write_scores
 from assets.starter.training.painter.evaluate import FIRST_TEST_SEED, FIRST_TUNING_SEED, evaluate, missed
 from assets.starter.training.painter.pack import pack
-from assets.starter.training.painter.train import SMOKE, Recipe, train
+from assets.starter.training.painter.train import PARTS, SMOKE, Recipe, train
 
 SHIPPED = Path(__file__).parents[2] / "painter"
 
@@ -36,11 +36,13 @@ def main() -> int:
     parser.add_argument("--work", type=Path, default=Path("painter-work"), help="where data and checkpoints go")
     parser.add_argument("--folder", type=Path, default=SHIPPED, help="where the packed pipeline lies")
     parser.add_argument("--evaluate", action="store_true", help="judge the packed weights; fails if they miss the gate")
-    parser.add_argument("--tuning", action="store_true", help="judge on the scenes kept for choosing settings; writes no scores")
+    parser.add_argument(
+        "--tuning", action="store_true", help="judge on the scenes kept for choosing settings; writes no scores"
+    )
     parser.add_argument("--count", type=int, default=200, help="captions to judge at 128 px; a fifth of them at 256 px")
     parser.add_argument("--sheet", type=Path, help="also write contact sheets, to this name with -128 and -256")
     parser.add_argument("--smoke", action="store_true", help="two steps of everything, in a folder that is thrown away")
-    parser.add_argument("--tag", default="", help="ignored; a name to find the process by")
+    parser.add_argument("--part", choices=PARTS, help="train this part only, on a core of its own, and pack nothing")
     given = parser.parse_args()
     if given.evaluate:
         return _judge(given.folder, given.count, given.tuning, given.sheet)
@@ -50,8 +52,10 @@ def main() -> int:
                 print(line, flush=True)
             print(pack(Path(work), Path(work) / "packed", SMOKE.as_facts), "bytes")
         return 0
-    for line in train(given.work, Recipe()):
+    for line in train(given.work, Recipe(), (given.part,) if given.part else PARTS):
         print(line, flush=True)
+    if given.part:
+        return 0
     pack(given.work, given.folder, Recipe().as_facts)
     return _judge(given.folder, given.count, False, given.sheet)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,22 +23,24 @@ from assets.starter.training.painter.scenes import scene
 from assets.starter.training.painter.text import train_text_encoder
 from assets.starter.training.painter.unet import Source, train_unet
 
+PARTS = ("autoencoder", "unet")
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """How much of everything. The seeds stand beside what they seed."""
 
-    pictures_128: int = 12_000
-    pictures_256: int = 500
+    pictures_128: int = 36_000
+    pictures_256: int = 2_000
     captions_for_tokenizer: int = 20_000
-    text_steps: int = 800
-    autoencoder_steps: int = 2_800
-    unet_steps: int = 1_600
-    unet_decay_steps: int = 400
-    batch_128: int = 30
-    batch_256: int = 9
-    share_256: float = 0.1
-    peak_rate: float = 1.5e-3
+    text_steps: int = 1_200
+    autoencoder_steps: int = 7_000
+    unet_steps: int = 17_000
+    unet_decay_steps: int = 10_000
+    batch_128: int = 8
+    batch_256: int = 2
+    share_256: float = 0.15
+    peak_rate: float = 1e-3
 
     @property
     def as_facts(self) -> dict[str, int | float]:
@@ -48,12 +50,17 @@ class Recipe:
 SMOKE = Recipe(8, 4, 400, 2, 2, 2, 1, 2, 1, 0.5)
 
 
-def train(work: Path, recipe: Recipe) -> Iterator[str]:
-    """Yields lines of progress; the parts end up in work/tokenizer, text, vae and unet."""
+def train(work: Path, recipe: Recipe, parts: Sequence[str] = PARTS) -> Iterator[str]:
+    """Yields lines of progress; the parts end up in work/tokenizer, text, vae and unet. The last two may be trained side by side."""
     work.mkdir(parents=True, exist_ok=True)
     yield from write_pictures(work, 128, recipe.pictures_128)
     yield from write_pictures(work, 256, recipe.pictures_256)
     small, big = read_pictures(work, 128), read_pictures(work, 256)
+    if "autoencoder" in parts and not (work / "vae").exists():
+        torch.manual_seed(0)
+        yield from train_autoencoder(make_autoencoder(), [small, small, big], recipe.autoencoder_steps, work / "vae")
+    if "unet" not in parts:
+        return
     if not (work / "tokenizer").exists():
         train_tokenizer([say(scene(seed), seed) for seed in range(recipe.captions_for_tokenizer)], work / "tokenizer")
     tokenizer = CLIPTokenizer.from_pretrained(work / "tokenizer", model_max_length=TOKENS)
@@ -61,10 +68,7 @@ def train(work: Path, recipe: Recipe) -> Iterator[str]:
     if not (work / "text").exists():
         yield from train_text_encoder(make_text_encoder(tokenizer), tokenizer, recipe.text_steps, work / "text")
     encoder = CLIPTextModel.from_pretrained(work / "text").eval().requires_grad_(False)
-    if not (work / "vae").exists():
-        yield from train_autoencoder(make_autoencoder(), [small, small, big], recipe.autoencoder_steps, work / "vae")
-    sources = [Source(small, FIRST_SEED[128], recipe.batch_128), Source(big, FIRST_SEED[256], recipe.batch_256)]
     yield from train_unet(
-        make_unet(), encoder, tokenizer, sources, [1 - recipe.share_256, recipe.share_256], recipe.unet_steps, work,
-        recipe.unet_decay_steps, recipe.peak_rate,
+        make_unet(), encoder, tokenizer, Source(small, FIRST_SEED[128], recipe.batch_128),
+        Source(big, FIRST_SEED[256], recipe.batch_256), recipe.share_256, recipe.unet_steps, work, recipe.unet_decay_steps, recipe.peak_rate,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from assets.starter.training.painter.text import tokens_of
 from assets.starter.training.painter.together import average_gradients, rank_here
 
 DROPPED_CAPTIONS = 0.1
+TOWARDS_NOISE = 0.4, 1.0  # at the beginning and at the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,11 @@ def _rate(step: int, steps: int, peak: float, warm: int, decay: int) -> float:
     return peak * min(1.0, (step + 1) / warm) * down
 
 
-def _loss(unet: UNet2DConditionModel, clean: Tensor, hidden: Tensor, alphas: Tensor) -> Tensor:
+def _loss(unet: UNet2DConditionModel, clean: Tensor, hidden: Tensor, alphas: Tensor, towards_noise: float) -> Tensor:
+    """Where noise is strong the caption alone tells what to paint; where it is weak the caption hardly matters, and there is less to learn.
+    So times are drawn as a power below one of an even draw, the smaller the power the nearer to pure noise."""
     when = (torch.arange(len(clean)) + torch.rand(())) / len(clean)  # evenly spread over a batch
-    when = (when * len(alphas)).long().clamp(max=len(alphas) - 1)
+    when = (when**towards_noise * len(alphas)).long().clamp(max=len(alphas) - 1)
     signal, spread = alphas[when].sqrt().view(-1, 1, 1, 1), (1 - alphas[when]).sqrt().view(-1, 1, 1, 1)
     noise = torch.randn_like(clean)
     with torch.autocast("cpu", torch.bfloat16):
@@ -54,10 +57,11 @@ def _loss(unet: UNet2DConditionModel, clean: Tensor, hidden: Tensor, alphas: Ten
 
 
 def train_unet(
-    unet: UNet2DConditionModel, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, sources: Sequence[Source],
-    shares: Sequence[float], steps: int, keep: Path, decay: int = 0, peak: float = 1.2e-3, seed: int = 3,
+    unet: UNet2DConditionModel, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, small: Source, big: Source,
+    share_of_big: float, steps: int, keep: Path, decay: int, peak: float, seed: int = 3,
 ) -> Iterator[str]:  # fmt: skip
-    """Trains in place, going on from `keep` if something is there; keeps the mean of the weights in keep/unet."""
+    """Trains in place, going on from `keep` if something is there; keeps the mean of the weights in keep/unet.
+    Big pictures come in when the rate goes down: they cost four times as much and teach the words no better."""
     state_at, first = keep / "state.pt", 0
     mean = copy.deepcopy(unet)
     optimizer = torch.optim.AdamW(unet.parameters(), peak, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
@@ -76,7 +80,7 @@ def train_unet(
     kept: list[Tensor] = list(mean.parameters())
     began_s, losses = time.monotonic(), []
     for step in range(first, steps):
-        source = sources[rng.choice(len(sources), p=shares)]
+        source = big if step >= steps - decay and rng.random() < share_of_big else small
         chosen = np.sort(rng.integers(len(source.pictures), size=source.batch))
         captions = [say(scene(source.first_seed + int(i)), int(rng.integers(1 << 40))) for i in chosen]
         captions = [c if rng.random() > DROPPED_CAPTIONS else "" for c in captions]
@@ -85,14 +89,16 @@ def train_unet(
         for group in optimizer.param_groups:
             group["lr"] = _rate(step, steps, peak, 200, decay)
         clean = latents_of(as_input(source.pictures[chosen])) * SCALING
-        loss = _loss(unet, clean, hidden, alphas)
+        loss = _loss(
+            unet, clean, hidden, alphas, TOWARDS_NOISE[0] + (TOWARDS_NOISE[1] - TOWARDS_NOISE[0]) * step / steps
+        )
         loss.backward()
         average_gradients(parameters)
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         optimizer.zero_grad()
         with torch.no_grad():
-            weight = 1 - min(0.998, (step + 1) / (step + 11))
+            weight = 1 - min(0.999, (step + 1) / (step + 11))
             torch._foreach_lerp_(kept, parameters, weight)
         losses.append(loss.item())
         if not math.isfinite(losses[-1]):

@@ -1,0 +1,50 @@
+"""What the starter models make, by hearth itself: a contact sheet and two sounds beside their weights. python assets/make_samples.py"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from app.__main__ import main as hearth
+from assets.starter.training.painter.captions import say
+from assets.starter.training.painter.pack import EXAMPLES
+from assets.starter.training.painter.scenes import scene
+
+STARTER = Path(__file__).parent / "starter"
+ACROSS, DOWN = 6, 4
+FIRST_SEED = 80_000_000  # neither trained on nor judged
+SCRIPTS = {
+    "sample-1.ogg": "[S1] Good morning, my friend. [S2] The red house is near the river. [S1] Thank you.",
+    "sample-2.ogg": "[S2] Seven three nine one. [S1] Please bring bread and coffee. (pause 0.4s) [S2] Good night.",
+}
+
+
+def made(folder: Path, *words: str) -> None:
+    if hearth([*words, "--home", str(folder / "home")]) != 0:
+        raise SystemExit(f"not made: {' '.join(words)}")
+
+
+def main() -> None:
+    count = ACROSS * DOWN - len(EXAMPLES)
+    prompts = [*EXAMPLES, *(say(scene(FIRST_SEED + i, held_out=True), FIRST_SEED + i) for i in range(count))]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for i, prompt in enumerate(prompts):
+            made(folder, "paint", prompt, "--seed", str(i), "-o", str(folder / f"{i}.png"))
+        pictures = [Image.open(folder / f"{i}.png").convert("RGB") for i in range(len(prompts))]
+        width, height = pictures[0].size
+        sheet = Image.new("RGB", (width * ACROSS, height * DOWN))
+        for i, picture in enumerate(pictures):
+            sheet.paste(picture, (i % ACROSS * width, i // ACROSS * height))
+        sheet.quantize(255).save(STARTER / "painter" / "contact.png", optimize=True)
+        for file, script in SCRIPTS.items():
+            made(folder, "speak", script, "--seed", "1", "-o", str(STARTER / "voice" / file))
+
+
+if __name__ == "__main__":
+    main()
