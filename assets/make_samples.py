@@ -41,7 +41,7 @@ def main() -> None:
         sheet = Image.new("RGB", (width * ACROSS, height * DOWN))
         for i, picture in enumerate(pictures):
             sheet.paste(picture, (i % ACROSS * width, i // ACROSS * height))
-        sheet.quantize(255).save(STARTER / "painter" / "contact.png", optimize=True)
+        sheet.save(STARTER / "painter" / "contact.jpg", quality=92)
         for file, script in SCRIPTS.items():
             made(folder, "speak", script, "--seed", "1", "-o", str(STARTER / "voice" / file))
 

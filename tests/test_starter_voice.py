@@ -32,7 +32,7 @@ def spoken(voice: speak.Voice) -> speak.Spoken:
 
 def test_the_weights_are_small_half_precision_and_safetensors() -> None:
     assert sum(path.stat().st_size for path in SHIPPED.rglob("*") if path.is_file()) <= 13_000_000
-    assert {path.suffix for path in SHIPPED.rglob("*") if path.is_file()} <= {".safetensors", ".json", ".md"}
+    assert {path.suffix for path in SHIPPED.rglob("*") if path.is_file()} <= {".safetensors", ".json", ".md", ".ogg"}
     for config in (SHIPPED / "config.json", SHIPPED / "codec" / "config.json"):
         assert json.loads(config.read_text())["dtype"] == "float16"
 
