@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import threading
 import time
@@ -248,6 +249,6 @@ class Downloads:
 
     def _keep(self, job: _Job) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        half = self._record(job.model.id).with_suffix(".half")
+        half = self._record(job.model.id).with_suffix(f".{os.getpid()}-{id(self)}.half")
         half.write_text(json.dumps({"quantised": job.quantised, "total": job.total_bytes, "blobs": job.blobs}), "utf-8")
         half.replace(self._record(job.model.id))

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import shutil
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -179,7 +180,7 @@ def place(models: Path, listing: Listing) -> None:
             _link(folder / "blobs" / file.etag, pointer)
     ref = folder / "refs" / listing.source.revision
     ref.parent.mkdir(parents=True, exist_ok=True)
-    half = ref.with_name(f"{ref.name}.half")
+    half = ref.with_name(f"{ref.name}.{os.getpid()}-{threading.get_ident()}.half")
     half.write_text(listing.commit, "utf-8")
     half.replace(ref)
     for orphan in (folder / "blobs").glob("*.????????.incomplete"):
