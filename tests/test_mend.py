@@ -169,7 +169,8 @@ def test_only_this_page_can_press(tmp_path: Path) -> None:
 def test_a_page_that_nobody_looks_at_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair, "FIRST_S", 0.2)
     with offered(monkeypatch, tmp_path, "") as (_, result):
-        until(lambda: result == [False], 10)
+        until(lambda: bool(result), 10)
+        assert result == [False]
 
 
 def test_where_there_is_no_browser_a_text_is_left(

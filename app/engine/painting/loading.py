@@ -60,7 +60,7 @@ def pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Pa
     return Loaded(pipe, tuple(opening.notes), opening.turns)
 
 
-_BROKEN: Final = (OSError, ValueError, KeyError, RuntimeError, AttributeError, TypeError, NotImplementedError)
+_BROKEN: Final = (OSError, ValueError, KeyError, RuntimeError, AttributeError, TypeError)
 
 
 @dataclass(slots=True)
