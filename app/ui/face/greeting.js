@@ -1,9 +1,6 @@
 // The first start, on one screen: what is here, what will fit, one click to a first sound or picture.
 (() => {
   const { t, text, el, ask } = Hearth;
-  // Words that the starter voice and the starter painter know.
-  const SCRIPT = "[S1] Hello, my friend. Welcome, the fire is warm. [S2] Good evening. Here is your coffee.";
-  const PROMPT = "a red house and a pine tree on green hills at sunset";
   let view = null, asked = "";
 
   async function done() {
@@ -38,8 +35,8 @@
       made.addEventListener("click", run);
       parent.append(made);
     };
-    if (by["starter-voice"].here) button(go, t("greeting.speak", "Speak something"), () => start("speak", "speak-text", SCRIPT), "h-first");
-    if (by["starter-painter"].here) button(go, t("greeting.paint", "Paint something"), () => start("paint", "paint-prompt", PROMPT), "h-first");
+    if (by["starter-voice"].here) button(go, t("greeting.speak", "Speak something"), () => start("speak", "speak-text", Hearth.first.script), "h-first");
+    if (by["starter-painter"].here) button(go, t("greeting.paint", "Paint something"), () => start("paint", "paint-prompt", Hearth.first.prompt), "h-first");
     for (const each of [by["dia-1.6b"], by.sd15]) {
       const line = el(`<li><b></b> <span class="h-badge"></span><p class="h-soft"></p></li>`);
       text(line.querySelector("b"), each.title);

@@ -1,14 +1,9 @@
 // Paint: the picture while it is painted, the gallery of the run, comparing two, the grid, and a PNG dropped anywhere.
 (() => {
   const { t, text, el, list } = Hearth;
-  // Of words that the starter painter knows, too. English in every language of the page, as the models read it.
-  const SAMPLES = () => [
-    [t("sample.boat", "A boat at sunset"), "a small sea with a boat at sunset"], [t("sample.hills", "A house in the hills"), "green hills with a house and a tree by day"],
-    [t("sample.night", "Snow at night"), "snow hills at night with a moon"], [t("sample.shapes", "Shapes"), "a red circle left of a blue square on a white background"],
-  ];
   let shown = null, compared = null;
 
-  Hearth.area("#h-samples", (element) => Hearth.samples(element, t("paint.samples", "Sample prompts"), SAMPLES(), "paint-prompt"));
+  Hearth.area("#h-samples", (element) => Hearth.samples(element, t("paint.samples", "Sample prompts"), Hearth.prompts(), "paint-prompt"));
 
   Hearth.area("#h-canvas", (element, { picture }) => {
     if (!element.firstElementChild) {

@@ -4,12 +4,6 @@
   const CHECK_MS = 250;
   const FIRST_CHIPS = ["laughs", "sighs", "clears throat"];
   const FORMATS = ["wav", "flac", "mp3", "ogg", "opus"];
-  // Of words that the starter voice knows, too. English in every language of the page: Dia speaks nothing else.
-  const SAMPLES = () => [
-    [t("sample.morning", "A good morning"), "[S1] Good morning, my friend. Is the kitchen warm? [S2] Yes, the fire is open. Please come in, it is cold."],
-    [t("sample.story", "A small story"), "[S1] The young teacher and the old doctor walk by the quiet river in the evening. [S1] Now the moon is on the water, and we listen."],
-    [t("sample.answer", "Question and answer"), "[S1] Where is my purple book? [S2] Maybe behind the chair. (pause 0.5s) [S1] Thank you!"],
-  ];
   let asked = "", timer = 0, player = null;
 
   // The script box.
@@ -71,7 +65,7 @@
     }
   });
   Hearth.area("#h-script", () => check());
-  Hearth.area("#h-scripts", (element) => Hearth.samples(element, t("speak.samples", "Sample scripts"), SAMPLES(), "speak-text"));
+  Hearth.area("#h-scripts", (element) => Hearth.samples(element, t("speak.samples", "Sample scripts"), Hearth.scripts(), "speak-text"));
   document.addEventListener("click", (event) => {
     const insert = event.target.closest?.("[data-insert]")?.dataset.insert;
     if (!insert || !box()) return;

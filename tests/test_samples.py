@@ -1,0 +1,31 @@
+"""The texts that the window offers to begin with: the starter models know every word of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from app.engine import script
+from app.engine.limits import limits_of
+from app.paths import assets
+from app.ui.live import FACE
+
+STARTER = assets() / "starter"
+OFFERED = re.findall(r'(?:script:|prompt:|\),) "([^"]+)"', (FACE / "samples.js").read_text("utf-8"))
+SCRIPTS = [each for each in OFFERED if each.startswith("[S1]")]
+PROMPTS = [each for each in OFFERED if not each.startswith("[S1]")]
+
+
+def test_the_starter_voice_speaks_every_script() -> None:
+    limits = limits_of(STARTER / "voice")
+    assert len(SCRIPTS) == 4
+    for each in SCRIPTS:
+        assert not [str(problem.sentence) for problem in script.check(each, limits).problems], each
+
+
+def test_the_starter_painter_knows_every_word_of_the_prompts() -> None:
+    known = set(json.loads(Path(STARTER / "painter" / "starter.json").read_text("utf-8"))["words"])
+    assert len(PROMPTS) == 5
+    for each in PROMPTS:
+        assert set(re.findall(r"[a-z0-9]+", each)) <= known, each
