@@ -13,7 +13,7 @@ from tests.window import Open, Visit, go, needs_chromium, unfold, until
 
 pytestmark = needs_chromium
 
-SIDE = 256
+SIDE = 512
 """Of a picture whose attention has 1024 queries: enough for its scores to be seen in the process's memory."""
 SCORES_BYTES = 2 * 4 * 1024 * 1024 * 4
 """Of one call in one piece: batch, heads, queries, keys, float32."""
@@ -54,7 +54,6 @@ def chunk(page: Page, size: int) -> None:
     until(lambda: f"chunk {size}" in strip(page)["machine"])
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the highest memory of a stretch of time is Linux' to tell")
 def test_the_chunk_size_acts_in_the_middle_of_a_run(visit: Visit, opened: Open) -> None:
     """Torch's plain arithmetic writes all scores down, so that their memory is seen: it falls at the next step."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from app.compat.hardware import probe
 from app.compat.memory import peak_bytes, weights_bytes
 from app.compat.meter import read
 from app.compat.plan import Need, Plan
+from app.compat.release import release
 from app.engine import stock
 from app.engine.event import Event, Loading, Note, Unloaded
 from app.engine.loaded import Loaded
@@ -104,18 +104,11 @@ class Owner:
             before, model = read(), held.model
             held.loaded.close()
             del held
-            self.clear()
+            release()
             after = read()
             freed = max(0, before.process_bytes - after.process_bytes)
             freed += max(0, (before.device_bytes or 0) - (after.device_bytes or 0))
             yield Unloaded(model.id, say("session.unloaded", "{model} was unloaded.", model=model.title), freed)
-
-    def clear(self) -> None:
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        if torch.backends.mps.is_available():
-            torch.mps.empty_cache()
 
 
 def threads(asked: Need) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from app.compat.hardware import Hardware, probe
 from app.compat.plan import Choice, Plan, decide
 from app.compat.pretend import machine
+from app.compat.release import release
 from app.compat.seam import Seam, applied
 from app.compat.verdicts import Verdict, learn, load
 from app.engine import catalog, errands, stock
@@ -112,7 +113,7 @@ class Session:
                 yield from self._owner.unload("picture" if model.kind == "speech" else "speech")
             if rung.id in RELOAD:
                 yield from self._owner.unload(model.kind)
-            self._owner.clear()
+            release()
             yield Adjusted(rung.id, rung.sentence, words)
         raise Trouble(
             say(
@@ -127,10 +128,13 @@ class Session:
             self._seam = seam
             if control.chunk is not None:
                 seam.set_chunk(control.chunk)
-            worked = False
+            worked, chunk = False, seam.chunk
             try:
                 for event in self._owner.of(model.kind).run(request, control, seam, job):
                     worked = worked or isinstance(event, Step)
+                    if isinstance(event, Step) and seam.chunk != chunk:
+                        chunk = seam.chunk
+                        release()
                     if isinstance(event, Finished) and worked and not seam.calls:
                         # Attention that nobody saw may have been anything: it is not called a success.
                         raise Trouble(say("session.unseen", "{model} ran its attention past Hearth, so its result cannot be trusted here.", model=model.title), cure="report")  # fmt: skip
