@@ -121,10 +121,18 @@ def lora(folder: Path, path: Path, seed: int) -> Path:
     return path
 
 
-def gguf_of(folder: Path, file: Path) -> Path:
-    """The denoiser's weights in 8 bits, as GGUF files hold them: rows of 32 numbers share a scale."""
+def gguf_of(folder: Path, file: Path, without: str = "", original: bool = False) -> Path:
+    """The denoiser's weights in 8 bits, as GGUF files hold them: rows of 32 numbers share a scale. `original`: named as Z-Image's
+    makers do; `without`: what begins so is left out."""
+    weights = load_file(folder / "transformer" / "diffusion_pytorch_model.safetensors")
+    kept = {name: weight for name, weight in weights.items() if not without or not name.startswith(without)}
+    assert bool(without) == (len(kept) < len(weights))
+    return gguf_with(_originally(kept) if original else kept, file)
+
+
+def gguf_with(weights: dict[str, torch.Tensor], file: Path) -> Path:
     writer = gguf.GGUFWriter(str(file), "tiny")
-    for name, tensor in load_file(folder / "transformer" / "diffusion_pytorch_model.safetensors").items():
+    for name, tensor in weights.items():
         values = tensor.float().numpy()
         fits = name.endswith(".weight") and values.ndim == 2 and values.shape[1] % 32 == 0
         kind = gguf.GGMLQuantizationType.Q8_0 if fits else gguf.GGMLQuantizationType.F32
@@ -134,3 +142,25 @@ def gguf_of(folder: Path, file: Path) -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return file
+
+
+Z_IMAGE = {
+    "all_final_layer.2-1.": "final_layer.", "all_x_embedder.2-1.": "x_embedder.", ".attention.norm_k.": ".attention.k_norm.",
+    ".attention.norm_q.": ".attention.q_norm.", ".attention.to_out.0.": ".attention.out.",
+}  # fmt: skip
+
+
+def _originally(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Its makers' names, and the three projections of attention in one weight."""
+    named: dict[str, torch.Tensor] = {}
+    for name, weight in weights.items():
+        before, _, place = name.partition(".attention.to_")
+        for ours, theirs in Z_IMAGE.items():
+            name = name.replace(ours, theirs)
+        if place.startswith(("q.", "k.", "v.")):
+            name = f"{before}.attention.qkv.weight"
+            weight = torch.cat(
+                [weights[each] for letter in "qkv" if (each := f"{before}.attention.to_{letter}.weight") in weights]
+            )
+        named[name] = weight
+    return named

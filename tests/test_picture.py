@@ -174,11 +174,11 @@ def test_weights_kept_in_half_compute_in_float32(
     assert (decoded[0] - decoded[1]).abs().max() < 2e-3
 
 
-@pytest.mark.parametrize("family", ["flux", "z-image"])
+@pytest.mark.parametrize(("family", "original"), [("flux", False), ("z-image", False), ("z-image", True)])
 def test_a_denoiser_in_gguf_paints_nearly_the_same(
-    family: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
+    family: str, original: bool, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
-    file = gguf_of(folders[family], tmp_path / "tiny.gguf")
+    file = gguf_of(folders[family], tmp_path / "tiny.gguf", original=original)
     bare = tmp_path / "bare"
     shutil.copytree(folders[family], bare)
     (bare / "transformer" / "diffusion_pytorch_model.safetensors").unlink()

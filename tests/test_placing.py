@@ -21,7 +21,6 @@ import torch
 from diffusers.hooks.group_offloading import _is_group_offload_enabled
 from painters import SMALL, gguf_of, lora, painter, parts, pixels
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 
 from app.compat.plan import Need, Part, Plan, decide
 from app.compat.pretend import machine
@@ -241,72 +240,6 @@ def test_a_library_that_is_missing_is_named_in_the_plan() -> None:
     with pytest.raises(Trouble) as told:
         decide(replace(machine("cpu"), packages=()), XL, Choice(quantised="torchao-int8"))
     assert "pip install torchao" in str(told.value.objections[0])
-
-
-def dropped(folder: Path, part: str, take: Any, put: dict[str, torch.Tensor] | None = None) -> str:
-    file = next((folder / part).glob("*.safetensors"))
-    weights = load_file(file)
-    gone = sorted(weights)[0] if take else ""
-    save_file({name: value for name, value in weights.items() if name != gone} | (put or {}), file, {"format": "pt"})
-    return gone
-
-
-@pytest.mark.parametrize("part", ["unet", "vae", "text_encoder"])
-def test_a_folder_that_lacks_a_weight_is_refused(part: str, tmp_path: Path) -> None:
-    folder = tiny.made("sd15", tmp_path / "model")
-    gone = dropped(folder, part, take=True)
-    row = catalog.find(str(folder))
-    with pytest.raises(Trouble) as told:
-        picture.load(folder, row, tiny.plan(row), {})
-    assert told.value.sentence.key == "whole.missing" and gone in str(told.value)
-
-
-@pytest.mark.parametrize("part", ["unet", "vae", "text_encoder"])
-def test_a_weight_of_another_shape_is_refused(part: str, tmp_path: Path) -> None:
-    folder = tiny.made("sd15", tmp_path / "model")
-    file = next((folder / part).glob("*.safetensors"))
-    weights = load_file(file)
-    name = sorted(weights)[0]
-    save_file(weights | {name: torch.zeros(3, 5)}, file, {"format": "pt"})
-    row = catalog.find(str(folder))
-    with pytest.raises(Trouble) as told:
-        picture.load(folder, row, tiny.plan(row), {})
-    assert told.value.sentence.key in ("whole.missing", "load.broken") and str(folder) in str(told.value)
-
-
-def test_weights_that_nothing_uses_are_told(tmp_path: Path) -> None:
-    folder = tiny.made("sd15", tmp_path / "model")
-    dropped(folder, "unet", take=False, put={"stranger.weight": torch.zeros(2)})
-    session = Session(home(tmp_path / "home").made())
-    request = PictureRequest("a", model=str(folder), **{**SMALL, "steps": 1})
-    events = list(session.run(request, Choice(), Control(), tmp_path / "job", lambda *_: None))
-    session.free()
-    assert isinstance(events[-1], Finished)
-    assert any("stranger.weight" in str(event.sentence) for event in events if isinstance(event, Note))
-
-
-@pytest.mark.parametrize(
-    "mark", ["model.diffusion_model.out.2", "first_stage_model.decoder.conv_out", "cond_stage_model.transformer.text_model.final"]
-)  # fmt: skip
-def test_a_single_file_that_lacks_a_weight_is_refused(mark: str, tmp_path: Path) -> None:
-    folder, file = single.made("sd15", tmp_path)
-    configs = {"configs": single.configs_of(folder, tmp_path / "configs")}
-    weights = load_file(file)
-    gone = next(name for name in sorted(weights) if name.startswith(mark))
-    save_file({name: value for name, value in weights.items() if name != gone}, file)
-    row = catalog.find(str(file))
-    with pytest.raises(Trouble) as told:
-        picture.load(file, row, tiny.plan(row), configs)
-    assert told.value.sentence.key.startswith("whole.missing"), told.value
-
-
-def test_a_single_file_tells_what_it_has_beside(tmp_path: Path) -> None:
-    folder, file = single.made("sd15", tmp_path)
-    save_file(load_file(file) | {"model_ema.decay": torch.zeros(1), "stranger.weight": torch.zeros(1)}, file)
-    row = catalog.find(str(file))
-    paints = picture.load(file, row, tiny.plan(row), {"configs": single.configs_of(folder, tmp_path / "configs")})
-    (note,) = paints.notes
-    assert "stranger.weight" in str(note) and "model_ema" not in str(note)
 
 
 def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dict[str, Path], tmp_path: Path) -> None:

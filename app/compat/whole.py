@@ -53,9 +53,15 @@ def hollow(part: torch.nn.Module) -> list[str]:
 
 @contextmanager
 def every_weight(path: Path) -> Iterator[None]:
-    """Loaders of single files move a model as soon as it is filled, and cannot where something was not: that is said as what it is."""
+    """Loaders of single files look weights up one by one, and move a model as soon as it is filled: where one is not there they
+    stumble, and that is said as what it is."""
     try:
         yield
+    except KeyError as fault:
+        name = str(fault.args[0]) if fault.args else ""
+        if "." not in name:  # a setting's; a weight's name has its layer's before it
+            raise
+        check(path, [name], (), ())
     except NotImplementedError as fault:
         if "meta tensor" not in str(fault):
             raise

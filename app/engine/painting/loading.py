@@ -60,7 +60,7 @@ def pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Pa
     return Loaded(pipe, tuple(opening.notes), opening.turns)
 
 
-_BROKEN: Final = (OSError, ValueError, KeyError, RuntimeError, AttributeError, TypeError)
+_BROKEN: Final = (OSError, ValueError, KeyError, IndexError, RuntimeError, AttributeError, TypeError)
 
 
 @dataclass(slots=True)
@@ -147,16 +147,15 @@ class _Opening:
         file = companion if companion.is_file() else next(companion.glob("*.gguf"))
         compute = getattr(torch, placing.precision(self.plan, self.family.denoiser).compute)
         kind = getattr(diffusers, detect.class_of(self.folder, self.family.denoiser)[1])
-        part = kind.from_single_file(
-            str(file),
-            quantization_config=diffusers.GGUFQuantizationConfig(compute_dtype=compute),  # type: ignore[no-untyped-call]
-            config=str(self.folder),
-            subfolder=self.family.denoiser,
-            dtype=compute,
-            local_files_only=True,
-        )
-        whole.check(file, whole.hollow(part), (), ())
-        return part
+        with whole.every_weight(file):
+            return kind.from_single_file(
+                str(file),
+                quantization_config=diffusers.GGUFQuantizationConfig(compute_dtype=compute),  # type: ignore[no-untyped-call]
+                config=str(self.folder),
+                subfolder=self.family.denoiser,
+                dtype=compute,
+                local_files_only=True,
+            )
 
 
 _WEIGHTY: Final = frozenset({"text_encoder", "text_encoder_2", "text_encoder_3", "unet", "transformer", "vae"})
