@@ -21,13 +21,11 @@ from PIL import Image
 from app.compat.plan import Choice
 from app.engine import catalog, sound, voices
 from app.engine.database import Database
-from app.engine.event import Failed, Finished, Preview
-from app.engine.jobfolder import shelved
+from app.engine.event import Failed, Finished
 from app.engine.journal import Journal
 from app.engine.limits import DIA
 from app.engine.painting import canvas
 from app.engine.painting.settled import settled
-from app.engine.progress import Progress
 from app.engine.request import Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.script import check
 from app.engine.shelf import Made, Shelf
@@ -193,20 +191,6 @@ def test_creations_move_from_one_disk_to_another(tmp_path: Path, monkeypatch: py
     assert made.exists() and [path.name for path in (tmp_path / "shelf").iterdir()] == [kept.path.name], (
         "half a file is left"
     )
-    database.close()
-
-
-def test_previews_go_when_the_end_is_on_the_shelf(tmp_path: Path) -> None:
-    database = Database(tmp_path / "hearth.db")
-    shelf, job = Shelf(database, tmp_path / "shelf"), Journal(database).queue(PictureRequest("a"), Choice())
-    folder = tmp_path / "job"
-    folder.mkdir()
-    for name in ("preview-0-2.jpg", "preview-0-4.jpg", "picture-0.png", "latent-0.safetensors"):
-        (folder / name).write_bytes(b"x")
-    shown = Progress().after(Preview(4, str(folder / "preview-0-4.jpg")))
-    end = shelved(shelf, job, Finished((str(folder / "picture-0.png"),), 1.0, 0.0, "", 0), shown, folder)
-    assert [path.name for path in folder.iterdir()] == ["latent-0.safetensors"] and Path(end.files[0]).is_file()
-    assert shown.preview is not None and shown.after(end).preview is None
     database.close()
 
 

@@ -15,7 +15,8 @@ import psutil
 import pytest
 import soundfile
 
-from app.engine.event import Adjusted, Event, Failed, Finished, Part, Step, Stopped
+from app.engine import process
+from app.engine.event import Adjusted, Event, Failed, Finished, Part, Sound, Step, Stopped
 from app.engine.process import Keeper
 from app.engine.request import SpeechRequest
 from app.paths import home
@@ -74,7 +75,7 @@ def request(voice: str, text: str = LONG, **more: int) -> SpeechRequest:
     return SpeechRequest(text, model=voice, seed=5, max_frames=60, **more)
 
 
-def test_a_script_is_spoken_and_kept(keeper: Keeper, voice: str) -> None:
+def test_a_script_is_spoken_and_kept(keeper: Keeper, voice: str, monkeypatch: pytest.MonkeyPatch) -> None:
     job = keeper.submit(request(voice, "[S1] Hello there my friend. [S2] And hello to you."))
     events = list(keeper.follow(job.id))
     end = events[-1]
@@ -87,6 +88,11 @@ def test_a_script_is_spoken_and_kept(keeper: Keeper, voice: str) -> None:
     assert keeper.journal.job(job.id).state == "finished"
     assert any(isinstance(event, Step) and event.memory.process_bytes > 0 for event in events)
     assert list(keeper.follow(job.id))[-1] == end, "somebody who comes late is told the end"
+    pieces = [Path(event.path) for event in events if isinstance(event, Sound)]
+    assert pieces and all(piece.is_file() for piece in pieces)
+    monkeypatch.setattr(process, "LISTENED_S", 0.0)
+    until(keeper, lambda: not any(piece.is_file() for piece in pieces))
+    assert Path(file).is_file() and all(Path(event.path).is_file() for event in events if isinstance(event, Part))
     keeper.free()
     until(keeper, lambda: keeper.state.model == "")
 

@@ -21,6 +21,8 @@ FOLDERS_KEPT = 30
 STATES: dict[type, State] = {Finished: "finished", Stopped: "stopped", Failed: "failed"}
 FINISHED_PARTS = ("part-*.wav", "picture-*.png")
 PREVIEWS = "preview-*.jpg"
+SOUNDS = "sound-*.wav"
+"""Pieces of parts, as they were heard while they were made: the parts hold the same."""
 
 End = Finished | Stopped | Failed
 
@@ -46,11 +48,18 @@ def finished_parts(folder: Path) -> list[Path]:
     return [path for pattern in FINISHED_PARTS for path in sorted(folder.glob(pattern))]
 
 
+def drop_sounds(folder: Path) -> None:
+    for piece in folder.glob(SOUNDS):
+        piece.unlink(missing_ok=True)
+
+
 def tidy(jobs: Path, needed: Collection[str]) -> None:
-    """Old folders of jobs that have ended go; those that can be gone on with stay."""
+    """Old folders of jobs that have ended go; those that can be gone on with stay. Nobody listens any more to any of them."""
     folders = sorted(jobs.iterdir(), key=lambda path: path.stat().st_mtime) if jobs.is_dir() else []
     for folder in [each for each in folders if each.name not in needed][:-FOLDERS_KEPT]:
         shutil.rmtree(folder, ignore_errors=True)
+    for folder in folders:
+        drop_sounds(folder)
 
 
 def told_plan(plan: Plan | None) -> dict[str, object]:

@@ -21,7 +21,7 @@ from app.engine.database import Database
 from app.engine.diagnosis import Death
 from app.engine.errand import Errand
 from app.engine.event import END, Adjusted, Event, Failed, Finished, Step, Stopped
-from app.engine.jobfolder import STATES, finished_parts, shelved, tidy
+from app.engine.jobfolder import STATES, drop_sounds, finished_parts, shelved, tidy
 from app.engine.journal import OWNER, Job, Journal
 from app.engine.ladder import BY_ID
 from app.engine.message import Beat, Free, Order, Planned, Ready, Report, Run, SetChunk, Stop, Told
@@ -39,6 +39,8 @@ NO_BEAT_S = 20.0
 """Beats come every second, also from within a long kernel; this long without one, nothing comes any more."""
 QUIET_S = 600.0
 """A job that says nothing for this long hangs: the slowest step measured on the slowest machine takes a tenth of it."""
+LISTENED_S = 60.0
+"""A page that was listening when its job ended has fetched the last pieces of sound long before."""
 HISTORY = 600
 
 
@@ -66,6 +68,7 @@ class Keeper:
         self._lock = threading.RLock()
         self._board = Board()
         self._errands: deque[tuple[str, Errand]] = deque()
+        self._ended_at_s: deque[tuple[float, Path]] = deque()
         self._chunk: int | None = None
         self._child: Child | None = None
         self._run: Run | None = None
@@ -165,6 +168,8 @@ class Keeper:
             self._hand_next()
         self._hear()
         self._watch()
+        while self._ended_at_s and time.monotonic() - self._ended_at_s[0][0] > LISTENED_S:
+            drop_sounds(self._ended_at_s.popleft()[1])
 
     def _spawn(self) -> None:
         self._child = Child(self.home, self._pretended)
@@ -230,6 +235,7 @@ class Keeper:
 
     def _ended(self, job: str, event: Finished | Stopped | Failed) -> Event:
         """Its files move to the shelf and its row is closed."""
+        self._ended_at_s.append((time.monotonic(), self.folder(job)))
         if job.startswith("errand-"):
             return event
         event = shelved(self.shelf, self.journal.job(job), event, self._board.now(job), self.folder(job))

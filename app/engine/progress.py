@@ -28,7 +28,7 @@ class Progress:
     preview: Preview | None = None
     parts: tuple[Part, ...] = ()
     sounds: tuple[Sound, ...] = ()
-    """Pieces of the part being rendered; finished parts are in `parts`."""
+    """Pieces of the part being rendered, while it is; finished parts are in `parts`."""
     said: tuple[Adjusted | Note | Unloaded, ...] = ()
     end: Finished | Stopped | Failed | None = None
     model: str = ""
@@ -51,7 +51,7 @@ class Progress:
             case Adjusted() | Note() | Unloaded():
                 return replace(self, said=(*self.said, event))
             case Finished() | Stopped() | Failed():
-                return replace(self, end=event, loading=None, preview=None)  # its file goes with the end
+                return replace(self, end=event, loading=None, preview=None, sounds=())  # their files go after the end
 
     def planned(self, model: str, plan: Plan) -> Progress:
         return replace(self, model=model, plan=plan)

@@ -1,0 +1,79 @@
+"""What a job leaves in its folder: previews go with its end, pieces of sound once nobody can be listening, what is made stays."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from app.compat.plan import Choice
+from app.engine import jobfolder, process
+from app.engine.database import Database
+from app.engine.event import Finished, Part, Preview, Sound
+from app.engine.jobfolder import shelved, tidy
+from app.engine.journal import Journal
+from app.engine.progress import Progress
+from app.engine.request import PictureRequest, SpeechRequest
+from app.engine.shelf import Shelf
+from app.paths import home
+from tests.guests import Idle
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_previews_go_when_the_end_is_on_the_shelf(tmp_path: Path) -> None:
+    database = Database(tmp_path / "hearth.db")
+    shelf, job = Shelf(database, tmp_path / "shelf"), Journal(database).queue(PictureRequest("a"), Choice())
+    folder = tmp_path / "job"
+    folder.mkdir()
+    for name in ("preview-0-2.jpg", "preview-0-4.jpg", "picture-0.png", "latent-0.safetensors"):
+        (folder / name).write_bytes(b"x")
+    shown = Progress().after(Preview(4, str(folder / "preview-0-4.jpg")))
+    end = shelved(shelf, job, Finished((str(folder / "picture-0.png"),), 1.0, 0.0, "", 0), shown, folder)
+    assert names(folder) == ["latent-0.safetensors"] and Path(end.files[0]).is_file()
+    assert shown.preview is not None and shown.after(end).preview is None
+    database.close()
+
+
+def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper = Idle(home(tmp_path / "home"))
+    try:
+        job = keeper.submit(SpeechRequest("[S1] Hello."))
+        folder = keeper.folder(job.id)
+        folder.mkdir(parents=True)
+        for name in ("sound-000-000.wav", "sound-000-001.wav", "part-000.wav", "part-000.json", "speech.wav"):
+            (folder / name).write_bytes(b"x")
+        for place in range(2):
+            keeper._told(job.id, Sound(0, str(folder / f"sound-000-00{place}.wav"), place, 1.0))
+        assert len(keeper.progress(job.id).sounds) == 2
+        keeper._told(job.id, Part(0, 1, str(folder / "part-000.wav"), "Hello.", 1, 2.0))
+        keeper._told(job.id, Sound(1, str(folder / "sound-001-000.wav"), 0.0, 1.0))
+        keeper._told(job.id, Finished((str(folder / "speech.wav"),), 1.0, 0.0, "", 0))
+        assert not keeper.progress(job.id).sounds
+        (kept,) = keeper.shelf.of_job(job.id)
+        time.sleep(3 * process.TICK_S)
+        assert len(list(folder.glob("sound-*"))) == 2, "a page may be fetching them"
+        monkeypatch.setattr(process, "LISTENED_S", 0.1)
+        limit = time.monotonic() + 30
+        while list(folder.glob("sound-*")):
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        assert names(folder) == ["part-000.json", "part-000.wav"] and kept.path.read_bytes() == b"x"
+    finally:
+        keeper.close()
+
+
+def test_a_start_clears_what_nobody_listens_to_any_more(tmp_path: Path) -> None:
+    made = [tmp_path / f"{number:03d}" for number in range(jobfolder.FOLDERS_KEPT + 3)]
+    for age, folder in enumerate(made):
+        folder.mkdir()
+        for name in ("sound-000-000.wav", "part-000.wav"):
+            (folder / name).write_bytes(b"x")
+        os.utime(folder, (age, age))
+    tidy(tmp_path, {"001"})
+    assert names(tmp_path) == ["001", *(folder.name for folder in made[3:])]  # only the oldest that are not needed
+    assert all(names(folder) == ["part-000.wav"] for folder in tmp_path.iterdir())
