@@ -2,6 +2,7 @@
 
     python3 start.py            open Hearth; where that fails, a page with the reason and Repair
     python3 start.py test ...   add what the tests need and run them; what follows goes to pytest
+    python3 start.py add NAME   add an extra of pyproject.toml (aac, keyring, mcp, quantised); it stays over updates and repairs
     python3 start.py repair     make the environment anew
     python3 start.py update     newer code and its environment beside the old one, swapped in once proven
     python3 start.py back       one step back, to what was there before the last update
@@ -23,7 +24,6 @@ if sys.version_info < NEEDED:
         "Install a newer one from python.org and start again with it."
     )
 
-import ast
 import contextlib
 import hashlib
 import importlib.util
@@ -35,6 +35,7 @@ import shutil
 import subprocess
 import sysconfig
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -242,24 +243,19 @@ def offered(build: str, version: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     core: tuple[str, ...]
-    test: tuple[str, ...]
+    extras: Mapping[str, tuple[str, ...]]
     torch: str
     digest: str
 
 
 def wanted(top: Path = TOP) -> Wanted:
-    """Read from pyproject.toml and constraints.txt; arrays of strings in TOML are literals in Python too."""
-    text = (top / "pyproject.toml").read_text("utf-8")
+    project = tomllib.loads((top / "pyproject.toml").read_text("utf-8"))["project"]
     pins = (top / "constraints.txt").read_text("utf-8")
-
-    def array(name: str) -> tuple[str, ...]:
-        found = re.search(rf"^{name} = (\[.*?\])\n", text, re.MULTILINE | re.DOTALL)
-        return tuple(ast.literal_eval(found[1])) if found else ()
-
     torch = re.search(r"^torch==(\S+)", pins, re.MULTILINE)
-    core = array("dependencies")
+    core = tuple(project["dependencies"])
+    extras = {name: tuple(packages) for name, packages in project["optional-dependencies"].items()}
     digest = hashlib.sha256(json.dumps([FORMAT, core, pins.splitlines()]).encode()).hexdigest()[:16]
-    return Wanted(core, array("test"), torch[1] if torch else "", digest)
+    return Wanted(core, extras, torch[1] if torch else "", digest)
 
 
 def python_of(slot: Path) -> Path:
@@ -509,7 +505,7 @@ def make(slot: Path, want: Wanted) -> None:
     write_stamp(
         slot,
         digest=want.digest,
-        test=[],
+        extras={},
         build=build,
         because=chosen.because,
         proof=proof,
@@ -571,17 +567,38 @@ def renew(folder: Path, want: Wanted, check: Callable[[Path], None] | None = Non
     if new == old and old.exists():
         tell("A half-made environment is there; making it anew.")
     make(new, want)
+    for name in sorted(extras_of(stamp(old)).keys() & want.extras.keys() - {"test"}):
+        try:
+            add(new, want, name)
+        except Refused as fault:
+            tell(f"{fault} Going on without {name}; start.py add {name} tries again.")
     if check:
         check(new)
     put(folder / "current", new.name)
     return new
 
 
-def ready(folder: Path, want: Wanted, test: bool = False) -> Path:
-    """The slot to run from: made, finished or renewed where that is needed."""
+def extras_of(said: Mapping[str, object]) -> dict[str, list[str]]:
+    """What was added to an environment, by name."""
+    had = said.get("extras")
+    return dict(had) if isinstance(had, dict) else {}
+
+
+def add(slot: Path, want: Wanted, name: str) -> None:
+    pip(slot, slot.parent / "install.log", f"adding {name}", *want.extras[name])
+    said = stamp(slot)
+    write_stamp(slot, **{**said, "extras": {**extras_of(said), name: list(want.extras[name])}})
+
+
+def ready(folder: Path, want: Wanted, *extras: str) -> Path:
+    """The slot to run from: made, finished or renewed where that is needed, with these extras in it."""
     slot = current(folder)
     said = stamp(slot)
-    if fits(said, want) and said.get("top") == str(TOP) and (not test or said.get("test") == list(want.test)):
+
+    def lacks() -> list[str]:
+        return [each for each in extras if extras_of(said).get(each) != list(want.extras.get(each, ()))]
+
+    if fits(said, want) and said.get("top") == str(TOP) and not lacks():
         return slot
     with locked(folder):
         slot = current(folder)
@@ -590,17 +607,16 @@ def ready(folder: Path, want: Wanted, test: bool = False) -> Path:
             try:
                 slot = renew(folder, want)
             except Refused as fault:
-                if not said or test:
+                if not said or extras:
                     raise
                 tell(
                     f"{fault}\nThis version of Hearth asks for a newer environment; going on with the old one, which may not suffice."
                 )
                 return slot
         said = stamp(slot)
-        if test and said.get("test") != list(want.test):
-            pip(slot, folder / "install.log", "adding what the tests need", *want.test)
-            said["test"] = list(want.test)
-        write_stamp(slot, **{key: value for key, value in said.items() if key != "top"})
+        for each in lacks():
+            add(slot, want, each)
+        write_stamp(slot, **stamp(slot))
     return slot
 
 
@@ -633,7 +649,13 @@ def main(words: Sequence[str]) -> int:
             with locked(folder):
                 shutil.rmtree(other(renew(folder, want)), ignore_errors=True)
             return 0
-        python = str(python_of(ready(folder, want, test=verb == "test")))
+        extras = {"add": words[1:], "test": ["test"]}.get(verb, [])
+        if verb == "add" and (not extras or not want.extras.keys() >= set(extras)):
+            raise Refused(f"start.py add takes one or more of: {', '.join(sorted(want.extras))}.")
+        python = str(python_of(ready(folder, want, *extras)))
+        if verb == "add":
+            tell(f"There now: {', '.join(extras)}. Start Hearth again to use it.")
+            return 0
         if verb == "test":
             os.chdir(TOP)
             return go([python, "-m", "pytest", *words[1:]])

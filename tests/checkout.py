@@ -75,6 +75,8 @@ class Checkout:
         self.wants("small==1.0")
         wheel(self.wheels, "torch", "0.0.1", __init__=TORCH)
         wheel(self.wheels, "pytest", "1.0", __init__="", __main__=PYTEST)
+        for name in ("bell", "tone"):
+            wheel(self.wheels, name, "1.0", __init__="")
         for version in ("1.0", "2.0"):
             wheel(self.wheels, "small", version, __init__="")
         keep = {name: value for name, value in os.environ.items() if not name.startswith(("HEARTH", "PIP_", "PYTHON"))}
@@ -92,7 +94,10 @@ class Checkout:
 
     def wants(self, pin: str) -> None:
         name = pin.split("==")[0]
-        (self.top / "pyproject.toml").write_text(f'dependencies = ["torch", "{name}"]\ntest = ["pytest"]\n')
+        (self.top / "pyproject.toml").write_text(
+            f'[project]\ndependencies = ["torch", "{name}"]\n'
+            '[project.optional-dependencies]\ntest = ["pytest"]\nbell = ["bell"]\ntone = ["tone"]\nvoid = ["void"] # which nobody has\n'
+        )
         (self.top / "constraints.txt").write_text(f"torch==0.0.1\n{pin}\n")
 
     def begin(self, *words: str, **env: str) -> subprocess.Popen[str]:

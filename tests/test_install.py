@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from app import __version__, install
+from app import __version__, extras, install
 from app.__main__ import main
 from app.paths import assets, home
 
@@ -309,12 +309,8 @@ def test_a_wheel_holds_everything(tmp_path: Path) -> None:
         for name in listed.stdout.splitlines()
         if name.startswith(("app/", "assets/"))
     }
-    missing = {
-        name
-        for name in wanted - inside
-        if not name.endswith(".py") or (name.startswith("app/") and not name.startswith("app/assets"))
-    }
-    assert not missing and not [name for name in inside if "__pycache__" in name]
+    ours = {name for name in wanted if re.match(r"app/assets/(make_\w+\.py$|screenshots/|starter/training/)", name)}
+    assert ours and inside == wanted - ours
     assert "Requires-Dist: gradio" in metadata and "Requires-Python: >=3.11" in metadata
     code = "import app.paths, io; print((app.paths.assets() / 'icons/icon-64.png').read_bytes()[:4])"
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "site", capture_output=True, text=True)
@@ -327,3 +323,12 @@ def test_a_wheel_holds_everything(tmp_path: Path) -> None:
         [sys.executable, "-m", "app", "update"], cwd=tmp_path / "site", capture_output=True, text=True
     )
     assert update.returncode == 2 and "pip install --upgrade hearth" in update.stderr
+
+
+def test_an_extra_is_added_the_way_in_which_hearth_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert extras.adding("aac") == f'"{sys.executable}" -m pip install "hearth[aac]"', "not start.py's environment"
+    (tmp_path / "hearth.json").write_text("{}")
+    assert extras.adding("aac") == f'"{sys.executable}" "{TOP / "start.py"}" add aac'
+    monkeypatch.setattr(extras, "START", tmp_path / "no start.py")
+    assert "pip install" in extras.adding("aac"), "a wheel has none"

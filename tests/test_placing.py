@@ -239,7 +239,7 @@ def test_what_the_libraries_cannot_do_is_refused_in_the_plan(name: str, kind: An
 def test_a_library_that_is_missing_is_named_in_the_plan() -> None:
     with pytest.raises(Trouble) as told:
         decide(replace(machine("cpu"), packages=()), XL, Choice(quantised="torchao-int8"))
-    assert "pip install torchao" in str(told.value.objections[0])
+    assert "start.py add quantised" in str(told.value.objections[0])
 
 
 def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -89,7 +89,24 @@ def test_tests_get_what_they_need_and_their_words_and_exit_code(made: Checkout) 
         assert done.returncode == 5, done.stderr
         assert json.loads(done.stdout) == {"words": ["-k", "a b"], "at": str(made.top)}
         assert ("Making" in done.stderr) is False
-        assert json.loads((made.slot / "hearth.json").read_text())["test"] == ["pytest"], added
+        assert json.loads((made.slot / "hearth.json").read_text())["extras"] == {"test": ["pytest"]}, added
+
+
+def test_an_extra_is_added_and_stays_over_a_repair(made: Checkout) -> None:
+    for wrong in ((), ("everything",)):
+        told = made.start("add", *wrong)
+        assert told.returncode == 2 and "bell, test, tone, void" in told.stderr
+    missing = made.start("add", "void")
+    assert missing.returncode == 2 and "void" in missing.stderr and "Traceback" not in missing.stderr
+    added = made.start("add", "tone", "bell")
+    assert added.returncode == 0 and "There now: tone, bell" in added.stderr
+    old = made.slot
+    (made.wheels / "bell-1.0-py3-none-any.whl").unlink()
+    repaired = made.start("repair")
+    assert repaired.returncode == 0 and made.slot != old
+    assert "Going on without bell; start.py add bell tries again" in repaired.stderr
+    assert next(made.slot.glob("lib/*/site-packages/tone-1.0.dist-info")).is_dir()
+    assert made.start().stderr == "", "with nothing left to do"
 
 
 def test_a_checkout_that_was_moved_starts_as_before(made: Checkout) -> None:
@@ -253,7 +270,9 @@ def test_what_the_default_index_has_is_known_before_it_is_fetched(
 def test_what_is_wanted_is_what_pyproject_says() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["project"]
     want = start.wanted()
-    assert [*want.core] == project["dependencies"] and [*want.test] == project["optional-dependencies"]["test"]
+    assert [*want.core] == project["dependencies"] and want.extras["test"] == tuple(
+        project["optional-dependencies"]["test"]
+    )
     assert f">={start.NEEDED[0]}.{start.NEEDED[1]}" == project["requires-python"]
 
 
@@ -263,7 +282,8 @@ def test_constraints_are_plain_pins() -> None:
     for line in lines:
         assert line.count("==") == 1 and not set(line) & set("+/@<>"), line
     want = start.wanted()
-    named = {re.split(r"[^\w-]", each)[0].lower().replace("_", "-") for each in (*want.core, *want.test)}
+    asked = (*want.core, *(each for extra in want.extras.values() for each in extra))
+    named = {re.split(r"[^\w-]", each)[0].lower().replace("_", "-") for each in asked}
     assert not named - {line.split("==")[0] for line in lines}, "without a pin"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import struct
-import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 import soundfile
 
 from app.engine.sound import CODINGS, Samples, file_rate, read, resampled
+from app.extras import adding
 from app.sentence import Trouble, say
 
 MEDIA: Final = {
@@ -47,8 +47,7 @@ def available(wanted: str) -> None:
     if wanted not in MEDIA:
         raise Trouble(say("api.format", "{wanted} is not written here; ask for one of {formats}.", wanted=wanted, formats=", ".join(MEDIA)))  # fmt: skip
     if wanted == "aac" and find_spec("av") is None:
-        command = f'"{sys.executable}" -m pip install av'
-        raise Trouble(say("api.aac", "AAC needs the library PyAV (36 MB), which is not installed. Ask for mp3 or opus, or install it: {command}", command=command))  # fmt: skip
+        raise Trouble(say("api.aac", "AAC needs the library PyAV (36 MB), which is not installed. Ask for mp3 or opus, or install it: {command}", command=adding("aac")))  # fmt: skip
 
 
 def whole(wanted: str, file: Path) -> bytes:

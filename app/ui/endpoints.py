@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -13,6 +12,7 @@ from gradio.events import api
 
 from app.engine.event import END, Failed, Part, Preview, Step
 from app.engine.request import PictureRequest, Request, SpeechRequest
+from app.extras import adding
 from app.sentence import Trouble, say
 from app.ui.api import model_for, spoken, voice_for
 from app.ui.desk import Desk, kind_of
@@ -22,8 +22,7 @@ from app.ui.guard import Person, loopback, who
 def mcp(args: argparse.Namespace) -> bool:
     """Whether assistants are served; a Trouble where they were to be and cannot."""
     if args.mcp and find_spec("mcp") is None:
-        command = f'"{sys.executable}" -m pip install "gradio[mcp]"'
-        raise Trouble(say("mcp.library", "MCP was asked for, but its library is not installed. Install it, then start again: {command}", command=command))  # fmt: skip
+        raise Trouble(say("mcp.library", "MCP was asked for, but its library is not installed. Install it, then start again: {command}", command=adding("mcp")))  # fmt: skip
     if args.mcp and not loopback(args.listen):
         raise Trouble(say("mcp.listen", "MCP is served on this computer only: assistants cannot log in. Leave out --mcp or --listen."))  # fmt: skip
     return bool(args.mcp)
