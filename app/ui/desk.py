@@ -103,11 +103,21 @@ class Desk:
         )
 
     def current(self, kind: str, person: Person) -> str:
+        """What a tab shows and Stop stops: this person's job that runs, else the one that comes next, else the last that was asked for."""
+        running = self.keeper.journal.known(self.keeper.state.job) if self.keeper.state.job else None
+        for job in (*([running] if running else []), *self.keeper.journal.waiting()):
+            if job.owner == person.name and kind_of(job.request) == kind:
+                return job.id
         return self.latest.get((person.name, kind), "")
 
     def stop(self, kind: str, person: Person) -> None:
-        if job := self.current(kind, person):
-            self.keeper.stop(job)
+        """With a picture of a grid, those of the grid that wait."""
+        job = self.current(kind, person)
+        grid = self.grids.get(person.name)
+        cells = [each for row in grid.jobs for each in row] if grid else []
+        for each in reversed(cells) if job in cells else [job]:
+            if each:
+                self.keeper.stop(each)
 
     def again(self, index: int, person: Person) -> str:
         """One part of the last script anew; the others stay as they are."""

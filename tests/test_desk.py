@@ -1,0 +1,33 @@
+"""The desk: which job a tab shows and Stop stops, while others wait."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.engine.event import Stopped
+from app.engine.request import PictureRequest, SpeechRequest
+from app.ui.guard import OWNER
+from tests.guests import desk_at
+
+
+def test_stop_takes_what_comes_next_and_not_what_was_asked_for_last(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        first, other, last = (
+            desk.begin(each, OWNER)
+            for each in (SpeechRequest("[S1] One."), PictureRequest("a tree"), SpeechRequest("[S1] Two."))
+        )
+        assert desk.current("speech", OWNER) == first
+        desk.stop("speech", OWNER)
+        assert [job.id for job in desk.keeper.journal.waiting()] == [other, last]
+        assert desk.current("speech", OWNER) == last
+        desk.stop("speech", OWNER)
+        assert desk.current("speech", OWNER) == last, "with nothing left, the last one stays to be seen"
+        assert isinstance(desk.progress("speech", OWNER).end, Stopped)  # type: ignore[union-attr]
+
+
+def test_stop_stops_the_whole_grid(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        desk.begin_grid(PictureRequest("a tree"), ("steps", [2, 4]), ("guidance", [1.0, 2.0]), OWNER)
+        assert len(desk.keeper.journal.waiting()) == 4
+        desk.stop("picture", OWNER)
+        assert not desk.keeper.journal.waiting()
