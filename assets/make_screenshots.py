@@ -28,7 +28,7 @@ def main(address: str) -> None:
             if scheme == "light":
                 page.fill("#speak-text textarea", SCRIPT)
                 page.keyboard.press("Control+Enter")
-                page.wait_for_selector("#h-sound audio")
+                page.wait_for_selector("#h-sound .h-player")
                 page.click('button[data-tab-id="paint"]')
                 page.fill("#paint-prompt textarea", PROMPT)
                 page.keyboard.press("Control+Enter")

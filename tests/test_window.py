@@ -44,7 +44,7 @@ def test_a_script_is_checked_spoken_and_a_part_done_again(visit: Visit, opened: 
     expect(page.locator("#h-script .h-turns li").first).to_contain_text("warm")
     speak(page, opened, SCRIPT)
     expect(page.locator("#h-parts .h-part")).to_have_count(2)
-    expect(page.locator("#h-sound audio")).to_be_visible()
+    expect(page.locator("#h-sound .h-player")).to_be_visible()
     expect(page.locator("#h-parts .h-number.right")).to_have_count(2)
     href = page.locator("#h-sound a[download]").first.get_attribute("href")
     sound = page.request.get(f"{opened.address.rstrip('/')}/{href}")
@@ -81,7 +81,7 @@ def test_a_job_outlives_the_page_and_a_killed_engine(visit: Visit, opened: Open)
     expect(page.locator("#h-parts .h-part")).to_have_count(4)
     assert opened.jobs()[-1]["state"] == "running", "the page was to be loaded in the middle of the run"
     expect(page.locator("#h-parts .h-said")).to_contain_text("ended the engine")
-    expect(page.locator("#h-sound audio")).to_be_visible()
+    expect(page.locator("#h-sound .h-player")).to_be_visible()
     ended(opened)
     assert opened.jobs()[-1]["attempts"] == 2
     assert (parts / "part-000.wav").stat().st_mtime_ns == made, "what was finished is not done again"

@@ -55,5 +55,8 @@ def test_everything_by_keyboard(visit: Visit) -> None:
             )
         )
     text = " ".join(reached)
-    for wanted in ("speak-text", "speak-go", "speak-stop", "speak-voice", "light", "language"):
+    for wanted in ("speak-text", "speak-go", "speak-voice", "light", "language"):
         assert wanted in text, f"{wanted} cannot be reached by Tab: {sorted(reached)}"
+    for hidden in ("speak-again", "speak-from", "speak-restore", "speak-voices"):
+        assert hidden not in text, f"{hidden} is for the scripts, and can be reached by Tab"
+    expect(page.locator("button#speak-stop")).to_be_disabled()  # There is nothing to stop.

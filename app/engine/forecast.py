@@ -89,15 +89,15 @@ def asks(model: Model, request: Request) -> Need:
 def judged(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentence]:
     gigabytes = {"peak": round(peak / GIB, 1), "free": round(free / GIB, 1)}
     if peak <= TIGHT * free:
-        return "fits", say("forecast.fits", "Fits: about {peak} GB at its highest, {free} GB are free.", **gigabytes)
+        return "fits", say("forecast.fits", "About {peak} GB at its highest; {free} GB are free.", **gigabytes)
     if peak <= free:
         return "tight", say(
             "forecast.tight",
-            "Tight: about {peak} GB at its highest, {free} GB are free. Closing other programs helps.",
+            "About {peak} GB at its highest; {free} GB are free. Closing other programs helps.",
             **gigabytes,
         )
     return "no", say(
-        "forecast.no", "Would not fit: about {peak} GB at its highest, only {free} GB are free.", **gigabytes
+        "forecast.no", "About {peak} GB at its highest; only {free} GB are free.", **gigabytes
     )
 
 

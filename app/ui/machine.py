@@ -17,7 +17,7 @@ from app.ui import machine_view, show
 from app.ui.desk import Desk
 from app.ui.guard import OWNER
 from app.ui.rows import QUICK, Refresh, hidden_button
-from app.ui.words import language, word
+from app.ui.words import label, language, word
 
 SIZES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 AUTO: Final = ""
@@ -30,7 +30,7 @@ def build(desk: Desk) -> Refresh:
         with gr.Column():
             with gr.Column(elem_classes="h-card"):
                 gr.HTML('<section id="h-words"></section>', apply_default_css=False)
-                with gr.Row(elem_classes="h-go"):
+                with gr.Row(elem_classes="h-deeds"):
                     test = gr.Button(word("machine.test", "Run the self-test"), size="sm", elem_id="machine-test")
                     report = gr.Button(word("machine.report", "Copy report"), size="sm", elem_id="machine-report")
                     free = gr.Button(word("machine.free", "Free memory"), size="sm")
@@ -46,6 +46,24 @@ def build(desk: Desk) -> Refresh:
                     label=word("machine.as", "Look at it as"), elem_id="machine-as",
                 )  # fmt: skip
                 gr.HTML(f'<section id="h-plan" data-model="{CATALOG[0].id}"></section>', apply_default_css=False)
+        with gr.Column():
+            with gr.Column(elem_classes="h-card"):
+                gr.HTML('<section id="h-curve"></section>', apply_default_css=False)
+                slider = gr.Slider(
+                    0, len(SIZES), SIZES.index(chunk) + 1 if chunk in SIZES else 0, step=1, elem_id="machine-chunk",
+                    label=word("machine.chunk", "Chunk size"),
+                )  # fmt: skip
+                with gr.Row(elem_classes="h-inline"):
+                    exact = gr.Textbox(
+                        "" if chunk is None else str(chunk),
+                        label=word("machine.exact", "Exactly"),
+                        placeholder="auto",
+                        elem_id="machine-exact",
+                        scale=1,
+                    )
+                    tune = gr.Button(word("machine.tune", "Tune for this model"), elem_id="machine-tune")
+                gr.HTML('<div class="h-errand" data-kind="Tune"></div>', apply_default_css=False)
+                message = gr.HTML("", apply_default_css=False, elem_id="machine-message")
             with gr.Accordion(word("machine.force", "Choose by hand"), open=False, elem_classes="h-card"):
                 dtype = forced_choice("dtype", word("machine.dtype", "Precision"), get_args(Dtype), forced)
                 gqa = forced_choice("gqa", word("machine.gqa", "Grouped heads"), get_args(Gqa), forced)
@@ -59,24 +77,6 @@ def build(desk: Desk) -> Refresh:
                 )
                 objections = gr.HTML("", apply_default_css=False, elem_id="machine-objections")
                 use = gr.Button(word("machine.use", "Use this"), elem_id="machine-use")
-        with gr.Column():
-            with gr.Column(elem_classes="h-card"):
-                gr.HTML('<section id="h-curve"></section>', apply_default_css=False)
-                slider = gr.Slider(
-                    0, len(SIZES), SIZES.index(chunk) + 1 if chunk in SIZES else 0, step=1, elem_id="machine-chunk",
-                    label=word("machine.chunk", "Chunk size"), info=word("machine.chunk-info", "0: automatic, then 64, 128 ... 8192. Acts at once, in the middle of a run too."),
-                )  # fmt: skip
-                with gr.Row(elem_classes="h-inline"):
-                    exact = gr.Textbox(
-                        "" if chunk is None else str(chunk),
-                        label=word("machine.exact", "Exactly"),
-                        placeholder="auto",
-                        elem_id="machine-exact",
-                        scale=1,
-                    )
-                    tune = gr.Button(word("machine.tune", "Tune for this model"), elem_id="machine-tune")
-                gr.HTML('<div class="h-errand" data-kind="Tune"></div>', apply_default_css=False)
-                message = gr.HTML("", apply_default_css=False, elem_id="machine-message")
             gr.HTML('<section id="h-charts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
     stop = hidden_button("machine-stop")
@@ -145,6 +145,10 @@ def build(desk: Desk) -> Refresh:
     return Refresh(lambda: [offer()], [model], offer, [model])
 
 
+def label_of(option: str) -> Any:
+    return label(machine_view.OPTIONS[option]) if option in machine_view.OPTIONS else option
+
+
 def offered(desk: Desk) -> list[tuple[str, str]]:
     """The catalog's models and those of the person's own."""
     return [(each.title, each.id) for each in desk.models()]
@@ -152,7 +156,7 @@ def offered(desk: Desk) -> list[tuple[str, str]]:
 
 def forced_choice(name: str, label: Any, options: tuple[str, ...], forced: dict[str, Any]) -> gr.Dropdown:
     return gr.Dropdown(
-        [(word("machine.auto", "automatic"), AUTO), *options],
+        [(word("machine.auto", "automatic"), AUTO), *((label_of(each), each) for each in options)],
         value=forced.get(name) or AUTO,
         label=label,
         elem_id=f"machine-{name}",

@@ -97,14 +97,20 @@ def plan_view(plan: Plan, spoken: Language) -> View:
     rejected: dict[str, list[View]] = {}
     for each in plan.rejected:
         objections = [
-            {"text": told(reason.sentence, spoken), "source": reason.source, "link": link(reason.source)}
+            {
+                "text": told(reason.sentence, spoken),
+                "source": sourced(reason.source, spoken),
+                "link": link(reason.source),
+            }
             for reason in each.objections
         ]
-        rejected.setdefault(each.field, []).append({"option": each.option, "objections": objections})
+        rejected.setdefault(each.field, []).append(
+            {"option": worded(each.field, each.option, spoken), "objections": objections}
+        )
     rows = [
         {
             "field": reason.field, "what": told(FIELDS[reason.field], spoken), "choice": chosen(plan, reason.field, spoken),
-            "because": told(reason.sentence, spoken), "source": reason.source, "link": link(reason.source),
+            "because": told(reason.sentence, spoken), "source": sourced(reason.source, spoken), "link": link(reason.source),
             "rejected": rejected.get(reason.field, []), "first": reason.field in SHOWN_FIRST,
         }
         for reason in plan.because
@@ -134,10 +140,35 @@ def chosen(plan: Plan, field: str, spoken: Language) -> str:
     if field == "environment":
         return ", ".join(f"{name}={setting}" for name, setting in value)
     if isinstance(value, bool):
-        return text("word.yes", "yes", spoken) if value else text("word.no", "no", spoken)
+        return worded(field, "yes" if value else "no", spoken)
     if isinstance(value, tuple):
         return ", ".join(value) or text("word.own", "Hearth's own", spoken)
-    return text("word.automatic", "automatic", spoken) if value is None else str(value)
+    return text("word.automatic", "automatic", spoken) if value is None else worded(field, str(value), spoken)
+
+
+OPTIONS: dict[str, Sentence] = {
+    "yes": say("word.yes", "yes"), "no": say("word.no", "no"), "none": say("option.none", "none"), "automatic": say("word.automatic", "automatic"),
+    "whole": say("option.whole", "whole"), "native": say("option.native", "native"), "folded": say("option.folded", "folded"),
+    "expanded": say("option.expanded", "expanded"), "model": say("option.model", "model by model"), "group": say("option.group", "group by group"),
+    "sequential": say("option.sequential", "layer by layer"), "contiguous=yes": say("option.copied", "copied into a row"),
+    "contiguous=no": say("option.as-it-lies", "as it lies"),
+}  # fmt: skip
+"""Those that have a plain word; the rest are names, the same in every language."""
+
+SOURCES: dict[str, Sentence] = {
+    "Hearth's rule": say("source.own", "Hearth's rule"), "this machine": say("source.here", "this machine"),
+    "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured on torch 2.13, Dia's decoding step"),
+}  # fmt: skip
+"""Those that are words; the rest name a thread or a file."""
+
+
+def worded(field: str, option: str, spoken: Language) -> str:
+    found = OPTIONS.get(f"{field}={option}", OPTIONS.get(option))
+    return told(found, spoken) if found else option
+
+
+def sourced(source: str, spoken: Language) -> str:
+    return told(SOURCES[source], spoken) if source in SOURCES else source
 
 
 def link(source: str) -> str:

@@ -34,6 +34,8 @@ from app.ui.rows import (
 from app.ui.words import language, word
 
 KIND: Final = "picture"
+MASK: Final = "rgba(184, 66, 15, 0.6)"
+"""What is painted over: seen on light and dark pictures, and the picture is seen through it."""
 
 
 def build(desk: Desk, visitor: bool = False) -> Refresh:
@@ -62,9 +64,10 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                     )  # fmt: skip
                 fits = gr.HTML("", elem_id="paint-fit", apply_default_css=False)
             with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start"):  # fmt: skip
+                gr.HTML('<p class="h-soft" id="h-mask-how"></p>', apply_default_css=False)
                 image = gr.ImageEditor(
-                    type="pil", label=word("paint.image", "Paint over what is to change; unpainted, the whole picture is the start"), elem_id="paint-image",
-                    brush=gr.Brush(colors=["#ffffff"], default_size=24), transforms=(), sources=("upload", "clipboard"), layers=False,
+                    type="pil", label=word("paint.image", "Picture to start from, and its mask"), show_label=False, elem_id="paint-image",
+                    brush=gr.Brush(colors=[MASK], color_mode="fixed", default_size=24), transforms=(), sources=("upload", "clipboard"), layers=False,
                     placeholder=word("paint.image-drop", "Drop a picture here, or click to choose one"),  # type: ignore[arg-type]
                 )  # fmt: skip
                 strength = gr.Slider(
@@ -72,7 +75,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 )
             with gr.Accordion(word("paint.settings", "Settings"), open=False, elem_classes="h-card", elem_id="paint-settings"):  # fmt: skip
                 presets = preset_row("paint", desk, visitor)
-                with gr.Row():
+                with gr.Row(elem_classes="h-pair"):
                     width = gr.Number(
                         kept.get("width"), precision=0, label=word("paint.width", "Width"), elem_id="paint-width",
                         info=word("paint.own-size", "Empty: the size above."),
@@ -80,7 +83,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                     height = gr.Number(
                         kept.get("height"), precision=0, label=word("paint.height", "Height"), elem_id="paint-height"
                     )
-                with gr.Row():
+                with gr.Row(elem_classes="h-pair"):
                     steps = gr.Number(
                         kept.get("steps"), precision=0, label=word("paint.steps", "Steps"), elem_id="paint-steps",
                         info=word("paint.own", "Empty: what the model's makers recommend."),
@@ -98,7 +101,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                     )  # fmt: skip
                     dice = gr.Button(word("paint.dice", "Roll"), size="sm", min_width=60)
                     reuse = gr.Button(word("paint.reuse", "Same as the last"), size="sm", min_width=60)
-                with gr.Row():
+                with gr.Row(elem_classes="h-pair"):
                     batch = gr.Slider(1, 8, kept.get("batch", 1), step=1, label=word("paint.batch", "Pictures"))
                     upscale = gr.Dropdown(
                         [("1x", 1), ("2x", 2), ("4x", 4)], value=kept.get("upscale", 1), label=word("paint.upscale", "Enlarge")

@@ -33,11 +33,13 @@ class Refresh:
 
 def going(tab: str, label: I18nData) -> tuple[gr.Button, gr.Button, gr.HTML]:
     """The buttons that start and stop, and the place for what is to be said about it."""
-    with gr.Row(elem_classes="h-go"):
-        go = gr.Button(label, variant="primary", elem_id=f"{tab}-go")
-        stop = gr.Button(word("go.stop", "Stop and keep"), elem_id=f"{tab}-stop")
-        gr.HTML('<span class="h-soft">Ctrl+Enter, Esc</span>', apply_default_css=False)
-    return go, stop, gr.HTML("", elem_id=f"{tab}-message", apply_default_css=False)
+    with gr.Column(elem_classes="h-going"):
+        message = gr.HTML("", elem_id=f"{tab}-message", apply_default_css=False)
+        with gr.Row(elem_classes="h-go"):
+            go = gr.Button(label, variant="primary", elem_id=f"{tab}-go")
+            stop = gr.Button(word("go.stop", "Stop and keep"), elem_id=f"{tab}-stop")
+            gr.HTML('<span class="h-soft h-keys"></span>', apply_default_css=False)
+    return go, stop, message
 
 
 def left_empty(numbers: Sequence[gr.Number]) -> None:

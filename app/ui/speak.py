@@ -57,7 +57,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                         sources=["upload", "microphone"], type="filepath", label=word("speak.clip", "5 to 10 seconds of one voice")
                     )  # fmt: skip
                     transcript = gr.Textbox(label=word("speak.transcript", "The exact words of the recording"), lines=2)
-                    with gr.Row(visible=not visitor):
+                    with gr.Row(visible=not visitor, elem_classes="h-inline"):
                         name = gr.Textbox(label=word("speak.voice-name", "Name"), scale=2)
                         keep = gr.Button(word("speak.keep-voice", "Keep this voice"), scale=1)
             with gr.Accordion(word("speak.settings", "Settings"), open=False, elem_classes="h-card", elem_id="speak-settings"):  # fmt: skip
@@ -72,7 +72,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                         info=word("speak.seed-info", "Empty: a new one each time."),
                     )  # fmt: skip
                     dice = gr.Button(word("speak.dice", "Roll"), size="sm", min_width=60)
-                with gr.Row():
+                with gr.Row(elem_classes="h-pair"):
                     speed = gr.Slider(
                         0.5, 2.0, kept.get("speed", 1.0), step=0.05, label=word("speak.speed", "Speed"),
                         info=word("speak.speed-info", "The pitch stays."), elem_id="speak-speed",

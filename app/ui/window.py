@@ -16,7 +16,7 @@ from app.ui.words import word
 
 HEAD: Final = """
 <a class="h-brand" href="./" aria-label="Hearth"><img src="hearth/face/icon-64.png" alt=""><span>Hearth</span></a>
-<div class="h-switches"><button data-h-act="language" lang="zh" aria-label="English / 中文">中 / En</button>
+<div class="h-switches"><button data-h-act="language" lang="zh" aria-label="English / 中文" title="English / 中文">中 / En</button>
 <button data-h-act="chime" aria-label="chime">&#9834;</button>
 <button data-h-act="light" aria-label="light / dark">&#9680;</button></div>
 <div class="h-away-note" role="alert"></div>
@@ -58,7 +58,8 @@ class Early:
             "hearth.js",
             *sorted(file.name for file in FACE.glob("*.js") if file.name not in ("early.js", "hearth.js")),
         ]
-        lines = [f"<style>{variables()}</style>", '<link rel="stylesheet" href="hearth/face/hearth.css">']
+        lines = [f"<style>{variables()}</style>"]
+        lines += [f'<link rel="stylesheet" href="hearth/face/{name}.css">' for name in ("hearth", "gradio", "rooms")]
         lines += ['<script src="hearth/face/early.js"></script>']
         lines += [f'<script defer src="hearth/face/{name}"></script>' for name in scripts]
         self._lines = "".join(lines).encode()

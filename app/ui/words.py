@@ -26,6 +26,12 @@ def word(key: str, english: str) -> I18nData:
     return I18nData(key)
 
 
+def label(sentence: Sentence) -> I18nData:
+    """A sentence without values as a label."""
+    key, english = sentence.key, sentence.english
+    return word(key, english)
+
+
 def i18n() -> gr.I18n:
     """Every word that was asked for so far: build the window first."""
     chinese = {key: text for key, text in catalog().items() if key in _english}

@@ -12,6 +12,15 @@
     if (Hearth.state) drawOne({ selector, draw });
   };
 
+  // What one part of the page cannot draw is told, and keeps no other part from being drawn.
+  function drawn(area) {
+    try {
+      drawOne(area);
+    } catch (fault) {
+      reportError(fault);
+    }
+  }
+
   function drawOne({ selector, draw }) {
     for (const element of document.querySelectorAll(selector)) draw(element, Hearth.state);
   }
@@ -112,12 +121,14 @@
     try {
       Hearth.state = await Hearth.ask("hearth/live");
       document.body.classList.remove("h-away");
-      Hearth.busy = Boolean(Hearth.state.strip?.job);
-      Hearth.areas.forEach(drawOne);
     } catch {
       const away = Hearth.t("page.away", "Hearth does not answer. It may have been closed; start it again and this page comes back.");
       Hearth.text(document.querySelector(".h-away-note"), away);
       document.body.classList.add("h-away");
+    }
+    if (Hearth.state) {
+      Hearth.busy = Boolean(Hearth.state.strip?.job);
+      Hearth.areas.forEach(drawn);
     }
     clearTimeout(timer);
     timer = setTimeout(look, document.hidden ? HIDDEN_MS : Hearth.busy ? BUSY_MS : IDLE_MS);
@@ -130,14 +141,17 @@
     timer = clearTimeout(timer) ?? setTimeout(look, SOON_MS);
   });
 
+  // Esc closes a panel or a list first.
+  const closes = (element) => document.querySelector("dialog[open]") || element.closest?.('input[aria-expanded="true"]');
   const openTab = () => document.querySelector('button[role="tab"][aria-selected="true"]')?.dataset.tabId;
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       // Gradio sends a field's text when it is left.
-      document.activeElement?.blur?.();
-      setTimeout(() => Hearth.press(`${openTab()}-go`), 60);
-    } else if (event.key === "Escape" && Hearth.busy) {
+      const field = document.activeElement;
+      field?.blur?.();
+      setTimeout(() => (Hearth.press(`${openTab()}-go`), field?.focus?.({ preventScroll: true })), 60);
+    } else if (event.key === "Escape" && Hearth.busy && !closes(event.target)) {
       Hearth.press(`${openTab()}-stop`);
     }
   });
@@ -152,6 +166,16 @@
       document.cookie = `hearth_language=${next}; path=/; max-age=31536000; samesite=lax`;
       location.reload();
     }
+  });
+
+  // What a screen reader is told of Gradio's folds and of our switches.
+  Hearth.area("button.label-wrap", (fold) => {
+    fold.setAttribute("aria-expanded", fold.classList.contains("open"));
+    fold.querySelector(".icon")?.setAttribute("aria-hidden", "true");
+  });
+  Hearth.area('[data-h-act="light"]', (button) => {
+    button.title = Hearth.t("light.label", "Light or dark");
+    button.setAttribute("aria-label", button.title);
   });
 
   Hearth.ask("hearth/words").then((words) => {

@@ -1,17 +1,18 @@
 // What a script and a picture in the making have alike: how far it is, what was said on the way, and what went wrong.
 (() => {
   const { t, text, el, list, ask } = Hearth;
-  const notes = new Map();
+  const notes = new Map(), stopping = new Set();
 
-  Hearth.jobFrame = `<p class="h-soft h-now" role="status"></p><div class="h-share" hidden><i></i></div>`;
+  Hearth.jobFrame = `<div class="h-title"><h2></h2><p class="h-soft h-now" role="status"></p></div><div class="h-share h-idle"><i></i></div>`;
   Hearth.jobSaid = `<ul class="h-said"></ul><p class="h-soft h-lately" role="status" hidden></p><p class="h-trouble" role="alert" hidden></p>`;
 
   // `doing`: in words, where the job itself has nothing to say.
   Hearth.drawJob = (element, view, doing) => {
     const { end } = view;
-    text(element.querySelector(".h-now"), view.place ? t("parts.waits", "number {n} in the queue", { n: view.place }) : view.doing || doing);
+    const asked_to_stop = !end && stopping.has(view.job) && t("go.stopping", "stopping ...");
+    text(element.querySelector(".h-now"), asked_to_stop || (view.place ? t("parts.waits", "number {n} in the queue", { n: view.place }) : view.doing || doing));
     const share = element.querySelector(".h-share");
-    share.hidden = Boolean(end);
+    share.classList.toggle("h-idle", Boolean(end));
     share.firstElementChild.style.width = `${view.share * 100}%`;
     list(element.querySelector(".h-said"), view.said, (each) => each.text, (each) => {
       const line = el(`<li class="h-soft ${each.kind}"></li>`);
@@ -39,4 +40,33 @@
     for (let tries = 0; !trouble && Hearth.state[kind]?.job === before && tries < 50; tries++) await new Promise((go) => setTimeout(go, 100));
     notes.set(Hearth.state[kind]?.job, trouble ?? words);
   };
+
+  // There is something to stop only while something runs; what was just begun counts.
+  for (const [tab, kind] of [["speak", "speech"], ["paint", "picture"]]) {
+    Hearth.area(`button#${tab}-stop`, (button, state) => (button.disabled = !state[kind] || Boolean(state[kind].end)));
+  }
+
+  document.addEventListener("click", (event) => {
+    const tab = event.target.closest?.("#speak-stop, #paint-stop")?.id;
+    if (tab) stopping.add(Hearth.state[tab === "speak-stop" ? "speech" : "picture"]?.job);
+  });
+
+  // The keys that do the same, as this machine calls them.
+  Hearth.area(".h-keys", (element) => {
+    if (element.childElementCount) return;
+    element.innerHTML = `<kbd></kbd> <span></span> <kbd>Esc</kbd> <span></span>`;
+    text(element.firstElementChild, /Mac|iP/.test(navigator.platform) ? "\u2318 Enter" : "Ctrl Enter");
+    const [begins, stops] = element.querySelectorAll("span");
+    text(begins, t("go.begins", "begins"));
+    text(stops, t("go.stops", "stops"));
+  });
+
+  // Where what is made stands below what is asked, it comes into sight once it is begun.
+  document.addEventListener("click", (event) => {
+    const tab = event.target.closest?.("#speak-go, #paint-go")?.id.slice(0, 5);
+    if (!tab) return;
+    document.querySelector(`button#${tab}-stop`).disabled = false;
+    const made = document.querySelector(tab === "speak" ? "#h-parts" : "#h-canvas");
+    if (made && made.getBoundingClientRect().top > innerHeight - 80) made.scrollIntoView({ block: "center", behavior: "smooth" });
+  });
 })();

@@ -45,7 +45,7 @@
     }
     if (!view.plan) return;
     const rows = (all) => all.map((row) => `<tr><td>${esc(row.what)}</td><td>${esc(row.choice)}</td><td>${esc(row.because)}
-      <div class="h-soft">${source(row)}</div>${rejected(row.rejected)}</td></tr>`).join("");
+      <div class="h-under"><span class="h-soft">${source(row)}</span>${rejected(row.rejected)}</div></td></tr>`).join("");
     const first = view.plan.rows.filter((row) => row.first), rest = view.plan.rows.filter((row) => !row.first);
     const head = `<thead><tr><th scope="col">${t("plan.what", "what")}</th><th scope="col">${t("plan.choice", "choice")}</th><th scope="col">${t("plan.because", "because")}</th></tr></thead>`;
     element.innerHTML = `<table class="h-table">${head}<tbody>${rows(first)}</tbody></table>
@@ -61,13 +61,13 @@
     return `<details><summary class="h-soft">${t("plan.rejected", "not taken: {names}", { names: all.map((each) => each.option).join(", ") })}</summary><ul>${lines.join("")}</ul></details>`;
   }
 
-  // The curve: memory predicted (dashed), speed measured (solid), the present point, and where it would swap.
+  // The curve: memory predicted (dashed), speed measured (solid), the present point, and where it would swap. Its sizes stand above the places of the slider.
   function drawCurve() {
     const element = document.querySelector("#h-curve");
     const curve = view.curve;
     if (!element || !curve) return;
-    const W = 620, H = 210, left = 20, right = 20, top = 14, bottom = 26;
-    const x = (i) => left + (i * (W - left - right)) / (curve.points.length - 1);
+    const W = element.clientWidth || 560, H = 190, side = 9, top = 14, bottom = 26;
+    const x = (i) => side + ((i + 1) * (W - 2 * side)) / curve.points.length; // before the first: automatic
     const most = Math.max(...curve.points.map((p) => p.bytes));
     const y = (share) => H - bottom - share * (H - top - bottom);
     const logs = curve.points.map((p) => Math.log2(p.bytes)), low = Math.min(...logs), high = Math.max(...logs);
@@ -77,16 +77,19 @@
     const speed = known.map(([i, s]) => `${x(i)},${y(fastest / s)}`).join(" ");
     const over = curve.points.findIndex((p) => p.bytes > curve.budget);
     const at = curve.chunk == null ? -1 : curve.points.reduce((best, p, i) => (Math.abs(Math.log2(p.chunk / curve.chunk)) < Math.abs(Math.log2(curve.points[best].chunk / curve.chunk)) ? i : best), 0);
-    const marks = curve.points.map((p, i) => `<text x="${x(i)}" y="${H - 6}" text-anchor="middle">${p.chunk}</text>`).join("");
-    const label = `${t("curve.label", "Chunk size against memory and speed")}: ${curve.points.map((p) => `${p.chunk}: ${gb(p.bytes)} GB`).join(", ")}`;
+    const sizes = [t("curve.auto", "auto"), ...curve.points.map((p) => p.chunk)];
+    const marks = sizes.map((size, i) => `<text class="${i === at + 1 ? "here" : ""}" x="${x(i - 1)}" y="${H - 4}" text-anchor="middle">${size}</text>`).join("");
+    const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
+    const label = `${t("curve.label", "Chunk size against memory and speed")}: ${curve.points.map((p) => `${p.chunk}: ${megabytes(p.bytes)} MB`).join(", ")}`;
+    document.querySelector("#machine-chunk input[type=range]")?.setAttribute("aria-valuetext", curve.chunk ?? t("word.automatic", "automatic"));
     element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "works at once, in the middle of a run too")}</span></h2>
+      <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "scores memory, predicted: {low} to {high} MB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
+      <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "speed, measured here") : t("curve.untuned", "speed: not measured yet, press Tune")}
+      ${curve.knee ? t("curve.knee", "The knee is at {knee}.", { knee: curve.knee }) : ""}</span></p>${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}
       <svg class="h-plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="${esc(label)}">
       ${over >= 0 ? `<rect class="swap" x="${x(over) - 18}" y="0" width="${W - x(over) + 18}" height="${H - bottom + 6}"/><text class="swap" x="${x(over) - 10}" y="14">${t("curve.over", "past its budget")}</text>` : ""}
-      <polyline class="memory" points="${memory}"/>${known.length ? `<polyline class="speed" points="${speed}"/>` : ""}
-      ${at >= 0 ? `<line class="now" x1="${x(at)}" x2="${x(at)}" y1="${top}" y2="${H - bottom}"/><circle class="now" cx="${x(at)}" cy="${y((logs[at] - low) / (high - low || 1))}" r="5"/>` : ""}${marks}</svg>
-      <p class="h-soft"><i class="h-key memory"></i>${t("curve.memory", "scores memory, predicted: {low} to {high} MB", { low: Math.round(curve.points[0].bytes / 2 ** 20), high: Math.round(most / 2 ** 20) })}
-      <i class="h-key speed"></i>${known.length ? t("curve.speed", "speed, measured here") : t("curve.untuned", "speed: not measured yet, press Tune")}
-      ${curve.knee ? t("curve.knee", "The knee is at {knee}.", { knee: curve.knee }) : ""}</p><p class="h-soft">${esc(curve.note)}</p>`;
+      <line class="ground" x1="0" x2="${W}" y1="${H - bottom + 4}" y2="${H - bottom + 4}"/><polyline class="memory" points="${memory}"/>${known.length ? `<polyline class="speed" points="${speed}"/>` : ""}
+      ${at >= 0 ? `<line class="now" x1="${x(at)}" x2="${x(at)}" y1="${top}" y2="${H - bottom}"/><circle class="now" cx="${x(at)}" cy="${y((logs[at] - low) / (high - low || 1))}" r="5"/>` : ""}${marks}</svg>`;
   }
 
   function drawSelftest() {
@@ -116,15 +119,20 @@
     if (!element.firstElementChild) element.innerHTML = `<h2></h2><div class="h-lines"></div>`;
     text(element.querySelector("h2"), t("charts.title", "Live"));
     const lines = LINES.filter(([name]) => last.some((each) => each[name]));
-    list(element.querySelector(".h-lines"), lines, ([name]) => name, ([name]) => el(`<figure class="h-chart"><figcaption class="h-soft"></figcaption><svg class="h-plot" viewBox="0 0 ${W} ${H}" preserveAspectRatio="none" aria-hidden="true"><polyline class="${name}"/></svg></figure>`), (figure, [name, title]) => {
-      const top = Math.max(...last.map((each) => each[name] ?? 0), 1e-9);
-      const now = last[last.length - 1];
-      const points = last.map((each, i) => `${(i * W) / Math.max(1, last.length - 1)},${H - 4 - ((each[name] ?? 0) / top) * (H - 10)}`).join(" ");
+    // Frames and steps have no common measure: the last that was measured is drawn.
+    const unit = last.findLast((each) => each.unit)?.unit;
+    const valued = (each, name) => (name === "rate" && each.unit !== unit ? 0 : each[name] ?? 0);
+    const speed = (rate) => (unit === "frames" ? t("rate.frames-alone", "{rate} frames/s", { rate: rate.toFixed(0) }) : t("rate.steps", "{rate} steps/s", { rate: rate.toFixed(1) }));
+    list(element.querySelector(".h-lines"), lines, ([name]) => name, ([name]) => el(`<figure class="h-chart"><figcaption><span></span><b></b><span class="h-soft"></span></figcaption><svg class="h-plot" viewBox="0 0 ${W} ${H}" preserveAspectRatio="none" aria-hidden="true"><line class="ground" x1="0" x2="${W}" y1="${H - 1}" y2="${H - 1}"/><polyline class="${name}"/></svg></figure>`), (figure, [name, title]) => {
+      const top = Math.max(...last.map((each) => valued(each, name)), 1e-9);
+      const now = valued(last[last.length - 1], name);
+      const points = last.map((each, i) => `${(i * W) / Math.max(1, last.length - 1)},${H - 3 - (valued(each, name) / top) * (H - 8)}`).join(" ");
       figure.querySelector("polyline").setAttribute("points", points);
-      const rate = now.rate.toFixed(1);
-      const speeds = { frames: t("rate.frames-alone", "{rate} frames/s", { rate }), steps: t("rate.steps", "{rate} steps/s", { rate }) };
-      const value = name === "rate" ? speeds[now.unit] ?? rate : `${gb(now[name] ?? 0)} GB`;
-      text(figure.querySelector("figcaption"), `${title()}: ${value}, ${t("chart.highest", "highest")} ${name === "rate" ? top.toFixed(1) : `${gb(top)} GB`}`);
+      const shown = (value) => (name === "rate" ? speed(value) : `${gb(value)} GB`);
+      const [what, highest] = figure.querySelectorAll("span");
+      text(what, title());
+      text(figure.querySelector("b"), name === "rate" && !now ? t("chart.rests", "at rest") : shown(now));
+      text(highest, `${t("chart.highest", "highest")} ${shown(top)}`);
     });
   });
 

@@ -158,8 +158,8 @@
       text(terms, t("models.terms", "Its terms"));
       element.append(terms);
     }
-    if (each.here) button(t("models.folder", "folder"), () => act("where", each.id));
-    if (each.local) button(t("models.off-list", "take off the list"), () => act("forget", each.id));
+    if (each.here) button(t("models.folder", "Folder"), () => act("where", each.id));
+    if (each.local) button(t("models.off-list", "Take off the list"), () => act("forget", each.id));
     else if (!each.starter && (each.bytes || move)) button(t("models.remove", "Remove"), () => confirm(t("models.sure", "Delete {title} from this disk?", { title: each.title })) && act("remove", each.id));
   }
 

@@ -7,7 +7,7 @@
 
   Hearth.area("#h-canvas", (element, { picture }) => {
     if (!element.firstElementChild) {
-      element.innerHTML = `<h2></h2><div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div>${Hearth.jobFrame}
+      element.innerHTML = `${Hearth.jobFrame}<div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div>
         <div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div>${Hearth.jobSaid}`;
       text(element.querySelector("h2"), t("canvas.title", "Picture"));
     }
@@ -102,6 +102,8 @@
       element.querySelector(".h-chips").append(sheet);
     }
   });
+
+  Hearth.area("#h-mask-how", (element) => text(element, t("paint.image-how", "Paint over what is to change; unpainted, the whole picture is the start.")));
 
   // Gradio's editor takes a picture only once its canvas stands; before that it would break.
   Hearth.area("#paint-image", (element) => element.classList.toggle("h-ready", Boolean(element.querySelector(".toolbar-wrap, .toolbar-wrap-wrap") && element.querySelector("canvas"))));

@@ -15,9 +15,12 @@
   });
 
   function open() {
-    const dialog = el(`<dialog class="h-dialog"><h2></h2><ol class="h-list"></ol><form method="dialog"><button class="h-chip"></button></form></dialog>`);
+    const dialog = el(`<dialog class="h-dialog"><h2></h2><p class="h-soft" role="status"></p><ol class="h-list"></ol><form method="dialog" class="h-chips"><button class="h-chip"></button><button type="button" class="h-chip h-all"></button></form></dialog>`);
     text(dialog.querySelector("h2"), t("queue.title", "What waits"));
     text(dialog.querySelector("form button"), t("queue.close", "Close"));
+    const all = dialog.querySelector(".h-all");
+    text(all, t("queue.empty", "Take all out"));
+    all.addEventListener("click", () => Hearth.state.queue.forEach((job) => post(job.id, "remove")));
     dialog.addEventListener("close", () => dialog.remove());
     document.body.append(dialog);
     draw(dialog);
@@ -25,16 +28,22 @@
   }
 
   function draw(dialog) {
+    const none = !Hearth.state.queue?.length;
+    text(dialog.querySelector("p"), none ? t("queue.none", "Nothing waits any more.") : "");
+    dialog.querySelector(".h-all").hidden = none;
     list(dialog.querySelector("ol"), Hearth.state.queue ?? [], (job) => job.id, (job) => {
       const row = el(`<li class="h-part"><span class="h-badge h-number"></span><span class="h-sounding"></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></li>`);
       text(row.querySelector(".h-sounding"), job.text);
       const [up, remove] = row.querySelectorAll("button");
-      text(up, t("queue.up", "earlier"));
-      text(remove, t("queue.remove", "take out"));
+      text(up, t("queue.up", "Earlier"));
+      text(remove, t("queue.remove", "Take out"));
       up.addEventListener("click", () => post(job.id, "up"));
       remove.addEventListener("click", () => post(job.id, "remove"));
       return row;
-    }, (row, job) => text(row.querySelector(".h-number"), job.place));
+    }, (row, job) => {
+      text(row.querySelector(".h-number"), job.place);
+      row.querySelector("button").disabled = job.place === 1;
+    });
   }
   Hearth.area("dialog.h-dialog", draw);
 

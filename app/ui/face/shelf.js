@@ -1,6 +1,6 @@
 // Shelf: found as one types, nothing more than a page at a time.
 (() => {
-  const { t, text, el, list, wave, ask, gb } = Hearth;
+  const { t, text, el, list, ask, gb } = Hearth;
   const WAIT_MS = 180;
   const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0 };
   const picked = new Set();
@@ -86,8 +86,8 @@
       button.addEventListener("click", () => ((look.skip = skip), refresh()));
       pages.append(button);
     };
-    if (look.skip) turn(t("shelf.newer", "newer"), Math.max(0, look.skip - 60));
-    if (page.more) turn(t("shelf.older", "older"), look.skip + 60);
+    if (look.skip) turn(t("shelf.newer", "Newer"), Math.max(0, look.skip - 60));
+    if (page.more) turn(t("shelf.older", "Older"), look.skip + 60);
     zip();
   }
 
@@ -99,9 +99,9 @@
   }
 
   function make(each) {
-    const card = el(`<li class="h-card h-creation"><label class="h-pick"><input type="checkbox"></label>${each.kind === "picture"
-      ? `<a class="h-look" target="_blank"><img loading="lazy" alt=""></a>` : `<svg class="h-wave" aria-hidden="true"></svg><audio controls preload="none"></audio>`}
-      <p class="h-words"></p><p class="h-soft h-facts"></p><p class="h-badge careful h-odd"></p><p class="h-chips h-does"></p></li>`);
+    const card = el(`<li class="h-card h-creation">${each.kind === "picture" ? `<a class="h-look" target="_blank"><img loading="lazy" alt=""></a>` : ""}
+      <div class="h-beside"><p class="h-words"></p><button type="button" class="h-star"></button></div>
+      <div class="h-beside"><p class="h-soft h-facts"></p><label class="h-pick"><input type="checkbox"></label></div><p class="h-badge careful h-odd"></p><p class="h-chips h-does"></p></li>`);
     const pick = card.querySelector("input");
     pick.setAttribute("aria-label", t("shelf.pick", "Choose for export"));
     pick.checked = picked.has(each.id);
@@ -112,14 +112,22 @@
       image.alt = each.text;
       card.querySelector(".h-look").href = each.url;
     } else {
-      card.querySelector("audio").src = each.url;
-      if (each.peaks.length) wave(card.querySelector("svg"), each.peaks);
+      card.prepend(Hearth.player({ ...each, label: t("shelf.play", "Play") }));
     }
+    card.querySelector(".h-star").addEventListener("click", () => act(each.id, card.each.favourite ? "plain" : "favourite"));
     return card;
   }
 
   function update(card, each) {
-    text(card.querySelector(".h-words"), each.text);
+    card.each = each;
+    Hearth.script(card.querySelector(".h-words"), each.text);
+    card.querySelector(".h-words").title = each.text;
+    const star = card.querySelector(".h-star");
+    star.hidden = each.binned;
+    text(star, each.favourite ? "\u2605" : "\u2606");
+    star.setAttribute("aria-pressed", each.favourite);
+    star.title = t("shelf.favourite", "Favourite");
+    star.setAttribute("aria-label", star.title);
     const when = new Date(each.created_s * 1000).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
     const facts = [when, each.title, each.seconds ? t("part.seconds", "{s} s", { s: each.seconds.toFixed(1) }) : "", each.speed, each.highest ? `${gb(each.highest)} GB` : ""];
     text(card.querySelector(".h-facts"), facts.filter(Boolean).join(" · "));
@@ -127,26 +135,24 @@
     odd.hidden = !each.condition && each.whole;
     text(odd, each.condition || t("shelf.part", "stopped before its end"));
     const does = card.querySelector(".h-does");
-    const state = `${each.favourite} ${each.binned}`;
+    const state = String(each.binned);
     if (does.dataset.drawn === state) return;
     does.dataset.drawn = state;
     does.innerHTML = "";
-    const button = (label, run, pressed) => {
+    const button = (label, run) => {
       const made = el(`<button type="button"></button>`);
       text(made, label);
-      if (pressed !== undefined) made.setAttribute("aria-pressed", pressed);
       made.addEventListener("click", run);
       does.append(made);
     };
-    if (each.binned) return button(t("shelf.restore", "restore"), () => act(each.id, "restore"));
-    button(t("shelf.favourite", "favourite"), () => act(each.id, each.favourite ? "plain" : "favourite"), each.favourite);
-    button(t("shelf.reuse", "reuse"), () => reuse(each));
+    if (each.binned) return button(t("shelf.restore", "Restore"), () => act(each.id, "restore"));
+    button(t("shelf.reuse", "Reuse"), () => reuse(each));
     const save = el(`<a class="h-chip" download></a>`);
     save.href = `${each.url}?download=1`;
-    text(save, t("shelf.download", "download"));
+    text(save, t("shelf.download", "Download"));
     does.append(save);
-    button(t("shelf.folder", "folder"), () => act(each.id, "reveal"));
-    button(t("shelf.delete", "delete"), () => act(each.id, "delete"));
+    button(t("shelf.folder", "Folder"), () => act(each.id, "reveal"));
+    button(t("shelf.delete", "Delete"), () => act(each.id, "delete"));
   }
 
   function reuse(each) {

@@ -1,6 +1,6 @@
 // Speak: the script checked as it is typed, parts as they are made, and the whole at the end.
 (() => {
-  const { t, text, el, list, wave, time, ask } = Hearth;
+  const { t, text, el, list, time, ask } = Hearth;
   const CHECK_MS = 250;
   const FIRST_CHIPS = ["laughs", "sighs", "clears throat"];
   const FORMATS = ["wav", "flac", "mp3", "ogg", "opus"];
@@ -110,18 +110,18 @@
   // Parts.
   Hearth.area("#h-parts", (element, { speech }) => {
     if (!element.firstElementChild) {
-      element.innerHTML = `<h2></h2><p class="h-soft h-empty"></p>${Hearth.jobFrame}<ol class="h-list"></ol>${Hearth.jobSaid}`;
+      element.innerHTML = `${Hearth.jobFrame}<p class="h-soft h-empty"></p><ol class="h-list"></ol>${Hearth.jobSaid}`;
     }
     text(element.querySelector("h2"), t("parts.title", "Parts"));
     text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "What you write is spoken part by part. Each can be heard as soon as it is there, and done again."));
     if (!speech) return;
     const { end } = speech;
-    Hearth.drawJob(element, speech, "");
+    const closing = { finished: () => t("parts.done", "done in {time}", { time: time(end.elapsed_s) }), stopped: () => t("canvas.stopped", "stopped; what was there is kept") };
+    Hearth.drawJob(element, speech, closing[end?.kind]?.() ?? "");
     list(element.querySelector(".h-list"), speech.parts, (part) => `${speech.job}-${part.index}`, (part) => {
-      const row = el(`<li class="h-part"><span class="h-badge h-number">${part.index + 1}</span><div class="h-sounding">
-        <svg class="h-wave" aria-hidden="true"></svg><p class="h-soft"></p></div><span class="h-soft h-seconds"></span>
-        <button type="button" class="h-chip h-play"></button><button type="button" class="h-chip h-again"></button></li>`);
-      row.querySelector(".h-play").addEventListener("click", () => play(row));
+      const row = el(`<li class="h-part"><span class="h-badge h-number">${part.index + 1}</span><div class="h-sounding"><p></p></div>
+        <button type="button" class="h-chip h-live"></button><button type="button" class="h-chip h-again"></button></li>`);
+      row.querySelector(".h-live").addEventListener("click", () => listen(row.part));
       row.querySelector(".h-again").addEventListener("click", () => {
         Hearth.send("speak-again-index", part.index, "speak-again");
       });
@@ -133,37 +133,29 @@
     row.part = part;
     const done = part.state === "done", now = part.state === "now";
     row.querySelector(".h-number").className = `h-badge h-number ${done ? "right" : now ? "careful" : ""}`;
-    const svg = row.querySelector(".h-wave");
-    svg.toggleAttribute("hidden", !done || !part.peaks?.length);
-    if (done && part.peaks) wave(svg, part.peaks);
-    const words = now
-      ? t("part.now", "being spoken, {s} s are there", { s: (part.seconds ?? 0).toFixed(1) })
-      : done ? part.text : end ? t("part.not", "not spoken") : t("part.waits", "waits");
-    text(row.querySelector("p"), words);
-    text(row.querySelector(".h-seconds"), done ? t("part.seconds", "{s} s", { s: part.seconds.toFixed(1) }) : "");
-    const playButton = row.querySelector(".h-play");
-    playButton.hidden = !(done || (now && part.pieces?.length));
-    const playing = player?.index === part.index || (row.sound && !row.sound.paused);
-    text(playButton, playing ? t("part.pause", "stop") : now ? t("part.listen", "listen live") : t("part.play", "play"));
-    playButton.setAttribute("aria-label", t("part.play-n", "Play part {n}", { n: part.index + 1 }));
+    if (done && !row.querySelector(".h-player")) {
+      const label = t("part.play-n", "Play part {n}", { n: part.index + 1 });
+      row.querySelector(".h-sounding").prepend(Hearth.player({ ...part, label }));
+    }
+    const under_way = now ? t("part.now", "being spoken, {s} s are there", { s: (part.seconds ?? 0).toFixed(1) }) : end ? t("part.not", "not spoken") : t("part.waits", "waits");
+    const words = row.querySelector("p");
+    words.classList.toggle("h-soft", !done);
+    Hearth.script(words, done || !part.text ? part.text || under_way : `${under_way}: ${part.text}`);
+    const live = row.querySelector(".h-live"), listening = player?.index === part.index;
+    live.hidden = !(now && part.pieces?.length);
+    text(live, listening ? t("part.pause", "Stop") : t("part.listen", "Listen live"));
+    live.setAttribute("aria-pressed", listening);
     const again = row.querySelector(".h-again");
     again.hidden = !done || !end;
-    text(again, t("part.again", "again"));
+    text(again, t("part.again", "Again"));
     again.setAttribute("aria-label", t("part.again-n", "Speak part {n} again", { n: part.index + 1 }));
-    if (now && player?.index === part.index) player.feed(part.pieces);
+    if (listening && now) player.feed(part.pieces);
   }
 
-  function play(row) {
-    const { part } = row;
+  function listen(part) {
     if (player?.index === part.index) return player.stop();
-    if (part.state === "now") {
-      heardLive(part.index);
-      return player.feed(part.pieces);
-    }
-    if (row.sound && !row.sound.paused) return row.sound.pause();
-    document.querySelectorAll(".h-part").forEach((other) => other.sound?.pause());
-    row.sound = new Audio(part.url);
-    row.sound.play();
+    heardLive(part.index);
+    player.feed(part.pieces);
   }
 
   // The whole.
@@ -174,18 +166,18 @@
     const result = results[results.length - 1];
     if (element.dataset.drawn === String(result.id)) return;
     element.dataset.drawn = String(result.id);
-    element.innerHTML = `<h2></h2><svg class="h-wave quiet" aria-hidden="true"></svg><audio controls preload="metadata"></audio><p class="h-chips"></p>`;
+    element.innerHTML = `<h2></h2><p class="h-chips"></p>`;
     text(element.querySelector("h2"), t("sound.title", "Result"));
-    wave(element.querySelector("svg"), result.peaks);
-    element.querySelector("audio").src = result.url;
+    element.querySelector("h2").after(Hearth.player({ ...result, label: t("sound.play", "Play the whole") }));
     const download = el(`<a class="h-chip" download></a>`), formats = el(`<select class="h-field h-format"></select>`);
     const own = result.name.split(".").pop();
     formats.setAttribute("aria-label", t("sound.format", "Format of the download"));
     for (const format of FORMATS) formats.append(new Option(format, format, false, format === own));
     const aim = () => {
       download.href = `${result.url}?download=1&format=${formats.value}`;
-      text(download, t("sound.download", "Download {name}", { name: result.name.replace(/[^.]+$/, formats.value) }));
+      download.title = result.name.replace(/[^.]+$/, formats.value);
     };
+    text(download, t("canvas.download", "Download"));
     formats.addEventListener("change", aim);
     aim();
     const keep = el(`<button type="button"></button>`);
@@ -198,7 +190,7 @@
       text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Kept as {name}; it can be chosen above.", { name }));
       if (!trouble) Hearth.press("speak-voices");
     });
-    element.querySelector(".h-chips").append(formats, download, keep);
+    element.querySelector(".h-chips").append(download, formats, keep);
     element.append(el(`<p class="h-soft h-kept" role="status"></p>`));
   });
 })();

@@ -26,12 +26,13 @@
       bar.setAttribute("aria-valuemax", gb(memory.limit));
       bar.setAttribute("aria-valuenow", gb(memory.now));
       bar.setAttribute("aria-label", t("strip.memory", "memory"));
-      text(part("memory-text"), t("strip.memory-text", "{now} now, {highest} highest, of {limit} GB", {
+      text(part("memory-text"), t("strip.memory-text", "{now} of {limit} GB, highest {highest}", {
         now: gb(memory.now), highest: gb(memory.highest), limit: gb(memory.limit),
       }));
     }
     text(part("swap"), memory?.swap ? t("strip.swap", "swap {swap} GB", { swap: gb(memory.swap) }) : "");
     text(part("machine"), strip.machine);
+    part("machine").title = strip.machine;
     element.classList.toggle("h-busy", Boolean(strip.job));
   });
 })();
