@@ -112,6 +112,6 @@ def test_a_starters_row_says_what_its_files_hold(id_: str) -> None:
         )
     else:
         assert [part.parameters for part in row.parts] == [
-            weights.parameters(folder),
-            weights.parameters(folder / "codec"),
+            weights.part("model", "speech", folder).parameters,
+            weights.part("codec", "codec", folder / "codec").parameters,
         ]

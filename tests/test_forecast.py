@@ -100,6 +100,20 @@ def test_a_picture_far_too_large_can_be_smaller() -> None:
     assert found.fit == "no" and "cure.size" in [cure.sentence.key for cure in found.cures]
 
 
+@pytest.mark.parametrize("name", ["rtx-3060", "gtx-1060", "m1-8gb", "cpu"])
+def test_parts_wait_where_this_machine_can_have_them(name: str) -> None:
+    """On a card's own memory they wait in the computer's; where there is only one, in a file. Neither is said of the other."""
+    keys: set[str] = set()
+    for gib in (1, 2, 4, 6):
+        for model, request in ((SDXL, PictureRequest("a")), (DIA, SpeechRequest("[S1] a"))):
+            found = forecast(request, model, card(gib, name), Choice(offload="none", quantised="none"), {})
+            offered = [cure for cure in found.cures if cure.sentence.key.startswith("cure.offload")]
+            assert len(offered) <= 1 and all(cure.choice.offload != "none" for cure in offered)
+            assert not (offered and model is DIA and machine(name).unified), "nothing of a voice waits"
+            keys |= {cure.sentence.key for cure in offered}
+    assert keys == {"cure.offload-file" if machine(name).unified else "cure.offload"}
+
+
 def test_what_is_loaded_already_counts_as_free_and_changes_no_plan() -> None:
     empty = forecast(PictureRequest("a"), SDXL, card(11), Choice(), {})
     loaded = forecast(PictureRequest("a"), SDXL, card(11 - 7), Choice(), {}, held_bytes=7 * GIB)

@@ -12,6 +12,8 @@ BYTES_PER_PARAMETER: Final[dict[Quantised, float]] = {
     # Packed numbers and their scales; GGUF as Q8_0, the one that is right on every device.
     "awq": 0.56, "bnb-nf4": 0.56, "bnb-int8": 1.0, "torchao-int8": 1.0, "gguf": 1.0625,
 }  # fmt: skip
+PUBLISHED: Final = frozenset({"awq", "gguf"})
+"""Ways that a file comes in, with next to nothing left whole; the others are made while loading, of linear layers alone."""
 MIB: Final = 1 << 20
 GIB: Final = 1 << 30
 
@@ -42,9 +44,22 @@ def vae_bytes(width: int, height: int, dtype: Dtype, tile_pixels: int = 0) -> in
 
 def part_bytes(part: Part, precision: Precision, quantised: Quantised) -> int:
     """The weights of one part. Quantised are the large ones alone: a VAE and a codec stay as they are."""
-    if quantised != "none" and is_quantised(part, quantised):
+    half = precision.storage == precision.compute == "float16"
+    widened = part.wide * (BYTES["float32"] - BYTES["float16"]) if half else 0
+    if quantised == "none" or not is_quantised(part, quantised):
+        return part.parameters * BYTES[precision.storage] + widened
+    if quantised == "gguf" and part.gguf_bytes is not None:
+        return part.gguf_bytes
+    if quantised in PUBLISHED:
         return int(part.parameters * BYTES_PER_PARAMETER[quantised])
-    return part.parameters * BYTES[precision.storage]
+    small = part.parameters if part.linear is None else part.linear
+    if quantised.startswith("bnb"):
+        small -= part.wide
+    else:
+        widened = 0
+    # What stays whole has the dtype that it computes in; speech is loaded as it rests.
+    rest = (part.parameters - small) * BYTES[precision.storage if part.role == "speech" else precision.compute]
+    return int(small * BYTES_PER_PARAMETER[quantised]) + rest + widened
 
 
 def is_quantised(part: Part, quantised: Quantised) -> bool:

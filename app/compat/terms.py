@@ -24,6 +24,12 @@ class Part:
     parameters: int
     half_is_safe: bool = True
     """False where float16 overflows (SDXL's own VAE, Z-Image's transformer)."""
+    linear: int | None = None
+    """How many of them lie in linear layers, the only ones that are made smaller while loading; None: nearly all."""
+    wide: int = 0
+    """How many of them transformers keeps in float32 where float16 is asked for, and bitsandbytes leaves alone (T5's)."""
+    gguf_bytes: int | None = None
+    """How large its GGUF file is, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)

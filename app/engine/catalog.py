@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from app import paths
@@ -16,10 +17,11 @@ from app.sentence import Trouble, say
 _MB: Final = 1_000_000
 _GB: Final = 1_000_000_000
 
-_CLIP_L: Final = Part("text_encoder", "text", 123_060_480)
-_CLIP_G: Final = Part("text_encoder_2", "text", 694_659_840)
-_T5_PARAMETERS: Final = 4_762_310_656
-_QWEN3_4B: Final = Part("text_encoder", "text", 4_022_468_096)
+_CLIP_L: Final = Part("text_encoder", "text", 123_060_480, linear=84_934_656)
+_CLIP_L_PROJECTED: Final = Part("text_encoder", "text", 123_650_304, linear=84_934_656)
+_CLIP_G: Final = Part("text_encoder_2", "text", 694_659_840, linear=629_145_600)
+_T5: Final = Part("text_encoder", "text", 4_762_310_656, linear=4_630_511_616, wide=1_006_632_960)
+_QWEN3_4B: Final = Part("text_encoder", "text", 4_022_468_096, linear=3_633_315_840)
 _VAE: Final = Part("vae", "vae", 83_653_863)
 _VAE_16: Final = Part("vae", "vae", 83_819_683)
 
@@ -73,7 +75,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "dia-1.6b", "speech", "dia", "Dia 1.6B",
-        parts=(Part("model", "speech", 1_611_160_576), Part("codec", "codec", 76_600_000)),
+        parts=(Part("model", "speech", 1_611_160_576, linear=1_572_864_000), Part("codec", "codec", 76_600_000)),
         attention=Attention(16, 4, 128, text_tokens=1024, keys=3072, masked=True),
         source=Source("nari-labs/Dia-1.6B-0626", ("*.json", "*.safetensors", "*.txt"), 6_445 * _MB),
         companions=(Companion("codec", Source("descript/dac_44khz", ("*.json", "model.safetensors"), 307 * _MB), "MIT"),),
@@ -83,7 +85,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "sd15", "picture", "sd15", "Stable Diffusion 1.5",
-        parts=(_CLIP_L, Part("unet", "denoiser", 859_520_964), _VAE),
+        parts=(_CLIP_L, Part("unet", "denoiser", 859_520_964, linear=270_049_280), _VAE),
         attention=Attention(8, 8, 40, pixels_a_token=8),
         settings=Settings(6, 1.5, "LCM", 512, 512, _SIZES_512, most=1024),
         plain=Settings(25, 7.0, "DPM++ 2M Karras", 512, 512, _SIZES_512, most=1024),
@@ -94,7 +96,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "sdxl", "picture", "sdxl", "Stable Diffusion XL",
-        parts=(_CLIP_L, _CLIP_G, Part("unet", "denoiser", 2_567_463_684), _VAE),
+        parts=(_CLIP_L, _CLIP_G, Part("unet", "denoiser", 2_567_463_684, linear=2_232_647_680), _VAE),
         attention=_UNET_XL, settings=_xl(),
         source=Source("stabilityai/stable-diffusion-xl-base-1.0", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="OpenRAIL++",
@@ -103,7 +105,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "sdxl-turbo", "picture", "sdxl", "SDXL Turbo",
-        parts=(_CLIP_L, _CLIP_G, Part("unet", "denoiser", 2_567_463_684), _VAE),
+        parts=(_CLIP_L, _CLIP_G, Part("unet", "denoiser", 2_567_463_684, linear=2_232_647_680), _VAE),
         attention=_UNET_XL,
         settings=Settings(4, 0.0, "Euler a trailing", 512, 512, _SIZES_512, most=1024),
         source=Source("stabilityai/sdxl-turbo", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
@@ -113,8 +115,8 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "ssd-1b", "picture", "sdxl", "SSD-1B",
-        # Its denoiser has about 1.33 billion parameters (2.66 GB in half precision).
-        parts=(_CLIP_L, _CLIP_G, Part("unet", "denoiser", 1_330_000_000), _VAE),
+        # Its denoiser has about 1.33 billion parameters (2.66 GB in half precision), its convolutions about SDXL's own.
+        parts=(_CLIP_L, _CLIP_G, Part("unet", "denoiser", 1_330_000_000, linear=1_000_000_000), _VAE),
         attention=_UNET_XL, settings=_xl(guidance=7.5),
         source=Source("segmind/SSD-1B", _HALF, 4_470 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="Apache-2.0",
@@ -124,7 +126,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     Model(
         "pixart-sigma", "picture", "pixart-sigma", "PixArt-Sigma",
         parts=(
-            Part("text_encoder", "text", _T5_PARAMETERS), Part("transformer", "denoiser", 610_856_096),
+            _T5, Part("transformer", "denoiser", 610_856_096),
             Part("vae", "vae", 83_653_863, half_is_safe=False),
         ),
         attention=Attention(16, 16, 72, pixels_a_token=16, masked=True, causal=False),
@@ -138,7 +140,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     Model(
         "sd35-medium", "picture", "sd3", "Stable Diffusion 3.5 Medium",
         parts=(
-            Part("text_encoder", "text", 123_650_304), _CLIP_G, Part("text_encoder_3", "text", _T5_PARAMETERS),
+            _CLIP_L_PROJECTED, _CLIP_G, replace(_T5, name="text_encoder_3"),
             Part("transformer", "denoiser", 2_243_171_520), _VAE_16,
         ),
         attention=Attention(24, 24, 64, pixels_a_token=16, text_tokens=333),
@@ -151,7 +153,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     Model(
         "flux1-schnell", "picture", "flux", "FLUX.1 schnell",
         parts=(
-            _CLIP_L, Part("text_encoder_2", "text", _T5_PARAMETERS), Part("transformer", "denoiser", 11_891_178_560), _VAE_16,
+            _CLIP_L, replace(_T5, name="text_encoder_2"), Part("transformer", "denoiser", 11_891_178_560), _VAE_16,
         ),
         attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=256),
         settings=Settings(4, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),

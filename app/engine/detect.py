@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from app.compat.plan import Part, Role
+from app.compat.plan import Role
 from app.engine import weights
 from app.engine.model import Attention, Companion, Family, Model
 from app.sentence import Trouble, say
@@ -132,9 +132,12 @@ def _folder(path: Path, catalog: Mapping[str, Model]) -> Model:
     if (path / "model_index.json").is_file():
         return _pipeline(path, catalog)
     if (path / "config.json").is_file() and _json(path / "config.json").get("model_type") == "dia":
+        like, own = catalog["dia-1.6b"], path / "codec"
+        codec = weights.part("codec", "codec", own) if own.is_dir() else like.parts[1]
         return replace(
-            catalog["dia-1.6b"], id=str(path), title=path.name, path=str(path), source=None, companions=(), note=None
-        )
+            like, id=str(path), title=path.name, path=str(path), source=None, companions=(), note=None,
+            parts=(weights.part("model", "speech", path), codec),
+        )  # fmt: skip
     raise _unknown(path)
 
 
@@ -156,7 +159,7 @@ def _pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
                 )
             )
         if name in _ROLES and library is not None:
-            parts.append(Part(name, _ROLES[name], weights.parameters(path / name), _safe_in_half(name, family)))
+            parts.append(weights.part(name, _ROLES[name], path / name, _safe_in_half(name, family)))
     like = catalog[_LIKE[family]]
     recommended = like.plain or like.settings
     scale = _scale(path)

@@ -96,9 +96,7 @@ def judged(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Senten
             "About {peak} GB at its highest; {free} GB are free. Closing other programs helps.",
             **gigabytes,
         )
-    return "no", say(
-        "forecast.no", "About {peak} GB at its highest; only {free} GB are free.", **gigabytes
-    )
+    return "no", say("forecast.no", "About {peak} GB at its highest; only {free} GB are free.", **gigabytes)
 
 
 def cured(
@@ -106,7 +104,7 @@ def cured(
 ) -> Iterator[Cure]:
     """Single changes that make it fit, the mildest first; of each kind the first that does."""
     seen: set[str] = set()
-    for sentence, changed, chosen in (*_freer(request, choice), *_smaller(request, model, choice)):
+    for sentence, changed, chosen in (*_freer(request, choice, hardware.unified), *_smaller(request, model, choice)):
         try:
             plan = decide(hardware, asks(model, changed), chosen, verdicts)
         except Trouble:
@@ -119,7 +117,7 @@ def cured(
 Change = tuple[Sentence, Request, Choice]
 
 
-def _freer(request: Request, choice: Choice) -> Iterator[Change]:
+def _freer(request: Request, choice: Choice, unified: bool) -> Iterator[Change]:
     """The same request, done in another way."""
     if choice != Choice():
         yield say("cure.automatic", "Leave all choices to Hearth."), request, Choice()
@@ -129,11 +127,18 @@ def _freer(request: Request, choice: Choice) -> Iterator[Change]:
             request,
             dataclasses.replace(choice, chunk=chunk),
         )
-    for offload in OFFLOADS:
+    if not unified:
+        for offload in OFFLOADS:
+            yield (
+                say("cure.offload", "Keep waiting parts off the card."),
+                request,
+                dataclasses.replace(choice, offload=offload),
+            )
+    elif isinstance(request, PictureRequest):  # a voice's two parts work in turn all the time: neither waits
         yield (
-            say("cure.offload", "Keep waiting parts off the card."),
+            say("cure.offload-file", "Let parts that wait lie in a file, so that one at a time takes up memory."),
             request,
-            dataclasses.replace(choice, offload=offload),
+            dataclasses.replace(choice, offload="model"),
         )
     for kind in QUANTISED:
         chosen = dataclasses.replace(choice, quantised=kind)

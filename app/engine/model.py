@@ -136,9 +136,15 @@ def need(model: Model, *, width: int | None = None, height: int | None = None, g
     return Need(
         model=model.id, kind="picture", batch=GUIDED_ROWS if guided(model, strength) else 1, heads=shape.heads,
         kv_heads=shape.kv_heads, head_dim=shape.head_dim, queries=tokens, keys=tokens, masked=shape.masked,
-        causal=shape.causal, parts=model.parts, width=width, height=height,
+        causal=shape.causal, parts=_parts(model), width=width, height=height,
         also_published=tuple(each.when for each in model.companions if each.when is not None),
     )  # fmt: skip
+
+
+def _parts(model: Model) -> tuple[Part, ...]:
+    """With the size of the GGUF file that takes the denoiser's place, where one is published."""
+    file = next((each.source.bytes for each in model.companions if each.when == "gguf"), None)
+    return tuple(replace(part, gguf_bytes=file) if part.role == "denoiser" else part for part in model.parts)
 
 
 def guided(model: Model, guidance: float) -> bool:

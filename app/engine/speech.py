@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from safetensors import SafetensorError
@@ -27,6 +27,13 @@ from app.sentence import Sentence, Trouble, say
 
 if TYPE_CHECKING:
     from app.compat.seam import Seam
+
+
+class _Dia(DiaForConditionalGeneration):  # type: ignore[no-untyped-call]
+    """transformers' own does not say where its embeddings lie, and its torchao quantiser asks every model."""
+
+    def get_input_embeddings(self) -> torch.nn.Module:
+        return cast(torch.nn.Module, self.model.encoder.embedding)
 
 
 class Speaker:
@@ -85,7 +92,7 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     given, plan = plan, replace(plan, precision=(speaks, sounds))
     notes: list[Sentence] = []
     waits = plan.offload in ("group", "sequential")
-    model = _loaded(DiaForConditionalGeneration, folder, replace(plan, runs_on="cpu") if waits else plan, speaks, notes)
+    model = _loaded(_Dia, folder, replace(plan, runs_on="cpu") if waits else plan, speaks, notes)
     device = _place(plan, speaks)
     if waits:
         model = _offloaded(model, plan.offload, device)

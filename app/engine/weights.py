@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from app.compat.terms import Part, Role
 from app.sentence import Trouble, say
 
 PICKLES: Final = frozenset({".ckpt", ".pt", ".pth", ".bin", ".pkl", ".pickle"})
@@ -100,5 +101,19 @@ def files(folder: Path) -> list[Path]:
     return full or found
 
 
-def parameters(folder: Path) -> int:
-    return sum(math.prod(entry.shape) for path in files(folder) for entry in header(path).values())
+def part(name: str, role: Role, folder: Path, half_is_safe: bool = True) -> Part:
+    """A part as its headers have it: how many parameters, and how many of those lie where they can be made smaller."""
+    held = {each: entry.shape for path in files(folder) for each, entry in header(path).items()}
+    linear = {each: math.prod(shape) for each, shape in held.items() if len(shape) == 2 and each.endswith(".weight")}
+    if role != "denoiser":  # whose embedders are linear layers, and only named so
+        linear = {each: count for each, count in linear.items() if not any(mark in each for mark in _STAYS_WHOLE)}
+    return Part(
+        name, role, sum(map(math.prod, held.values())), half_is_safe, sum(linear.values()),
+        sum(count for each, count in linear.items() if each.endswith(_KEPT_WIDE)),
+    )  # fmt: skip
+
+
+_STAYS_WHOLE: Final = ("embed", "shared.", "relative_attention_bias", "lm_head", "text_projection", "logits_dense")
+"""Tables of embeddings, and what gives a model's result: quantisers leave both alone."""
+_KEPT_WIDE: Final = ".DenseReluDense.wo.weight"
+"""T5's, whose numbers float16 does not hold."""
