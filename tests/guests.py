@@ -18,6 +18,7 @@ from app.paths import home
 from app.ui.desk import Desk
 from app.ui.settings import Settings
 from app.ui.share import Share
+from app.ui.tunnel import Reached
 
 CONFIGS: dict[httpx.Client, Any] = {}
 """What a page asks once."""
@@ -43,8 +44,8 @@ def desk_at(folder: Path) -> Iterator[Desk]:
         gc.collect()  # What Gradio left open says so now, where it is expected, and not in somebody else's test.
 
 
-def no_tunnel(port: int) -> tuple[str, Callable[[], None]]:
-    return f"http://127.0.0.1:{port}/", lambda: None
+def no_tunnel(port: int) -> Reached:
+    return Reached(f"http://127.0.0.1:{port}/")
 
 
 @contextmanager

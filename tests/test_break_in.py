@@ -17,6 +17,7 @@ from app.ui.door import TRIES, Keys, digest
 from app.ui.fence import Fence
 from app.ui.opening import guards
 from app.ui.share import Share
+from app.ui.tunnel import Reached
 from tests.guests import desk_at, plain, shared, visitor
 from tests.test_guard import png
 
@@ -101,7 +102,7 @@ def test_another_program_of_this_computer_cannot_read_along(desk: Desk, naive: h
 
 def test_who_shares_by_the_same_service_is_not_us(desk: Desk) -> None:
     """Each link is a subdomain of one name, and to a browser all of them are one site: cookies go along."""
-    sharing = Share(desk, lambda port: ("https://abc.gradio.live", lambda: None))
+    sharing = Share(desk, lambda port: Reached("https://abc.gradio.live"))
     sharing.begin(1)
     try:
         assert sharing._open is not None

@@ -1,4 +1,4 @@
-"""A share from its beginning to its end, and the tunnel against stand-ins of its server and its program: the real ones cannot be reached from a test."""
+"""A share from its beginning to its end, and the tunnel against stand-ins of its server and its program; test_real_tunnel.py has the real program."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from app.ui.desk import Desk
 from app.ui.door import Keys, digest
 from app.ui.opening import guards
 from app.ui.share import Share
-from app.ui.tunnel import fetched, tunnel
+from app.ui.tunnel import Reached, fetched, tunnel
 from app.ui.visitor import Allowance, allowance
-from tests.guests import desk_at, no_tunnel, press, shared, visitor
+from tests.guests import desk_at, no_tunnel, press, shared, until, visitor
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
@@ -45,10 +45,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 def test_a_share_from_beginning_to_end(desk: Desk) -> None:
     ended = []
 
-    def reach(port: int) -> tuple[str, object]:
-        return f"http://127.0.0.1:{port}/", lambda: ended.append(port)
-
-    sharing = Share(desk, reach)  # type: ignore[arg-type]
+    sharing = Share(desk, lambda port: Reached(f"http://127.0.0.1:{port}/", lambda: ended.append(port)))
     assert sharing.view()["open"] is False
     sharing.begin(1)
     first, second = sharing.view(), sharing.view()
@@ -86,10 +83,10 @@ def test_time_ends_it() -> None:
 
 
 def test_nobody_is_shared_with_where_the_tunnel_fails(desk: Desk) -> None:
-    def blocked(port: int) -> tuple[str, object]:
+    def blocked(port: int) -> Reached:
         raise Trouble(Sentence("tunnel.test", "blocked"))
 
-    sharing = Share(desk, blocked)  # type: ignore[arg-type]
+    sharing = Share(desk, blocked)
     before = set(threading.enumerate())
     with pytest.raises(Trouble):
         sharing.begin(1)
@@ -151,6 +148,16 @@ GOOD = PROGRAM + 'print("[I] start proxy success: http://abc.gradio.live", flush
 SILENT = PROGRAM + "time.sleep(60)\n"
 REFUSED = PROGRAM + 'print("[W] login to server failed: EOF", flush=True)\ntime.sleep(60)\n'
 DEAD = PROGRAM
+TALKS = (
+    PROGRAM
+    + """
+print("[I] start proxy success: http://abc.gradio.live", flush=True)
+for n in range(5000):
+    print("[E] connect to local service error: connection refused, once more and at some length", flush=True)
+open(sys.argv[0] + ".through", "w").close()
+time.sleep(60)
+"""
+)
 
 
 class Standin(ThreadingHTTPServer):
@@ -183,7 +190,7 @@ def standin() -> Iterator[Standin]:
     thread.join()
 
 
-def made(server: Standin, folder: Path, program: str, wait_s: float = 30) -> tuple[str, object]:
+def made(server: Standin, folder: Path, program: str, wait_s: float = 30) -> Reached:
     server.program = program.encode()
     at = f"http://127.0.0.1:{server.server_port}"
     return tunnel(4321, folder, f"{at}/api", f"{at}/frpc", hashlib.sha256(server.program).hexdigest(), wait_s)
@@ -191,8 +198,8 @@ def made(server: Standin, folder: Path, program: str, wait_s: float = 30) -> tup
 
 @unix
 def test_the_tunnel_is_made_and_taken_down(standin: Standin, tmp_path: Path) -> None:
-    address, take_down = made(standin, tmp_path, GOOD)
-    assert address == "https://abc.gradio.live"
+    reached = made(standin, tmp_path, GOOD)
+    assert reached.address == "https://abc.gradio.live" and reached.lost() is None
     (said,) = tmp_path.glob("*.said")
     given = said.read_text().splitlines()
     assert (
@@ -201,7 +208,24 @@ def test_the_tunnel_is_made_and_taken_down(standin: Standin, tmp_path: Path) -> 
         and "--tls_enable" in given
     )
     assert (tmp_path / "certificate.pem").read_text().startswith("-----BEGIN")
-    take_down()  # type: ignore[operator]
+    reached.take_down()
+
+
+@unix
+def test_a_program_that_talks_never_waits_for_a_reader(standin: Standin, tmp_path: Path) -> None:
+    """A pipe holds 64 KB."""
+    reached = made(standin, tmp_path, TALKS)
+    until(lambda: bool(list(tmp_path.glob("*.through"))), 20)
+    assert reached.lost() is None
+    reached.take_down()
+    assert (said := reached.lost()) is not None and said.key == "tunnel.ended"
+
+
+@unix
+def test_a_program_that_does_not_run_is_a_sentence(standin: Standin, tmp_path: Path) -> None:
+    with pytest.raises(Trouble) as caught:
+        made(standin, tmp_path, "for another machine")
+    assert caught.value.sentence.key == "tunnel.program" and "does not run here: [Errno 8]" in str(caught.value)
 
 
 @unix

@@ -27,14 +27,15 @@ from app.ui.door import Door, Keys, digest, password
 from app.ui.fence import Fence
 from app.ui.guard import VISITOR_BYTES, Guard, loopback, reached_by, watch, who
 from app.ui.theme import theme
+from app.ui.tunnel import Reached
 from app.ui.uploads import Uploads
 from app.ui.visitor import RANGES, allowance
 from app.ui.window import HEAD, Early
-from app.ui.words import i18n, language, told, word
+from app.ui.words import Language, i18n, language, told, word
 
 HOURS: Final = (1, 4, 12, 72)
-Tunnel = Callable[[int], tuple[str, Callable[[], None]]]
-"""A port to the address that the world reaches it by, and what takes it down."""
+Tunnel = Callable[[int], Reached]
+"""Of a port."""
 
 
 def window(desk: Desk) -> gr.Blocks:
@@ -56,8 +57,7 @@ class Open:
     keys: Keys
     password: str
     server: gr.Blocks
-    address: str
-    take_down: Callable[[], None]
+    reached: Reached
     timer: threading.Timer
     shown: bool = False
 
@@ -86,15 +86,15 @@ class Share:
             self._public = ""
             server = self._serve(keys)
             try:
-                address, take_down = self._reached(server)
+                reached = self._reached(server)
             except BaseException:
                 server.close(verbose=False)
                 raise
-            self._public = urlsplit(address).hostname or ""
+            self._public = urlsplit(reached.address).hostname or ""
             timer = threading.Timer(hours * 3600, self.end)
             timer.daemon = True
             timer.start()
-            self._open = Open(keys, words, server, address, take_down, timer)
+            self._open = Open(keys, words, server, reached, timer)
 
     def end(self) -> None:
         with self._lock:
@@ -102,19 +102,20 @@ class Share:
         if ended is not None:
             ended.keys.close()
             ended.timer.cancel()
-            ended.take_down()
+            ended.reached.take_down()
             ended.server.close(verbose=False)
 
-    def view(self) -> dict[str, Any]:
+    def view(self, spoken: Language = "en") -> dict[str, Any]:
         """For the owner's panel. The password is in it once."""
         now, limits = self._open, dataclasses.asdict(allowance(self._desk.settings.get("visitors", {})))
         if now is None or now.keys.closed:
             return {"open": False, "hours": HOURS, "limits": limits}
         first, now.shown = not now.shown, True
         guests = sorted(now.keys.guests.values(), key=lambda guest: guest.since_s)
-        clock_s = now.keys.clock()
+        clock_s, address, lost = now.keys.clock(), now.reached.address, now.reached.lost()
         return {
-            "open": True, "limits": limits, "address": now.address, "qr": qr(now.address), "left_s": max(0.0, (now.keys.until_s or 0) - clock_s),
+            "open": True, "limits": limits, "address": address, "qr": qr(address), "left_s": max(0.0, (now.keys.until_s or 0) - clock_s),
+            "lost": told(lost, spoken) if lost else "",
             "guests": [
                 {"id": each.person.name, "name": each.nickname, "since_s": clock_s - each.since_s, "seen_s": clock_s - each.seen_s}
                 for each in guests
@@ -153,12 +154,12 @@ class Share:
         here = loopback if loopback(self._host) else reached_by(self._host)
         return here(host) or (bool(host) and host == self._public)  # not .gradio.live: others share there, too
 
-    def _reached(self, server: gr.Blocks) -> tuple[str, Callable[[], None]]:
+    def _reached(self, server: gr.Blocks) -> Reached:
         port = server.server_port
         if loopback(self._host):
             return self._tunnel(port)
         named = socket.gethostname() if self._host in ("0.0.0.0", "::") else self._host
-        return f"{'https' if self._tls else 'http'}://{named}:{port}/", lambda: None
+        return Reached(f"{'https' if self._tls else 'http'}://{named}:{port}/")
 
 
 def free_port(host: str) -> int:
@@ -182,7 +183,7 @@ def routes(share: Share) -> list[Route]:
     def view(request: Request) -> Response:
         if not who(request).owner:
             return Response(status_code=404)
-        return JSONResponse(share.view(), headers={"Cache-Control": "no-store"})
+        return JSONResponse(share.view(language(request)), headers={"Cache-Control": "no-store"})
 
     async def act(request: Request) -> Response:
         if not who(request).owner:
@@ -202,6 +203,6 @@ def routes(share: Share) -> list[Route]:
                 return Response(status_code=404)
         except Trouble as trouble:
             return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=409)
-        return JSONResponse(share.view(), headers={"Cache-Control": "no-store"})
+        return JSONResponse(share.view(language(request)), headers={"Cache-Control": "no-store"})
 
     return [Route("/hearth/share", view), Route("/hearth/share/{act}", act, methods=["POST"])]

@@ -1,52 +1,131 @@
-"""The tunnel of a share link: Gradio's own program and server, but verified every time, with an end to waiting, and every failure a sentence."""
+"""The tunnel of a share link: Gradio's own program and server, but verified every time, with an end to waiting, every failure a sentence, and gone with Hearth."""
 
 from __future__ import annotations
 
 import hashlib
-import queue
 import re
 import secrets
 import subprocess
+import sys
 import threading
-import time
 from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 import httpx
 from gradio.networking import GRADIO_API_SERVER
 from gradio.tunneling import BINARY_FILENAME, BINARY_URL, CHECKSUMS, EXTENSION
 
-from app.sentence import Trouble, say
+from app.sentence import Sentence, Trouble, say
 
 WAIT_S: Final = 30.0
 PROGRAM_BYTES: Final = 64 << 20
+BESIDE: Final = """
+import os, subprocess, sys, threading
+try:
+    program = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+except OSError as fault:
+    sys.exit(f"cannot start: {fault}")
+threading.Thread(target=lambda: (os.read(0, 1), program.terminate()), daemon=True).start()
+sys.exit(program.wait())
+"""
+"""Stands between Hearth and the program and ends it with Hearth, however Hearth ends: alone it would lead strangers to whatever takes the port next."""
+
+# What the program says, of itself and of what the server told it. Where the way is blocked, and where the certificate is wrong, it tells nothing more.
 _MADE: Final = re.compile(r"start proxy success: (\S+)")
-_REFUSED: Final = ("login to server failed", "connect to server error")
+_REFUSED: Final = re.compile(r"(?:\[E\] \[service\.go:\d+\]|start error:) (.+)")
+_UNSTARTED: Final = re.compile(r"cannot start: (.+)")
+_FAILED: Final = "login to server failed"
+_BROKEN: Final = "try to reconnect to server"
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Where the world gets in, what takes that down, and why nobody gets in at the moment, where that is so."""
+
+    address: str
+    take_down: Callable[[], None] = lambda: None
+    lost: Callable[[], Sentence | None] = lambda: None
 
 
 def tunnel(
     port: int, folder: Path, api: str = GRADIO_API_SERVER, source: str = BINARY_URL, sha256: str | None = None, wait_s: float = WAIT_S
-) -> tuple[str, Callable[[], None]]:  # fmt: skip
-    """The address that the world reaches this port by, and what takes it down."""
+) -> Reached:  # fmt: skip
     program = fetched(folder, source, sha256 or CHECKSUMS.get(source, ""))
     server, certificate = told_server(api)
     trusted = folder / "certificate.pem"
     trusted.write_text(certificate, "utf-8")
-    command = [
+    line = Line([
         str(program), "http", "-n", secrets.token_urlsafe(32), "-l", str(port), "-i", "127.0.0.1", "--uc", "--sd", "random", "--ue",
         "--server_addr", server, "--disable_log_color", "--tls_enable", "--tls_trusted_ca_file", str(trusted),
-    ]  # fmt: skip
+    ])  # fmt: skip
     try:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")  # fmt: skip
-    except OSError as fault:
-        raise Trouble(say("tunnel.program", "The program that makes the link does not run here: {fault}. Everything else goes on.", fault=str(fault))) from fault  # fmt: skip
-    try:
-        address = said_address(process, wait_s)
+        address = line.address(wait_s)
     except BaseException:
-        ended(process)
+        line.end()
         raise
-    return address.replace("http://", "https://", 1), lambda: ended(process)
+    return Reached(address.replace("http://", "https://", 1), line.end, line.lost)
+
+
+class Line:
+    """The program while it runs: its words tell how the tunnel stands. It makes a broken one again by itself, under the same address."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._process = subprocess.Popen([sys.executable, "-I", "-S", "-c", BESIDE, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")  # fmt: skip
+        self._first: Future[str] = Future()
+        self._stands = False
+        threading.Thread(target=self._reading, name="tunnel", daemon=True).start()
+
+    def address(self, wait_s: float) -> str:
+        """A tunnel that is silently blocked says nothing at all."""
+        try:
+            return self._first.result(wait_s)
+        except TimeoutError:
+            raise blocked() from None
+
+    def lost(self) -> Sentence | None:
+        if self._process.poll() is not None:
+            return say("tunnel.ended", "The link has ended: the program that made it has stopped, or Gradio's server has ended it. End the sharing and make a new link.")  # fmt: skip
+        return None if self._stands else say("tunnel.lost", "Nobody gets in at the moment: the way to Gradio's server is broken off. It is tried again and again; the link stays the same.")  # fmt: skip
+
+    def end(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _reading(self) -> None:
+        """To the end, so that the program never waits for a full pipe."""
+        assert self._process.stdout is not None
+        with self._process.stdout as stream:
+            for line in stream:
+                if found := _MADE.search(line):
+                    self._stands = True
+                    if not self._first.done():
+                        self._first.set_result(found[1])
+                elif _BROKEN in line:
+                    self._stands = False
+                elif not self._first.done() and (trouble := troubled(line)):
+                    self._first.set_exception(trouble)
+        if not self._first.done():
+            self._first.set_exception(blocked())
+
+
+def troubled(line: str) -> Trouble | None:
+    if found := _REFUSED.search(line):
+        return Trouble(say("tunnel.refused", "No link was made: Gradio's server for share links, or the program that asks it, says: {said}. Try again later; everything else goes on.", said=found[1].strip()))  # fmt: skip
+    if found := _UNSTARTED.search(line):
+        return Trouble(say("tunnel.program", "The program that makes the link does not run here: {fault}. Everything else goes on.", fault=found[1].strip()))  # fmt: skip
+    return blocked() if _FAILED in line else None
+
+
+def blocked() -> Trouble:
+    return Trouble(say("tunnel.blocked", "The link could not be made: the tunnel is blocked on the way, perhaps by a firewall. Everything else goes on; in your own network --listen works."))  # fmt: skip
 
 
 def fetched(folder: Path, source: str, sha256: str) -> Path:
@@ -88,38 +167,3 @@ def told_server(api: str) -> tuple[str, str]:
         return f"{answer['host']}:{int(answer['port'])}", str(answer["root_ca"])
     except (httpx.HTTPError, ValueError, LookupError, TypeError) as fault:
         raise Trouble(say("tunnel.offline", "Gradio's server for share links does not answer. Check the connection; everything else goes on.")) from fault  # fmt: skip
-
-
-def said_address(process: subprocess.Popen[str], wait_s: float) -> str:
-    """Read in a thread of its own: a tunnel that is silently blocked says nothing at all."""
-    lines: queue.Queue[str | None] = queue.Queue()
-    assert process.stdout is not None
-    threading.Thread(target=_reading, args=(process.stdout, lines), name="tunnel", daemon=True).start()
-    limit_s = time.monotonic() + wait_s
-    while (left_s := limit_s - time.monotonic()) > 0:
-        try:
-            line = lines.get(timeout=left_s)
-        except queue.Empty:
-            break
-        if line is None or any(each in line for each in _REFUSED):
-            break
-        if found := _MADE.search(line):
-            return found[1]
-    raise Trouble(say("tunnel.blocked", "The link could not be made: the tunnel is blocked on the way, perhaps by a firewall. Everything else goes on; in your own network --listen works."))  # fmt: skip
-
-
-def _reading(stream: IO[str], lines: queue.Queue[str | None]) -> None:
-    """To the end, so that the program never waits for a full pipe; only the first lines are of interest."""
-    for line in stream:
-        if lines.qsize() < 1000:
-            lines.put(line)
-    lines.put(None)
-
-
-def ended(process: subprocess.Popen[str]) -> None:
-    process.terminate()
-    try:
-        process.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
