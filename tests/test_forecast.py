@@ -104,9 +104,11 @@ def test_a_picture_far_too_large_can_be_smaller() -> None:
 def test_parts_wait_where_this_machine_can_have_them(name: str) -> None:
     """On a card's own memory they wait in the computer's; where there is only one, in a file. Neither is said of the other."""
     keys: set[str] = set()
-    for gib in (1, 2, 4, 6):
-        for model, request in ((SDXL, PictureRequest("a")), (DIA, SpeechRequest("[S1] a"))):
-            found = forecast(request, model, card(gib, name), Choice(offload="none", quantised="none"), {})
+    as_it_is = Choice(dtype="float32", offload="none", quantised="none")
+    for model, request in ((SDXL, PictureRequest("a")), (DIA, SpeechRequest("[S1] a"))):
+        whole = forecast(request, model, card(64, name), as_it_is, {}).peak_bytes / GIB
+        for gib in (whole * percent / 100 for percent in range(40, 100, 2)):
+            found = forecast(request, model, card(gib, name), as_it_is, {})
             offered = [cure for cure in found.cures if cure.sentence.key.startswith("cure.offload")]
             assert len(offered) <= 1 and all(cure.choice.offload != "none" for cure in offered)
             assert not (offered and model is DIA and machine(name).unified), "nothing of a voice waits"
