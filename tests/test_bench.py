@@ -21,6 +21,7 @@ from app.compat.tiles import WORKSPACE_BYTES
 from tests.plans import plan
 
 BY_NAME = {each.name: each for each in CASES}
+pytestmark = pytest.mark.usefixtures("every_core")
 HERE = Hardware(
     kind="cpu", name="here", memory_bytes=16 << 30, free_bytes=8 << 30, ram_bytes=16 << 30, torch=torch.__version__
 )

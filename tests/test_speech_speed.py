@@ -112,6 +112,7 @@ def measured(run: Callable[[Any, int], list[float]], model: Any, context: int) -
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("every_core")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("context", "faster"), [(100, 1.0), (3000, 1.5)])
 def test_our_loop_is_not_slower_than_generate(model: Any, context: int, faster: float) -> None:
