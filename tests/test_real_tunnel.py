@@ -24,6 +24,7 @@ import pytest
 import soundfile
 from gradio.tunneling import BINARY_FILENAME, BINARY_URL, CHECKSUMS, EXTENSION
 from PIL import Image
+from playwright.sync_api import sync_playwright
 
 from app.sentence import Trouble
 from app.ui.desk import Desk
@@ -33,6 +34,7 @@ from app.ui.tunnel import BESIDE, Reached, tunnel
 from tests.frps import Frps, certificate
 from tests.guests import desk_at, press, until
 from tests.test_guard import png
+from tests.window import CHROMIUM, FLAGS, LONG_MS, needs_chromium
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
@@ -172,6 +174,32 @@ def test_a_broken_tunnel_is_told_and_mends_itself(server: Frps, sharing: Share, 
         server.refusal = ""
     until(lambda: sharing.view()["lost"] == "", 30)
     assert ada.get("/hearth/live").status_code == 200, "the same link, the same cookie"
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_a_guests_page_lives_in_a_real_browser(desk: Desk, server: Frps, link: tuple[str, str]) -> None:
+    """Under the link's own name and by https: nothing mixed, nothing blocked, nothing asked of anybody else."""
+    host, words = link
+    faults: list[str] = []
+    with sync_playwright() as playwright:
+        led_here = f"--host-resolver-rules=MAP {host} 127.0.0.1:{server.public}"
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, led_here])
+        page = browser.new_context(ignore_https_errors=True, locale="en-US").new_page()
+        page.set_default_timeout(LONG_MS)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        own = (f"https://{host}/", "data:", "blob:")
+        page.on("request", lambda request: None if request.url.startswith(own) else faults.append(request.url))
+        page.goto(f"https://{host}/")
+        page.locator("input[type=password]").fill(words)
+        page.locator("form button").click()
+        page.locator("#speak-text textarea").fill("[S1] Hello.")
+        page.locator("#speak-go").click()
+        page.get_by_text("number 1 in the queue").wait_for()
+        (job,) = desk.keeper.journal.waiting()
+        desk.keeper.stop(job.id)
+        assert job.owner.startswith("visitor-") and not faults
+        browser.close()
 
 
 def test_the_end_ends_the_program(sharing: Share, ada: httpx.Client) -> None:
