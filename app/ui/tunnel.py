@@ -22,6 +22,8 @@ from app.sentence import Sentence, Trouble, say
 
 WAIT_S: Final = 30.0
 PROGRAM_BYTES: Final = 64 << 20
+SAID_LETTERS: Final = 200
+"""Of what a server says of itself, so that a sentence stays one."""
 BESIDE: Final = """
 import os, subprocess, sys, threading
 try:
@@ -118,7 +120,7 @@ class Line:
 
 def troubled(line: str) -> Trouble | None:
     if found := _REFUSED.search(line):
-        return Trouble(say("tunnel.refused", "No link was made: Gradio's server for share links, or the program that asks it, says: {said}. Try again later; everything else goes on.", said=found[1].strip()))  # fmt: skip
+        return Trouble(say("tunnel.refused", "No link was made: Gradio's server for share links, or the program that asks it, says: {said}. Try again later; everything else goes on.", said=found[1].strip()[:SAID_LETTERS]))  # fmt: skip
     if found := _UNSTARTED.search(line):
         return Trouble(say("tunnel.program", "The program that makes the link does not run here: {fault}. Everything else goes on.", fault=found[1].strip()))  # fmt: skip
     return blocked() if _FAILED in line else None
