@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,15 +15,17 @@ from starlette.middleware import Middleware
 
 from app.engine import metadata
 from app.engine.request import PictureRequest
+from app.sentence import Sentence
 from app.ui import greeting, live, models, share, shelf, window
 from app.ui.desk import Desk
 from app.ui.guard import watch
 from app.ui.opening import guards
 from app.ui.share import Share
 from app.ui.theme import theme
+from app.ui.tunnel import Reached
 from app.ui.window import Early
 from app.ui.words import i18n
-from tests.guests import desk_at, no_tunnel, shared
+from tests.guests import desk_at, shared
 from tests.window import CHROMIUM, FLAGS
 
 pytestmark = [
@@ -101,7 +104,8 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
 
 
 def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
-    sharing = Share(desk, no_tunnel)
+    lost: list[Sentence] = []
+    sharing = Share(desk, lambda port: Reached(f"http://127.0.0.1:{port}/", lost=lambda: lost[0] if lost else None))
     blocks = window.build(desk)
     routes = [
         *live.routes(desk),
@@ -123,8 +127,12 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
             page.locator(".h-running").wait_for()
             assert len(page.locator(".h-secret code").inner_text().split()) == 6
             assert page.locator(".h-qr svg").count() == 1
+            expect(page.locator(".h-lost")).to_be_hidden()
+            lost.append(Sentence("tunnel.lost", "Nobody gets in at the moment."))
+            expect(page.locator(".h-lost")).to_have_text(re.compile("Nobody gets in|没有人进得来"), timeout=WAIT_MS)
             page.locator(".h-sharing summary").click()
             ask_axe(page)
+            lost.clear()
             page.locator(".h-end").click()
             page.locator(".h-begin").wait_for()
             page.close()
