@@ -1,18 +1,24 @@
-"""Screenshots of every tab, light and dark, from a running Hearth: python assets/make_screenshots.py http://127.0.0.1:7860"""
+"""Screenshots of every tab, light and dark, from a running Hearth, with what it makes for them itself:
+python assets/make_screenshots.py http://127.0.0.1:7860"""
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
 
 TABS = ("speak", "paint", "shelf", "models", "machine")
-SCRIPT = "[S1] The red house is near the river. [S2] Seven three nine one. [S1] Thank you, my friend."
-PROMPT = "a red circle left of a blue square on a white background"
-SIZE = {"width": 1400, "height": 880}
+SCRIPT = """[S1] Good morning, my friend. [S2] Good morning. The red house is near the river.
+(pause 0.5s) [S1] Please bring bread and coffee. [S2] Thank you."""
+FURTHER_PROMPTS = ("a red circle left of a blue square on a white background", "a big pink heart on a black background")
+SIZE = {"width": 1400, "height": 900}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+LONG_MS = 600_000
+COLOURS = 256
 
 
 def main(address: str) -> None:
@@ -21,24 +27,44 @@ def main(address: str) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         for scheme in ("light", "dark"):
-            page = browser.new_context(viewport=SIZE, color_scheme=scheme).new_page()
+            page = browser.new_context(viewport=SIZE, color_scheme=scheme, locale="en-US").new_page()
+            page.set_default_timeout(LONG_MS)
             page.goto(address)
-            page.wait_for_selector('button[role="tab"]')
             page.wait_for_selector("#h-strip .h-memory-text:not(:empty)")
             if scheme == "light":
-                page.fill("#speak-text textarea", SCRIPT)
-                page.keyboard.press("Control+Enter")
-                page.wait_for_selector("#h-sound .h-player")
-                page.click('button[data-tab-id="paint"]')
-                page.fill("#paint-prompt textarea", PROMPT)
-                page.keyboard.press("Control+Enter")
-                page.wait_for_selector("#h-canvas .h-acts a")
+                make(page)
             for tab in TABS:
-                page.click(f'button[role="tab"][data-tab-id="{tab}"]')
-                page.wait_for_timeout(1500)
-                page.screenshot(path=target / f"{tab}-{scheme}.png")
+                open_tab(page, tab)
+                page.evaluate("scrollTo(0, 0)")
+                page.wait_for_timeout(2500)
+                shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+                shot.quantize(COLOURS, dither=Image.Dither.NONE).save(target / f"{tab}-{scheme}.png", optimize=True)
             page.context.close()
         browser.close()
+
+
+def make(page: Page) -> None:
+    """A greeting answered, a script spoken, every sample painted, the machine asked."""
+    page.evaluate("fetch('hearth/greeting', { method: 'POST' })")
+    page.reload()
+    page.wait_for_selector("#h-strip .h-memory-text:not(:empty)")
+    page.fill("#speak-text textarea", SCRIPT)
+    page.click("#speak-go")
+    page.wait_for_selector("#h-sound .h-player")
+    open_tab(page, "paint")
+    for prompt in (*FURTHER_PROMPTS, *reversed(page.evaluate("Hearth.prompts().map(([_, words]) => words)"))):
+        before = page.evaluate("Hearth.state.picture?.results[0]?.id ?? 0")
+        page.fill("#paint-prompt textarea", prompt)
+        page.click("#paint-go")
+        page.wait_for_function("before => (Hearth.state.picture?.results[0]?.id ?? 0) > before", arg=before)
+    open_tab(page, "machine")
+    page.click("#machine-test")
+    page.wait_for_selector("#h-words .h-badge:is(.right, .careful)")
+
+
+def open_tab(page: Page, tab: str) -> None:
+    page.click(f'button[role="tab"][data-tab-id="{tab}"]')
+    page.wait_for_timeout(500)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import psutil
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.window import Visit, go, needs_chromium
+from tests.window import Open, Visit, go, needs_chromium
 
 pytestmark = needs_chromium
 
+REST_S = 10
 TABS = ("speak", "paint", "shelf", "models", "machine")
 GRADIOS = {"aria-valid-attr-value", "aria-required-children"}
 """Empty aria-controls of its tabs, and its listboxes while they are closed."""
@@ -59,4 +61,32 @@ def test_everything_by_keyboard(visit: Visit) -> None:
         assert wanted in text, f"{wanted} cannot be reached by Tab: {sorted(reached)}"
     for hidden in ("speak-again", "speak-from", "speak-restore", "speak-voices"):
         assert hidden not in text, f"{hidden} is for the scripts, and can be reached by Tab"
+    go(page, "machine")
+    page.locator("#machine-chunk input[type=range]").focus()
+    for key, size in (("ArrowRight", "64"), ("Home", "")):
+        page.keyboard.press(key)
+        expect(page.locator("#machine-exact").locator("input, textarea")).to_have_value(size)
     expect(page.locator("button#speak-stop")).to_be_disabled()  # There is nothing to stop.
+
+
+def test_a_line_that_is_said_twice_goes_with_its_script(visit: Visit) -> None:
+    page = visit()
+    lines = page.locator("#h-script .h-turns li")
+    for script, count in (("[S1] It is warm. [S2] It is warm. [S1] It is warm.", 3), ("[S1] You know.", 1)):
+        page.fill("#speak-text textarea", script)
+        expect(lines).to_have_count(count)
+
+
+def test_a_page_that_is_open_costs_next_to_nothing(visit: Visit, opened: Open) -> None:
+    """The server's part of the strip: under 1 % of a core while nothing runs."""
+    page = visit()
+    page.wait_for_function("!Hearth.busy")
+    server = psutil.Process(opened.process.pid)
+
+    def worked_s() -> float:
+        times = server.cpu_times()
+        return times.user + times.system
+
+    before_s = worked_s()
+    page.wait_for_timeout(REST_S * 1000)
+    assert worked_s() - before_s < 0.01 * REST_S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from PIL import Image
@@ -10,9 +11,9 @@ from app.engine import catalog
 from app.engine.model import Model
 from app.engine.request import Lora
 from app.engine.stock import best
-from app.sentence import Trouble, say
+from app.sentence import Sentence, Trouble, say
 from app.ui.desk import Desk
-from app.ui.words import word
+from app.ui.words import label
 
 WHOLE: Final = frozenset({"steps", "seed"})
 WORDS: Final = frozenset({"scheduler", "prompt"})
@@ -70,11 +71,14 @@ def chosen_loras(files: list[str], weights: str) -> list[Lora]:
     return [Lora(file, numbers[place] if place < len(numbers) else 1.0) for place, file in enumerate(files)]
 
 
+AXES: Final[Mapping[str, Sentence]] = {
+    "steps": say("axis.steps", "steps"), "guidance": say("axis.guidance", "guidance"), "seed": say("axis.seed", "seed"),
+    "scheduler": say("axis.scheduler", "scheduler"), "strength": say("axis.strength", "strength"), "prompt": say("axis.prompt", "prompt"),
+}  # fmt: skip
+
+
 def axes() -> list[tuple[Any, str]]:
-    return [
-        (word("axis.steps", "steps"), "steps"), (word("axis.guidance", "guidance"), "guidance"), (word("axis.seed", "seed"), "seed"),
-        (word("axis.scheduler", "scheduler"), "scheduler"), (word("axis.strength", "strength"), "strength"), (word("axis.prompt", "prompt"), "prompt"),
-    ]  # fmt: skip
+    return [(label(name), axis) for axis, name in AXES.items()]
 
 
 def parsed(axis: str, values: str) -> list[Any]:

@@ -28,6 +28,8 @@ MADE_KINDS: Final = {
     ".wav": "audio/wav", ".flac": "audio/flac", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".opus": "audio/ogg",
     ".png": "image/png", ".jpg": "image/jpeg",
 }  # fmt: skip
+CHARTED: Final = 120
+"""Points of the live charts; they travel only while somebody looks at them."""
 SCRIPT_MOST: Final = 200_000
 DRAFTS: Final = ("speak-text", "paint-prompt", "paint-negative")
 """Fields whose text is kept while it is typed."""
@@ -46,11 +48,12 @@ def routes(desk: Desk) -> list[Route]:
             answer["speech"] = speak_view.seen(desk, job, spoken)
         if job := desk.current("picture", person):
             answer["picture"] = paint_view.seen(desk, job, spoken)
-        if grid := paint_view.grid_seen(desk, person):
+        if grid := paint_view.grid_seen(desk, person, spoken):
             answer["grid"] = grid
         answer["queue"] = desk.queue_view(person)
         answer["interrupted"] = [{"id": job.id, "text": show.title_of(job.request)} for job in desk.keeper.interrupted]
-        answer["charts"] = show.charts(list(desk.keeper.history))
+        looked_at = list(desk.keeper.history)[-CHARTED:] if "charts" in request.query_params else []
+        answer["charts"] = show.charts(looked_at)
         if desk.errand_job:
             answer["errand"] = machine_view.errand_seen(desk, spoken)
         return JSONResponse(answer)

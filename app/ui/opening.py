@@ -36,6 +36,8 @@ PASSWORD_VARIABLE = "HEARTH_PASSWORD"
 MANY_CORES = 4
 PAGE_FIRST_S = 3.0
 """On fewer cores the engine, which takes seconds to import torch, waits so long that the page is there first."""
+QUEUE_REST_S = 0.1
+"""Gradio looks into its queue, which only programs use here, a thousand times a second: 4 % of a core for nothing."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,6 +97,7 @@ def served(args: argparse.Namespace, place: Home, alone: Instance) -> int:
         with window:
             endpoints.build(desk)
         window.queue(default_concurrency_limit=None)
+        window._queue.sleep_when_free = window._queue.progress_update_sleep_when_free = QUEUE_REST_S
         guards_, words = guards(place, args, tls)
         routes = [
             instance.route(alone.id), *live.routes(desk), *shelf.routes(desk), *models.routes(desk), *greeting.routes(desk), *share.routes(sharing),

@@ -11,6 +11,7 @@ from app.engine.progress import Progress
 from app.engine.request import PictureRequest
 from app.engine.stock import best
 from app.sentence import say
+from app.ui import asking
 from app.ui.desk import Desk
 from app.ui.guard import Person
 from app.ui.show import View, ended, loading, made_url, rate, said
@@ -69,7 +70,7 @@ def results(desk: Desk, job: str) -> list[View]:
     ]
 
 
-def grid_seen(desk: Desk, person: Person) -> View | None:
+def grid_seen(desk: Desk, person: Person, spoken: Language) -> View | None:
     grid = desk.grids.get(person.name)
     if grid is None:
         return None
@@ -86,7 +87,8 @@ def grid_seen(desk: Desk, person: Person) -> View | None:
                     "preview": preview_url(job, progress),
                 }
             )
-    return {"across": grid.across, "columns": grid.columns, "down": grid.down, "rows": grid.rows, "cells": cells}
+    across, down = (told(asking.AXES[axis], spoken) for axis in (grid.across, grid.down))
+    return {"across": across, "columns": grid.columns, "down": down, "rows": grid.rows, "cells": cells}
 
 
 def grid_files(desk: Desk, person: Person) -> tuple[tuple[str, ...], tuple[str, ...], list[Path | None]] | None:

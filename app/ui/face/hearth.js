@@ -28,8 +28,11 @@
   // Elements of a list, kept by key: what is the same stays in place, so that nothing jumps and no sound is cut off.
   Hearth.list = (parent, items, key, make, update) => {
     const known = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+    const times = new Map();
     items.forEach((item, index) => {
-      const id = String(key(item));
+      const same = String(key(item)), before = times.get(same) ?? 0;
+      times.set(same, before + 1);
+      const id = before ? `${same} (${before})` : same; // The same line may be said twice.
       let child = known.get(id);
       if (!child) {
         child = make(item);
@@ -119,7 +122,7 @@
   async function look() {
     clearTimeout(timer);
     try {
-      Hearth.state = await Hearth.ask("hearth/live");
+      Hearth.state = await Hearth.ask(document.querySelector("#h-charts")?.offsetParent ? "hearth/live?charts" : "hearth/live");
       document.body.classList.remove("h-away");
     } catch {
       const away = Hearth.t("page.away", "Hearth does not answer. It may have been closed; start it again and this page comes back.");

@@ -92,6 +92,11 @@
       ${at >= 0 ? `<line class="now" x1="${x(at)}" x2="${x(at)}" y1="${top}" y2="${H - bottom}"/><circle class="now" cx="${x(at)}" cy="${y((logs[at] - low) / (high - low || 1))}" r="5"/>` : ""}${marks}</svg>`;
   }
 
+  // Gradio's sliders tell of a release by hand alone: one by a key counts as well.
+  document.addEventListener("keyup", (event) => {
+    if (event.target.closest?.("#machine-chunk") && event.target.type === "range") event.target.dispatchEvent(new PointerEvent("pointerup", { bubbles: true }));
+  });
+
   function drawSelftest() {
     const element = document.querySelector("#h-selftest");
     if (!element || !view.selftest) return;
@@ -115,7 +120,7 @@
   ];
   Hearth.area("#h-charts", (element, { charts }) => {
     if (!charts?.length || !element.offsetParent) return;
-    const W = 620, H = 120, last = charts.slice(-120);
+    const W = 620, H = 120, last = charts;
     if (!element.firstElementChild) element.innerHTML = `<h2></h2><div class="h-lines"></div>`;
     text(element.querySelector("h2"), t("charts.title", "Live"));
     const lines = LINES.filter(([name]) => last.some((each) => each[name]));

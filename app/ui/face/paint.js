@@ -36,7 +36,10 @@
         shown = { job: picture.job, at: [...thumb.parentElement.children].indexOf(thumb), kept: true };
       });
       return thumb;
-    }, (thumb, each) => thumb.setAttribute("aria-label", t("canvas.thumb", "Show picture {n}", { n: done.indexOf(each) + 1 })));
+    }, (thumb, each) => {
+      thumb.setAttribute("aria-label", t("canvas.thumb", "Show picture {n}", { n: done.indexOf(each) + 1 }));
+      thumb.setAttribute("aria-pressed", done.indexOf(each) === place);
+    });
   });
 
   function drawActs(element, result) {

@@ -182,15 +182,23 @@
     aim();
     const keep = el(`<button type="button"></button>`);
     text(keep, t("sound.keep", "Keep this voice"));
-    keep.addEventListener("click", async () => {
-      const name = prompt(t("sound.name", "A name for this voice"));
-      if (!name) return;
-      const answer = await fetch("hearth/voices", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ id: result.id, name }) });
+    const naming = el(`<form class="h-one" hidden><input type="text" class="h-field" maxlength="60" required><button class="h-chip"></button></form>`), name = naming.querySelector("input");
+    name.placeholder = t("sound.name", "A name for this voice");
+    name.setAttribute("aria-label", name.placeholder);
+    text(naming.querySelector("button"), t("token.keep", "Keep"));
+    keep.addEventListener("click", () => {
+      naming.hidden = !naming.hidden;
+      name.focus();
+    });
+    naming.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const answer = await fetch("hearth/voices", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ id: result.id, name: name.value }) });
       const { trouble } = await answer.json();
-      text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Kept as {name}; it can be chosen above.", { name }));
+      text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Kept as {name}; it can be chosen above.", { name: name.value }));
+      naming.hidden = !trouble;
       if (!trouble) Hearth.press("speak-voices");
     });
     element.querySelector(".h-chips").append(download, formats, keep);
-    element.append(el(`<p class="h-soft h-kept" role="status"></p>`));
+    element.append(naming, el(`<p class="h-soft h-kept" role="status"></p>`));
   });
 })();

@@ -20,8 +20,8 @@
       text(part("memory-word"), t("strip.memory", "memory"));
       const bar = part("bar");
       const share = Math.min(1, memory.now / memory.limit || 0);
-      bar.firstElementChild.style.width = `${share * 100}%`;
-      bar.lastElementChild.style.left = `${Math.min(1, memory.highest / memory.limit || 0) * 100}%`;
+      bar.firstElementChild.style.transform = `scaleX(${share.toFixed(3)})`;
+      bar.lastElementChild.style.left = `${(Math.min(1, memory.highest / memory.limit || 0) * 100).toFixed(1)}%`;
       bar.classList.toggle("h-full", share > 0.9);
       bar.setAttribute("aria-valuemax", gb(memory.limit));
       bar.setAttribute("aria-valuenow", gb(memory.now));
