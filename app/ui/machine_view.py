@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import json
+import math
 import re
 from collections.abc import Mapping
 
@@ -224,7 +225,7 @@ def selftest_view(verdicts: Mapping[str, Verdict]) -> View:
 
     def rows(prefix: str) -> list[View]:
         return [
-            {"subject": each.subject.removeprefix(prefix), "passed": each.passed, "error": each.error, "ms": each.elapsed_s * 1000, "words": each.words}
+            {"subject": each.subject.removeprefix(prefix), "passed": each.passed, "error": each.error if math.isfinite(each.error) else None, "ms": each.elapsed_s * 1000, "words": each.words}
             for each in sorted(verdicts.values(), key=lambda each: (each.passed, each.subject))
             if each.subject.startswith(prefix)
         ]  # fmt: skip
