@@ -130,6 +130,7 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
             expect(page.locator(".h-lost")).to_be_hidden()
             lost.append(Sentence("tunnel.lost", "Nobody gets in at the moment."))
             expect(page.locator(".h-lost")).to_have_text(re.compile("Nobody gets in|没有人进得来"), timeout=WAIT_MS)
+            expect(page.locator(".h-lost")).to_be_visible()
             page.locator(".h-sharing summary").click()
             ask_axe(page)
             lost.clear()
