@@ -85,7 +85,13 @@ def test_pictures_that_are_none_or_too_large_or_too_small(tmp_path: Path) -> Non
     text.write_text("not a picture at all")
     Image.new("RGB", (1, 1)).save(tiny)
     Image.new("1", (20_000, 20_000)).save(huge)
-    for path, key in ((text, "canvas.not-a-picture"), (tiny, "canvas.too-small"), (huge, "canvas.too-large")):
+    Image.new("1", (11_000, 10_000)).save(tmp_path / "large.png")  # which Pillow itself would still open
+    for path, key in (
+        (text, "canvas.not-a-picture"),
+        (tiny, "canvas.too-small"),
+        (huge, "canvas.too-large"),
+        (tmp_path / "large.png", "canvas.too-large"),
+    ):
         with pytest.raises(Trouble) as told:
             canvas.opened(str(path))
         assert told.value.sentence.key == key
