@@ -225,6 +225,8 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         model.change(other_model, model, size, **QUICK)
         for each in (model, size, width, height, steps, guidance, batch):
             each.change(fit, fields - {image}, fits, **QUICK)
+        weigh = hidden_button("paint-weigh")  # once something was made, how long it takes is known
+        weigh.click(fit, fields - {image}, fits, **QUICK)
         begin_with = hidden_button("paint-begin-with")  # a file that the guards let nobody have by its path
         begin_with.click(start_from, from_shelf, [image, message], **QUICK)
         bring_back("paint", desk, named, presets, message)

@@ -143,7 +143,7 @@
 
   // The self-test and Tune while they run.
   Hearth.area(".h-errand", (element, { errand }) => {
-    const mine = errand?.kind === element.dataset.kind && (!errand.end || errand.end.kind !== "finished" || errand.said.length);
+    const mine = errand?.kind === element.dataset.kind && (!errand.end || errand.end.kind !== "finished" || (errand.said.length && errand.kind === "Tune"));
     element.hidden = !mine;
     if (!mine) return;
     if (!element.firstElementChild) {

@@ -1,7 +1,7 @@
 // Paint: the picture while it is painted, the gallery of the run, comparing two, the grid, and a PNG dropped anywhere.
 (() => {
   const { t, text, el, list } = Hearth;
-  let shown = null, compared = null;
+  let shown = null, compared = null, weighed = "";
 
   Hearth.area("#h-samples", (element) => Hearth.samples(element, t("paint.samples", "Sample prompts"), Hearth.prompts(), "paint-prompt"));
 
@@ -15,6 +15,10 @@
     text(empty, picture ? "" : t("canvas.empty", "What you ask for is painted here, visible from the first steps."));
     if (!picture) return;
     const { end } = picture;
+    if (end && weighed !== picture.job) {
+      weighed = picture.job;
+      Hearth.press("paint-weigh");
+    }
     const done = picture.results.length ? picture.results : picture.parts;
     if (shown?.job !== picture.job) [shown, compared] = [{ job: picture.job, at: 0, kept: false }, null];
     const running = !end && picture.preview;
