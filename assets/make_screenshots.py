@@ -18,7 +18,6 @@ FURTHER_PROMPTS = ("a red circle left of a blue square on a white background", "
 SIZE = {"width": 1400, "height": 900}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 LONG_MS = 600_000
-COLOURS = 256
 
 
 def main(address: str) -> None:
@@ -38,7 +37,7 @@ def main(address: str) -> None:
                 page.evaluate("scrollTo(0, 0)")
                 page.wait_for_timeout(2500)
                 shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-                shot.quantize(COLOURS, dither=Image.Dither.NONE).save(target / f"{tab}-{scheme}.png", optimize=True)
+                shot.save(target / f"{tab}-{scheme}.png", optimize=True)
             page.context.close()
         browser.close()
 
