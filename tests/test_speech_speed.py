@@ -113,6 +113,7 @@ def highest_bytes(run: Callable[[Any, int], list[float]], model: Any, context: i
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("every_core")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("context", "faster"), [(100, 1.0), (3000, 1.5)])
