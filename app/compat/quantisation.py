@@ -107,7 +107,11 @@ def _unusable(case: Case, name: Quantised) -> list[Objection]:
     if hardware.packages is not None and package not in hardware.packages:
         found.append(
             Objection(
-                say("quantised.package", "{package} is not installed here. `start.py add quantised` brings it, or pip install {package}.", package=package),
+                say(
+                    "quantised.package",
+                    "{package} is not installed here. `start.py add quantised` brings it, or pip install {package}.",
+                    package=package,
+                ),
                 fatal=True,
             )
         )

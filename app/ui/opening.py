@@ -28,7 +28,7 @@ from app.ui.share import Share
 from app.ui.theme import theme
 from app.ui.tunnel import tunnel
 from app.ui.uploads import Uploads
-from app.ui.window import Early, build
+from app.ui.window import Early, build, queued
 from app.ui.words import i18n
 
 KEY_VARIABLE = "HEARTH_API_KEY"
@@ -36,8 +36,6 @@ PASSWORD_VARIABLE = "HEARTH_PASSWORD"
 MANY_CORES = 4
 PAGE_FIRST_S = 3.0
 """On fewer cores the engine, which takes seconds to import torch, waits so long that the page is there first."""
-QUEUE_REST_S = 0.1
-"""Gradio looks into its queue, which only programs use here, a thousand times a second: 4 % of a core for nothing."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,8 +94,7 @@ def served(args: argparse.Namespace, place: Home, alone: Instance) -> int:
         window = build(desk)
         with window:
             endpoints.build(desk)
-        window.queue(default_concurrency_limit=None)
-        window._queue.sleep_when_free = window._queue.progress_update_sleep_when_free = QUEUE_REST_S
+        queued(window)
         guards_, words = guards(place, args, tls)
         routes = [
             instance.route(alone.id), *live.routes(desk), *shelf.routes(desk), *models.routes(desk), *greeting.routes(desk), *share.routes(sharing),

@@ -30,7 +30,7 @@ from app.ui.theme import theme
 from app.ui.tunnel import Reached
 from app.ui.uploads import Uploads
 from app.ui.visitor import RANGES, allowance
-from app.ui.window import HEAD, Early
+from app.ui.window import HEAD, Early, queued
 from app.ui.words import Language, i18n, language, told, word
 
 HOURS: Final = (1, 4, 12, 72)
@@ -136,7 +136,7 @@ class Share:
         mine: dict[str, set[str]] = {}
         uploads = self._desk.keeper.home.scratch / "uploads"
         server = window(self._desk)
-        server.queue(default_concurrency_limit=None, max_size=64)
+        queued(server, most=64)
         middleware = [
             Middleware(Guard, knows=self._knows, most_bytes=VISITOR_BYTES), Middleware(Door, keys=keys), Middleware(Fence, mine=mine),
             Middleware(Uploads, folder=uploads, mine=mine), Middleware(Early),

