@@ -23,6 +23,7 @@ from app.ui.guard import OWNER, Person
 from app.ui.settings import Settings
 from tests.hub import Hub, serving
 from tests.test_models_command import DAC, DIA, REPOS
+from tests.tiny import STARTER, save_voice
 
 VISITOR = Person("visitor", False)
 
@@ -122,6 +123,9 @@ def test_a_model_of_ones_own(page: TestClient, person: dict[str, Person], desk: 
     own = tmp_path / "own voice"
     own.mkdir()
     (own / "config.json").write_text(json.dumps({"model_type": "dia"}))
+    empty = page.post("/hearth/models/add", json={"value": f'"{own}"'})
+    assert empty.status_code == 409 and "safetensors" in empty.json()["trouble"], "no weights, no model"
+    save_voice(own, STARTER)
     assert page.post("/hearth/models/add", json={"value": f'"{own}"'}).status_code == 200
     row = page.get("/hearth/models").json()["models"][-1]
     assert (row["title"], row["local"], row["here"]) == ("own voice", True, True)
