@@ -32,6 +32,11 @@ def asked(page: Page, opened: Open, kind: str, field: str, words: str) -> str:
     return job
 
 
+def model(page: Page, title: str) -> None:
+    page.fill("#speak-model input", title)
+    page.keyboard.press("Enter")
+
+
 def ended(opened: Open, state: str = "finished") -> None:
     until(lambda: opened.jobs()[-1]["state"] not in ("queued", "running"))
     assert opened.jobs()[-1]["state"] == state
@@ -58,6 +63,35 @@ def test_a_script_is_checked_spoken_and_a_part_done_again(visit: Visit, opened: 
     ended(opened)
     again = opened.jobs()[-1]["request"]
     assert again["only_parts"] == [1] and len(again["keep"]) == 2
+
+
+LISTEN = """() => new MutationObserver((_, watcher) => {
+  const button = document.querySelector("#h-parts .h-live:not([hidden])");
+  if (!button) return;
+  watcher.disconnect();
+  window.heard = [...document.querySelectorAll("#h-parts .h-part")].indexOf(button.closest(".h-part"));
+  button.click();
+}).observe(document.body, { subtree: true, childList: true, attributes: true })"""
+"""Faster than a person: the starter speaks a part within two seconds."""
+
+
+def test_a_part_is_heard_to_its_end_while_it_is_made(visit: Visit, opened: Open) -> None:
+    page = visit()
+    fetched: list[str] = []
+    page.on("request", lambda request: fetched.append(request.url.rsplit("/", 1)[-1].split("?")[0]))
+    page.evaluate(LISTEN)
+    unfold(page, "Settings")
+    model(page, "Starter voice")
+    speak(page, opened, "[S1] Good morning, my friend. The red house is near the river. (pause 0.2s) [S2] Thank you.")
+    page.wait_for_function("window.heard >= 0")
+    ended(opened)
+    expect(page.locator("#h-parts .h-live >> visible=true")).to_have_count(0)
+    index = page.evaluate("window.heard")
+    mine = [each for each in fetched if each.endswith(".wav") and each.split("-")[1][:3] == f"{index:03d}"]
+    assert mine[0] == f"sound-{index:03d}-000.wav" and mine[-1] == f"part-{index:03d}.wav", (
+        "piece by piece, then the rest"
+    )
+    model(page, "small voice")
 
 
 def test_stop_keeps_what_is_there(visit: Visit, opened: Open) -> None:

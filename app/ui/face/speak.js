@@ -79,32 +79,40 @@
     field.setSelectionRange(place, place);
   });
 
-  // Sound that is heard while it is made: each piece begins where the one before ends.
-  function heardLive(index) {
+  // A part that is heard while it is made: each piece begins where the one before ends, and once the whole is there it brings the rest.
+  function heardLive(row) {
     player?.stop();
     const context = new AudioContext();
-    let next = 0, known = 0, stopped = false;
-    player = {
-      index,
-      async feed(urls) {
-        for (const url of urls.slice(known)) {
-          known += 1;
-          const sound = await context.decodeAudioData(await (await fetch(url)).arrayBuffer());
-          if (stopped) return;
-          const source = context.createBufferSource();
-          source.buffer = sound;
-          source.connect(context.destination);
-          next = Math.max(next, context.currentTime + 0.05);
-          source.start(next);
-          next += sound.duration;
-        }
+    let next = 0, heard = 0, known = 0, queue = Promise.resolve(), whole = false;
+    async function play(url, from = 0) {
+      const sound = await context.decodeAudioData(await (await fetch(url)).arrayBuffer());
+      if (sound.duration <= from) return;
+      const source = context.createBufferSource();
+      source.buffer = sound;
+      source.connect(context.destination);
+      next = Math.max(next, context.currentTime + 0.05);
+      source.start(next, from);
+      next += sound.duration - from;
+      heard += sound.duration - from;
+    }
+    const then = (deed) => (queue = queue.then(deed).catch(() => {})); // after a stop there is nothing to play it on
+    const mine = {
+      row,
+      feed({ pieces = [], url }) {
+        for (const each of pieces.slice(known)) then(() => play(each));
+        known = Math.max(known, pieces.length);
+        if (!url || whole) return;
+        whole = true;
+        then(() => play(url, heard));
+        then(() => setTimeout(() => player === mine && mine.stop(), 1000 * Math.max(0, next - context.currentTime)));
       },
       stop() {
-        stopped = true;
         context.close();
         player = null;
+        drawLive(row);
       },
     };
+    player = mine;
   }
 
   // Parts.
@@ -121,7 +129,7 @@
     list(element.querySelector(".h-list"), speech.parts, (part) => `${speech.job}-${part.index}`, (part) => {
       const row = el(`<li class="h-part"><span class="h-badge h-number">${part.index + 1}</span><div class="h-sounding"><p></p></div>
         <button type="button" class="h-chip h-live"></button><button type="button" class="h-chip h-again"></button></li>`);
-      row.querySelector(".h-live").addEventListener("click", () => listen(row.part));
+      row.querySelector(".h-live").addEventListener("click", () => listen(row));
       row.querySelector(".h-again").addEventListener("click", () => {
         Hearth.send("speak-again-index", part.index, "speak-again");
       });
@@ -130,7 +138,7 @@
   });
 
   function drawPart(row, part, end) {
-    row.part = part;
+    row.spoken = part;
     const done = part.state === "done", now = part.state === "now";
     row.querySelector(".h-number").className = `h-badge h-number ${done ? "right" : now ? "careful" : ""}`;
     if (done && !row.querySelector(".h-player")) {
@@ -141,21 +149,26 @@
     const words = row.querySelector("p");
     words.classList.toggle("h-soft", !done);
     Hearth.script(words, done || !part.text ? part.text || under_way : `${under_way}: ${part.text}`);
-    const live = row.querySelector(".h-live"), listening = player?.index === part.index;
-    live.hidden = !(now && part.pieces?.length);
-    text(live, listening ? t("part.pause", "Stop") : t("part.listen", "Listen live"));
-    live.setAttribute("aria-pressed", listening);
+    drawLive(row);
     const again = row.querySelector(".h-again");
     again.hidden = !done || !end;
     text(again, t("part.again", "Again"));
     again.setAttribute("aria-label", t("part.again-n", "Speak part {n} again", { n: part.index + 1 }));
-    if (listening && now) player.feed(part.pieces);
+    if (player?.row === row) player.feed(part);
   }
 
-  function listen(part) {
-    if (player?.index === part.index) return player.stop();
-    heardLive(part.index);
-    player.feed(part.pieces);
+  function drawLive(row) {
+    const live = row.querySelector(".h-live"), listening = player?.row === row;
+    live.hidden = !listening && !(row.spoken.state === "now" && row.spoken.pieces?.length);
+    text(live, listening ? t("part.pause", "Stop") : t("part.listen", "Listen live"));
+    live.setAttribute("aria-pressed", listening);
+  }
+
+  function listen(row) {
+    if (player?.row === row) return player.stop();
+    heardLive(row);
+    player.feed(row.spoken);
+    drawLive(row);
   }
 
   // The whole.
