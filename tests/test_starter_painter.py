@@ -32,13 +32,13 @@ def pipeline() -> StableDiffusionPipeline:
 
 
 def test_the_shipped_weights_paint_unseen_captions(pipeline: StableDiffusionPipeline) -> None:
-    """Held to what the card promises, not to more: place, colour and background come right, outlines often do not."""
+    """Held to what the card promises, with room for the few: place, colour and background come right, outlines nearly always."""
     asked, settings = unseen(FIRST_TEST_SEED, 8), CARD["settings"]
     pictures = paint(pipeline, [caption for _, caption in asked], 128, settings["steps"], settings["guidance"])
     scores = score(pictures, [s for s, _ in asked])
     assert scores["background_right"] == 1, scores
     assert scores["place_right"] >= 7 / 8 and scores["colour_right"] >= 6 / 8, scores
-    assert scores["all_right"] > 0, scores
+    assert scores["all_right"] >= 5 / 8, scores
     wrong = score(pictures, [s for s, _ in unseen(FIRST_TEST_SEED + 8, 8)])
     assert wrong["all_right"] == 0 and wrong["background_right"] < 0.5, "the judge takes these for other captions too"
 
