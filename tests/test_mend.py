@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -49,7 +50,8 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     for name in checkout.slot.glob("lib/*/site-packages/small*"):
         shutil.rmtree(name)
     seen = folder / "browser"
-    seen.write_text(f'#!{sys.executable}\nimport sys; open({str(folder / "seen")!r}, "w").write(sys.argv[1])\n')
+    told = shlex.quote(str(folder / "seen"))
+    seen.write_text(f'#!/bin/sh\nprintf %s "$1" > {told}\n')  # not in Python, whose path may have a space
     seen.chmod(0o755)
     checkout.env["BROWSER"] = f"{seen} %s"
     return checkout
