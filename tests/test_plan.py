@@ -95,7 +95,9 @@ STRANGE = (
 @pytest.mark.parametrize("machine", STRANGE)
 @pytest.mark.parametrize("need", MODELS.values(), ids=MODELS)
 def test_a_strange_machine_gets_a_plan_too(machine: Hardware, need: Need) -> None:
-    explained(decide(machine, need))
+    plan = decide(machine, need)
+    explained(plan)
+    assert len(plan.precision) == len(need.parts), "every part is told what it computes in"
 
 
 def said(plan: Plan, field: str) -> Reason:

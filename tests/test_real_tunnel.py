@@ -251,4 +251,5 @@ def test_the_program_ends_with_hearth_however_that_ends(server: Frps, tmp_path: 
     finally:
         hearth.kill()
         hearth.wait()
-    left.wait(timeout=20)
+    _, alive = psutil.wait_procs([left], timeout=20)
+    assert not alive

@@ -52,7 +52,11 @@ class Speaking:
         checked = script.check(request.text, limits)
         if checked.fatal:
             first, *others = checked.fatal
-            raise Trouble(first.sentence, *(each.sentence for each in others), cure=first.cure)
+            raise Trouble(
+                first.sentence,
+                *(each.sentence for each in others),
+                cure=next((each.cure for each in (first, *others) if each.cure), ""),
+            )
         for problem in checked.problems:
             yield Note(problem.sentence)
         clip: Heard | None = None

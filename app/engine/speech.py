@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -67,7 +66,6 @@ class Speaker:
 
     def close(self) -> None:
         del self._model, self._codec
-        gc.collect()
 
 
 def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
