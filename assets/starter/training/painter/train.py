@@ -35,8 +35,8 @@ class Recipe:
     captions_for_tokenizer: int = 20_000
     text_steps: int = 1_200
     autoencoder_steps: int = 7_000
-    unet_steps: int = 33_000
-    unet_decay_steps: int = 12_000
+    unet_steps: int = 45_000
+    unet_decay_steps: int = 24_000
     batch_128: int = 8
     batch_256: int = 2
     share_256: float = 0.0
