@@ -10,6 +10,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final, Protocol
@@ -27,6 +28,7 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it exports 
 from app.engine import secret
 from app.engine.model import Source
 from app.engine.stock import folder_of
+from app.engine.there import size_bytes
 from app.engine.weights import PICKLES
 from app.sentence import Sentence, Trouble, say
 
@@ -184,8 +186,9 @@ def place(models: Path, listing: Listing) -> None:
     half.write_text(listing.commit, "utf-8")
     half.replace(ref)
     for orphan in (folder / "blobs").glob("*.????????.incomplete"):
-        if time.time() - orphan.stat().st_mtime > ORPHAN_AFTER_S:
-            orphan.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another program may be clearing up, too
+            if time.time() - orphan.stat().st_mtime > ORPHAN_AFTER_S:
+                orphan.unlink()
 
 
 def _link(blob: Path, pointer: Path) -> None:
@@ -200,12 +203,9 @@ def _link(blob: Path, pointer: Path) -> None:
 
 
 def on_disk(models: Path, repo: str, etag: str) -> int:
-    """How many bytes of it are here, whole or in part."""
+    """How many bytes of it are here, whole or in part. The part is looked for first: it may be renamed between the two looks."""
     blob = folder_of(models, repo) / "blobs" / etag
-    for path in (blob, part_of(blob)):
-        if path.exists():
-            return path.stat().st_size
-    return 0
+    return max(size_bytes(part_of(blob)), size_bytes(blob))
 
 
 def status_of(fault: Exception) -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final
 
 from huggingface_hub import snapshot_download
@@ -136,10 +139,13 @@ def size_bytes(home: Home, model: Model) -> int:
     folders = [Path(model.path)] if model.path else [folder_of(home.models, repo) for repo in repos(model)]
     sizes: dict[tuple[int, int], int] = {}
     for folder in folders:
-        for path in (folder,) if folder.is_file() else folder.rglob("*"):
-            if not path.is_symlink() and path.is_file():
-                facts = path.stat()
-                sizes[facts.st_dev, facts.st_ino or hash(path)] = facts.st_size
+        # os.walk, unlike rglob, does not mind a folder that goes while it looks.
+        inside = (Path(where, name) for where, _, names in os.walk(folder) for name in names)
+        for path in (folder,) if folder.is_file() else inside:
+            with suppress(FileNotFoundError):  # a part that came whole since it was listed has another name now
+                facts = path.lstat()
+                if S_ISREG(facts.st_mode):
+                    sizes[facts.st_dev, facts.st_ino or hash(path)] = facts.st_size
     return sum(sizes.values())
 
 

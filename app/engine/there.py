@@ -1,4 +1,4 @@
-"""Whether a path that somebody typed is there. A name that no file system takes is not there, and no accident."""
+"""Whether a path is there, how large it is. A name that no file system takes is not there, a file may go at any moment: no accidents."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ def is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):  # too long, or with a sign that no name may have
         return False
+
+
+def size_bytes(path: Path) -> int:
+    """None of a file that is not there, or has gone since it was listed."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def found(wanted: str) -> Path | None:
