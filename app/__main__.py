@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from app import __version__
+from app.imports import uncollected
 from app.sentence import Trouble
 
 COMMANDS = {
@@ -39,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, (module, help_) in COMMANDS.items():
         command = commands.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
         if name == given[0]:
-            import_module(module).arguments(command)
+            with uncollected():
+                import_module(module).arguments(command)
     args = parser.parse_args(given)
     try:
         return int(import_module(COMMANDS[args.command][0]).main(args))

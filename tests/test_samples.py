@@ -9,7 +9,7 @@ from pathlib import Path
 from app.engine import script
 from app.engine.limits import limits_of
 from app.paths import assets
-from app.ui.live import FACE
+from app.ui.bundle import FACE
 
 STARTER = assets() / "starter"
 OFFERED = re.findall(r'(?:script:|prompt:|\),) "([^"]+)"', (FACE / "samples.js").read_text("utf-8"))

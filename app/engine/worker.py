@@ -20,6 +20,7 @@ from app.compat.quirks import applying
 from app.engine.control import Control
 from app.engine.event import END, Event, Step
 from app.engine.message import Beat, Free, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop, Told
+from app.imports import uncollected
 from app.paths import Home
 
 if TYPE_CHECKING:
@@ -127,7 +128,8 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     worker = Worker(pipe)
     threading.Thread(target=worker.listen, name="listen", daemon=True).start()
     threading.Thread(target=worker.beat, name="beat", daemon=True).start()
-    from app.engine.session import Session
+    with uncollected():
+        from app.engine.session import Session
 
     session = Session(home, pretended)
     worker.report(Ready(session.hardware))

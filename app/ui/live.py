@@ -16,13 +16,13 @@ from app.engine.request import to_json
 from app.paths import assets
 from app.sentence import Trouble, say
 from app.ui import machine_view, paint_view, show, speak_view
+from app.ui.bundle import FACE, bundle
 from app.ui.desk import Desk
 from app.ui.guard import Person, who
 from app.ui.recoding import recoded
 from app.ui.sheet import contact_sheet
 from app.ui.words import Language, catalog, language, text, told
 
-FACE: Final = Path(__file__).parent / "face"
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
 MADE_KINDS: Final = {
     ".wav": "audio/wav", ".flac": "audio/flac", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".opus": "audio/ogg",
@@ -193,6 +193,10 @@ def spoken_by_scripts() -> dict[str, str]:
 
 def face(request: Request) -> Response:
     name = request.path_params["name"]
+    for kind in (".js", ".css"):
+        if name == bundle(kind).name:
+            for_good = {"Cache-Control": "max-age=31536000, immutable"}
+            return Response(bundle(kind).content, media_type=KINDS[kind], headers=for_good)
     for folder in (FACE, assets() / "icons"):
         path = folder / name
         if path.parent == folder and path.is_file() and path.suffix in KINDS:

@@ -23,6 +23,7 @@ from app.ui.rows import (
     QUICK,
     Refresh,
     bring_back,
+    fetched_late,
     going,
     hidden_button,
     hidden_number,
@@ -63,16 +64,17 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                         asking.sizes(model_now), value=asking.default_size(model_now), label=word("paint.size", "Size"), elem_id="paint-size"
                     )  # fmt: skip
                 fits = gr.HTML("", elem_id="paint-fit", apply_default_css=False)
-            with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start"):  # fmt: skip
+            with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start") as drawer:  # fmt: skip
                 gr.HTML('<p class="h-soft" id="h-mask-how"></p>', apply_default_css=False)
                 image = gr.ImageEditor(
                     type="pil", label=word("paint.image", "Picture to start from, and its mask"), show_label=False, elem_id="paint-image",
-                    brush=gr.Brush(colors=[MASK], color_mode="fixed", default_size=24), transforms=(), sources=("upload", "clipboard"), layers=False,
+                    brush=gr.Brush(colors=[MASK], color_mode="fixed", default_size=24), transforms=(), sources=("upload", "clipboard"), layers=False, visible=False,
                     placeholder=word("paint.image-drop", "Drop a picture here, or click to choose one"),  # type: ignore[arg-type]
                 )  # fmt: skip
                 strength = gr.Slider(
                     0.05, 1.0, kept.get("strength", 0.6), step=0.05, label=word("paint.strength", "How far to leave it")
                 )
+                fetched_late(drawer, image)
             with gr.Accordion(word("paint.settings", "Settings"), open=False, elem_classes="h-card", elem_id="paint-settings"):  # fmt: skip
                 presets = preset_row("paint", desk, visitor)
                 with gr.Row(elem_classes="h-pair"):

@@ -48,6 +48,11 @@ def left_empty(numbers: Sequence[gr.Number]) -> None:
     gr.on(None, lambda: None if len(numbers) == 1 else [None] * len(numbers), None, [*numbers], **QUICK)
 
 
+def fetched_late(drawer: gr.Accordion, part: Component) -> None:
+    """A part that is heavy to fetch and seldom wanted, built with visible=False, is fetched by the page when its drawer is opened."""
+    drawer.expand(None, None, part, js="() => ({__type__: 'update', visible: true})", **QUICK)
+
+
 def hidden_number(id_: str) -> gr.Number:
     return gr.Number(-1, precision=0, elem_id=id_, elem_classes="h-hidden", label=id_, container=False)
 

@@ -21,6 +21,7 @@ from app.ui.rows import (
     QUICK,
     Refresh,
     bring_back,
+    fetched_late,
     going,
     hidden_button,
     hidden_number,
@@ -52,10 +53,11 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                     choices(desk, visitor), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice",
                     info=word("speak.voice-info", "A kept voice sounds the same from part to part and from day to day."),
                 )  # fmt: skip
-                with gr.Accordion(word("speak.new-voice", "A voice from a recording"), open=False):
+                with gr.Accordion(word("speak.new-voice", "A voice from a recording"), open=False) as drawer:
                     clip = gr.Audio(
-                        sources=["upload", "microphone"], type="filepath", label=word("speak.clip", "5 to 10 seconds of one voice")
+                        sources=["upload", "microphone"], type="filepath", label=word("speak.clip", "5 to 10 seconds of one voice"), visible=False
                     )  # fmt: skip
+                    fetched_late(drawer, clip)
                     transcript = gr.Textbox(label=word("speak.transcript", "The exact words of the recording"), lines=2)
                     with gr.Row(visible=not visitor, elem_classes="h-inline"):
                         name = gr.Textbox(label=word("speak.voice-name", "Name"), scale=2)

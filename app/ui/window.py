@@ -8,8 +8,8 @@ import gradio as gr
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.ui import greeting, machine, models, paint, shelf, speak
+from app.ui.bundle import head
 from app.ui.desk import Desk
-from app.ui.live import FACE
 from app.ui.palette import variables
 from app.ui.rows import QUICK, Refresh
 from app.ui.words import word
@@ -61,15 +61,7 @@ class Early:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        scripts = [
-            "hearth.js",
-            *sorted(file.name for file in FACE.glob("*.js") if file.name not in ("early.js", "hearth.js")),
-        ]
-        lines = [f"<style>{variables()}</style>"]
-        lines += [f'<link rel="stylesheet" href="hearth/face/{name}.css">' for name in ("hearth", "gradio", "rooms")]
-        lines += ['<script src="hearth/face/early.js"></script>']
-        lines += [f'<script defer src="hearth/face/{name}"></script>' for name in scripts]
-        self._lines = "".join(lines).encode()
+        self._lines = head(variables()).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
@@ -84,9 +76,9 @@ class Early:
                 return
             body = message.get("body", b"")
             if begin:
-                before, head, after = body.partition(b"<head>")
-                if head:
-                    body = before + head + self._lines + after
+                before, opened, after = body.partition(b"<head>")
+                if opened:
+                    body = before + opened + self._lines + after
                 length = str(len(body)).encode() if not message.get("more_body") else None
                 headers = [(name, value) for name, value in begin["headers"] if name != b"content-length"]
                 await send({**begin, "headers": headers + ([(b"content-length", length)] if length else [])})
