@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
+import soundfile
 from PIL import Image
 from playwright.sync_api import Page, expect
 
@@ -176,6 +178,21 @@ def test_a_mask_is_painted_over_a_picture(visit: Visit, opened: Open, tmp_path: 
         light = sum(mask.histogram()[128:])
         assert 0 < light < mask.width * mask.height / 2
     ended(opened)
+
+
+def test_a_voice_is_kept_from_a_recording(visit: Visit, opened: Open, tmp_path: Path) -> None:
+    """The recorder is fetched when its drawer is opened."""
+    clip = tmp_path / "clip.wav"
+    soundfile.write(clip, 0.2 * np.sin(np.arange(6 * 16000) * 0.08), 16000)
+    page = visit()
+    unfold(page, "A voice from a recording")
+    page.set_input_files("#speak-clip input[type=file]", clip)
+    expect(page.locator("#speak-clip [data-testid^=waveform]")).to_be_visible()
+    page.get_by_label("The exact words of the recording").fill("[S1] Six seconds of one tone.")
+    page.get_by_label("Name", exact=True).first.fill("Tone")
+    page.get_by_role("button", name="Keep this voice").click()
+    expect(page.locator("#speak-voice input")).to_have_value("Tone")
+    assert [each.name for each in (opened.home / "voices").glob("*.wav")] == ["tone.wav"]
 
 
 def test_the_shelf_finds_favours_bins_and_restores(visit: Visit, opened: Open) -> None:

@@ -68,7 +68,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 gr.HTML('<p class="h-soft" id="h-mask-how"></p>', apply_default_css=False)
                 image = gr.ImageEditor(
                     type="pil", label=word("paint.image", "Picture to start from, and its mask"), show_label=False, elem_id="paint-image",
-                    brush=gr.Brush(colors=[MASK], color_mode="fixed", default_size=24), transforms=(), sources=("upload", "clipboard"), layers=False, visible=False,
+                    brush=gr.Brush(colors=[MASK], color_mode="fixed", default_size=24), transforms=(), sources=("upload", "clipboard"), layers=False, visible=False, buttons=[],
                     placeholder=word("paint.image-drop", "Drop a picture here, or click to choose one"),  # type: ignore[arg-type]
                 )  # fmt: skip
                 strength = gr.Slider(

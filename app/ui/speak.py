@@ -55,7 +55,8 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 )  # fmt: skip
                 with gr.Accordion(word("speak.new-voice", "A voice from a recording"), open=False) as drawer:
                     clip = gr.Audio(
-                        sources=["upload", "microphone"], type="filepath", label=word("speak.clip", "5 to 10 seconds of one voice"), visible=False
+                        sources=["upload", "microphone"], type="filepath", label=word("speak.clip", "5 to 10 seconds of one voice"), elem_id="speak-clip", buttons=["download"],
+                        visible=False,
                     )  # fmt: skip
                     fetched_late(drawer, clip)
                     transcript = gr.Textbox(label=word("speak.transcript", "The exact words of the recording"), lines=2)
