@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,20 @@ import torch
 from transformers import DiaProcessor, DiaTokenizer
 
 from assets.starter.training.voice import __main__ as program
-from assets.starter.training.voice import card, codec, corpus, evaluate, judge, model, smoke, speak, words
-from assets.starter.training.voice.flite import Phone
+from assets.starter.training.voice import (
+    batches,
+    card,
+    codec,
+    corpus,
+    evaluate,
+    judge,
+    lookup,
+    model,
+    smoke,
+    speak,
+    words,
+)
+from assets.starter.training.voice.flite import Phone, Utterance
 
 SHIPPED = program.SHIPPED
 ABOUT = json.loads((SHIPPED / "starter.json").read_text())
@@ -114,46 +127,93 @@ def test_training_lays_codes_out_as_the_processor_does() -> None:
     assert np.array_equal(model.delayed(codes, rows), theirs[0].numpy())
 
 
-PHONES = (Phone("pau", -1, 0.1), Phone("w", 0, 0.2), Phone("ah", 0, 0.3), Phone("n", 0, 0.4), Phone("pau", -1, 0.5))
+PHONES = (
+    Phone("pau", -1, 0.2), Phone("w", 0, 0.3), Phone("ah", 0, 0.4), Phone("n", 0, 0.5), Phone("pau", -1, 0.6),
+    Phone("t", 1, 0.7), Phone("uw", 1, 0.8), Phone("pau", -1, 1.0),
+)  # fmt: skip
 
 
-def made_up() -> corpus.Recordings:
-    codes = np.arange(80).reshape(20, 4)
-    pieces = {
-        (who, word, last): corpus.cut(PHONES, codes, 0, 2 * last)
-        for who in ("S1", "S2")
-        for word in words.vocabulary()
-        for last in (False, True)
-    }
-    return corpus.Recordings(pieces, {"S1": np.full(4, 200), "S2": np.full(4, 201)})
+def made_up(text: str, code: int) -> corpus.Phrase:
+    frames = np.arange(len(text), dtype=np.float32)
+    return corpus.Phrase(text, np.full((len(text), 4), code), frames + np.float32(0.5))
 
 
-def test_a_word_is_cut_at_its_phones() -> None:
-    piece = corpus.cut(PHONES, np.arange(80).reshape(20, 4), 0, decay=2)
-    assert piece.codes[:, 0].tolist() == list(range(16, 72, 4))
-    assert (np.diff(piece.progress) >= 0).all() and piece.progress[0] < 0.1 and piece.progress[-1] == 1
-    assert piece.progress[5] == pytest.approx((1 + 0.375) / 3, abs=0.1)
+def test_a_phrase_is_cut_to_its_speech_and_knows_its_letters() -> None:
+    books = torch.randn(codec.CHANNELS, codec.CODES, codec.FEATURES, generator=torch.Generator().manual_seed(0))
+    tone = (np.sin(np.arange(16000) * 0.2) * 9000).astype(np.int16)
+    phrase = corpus.phrase("One, two", Utterance(tone, PHONES), books)
+    assert len(phrase.codes) == len(phrase.place) == corpus.LEAD_FRAMES + 24 + corpus.STOP_FRAMES
+    assert (np.diff(phrase.place) >= 0).all() and (phrase.place[:4] == 0).all()
+    assert phrase.place[4 + 6] == pytest.approx(6.5 / 12 * 3, abs=0.01)
+    assert (phrase.place[4 + 12 : 4 + 16] == 3).all(), "the pause belongs to the comma"
+    assert 5 <= phrase.place[4 + 16] < 6 and phrase.place[4 + 23] < 8
+    assert np.array_equal(phrase.codes, corpus.codes_of(Utterance(tone, PHONES), books)[4 : 4 + len(phrase.codes)])
+    with pytest.raises(ValueError, match="other words"):
+        corpus.phrase("One", Utterance(tone, PHONES), books)
 
 
 def test_every_frame_of_a_script_knows_its_letter() -> None:
-    example = corpus.script([("S1", "One, two"), ("S2", "six")], made_up())
-    text = [1, *b" One, two ", 2, *b" six"]
-    assert example.ids == text and len(example.place) == len(example.codes)
-    assert (np.diff(example.place) >= -1e-6).all()
-    said = [chr(text[int(place)]) for place in example.place]
-    assert [letter for letter, before in zip(said, ["", *said], strict=False) if letter != before] == list(
-        "One,two six"
-    )
-    assert (example.codes[:4] == 200).all() and (example.codes[-3:] == 201).all()
+    turns = [corpus.Turn("S1", made_up("One, two", 7)), corpus.Turn("S2", made_up("six", 8))]
+    turns.append(corpus.Turn("S2", made_up("Go.", 9)))
+    example = corpus.script(turns, heard=1)
+    text = [1, *b" One, two ", 2, *b" six Go."]
+    assert example.ids == text and len(example.place) == len(example.codes) == 14
+    said = "".join(chr(text[int(place)]) for place in example.place)
+    assert said == "One, twosixGo."
+    assert example.codes[:, 0].tolist() == [7] * 8 + [8] * 3 + [9] * 3 and example.heard == 8
+
+
+def test_a_prompt_is_shown_and_not_learned() -> None:
+    books = torch.randn(codec.CHANNELS, codec.CODES, codec.FEATURES, generator=torch.Generator().manual_seed(0))
+    turns = [corpus.Turn("S1", made_up("One two three", 7)), corpus.Turn("S1", made_up("four", 9))]
+    batch = batches.collate([corpus.script(turns, heard=1)], books, np.random.default_rng(1))
+    for channel, late in enumerate(model.DELAY):
+        learned = batch.labels[0, :, channel]
+        assert (learned[: 13 + late] == model.IGNORED).all()
+        assert learned[13 + late : 18 + late].tolist() == [9, 9, 9, 9, model.EOS]
+    whole = batches.collate([corpus.script(turns)], books, np.random.default_rng(1))
+    assert whole.labels[0, :13, 0].tolist() == [7] * 13
+
+
+def test_a_voice_heard_in_a_prompt_is_kept_and_no_other_is_taken() -> None:
+    rng, phrases = random.Random(3), {who: [made_up("one", code)] for who, code in (("S1", 1), ("S2", 2))}
+    swapped = 0
+    for _ in range(400):
+        example = corpus.draw(rng, phrases, 60)
+        tags = [{1: "S1", 2: "S2"}[byte] for byte in example.ids if byte in (1, 2)]
+        turns, heard, said = len(example.codes) // 3, example.heard // 3, example.codes[::3, 0].tolist()
+        assert heard < turns
+        if len(tags) == turns:  # every turn has its tag, so that it is known whose it is
+            voices = dict(zip(tags[:heard], said[:heard], strict=True))
+            own = {"S1": 1, "S2": 2}
+            assert all(code == voices.get(tag, own[tag]) for tag, code in zip(tags[heard:], said[heard:], strict=True))
+            swapped += any(own[tag] != code for tag, code in zip(tags[heard:], said[heard:], strict=True))
+    assert swapped > 5
 
 
 def test_held_out_phrases_are_never_trained_on() -> None:
-    rng, left_out, recordings = random.Random(5), corpus.banned(), made_up()
+    left_out = corpus.banned()
     for kind in corpus.KINDS:
         assert {corpus.key(text) for text in corpus.held_out(corpus.TEST_SEED, kind, 40)} <= left_out
-    drawn = {bytes(corpus.draw(rng, recordings, left_out, 10).ids[2:]).decode() for _ in range(300)}
-    assert len(drawn) > 250 and not {corpus.key(text) for text in drawn} & left_out
-    assert set(words.spoken_words(words.phrase(rng, "sentence"))) <= set(words.vocabulary())
+    drawn = list(islice(corpus.texts(random.Random(5), left_out), 400))
+    assert len(set(drawn)) > 350 and not {corpus.key(text) for text in drawn} & left_out
+    assert {word for text in drawn for word in words.spoken_words(text)} <= set(words.vocabulary())
+
+
+def test_the_codec_finds_the_codes_that_the_training_has() -> None:
+    draw = torch.Generator().manual_seed(0)
+    points = torch.randn(4000, codec.FEATURES, generator=draw) * torch.linspace(3, 0.2, codec.FEATURES) + 4
+    books = codec.fit_codebooks(points, seed=1, rounds=3)
+    dac = model.dac()
+    lookup.lay(dac, books)
+    with torch.no_grad():
+        for quantizer in dac.quantizer.quantizers:  # as the decoder's training leaves them
+            quantizer.codebook.weight[:, lookup.OWN] += torch.randn(codec.CODES, codec.FEATURES, generator=draw)
+        lookup.level(dac)
+        hidden = torch.randn(1, 128, 4000, generator=draw)
+        hidden[0, : codec.FEATURES] = lookup.scaled(points, books).T
+        found = dac.quantizer(hidden)[1][0].T
+    assert (found == codec.quantise(points, books)).float().mean() > 0.97
 
 
 def test_the_judge_counts_errors() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -14,17 +16,28 @@ from . import card, corpus, evaluate, export, smoke, train, vocoder
 SHIPPED = Path(__file__).resolve().parents[2] / "voice"
 
 
-def build(work: Path, minutes: float) -> int:
-    """Data, codec, Dia, evaluation; the weights are released only through the gate."""
-    data, trained = work / "data", work / "dia.pt"
-    if not (data / "codec.npz").exists():
-        corpus.write(data)
-    vocoder.fit_decoder(data / "codec.npz", work / "codec", steps=900)
-    vocoder.fit_encoder(data / "codec.npz", work / "codec", steps=500)
-    train.fit(data, trained, seconds=minutes * 60, rate=3.5e-3)
-    ready = work / "voice"
-    export.write(trained, work / "codec", ready)
-    return release(ready, SHIPPED)
+def parts(work: Path, minutes: float) -> dict[str, tuple[Path, Callable[[], None]]]:
+    """Everything that is made before the release, in order, with the file or folder that is there once it is done."""
+    sounds, phrases, decoder, encoder, ready = (work / name for name in ("sounds.npz", "phrases.npz", "decoder", "encoder", "voice"))
+    return {
+        "sounds": (sounds, lambda: corpus.write_sounds(sounds)),
+        "phrases": (phrases, lambda: corpus.write_phrases(sounds, phrases)),
+        "decoder": (decoder, lambda: vocoder.fit_decoder(sounds, decoder)),
+        "encoder": (encoder, lambda: vocoder.fit_encoder(sounds, encoder)),
+        "dia": (work / "dia.pt", lambda: train.fit(sounds, phrases, work / "dia.pt", seconds=minutes * 60)),
+        "voice": (ready, lambda: export.write(work / "dia.pt", decoder, encoder, ready)),
+    }
+
+
+def build(work: Path, minutes: float, only: str | None = None) -> int:
+    """Every part, or `only` one of them; then the weights are released, through the gate alone. What `work` holds is not made again, and Dia goes on
+    from where it was, so that the same command goes on where it was stopped."""
+    for name, (made, make) in parts(work, minutes).items():
+        if only in (None, name) and not made.exists():
+            begun = time.process_time()
+            make()
+            print(f"{name}: made in {time.process_time() - begun:.0f} s of processor time", flush=True)
+    return release(work / "voice", SHIPPED) if only is None else 0
 
 
 def release(ready: Path, shipped: Path) -> int:
@@ -55,6 +68,7 @@ def main() -> int:
     parser.add_argument("--work", type=Path, default=Path("starter-voice-work"), help="where data and checkpoints go")
     parser.add_argument("--minutes", type=float, default=60.0, help="processor time for the training of Dia")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--part", choices=tuple(parts(Path(), 0)), help="make this part alone, so that two can be made side by side")
     parser.add_argument("--evaluate", action="store_true", help="judge the weights that ship")
     parser.add_argument("--smoke", action="store_true", help="two steps of every part on made-up sound, then stop")
     asked = parser.parse_args()
@@ -64,7 +78,7 @@ def main() -> int:
         return 0
     if asked.evaluate:
         return 1 if evaluate.misses(dict(judge_folder(SHIPPED))) else 0
-    return build(asked.work, asked.minutes)
+    return build(asked.work, asked.minutes, asked.part)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ ABOUT: dict[str, Any] = {
 }
 
 
-def write(checkpoint: Path, trained_codec: Path, folder: Path) -> None:
-    """`checkpoint` is what train.fit saved, `trained_codec` what vocoder.fit_* saved."""
+def write(checkpoint: Path, decoder: Path, encoder: Path, folder: Path) -> None:
+    """`checkpoint` is what train.fit saved, `decoder` and `encoder` are what vocoder.fit_* saved."""
     weights = torch.load(checkpoint, weights_only=True)["average"]
     dia = model.dia()
     dia.load_state_dict(weights)
@@ -29,7 +29,9 @@ def write(checkpoint: Path, trained_codec: Path, folder: Path) -> None:
         dia.logits_dense.weight.mul_(SHARPER)
     dia.generation_config.update(**GENERATION, bos_token_id=model.BOS, eos_token_id=model.EOS, pad_token_id=model.PAD, decoder_start_token_id=model.BOS)
     dia.half().save_pretrained(folder)
-    DacModel.from_pretrained(trained_codec).half().save_pretrained(folder / "codec")
+    dac = DacModel.from_pretrained(decoder)
+    dac.encoder.load_state_dict(DacModel.from_pretrained(encoder).encoder.state_dict())
+    dac.half().save_pretrained(folder / "codec")
     DiaTokenizer().save_pretrained(folder)
     DacFeatureExtractor(feature_size=1, sampling_rate=codec.RATE_HZ, hop_length=codec.HOP).save_pretrained(folder)
     for path in folder.rglob("*.safetensors"):

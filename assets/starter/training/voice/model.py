@@ -52,7 +52,7 @@ def dac() -> DacModel:
     """A small DAC of the real class: 16 kHz, 40 frames a second, four codebooks of 256."""
     return DacModel(DacConfig(
         encoder_hidden_size=16, downsampling_ratios=[4, 10, 10], decoder_hidden_size=256, upsampling_ratios=[10, 10, 4], n_codebooks=codec.CHANNELS,
-        codebook_size=codec.CODES, codebook_dim=codec.FEATURES, sampling_rate=codec.RATE_HZ, hop_length=codec.HOP, hidden_size=128,
+        codebook_size=codec.CODES, codebook_dim=2 * codec.FEATURES + 2, sampling_rate=codec.RATE_HZ, hop_length=codec.HOP, hidden_size=128,
     ))
 
 

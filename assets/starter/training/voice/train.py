@@ -3,91 +3,30 @@
 from __future__ import annotations
 
 import math
-import random
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parametrize
 from transformers import DiaForConditionalGeneration
 
-from . import codec, corpus, model
+from . import codec, model
+from .batches import Batch, batches
 
 CHANNEL_WEIGHTS = (1.0, 0.5, 0.35, 0.25)
 GUIDED_LAYERS = (1, 2, 3)
 GUIDED_HEADS = 2
 TOLD_LAYERS = (2, 3)
 GUIDE_WEIGHT, PLACE_WEIGHT = 1.0, 0.3
-TEXT_DROPOUT = 0.06
 COOLING_SHARE = 0.5
 OUTER_SHARE = 0.7
-FRAMES_A_BATCH = 1600
-POOL = 256
-LONGEST_FRAMES = 320
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    ids: Tensor
-    mask: Tensor
-    inputs: Tensor
-    labels: Tensor
-    place: Tensor
-    spoken: Tensor
-
-
-def warped(example: corpus.Example, rng: np.random.Generator) -> corpus.Example:
-    """Drops and repeats up to 5% of the frames, so that the place is told by what was said and not only by the clock."""
-    if rng.random() < 0.6:
-        return example
-    rate = rng.uniform(0, 0.05)
-    times = 1 + (rng.random(len(example.codes)) < rate).astype(int) - (rng.random(len(example.codes)) < rate).astype(int)
-    keep = np.repeat(np.arange(len(times)), np.maximum(times, 0))
-    return corpus.Example(example.ids, example.codes[keep], example.place[keep])
-
-
-def corrupted(codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """What the model is shown of its own past: spoiled by up to half, frame by frame or in spans, so that it learns to trust the text."""
-    if rng.random() < 0.2:
-        return codes
-    rate, count = rng.uniform(0, 0.5), len(codes)
-    span = 1 if rng.random() < 0.5 else int(rng.integers(2, 12))
-    bad = np.repeat(rng.random(count // span + 1) < rate, span)[:count]
-    shown = codes.copy()
-    shown[bad] = codes[rng.integers(0, count, int(bad.sum()))]
-    single = rng.random(codes.shape) < rate * 0.4
-    shown[single] = rng.integers(0, codec.CODES, int(single.sum()))
-    return shown
-
-
-def collate(examples: list[corpus.Example], rng: np.random.Generator) -> Batch:
-    """Pads to one shape; rows are positions of the decoder, row r predicts what is laid at r + 1."""
-    longest_text = math.ceil(max(len(example.ids) for example in examples) / 8) * 8
-    rows = math.ceil((max(len(example.codes) for example in examples) + 5) / 8) * 8
-    count = len(examples)
-    ids, mask = torch.zeros(count, longest_text, dtype=torch.long), torch.zeros(count, longest_text, dtype=torch.long)
-    inputs, labels = torch.empty(count, rows, codec.CHANNELS, dtype=torch.long), torch.empty(count, rows, codec.CHANNELS, dtype=torch.long)
-    place, spoken = torch.zeros(count, rows), torch.zeros(count, rows, dtype=torch.bool)
-    for row, example in enumerate(examples):
-        mask[row, : len(example.ids)] = 1
-        silent = rng.random() < TEXT_DROPOUT
-        if not silent:
-            ids[row, : len(example.ids)] = torch.tensor(example.ids)
-        inputs[row] = torch.from_numpy(model.delayed(corrupted(example.codes, rng), rows + 1)[:-1])
-        labels[row] = torch.from_numpy(model.delayed(example.codes, rows + 1)[1:])
-        frames = len(example.place)
-        place[row, :frames] = torch.from_numpy(example.place)
-        place[row, frames:] = len(example.ids) - 1
-        spoken[row, : frames + 1] = not silent
-    labels[(labels == model.PAD) | (labels == model.BOS)] = model.IGNORED
-    return Batch(ids, mask, inputs, labels, place, spoken)
+RATE = 3.5e-3
+SAVED_EVERY_S = 120
 
 
 class SharedRows(nn.Module):
@@ -182,23 +121,6 @@ class Trainee(nn.Module):
         return guide, place + own[read].sum() / read.sum().clamp(min=1)
 
 
-def batches(folder: Path, seed: int) -> Iterator[Batch]:
-    """Batches without end, of new scripts of like lengths."""
-    rng, draws = random.Random(seed), np.random.default_rng(seed)
-    recordings, left_out = corpus.read(folder / "words.npz"), corpus.banned()
-    while True:
-        drawn = (warped(corpus.draw(rng, recordings, left_out, LONGEST_FRAMES), draws) for _ in range(POOL))
-        pool = sorted(drawn, key=lambda example: len(example.codes))
-        groups: list[list[corpus.Example]] = [[]]
-        for example in pool:
-            if (len(groups[-1]) + 1) * len(example.codes) > FRAMES_A_BATCH and groups[-1]:
-                groups.append([])
-            groups[-1].append(example)
-        rng.shuffle(groups)
-        for group in groups:
-            yield collate(group, draws)
-
-
 def optimizers(trainee: Trainee, rate: float) -> list[torch.optim.Optimizer]:
     """Muon for the matrices inside the layers, AdamW for all else."""
     inner, outer = [], []
@@ -224,43 +146,66 @@ def step_once(trainee: Trainee, steppers: list[torch.optim.Optimizer], batch: Ba
     return parts
 
 
-def fit(folder: Path, out: Path, seconds: float, rate: float, seed: int = 1, resume: Path | None = None, cooling_share: float = COOLING_SHARE) -> None:
-    """Trains for `seconds` of one processor's time (pauses do not count); `out` holds the averaged weights every few minutes and everything needed to go on."""
-    torch.manual_seed(seed)
-    books = torch.from_numpy(np.load(folder / "codec.npz")["books"])
-    trainee = Trainee(model.dia(), books)
-    steppers = optimizers(trainee, rate)
-    if resume is not None:
-        held = torch.load(resume, weights_only=True)
-        trainee.load_state_dict(held["trainee"])
-        for stepper, state in zip(steppers, held["steppers"], strict=True):
+@dataclass(slots=True)
+class Course:
+    """How far a training is: all that is needed to go on."""
+
+    trainee: Trainee
+    steppers: list[torch.optim.Optimizer]
+    average: dict[str, Tensor]
+    step: int = 0
+    spent_s: float = 0.0
+    told: dict[str, float] = field(default_factory=dict)
+
+    def save(self, path: Path) -> None:
+        part = path.with_suffix(".part")
+        torch.save({
+            "average": self.average, "trainee": self.trainee.state_dict(), "steppers": [stepper.state_dict() for stepper in self.steppers],
+            "step": self.step, "spent_s": self.spent_s, "told": self.told,
+        }, part)
+        part.rename(path)
+
+    def load(self, path: Path) -> None:
+        held = torch.load(path, weights_only=True)
+        self.trainee.load_state_dict(held["trainee"])
+        for stepper, state in zip(self.steppers, held["steppers"], strict=True):
             stepper.load_state_dict(state)
-    average = {name: weight.clone() for name, weight in trainee.plain().items()}
-    begun, saved = time.process_time(), time.monotonic()
-    told: dict[str, float] = {}
-    for step, batch in enumerate(batches(folder, seed), start=1):
-        share = (time.process_time() - begun) / seconds
-        if share >= 1:
+        self.average, self.step, self.spent_s, self.told = held["average"], held["step"], held["spent_s"], held["told"]
+
+
+def begin(books: Tensor, rate: float) -> Course:
+    trainee = Trainee(model.dia(), books)
+    return Course(trainee, optimizers(trainee, rate), {name: weight.clone() for name, weight in trainee.plain().items()})
+
+
+def fit(sounds: Path, phrases: Path, out: Path, seconds: float, rate: float = RATE, seed: int = 1) -> None:
+    """Trains for `seconds` of one processor's time (pauses do not count). Until `out` is there, <out>.going holds the averaged weights and all that is
+    needed to go on after an interruption."""
+    torch.manual_seed(seed)
+    books, going = torch.from_numpy(np.load(sounds)["books"]), out.with_suffix(".going")
+    course = begin(books, rate)
+    if going.exists():
+        course.load(going)
+    begun, saved = time.process_time() - course.spent_s, time.monotonic()
+    for batch in batches(phrases, books, seed + course.step):
+        course.spent_s = time.process_time() - begun
+        left = 1 - course.spent_s / seconds
+        if left <= 0:
             break
-        now = rate * min(1.0, step / 50, (1 - share) / cooling_share)
-        parts = step_once(trainee, steppers, batch, now)
-        keep = min(0.99, step / (step + 20))
-        for name, weight in trainee.plain().items():
-            average[name].lerp_(weight, 1 - keep)
+        course.step += 1
+        now = rate * min(1.0, course.step / 50, left / COOLING_SHARE)
+        parts = step_once(course.trainee, course.steppers, batch, now)
+        keep = min(0.99, course.step / (course.step + 20))
+        for name, weight in course.trainee.plain().items():
+            course.average[name].lerp_(weight, 1 - keep)
         for name, value in parts.items():
-            told[name] = 0.98 * told.get(name, value) + 0.02 * value
-        trainee.telling = min(0.9, max(0.0, (told["guide"] - 0.6) / 1.5))
-        if step % 50 == 0:
-            shown = " ".join(f"{name} {value:.3f}" for name, value in told.items())
-            print(f"step {step} {time.process_time() - begun:.0f}s rate {now:.2e} {shown}", flush=True)
-        if time.monotonic() - saved > 120:
-            save(trainee, steppers, average, out)
+            course.told[name] = 0.98 * course.told.get(name, value) + 0.02 * value
+        course.trainee.telling = min(0.9, max(0.0, (course.told["guide"] - 0.6) / 1.5))
+        if course.step % 50 == 0:
+            shown = " ".join(f"{name} {value:.3f}" for name, value in course.told.items())
+            print(f"step {course.step} {course.spent_s:.0f}s rate {now:.2e} {shown}", flush=True)
+        if time.monotonic() - saved > SAVED_EVERY_S:
+            course.save(going)
             saved = time.monotonic()
-    save(trainee, steppers, average, out)
-
-
-def save(trainee: Trainee, steppers: list[torch.optim.Optimizer], average: dict[str, Tensor], out: Path) -> None:
-    out.parent.mkdir(parents=True, exist_ok=True)
-    part = out.with_suffix(".part")
-    torch.save({"average": average, "trainee": trainee.state_dict(), "steppers": [stepper.state_dict() for stepper in steppers]}, part)
-    part.rename(out)
+    course.save(going)
+    going.rename(out)

@@ -1,4 +1,4 @@
-"""Trains the starter's DAC: first the decoder as a vocoder of the fixed codes, then the encoder to find those codes in a sound."""
+"""Trains the starter's DAC: the decoder as a vocoder of the fixed codes, the encoder to find the features in a sound that the codes stand for."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
-from transformers import DacModel
+from torch.nn.functional import interpolate
 
-from . import codec, model
+from . import codec, lookup, model
 
 CROP_FRAMES, CROPS = 24, 8
 STFT_SIZES = (1024, 512, 256, 128)
-COSINE_SHARPNESS = 20.0
+DECODER_STEPS, ENCODER_STEPS = 900, 1500
+HEARD_FRAMES, HEARD_CROPS = 40, 12
+PITCH_SHARE = 3.0
 
 
 class Sounds:
@@ -56,19 +57,17 @@ def unlike(made: Tensor, true: Tensor) -> Tensor:
     return total
 
 
-def fit_decoder(data: Path, out: Path, steps: int, rate: float = 6e-4, seed: int = 1, resume: bool = False) -> None:
-    """The codebooks begin as the k-means centres and learn along; `resume` goes on from what `out` holds and keeps its codebooks,
-    which its encoder was made for."""
+def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float = 6e-4, seed: int = 1) -> None:
+    """What the codes mean to the decoder begins as the k-means centres and learns along. `out` is there when all is done."""
     torch.manual_seed(seed)
-    sounds, dac = Sounds(data, seed), DacModel.from_pretrained(out) if resume else model.dac()
-    with torch.no_grad():
-        for quantizer, book in zip(dac.quantizer.quantizers, () if resume else sounds.books, strict=not resume):
-            quantizer.codebook.weight.copy_(book / sounds.books[0].std())
+    sounds, dac = Sounds(data, seed), model.dac()
+    lookup.lay(dac, sounds.books)
+    lookup.hold(dac)
     weights = list(dac.decoder.parameters())
-    for quantizer in () if resume else dac.quantizer.quantizers:
+    for quantizer in dac.quantizer.quantizers:
         weights += [*quantizer.codebook.parameters(), *quantizer.out_proj.parameters()]
     stepper = torch.optim.AdamW(weights, lr=rate, betas=(0.8, 0.98), weight_decay=0.0)
-    begun, told = time.monotonic(), 0.0
+    part, begun, told = out.with_suffix(".part"), time.monotonic(), 0.0
     for step in range(steps):
         stepper.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / 30, 2.0 * (steps - step) / steps)
         true, codes = sounds.crops()
@@ -83,34 +82,47 @@ def fit_decoder(data: Path, out: Path, steps: int, rate: float = 6e-4, seed: int
         if step % 25 == 24:
             print(f"decoder step {step + 1} {time.monotonic() - begun:.0f}s loss {told:.3f}", flush=True)
         if step % 100 == 99 or step == steps - 1:
-            dac.save_pretrained(out)
+            lookup.level(dac)
+            dac.save_pretrained(part)
+    part.rename(out)
 
 
-def fit_encoder(data: Path, out: Path, steps: int, rate: float = 1.5e-3, seed: int = 2) -> None:
-    """Each stage must find, by the cosine that DAC uses, the code that k-means found, given the right codes of the stages before."""
+def other(sound: Tensor, rng: np.random.Generator) -> Tensor:
+    """The same sounds as other people and rooms might make them: higher or lower, louder or softer, in some noise."""
+    if rng.random() < 0.5:
+        sound = interpolate(sound[:, None], scale_factor=float(rng.uniform(0.8, 1.25)), mode="linear")[:, 0]
+        sound = sound[:, : sound.shape[1] // codec.HOP * codec.HOP]
+    loud = torch.from_numpy(10 ** rng.uniform(-0.4, 0.3, (len(sound), 1))).float()
+    noise = torch.from_numpy(10 ** rng.uniform(-4.5, -2.3, (len(sound), 1))).float()
+    return (sound * loud + torch.randn_like(sound) * noise).clamp(-1, 1)
+
+
+def fit_encoder(data: Path, out: Path, steps: int = ENCODER_STEPS, rate: float = 2e-3, seed: int = 2) -> None:
+    """The encoder learns the features of a sound; which codes they are is then a matter of lookup. `out` is there when all is done."""
     torch.manual_seed(seed)
-    sounds, dac = Sounds(data, seed), DacModel.from_pretrained(out)
-    stages = dac.quantizer.quantizers
-    weights = [*dac.encoder.parameters(), *(weight for stage in stages for weight in stage.in_proj.parameters())]
-    stepper = torch.optim.AdamW(weights, lr=rate, weight_decay=0.0)
-    begun, told, right = time.monotonic(), 0.0, 0.0
+    sounds, dac = Sounds(data, seed), model.dac()
+    lookup.lay(dac, sounds.books)
+    weights = list(dac.encoder.parameters())
+    importance = torch.ones(codec.FEATURES, 1)
+    importance[codec.CEPSTRA :] = PITCH_SHARE
+    stepper = torch.optim.AdamW(weights, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
+    part, begun, told = out.with_suffix(".part"), time.monotonic(), 0.0
     for step in range(steps):
         stepper.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / 30, 2.0 * (steps - step) / steps)
-        sound, codes = sounds.crops(frames=40, count=12)
-        rest, loss = dac.encoder(sound[:, None]), torch.zeros(())
-        for number, stage in enumerate(stages):
-            query = functional.normalize(stage.in_proj(rest), dim=1)
-            likeness = COSINE_SHARPNESS * torch.einsum("bdt,kd->bkt", query, functional.normalize(stage.codebook.weight.detach(), dim=1))
-            loss = loss + functional.cross_entropy(likeness, codes[:, number]) * (1.0, 0.6, 0.4, 0.3)[number]
-            if number == 0:
-                right = 0.97 * right + 0.03 * float((likeness.argmax(1) == codes[:, 0]).float().mean())
-            rest = rest - stage.out_proj(stage.codebook(codes[:, number]).transpose(1, 2)).detach()
+        sound = other(sounds.crops(HEARD_FRAMES, HEARD_CROPS)[0], sounds.rng)
+        points = torch.stack([codec.features(one) for one in sound])
+        found = dac.encoder(sound[:, None])[:, : codec.FEATURES]
+        loss = ((found - lookup.scaled(points, sounds.books).mT).pow(2) * importance).sum(1).mean()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(weights, 5.0)
         stepper.step()
         stepper.zero_grad(set_to_none=True)
         told = 0.97 * told + 0.03 * float(loss.detach()) if step else float(loss.detach())
         if step % 25 == 24:
+            with torch.no_grad():
+                codes = dac.quantizer(dac.encoder(sound[:, None]))[1][:, 0]
+            right = float((codes == torch.stack([codec.quantise(one, sounds.books)[:, 0] for one in points])).float().mean())
             print(f"encoder step {step + 1} {time.monotonic() - begun:.0f}s loss {told:.3f} first code right {right:.2f}", flush=True)
         if step % 100 == 99 or step == steps - 1:
-            dac.save_pretrained(out)
+            dac.save_pretrained(part)
+    part.rename(out)

@@ -1,0 +1,71 @@
+"""Where the k-means codes live in DAC: its lookup by cosine is made to find what k-means finds, and its hidden space begins with the features themselves.
+
+DAC finds the code whose vector has the highest cosine with in_proj(hidden). For vectors (c, -|c|^2 / 2, s), s chosen so that all are equally long, and
+a query (x, 1, 0), that is the code nearest to x. Between them the vector holds what the code means to the decoder, which is learned.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from transformers import DacModel
+
+from . import codec
+
+LIFT = codec.FEATURES  # the place of the square in a vector; the decoder's own part lies between it and the last place
+OWN = slice(codec.FEATURES + 1, 2 * codec.FEATURES + 1)
+SQUARE_SCALE = 4.0
+
+
+def middle_and_scale(books: Tensor) -> tuple[Tensor, Tensor]:
+    return books[0].mean(0), books[0].std()
+
+
+def scaled(points: Tensor, books: Tensor) -> Tensor:
+    """Features as DAC's hidden space has them: what the encoder must find."""
+    middle, scale = middle_and_scale(books)
+    return (points - middle) / scale
+
+
+def lay(dac: DacModel, books: Tensor) -> None:
+    """Puts the codebooks in, and projections that hand features through; the decoder's own part begins as the code's own vector."""
+    middle, scale = middle_and_scale(books)
+    size = codec.FEATURES
+    with torch.no_grad():
+        for stage, (quantizer, book) in enumerate(zip(dac.quantizer.quantizers, books, strict=True)):
+            centres = (book - middle if stage == 0 else book) / scale
+            rows, ask, answer = quantizer.codebook.weight, quantizer.in_proj, quantizer.out_proj
+            rows.zero_()
+            rows[:, :size], rows[:, OWN] = centres, centres
+            rows[:, LIFT] = -centres.pow(2).sum(1) / (2 * SQUARE_SCALE)
+            for projection in (ask, answer):
+                projection.weight[:size] = 0
+                projection.weight[:size, :size, 0] = torch.eye(size)
+                projection.bias.zero_()
+            ask.weight[size:] = 0
+            ask.bias[LIFT] = SQUARE_SCALE
+            answer.weight[size:, : OWN.start], answer.weight[size:, OWN.stop :] = 0, 0
+    level(dac)
+
+
+def hold(dac: DacModel) -> None:
+    """Lets training change only the decoder's own part of the vectors, and how it is read."""
+    for quantizer in dac.quantizer.quantizers:
+        free = torch.zeros_like(quantizer.codebook.weight)
+        free[:, OWN] = 1
+        quantizer.codebook.weight.register_hook(lambda slope, free=free: slope * free)
+        read = torch.zeros_like(quantizer.out_proj.weight)
+        read[codec.FEATURES :, OWN] = 1
+        quantizer.out_proj.weight.register_hook(lambda slope, read=read: slope * read)
+        heard = torch.ones_like(quantizer.out_proj.bias)
+        heard[: codec.FEATURES] = 0
+        quantizer.out_proj.bias.register_hook(lambda slope, heard=heard: slope * heard)
+
+
+def level(dac: DacModel) -> None:
+    """Makes all vectors of a stage equally long by their last place, which nobody reads."""
+    with torch.no_grad():
+        for quantizer in dac.quantizer.quantizers:
+            rows = quantizer.codebook.weight
+            lengths = rows[:, :-1].pow(2).sum(1)
+            rows[:, -1] = (lengths.max() - lengths).clamp(min=0).sqrt()
