@@ -44,6 +44,12 @@ TOP = Path(__file__).resolve().parent
 WHEELS = "https://download.pytorch.org/whl"
 REACH_S = 4.0
 WINDOWS = os.name == "nt"
+WHOLE = (
+    "-n",
+    "2",
+    "--dist",
+    "loadfile",
+)  # how all tests run; a test that is asked for by name runs alone, and may print
 FORMAT = 1  # of an environment; a higher number makes every older one be made anew
 
 PLAIN_BYTES, CUDA_BYTES, CUDA_DOWNLOAD_BYTES = 3 << 30, 9 << 30, 3 << 30
@@ -658,7 +664,7 @@ def main(words: Sequence[str]) -> int:
             return 0
         if verb == "test":
             os.chdir(TOP)
-            return go([python, "-m", "pytest", *words[1:]])
+            return go([python, "-m", "pytest", *(words[1:] or WHOLE)])
         return go([python, "-I", "-X", "utf8", "-m", "app", *words])
     except Refused as fault:
         tell(f"hearth: {fault}")
