@@ -78,6 +78,15 @@ def test_sounds_in_square_brackets_are_meant() -> None:
     assert check("[S1] One [Laughs] two.").parts[0].text == "[S1] One (laughs) two."
 
 
+def test_a_line_of_a_third_speaker_is_not_given_to_the_first() -> None:
+    (part,) = check("[S1] One. [S3] Two. [S2] Three.").parts
+    assert [turn.speaker for turn in part.turns] == [1, 3, 2]
+
+
+def test_a_number_without_end_is_no_speaker() -> None:
+    assert check(f"[S1] One. [S{'9' * 5000}] Two.").parts
+
+
 def test_typographic_signs_become_plain() -> None:
     assert check("[S1] “It’s” one…\u00a0two — three.").parts[0].turns[0].text == '"It\'s" one... two - three.'
 

@@ -275,3 +275,19 @@ def test_faults_are_sorted() -> None:
 def test_an_unknown_failure_names_its_own_words(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     failed = failure(ValueError("strange"), tmp_path)
     assert "strange" in str(failed.objections[0]) and failed.cure == "report"
+
+
+@pytest.mark.parametrize(
+    ("request_", "cure"),
+    [
+        (SpeechRequest("[S1] Hello, elephants.", model="starter-voice"), "get-dia"),
+        (PictureRequest("a dragon on (Mars:1.2)", model="starter-painter"), "get-sd15"),
+    ],
+)
+def test_words_that_a_starter_never_learned_are_told_before_it_is_loaded(
+    run: Run, session: Session, plans: list[Plan], request_: Any, cure: str
+) -> None:
+    (failed,) = run(request_)
+    assert isinstance(failed, Failed) and failed.cure == cure
+    assert "elephants" in str(failed.sentence) or "dragon, mars" in str(failed.sentence)
+    assert not plans and not session.loaded

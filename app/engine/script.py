@@ -10,14 +10,14 @@ from typing import Literal
 
 from app.engine.limits import DIA, Limits
 from app.engine.turns import Part, Turn, gathered
-from app.sentence import Sentence, say
+from app.sentence import Sentence, Trouble, say
 
 Severity = Literal["note", "warning", "fatal"]
 PAUSE_S = 0.5
 PAUSE_MOST_S = 30.0
 LONG_S = 600.0
 
-_MARK = re.compile(r"\[\s*(?:s|speaker)\s*(\d+)\s*\]|\(\s*pause\b([^()]*)\)", re.IGNORECASE)
+_MARK = re.compile(r"\[\s*(?:s|speaker)\s*(\d{1,6})\s*\]|\(\s*pause\b([^()]*)\)", re.IGNORECASE)
 _LENGTH = re.compile(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*(ms|s|sec|seconds?)?\s*", re.IGNORECASE)
 _SQUARE = re.compile(r"\[([^\[\]]{0,40})\]")
 _ROUND = re.compile(r"\(([^()]{1,40})\)")
@@ -87,6 +87,16 @@ def check(text: str, limits: Limits = DIA) -> Checked:
     return Checked(tuple(parts), tuple(problems), seconds, longest, pause_s)
 
 
+def speakable(text: str, limits: Limits = DIA) -> Checked:
+    """The same, or a Trouble that says why this voice cannot speak it."""
+    checked = check(text, limits)
+    if checked.fatal:
+        first, *others = checked.fatal
+        cure = next((each.cure for each in checked.fatal if each.cure), "")
+        raise Trouble(first.sentence, *(each.sentence for each in others), cure=cure)
+    return checked
+
+
 def _cleaned(text: str, problems: list[Problem]) -> str:
     plain = unicodedata.normalize("NFC", text).translate(_PLAIN)
     replaced = sum(text.count(chr(code)) for code in _PLAIN if chr(code) not in "\u00a0\u202f\u200b\u200d\ufeff\u00ad")
@@ -139,11 +149,9 @@ def _turns_and_pauses(text: str, limits: Limits, problems: list[Problem]) -> Ite
             break
         begin = mark.end()
         if mark[1]:
-            number, tagged = int(mark[1]), True
+            speaker, tagged = int(mark[1]), True
             corrected += mark[0] not in ("[S1]", "[S2]")
-            if number in (1, 2):
-                speaker = number
-            else:
+            if speaker not in (1, 2):
                 wrong.append(mark[0])
         else:
             yield _pause_s(mark, problems)

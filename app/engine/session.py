@@ -21,6 +21,7 @@ from app.engine.ground import grounded, left_whole
 from app.engine.ladder import CAUSES, RELOAD, RUNGS, next_rung, stepped
 from app.engine.model import Model, need
 from app.engine.owner import Owner
+from app.engine.refusal import refuse
 from app.engine.request import PictureRequest, Request, SpeechRequest
 from app.paths import Home
 from app.sentence import Trouble, say
@@ -81,6 +82,7 @@ class Session:
         rungs: tuple[str, ...],
     ) -> Iterator[Event]:
         model = self._model(request)
+        refuse(request, model, self.home)
         asked = (
             need(model, width=request.width, height=request.height, guidance=request.guidance)
             if isinstance(request, PictureRequest)

@@ -73,7 +73,7 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
             say("paint.no-negative", "{model} takes no negative prompt; yours was left out.", model=model.title)
         )
     if model.starter:
-        starter.check(Path(model.path), "".join(text for text, _ in words.pieces(request.prompt)))
+        starter.check(Path(model.path), request.prompt)
     if not family.weights:
         notes += [said for text in (request.prompt, request.negative) if (said := words.without_weights(text)[1])][:1]
     settings = model.recommended(named)

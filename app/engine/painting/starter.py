@@ -6,14 +6,16 @@ import json
 import re
 from pathlib import Path
 
+from app.engine.painting.pieces import pieces
 from app.sentence import Trouble, say
 
 
 def check(folder: Path, prompt: str) -> None:
-    """Its card lists every word that it was taught."""
+    """Its card lists every word that it was taught. Weights are no words."""
     card = json.loads((folder / "starter.json").read_text("utf-8"))
     taught = set(card["words"])
-    strange = [word for word in dict.fromkeys(re.findall(r"\w+", prompt.lower())) if word not in taught]
+    asked = "".join(text for text, _ in pieces(prompt)).lower()
+    strange = [word for word in dict.fromkeys(re.findall(r"\w+", asked)) if word not in taught]
     if strange:
         raise Trouble(
             say(
