@@ -43,7 +43,7 @@ def main(address: str) -> None:
 
 
 def make(page: Page) -> None:
-    """A greeting answered, a script spoken, every sample painted, the machine asked."""
+    """A greeting answered, a script spoken, every sample painted, the machine asked and tuned."""
     page.evaluate("fetch('hearth/greeting', { method: 'POST' })")
     page.reload()
     page.wait_for_selector("#h-strip .h-memory-text:not(:empty)")
@@ -59,6 +59,10 @@ def make(page: Page) -> None:
     open_tab(page, "machine")
     page.click("#machine-test")
     page.wait_for_selector("#h-words .h-badge:is(.right, .careful)")
+    page.reload()  # so that the tab looks at the painter, which is loaded now
+    open_tab(page, "machine")
+    page.click("#machine-tune")
+    page.wait_for_selector("#h-curve polyline.speed")
 
 
 def open_tab(page: Page, tab: str) -> None:

@@ -96,6 +96,18 @@ def chunk_off(page: Page, opened: Open, kept: dict[str, object]) -> None:
     until(lambda: not opened.settings().get("choice", {}).get("kernels"))
 
 
+def test_a_page_looks_at_the_model_that_is_loaded(visit: Visit, opened: Open) -> None:
+    page = visit("paint")
+    page.fill("#paint-prompt textarea", "a small picture")
+    before = len(opened.jobs())
+    page.click("#paint-go")
+    until(lambda: len(opened.jobs()) > before and opened.jobs()[-1]["state"] not in ("queued", "running"))
+    again = visit("machine")
+    expect(again.locator("#h-plan[data-seen]")).to_be_attached()
+    chosen = again.locator("#machine-model input").input_value()
+    assert chosen and strip(again)["model"].startswith(chosen)
+
+
 def test_tune_shows_how_far_it_is_and_draws_the_curve(visit: Visit) -> None:
     page = visit("machine")
     page.fill("#machine-model input", "Stable Diffusion XL")

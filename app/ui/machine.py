@@ -142,7 +142,12 @@ def build(desk: Desk) -> Refresh:
     def offer() -> Any:
         return gr.update(choices=offered(desk))
 
-    return Refresh(lambda: [offer()], [model], offer, [model])
+    def fill() -> list[Any]:
+        """A page that is loaded looks at the model that is, too."""
+        there, loaded = offered(desk), desk.keeper.state.model
+        return [gr.update(choices=there, value=loaded if loaded in dict(there).values() else CATALOG[0].id)]
+
+    return Refresh(fill, [model], offer, [model])
 
 
 def label_of(option: str) -> Any:
