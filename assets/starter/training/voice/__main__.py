@@ -11,9 +11,10 @@ from pathlib import Path
 
 import torch
 
-from . import card, corpus, evaluate, export, smoke, train, vocoder
+from . import card, corpus, evaluate, export, prompts, smoke, speak, train, vocoder
 
 SHIPPED = Path(__file__).resolve().parents[2] / "voice"
+PROMPTS = 12
 
 
 def parts(work: Path, minutes: float) -> dict[str, tuple[Path, Callable[[], None]]]:
@@ -54,6 +55,8 @@ def release(ready: Path, shipped: Path) -> int:
 def judge_folder(folder: Path) -> dict[str, object]:
     """Measures the voice of a folder and writes the scores into its starter.json and MODEL.md."""
     measured, verdicts = evaluate.evaluate(folder)
+    voice = speak.load(folder)
+    measured["prompts"] = {name: prompts.scores(prompts.followed(voice, corpus.TEST_SEED, PROMPTS, name == "other")) for name in ("own", "other")}
     for verdict in verdicts:
         if verdict.errors > verdict.flite_errors:
             print(f"{verdict.trial.speaker} {verdict.trial.text} -> {verdict.heard}")

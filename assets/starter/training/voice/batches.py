@@ -18,7 +18,7 @@ from . import codec, corpus, model
 TEXT_DROPOUT = 0.06
 FRAMES_A_BATCH = 1600
 POOL = 256
-LONGEST_FRAMES = 320
+LONGEST_FRAMES = 480
 MOST_BLUR = 0.7
 
 

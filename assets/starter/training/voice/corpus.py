@@ -1,4 +1,4 @@
-"""The training data: phrases of a small grammar said whole by flite, as codes; scripts are one to four of them, by one or both speakers.
+"""The training data: phrases of a small grammar said whole by flite, as codes; scripts are one to six of them, by one or both speakers.
 
 Words recorded one by one and joined are quicker to learn, but the judge heard 20% of them wrong even before any model; of whole phrases, 8%.
 """
@@ -27,6 +27,7 @@ PHRASES = 7000  # by each speaker
 TRAINING_SEED, TUNING_SEED, TEST_SEED = 1, 101, 202
 LEAD_FRAMES, STOP_FRAMES = 4, 7
 PROMPTED_SHARE, SWAPPED_SHARE = 0.4, 0.6
+TURNS, TURN_SHARES = (1, 2, 3, 4, 5, 6), (0.33, 0.35, 0.16, 0.08, 0.05, 0.03)
 TOKEN = re.compile(r"[A-Za-z]+")
 
 
@@ -141,9 +142,9 @@ OTHER = {"S1": "S2", "S2": "S1"}
 
 
 def draw(rng: random.Random, phrases: Phrases, longest_frames: int) -> Example:
-    """One to four phrases, mostly by speakers in turn, at most `longest_frames`; either speaker may begin. Some begin with a prompt, in which a speaker
+    """One to six phrases, mostly by speakers in turn, at most `longest_frames`; either speaker may begin. Some begin with a prompt, in which a speaker
     may have the other's voice, and keeps it; a speaker who is not heard in the prompt has the own one."""
-    count, speaker = rng.choices((1, 2, 3, 4), (0.35, 0.4, 0.17, 0.08))[0], rng.choice(tuple(VOICES))
+    count, speaker = rng.choices(TURNS, TURN_SHARES)[0], rng.choice(tuple(VOICES))
     heard = rng.randrange(1, count) if count > 1 and rng.random() < PROMPTED_SHARE else 0
     taken: dict[str, str] = {}
     turns: list[Turn] = []
