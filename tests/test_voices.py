@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 import torch
 
+from app.compat.plan import Plan
 from app.engine import sound, speech, takes, voices
 from app.engine.dia import Decoding
-from app.engine.event import Step
+from app.engine.event import Note, Step
 from app.engine.hearing import Heard, chosen, composed
 from app.engine.limits import DIA
 from app.engine.request import VoicePrompt
@@ -46,6 +48,29 @@ def test_the_voice_of_the_part_before_is_heard(speakers: dict[str, speech.Speake
         heard.clear()
         run(speakers["dia"], tmp_path / "without", text=LONG, carry_voice=False)
         assert set(heard) == {0}
+
+
+def test_a_starter_hears_a_clip_for_as_long_as_it_says(
+    folders: dict[str, Path], plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It still has a voice for each tag and carries none from part to part."""
+    folder = saying.moved(folders["starter"], tmp_path / "starter")
+    told = {"words": ["hello", "one", "two"], "generation": {"temperature": 0.0}, "clip_most_s": 3.0}
+    (folder / "starter.json").write_text(json.dumps(told))
+    heard: list[int] = []
+    begin = Decoding.__init__
+
+    def listening(self: Decoding, model: Any, device: str, text: Any, prompt: Any, *others: Any) -> None:
+        heard.append(0 if prompt is None else len(prompt))
+        begin(self, model, device, text, prompt, *others)
+
+    monkeypatch.setattr(Decoding, "__init__", listening)
+    prompt = VoicePrompt(clip(tmp_path / "clip.wav", 6), "One two. One two. Hello.")
+    events = run(speech.load(folder, plan), tmp_path / "job", text="[S2] Hello one two.", voice=prompt)
+    joined(events)
+    assert 60 < heard[0] <= 120, "frames, 40 a second"
+    notes = [event.sentence.key for event in events if isinstance(event, Note)]
+    assert "voice.trimmed" in notes and "voice.brief" not in notes and "speech.own-voices" not in notes
 
 
 def test_a_part_that_lost_its_way_is_not_heard(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:

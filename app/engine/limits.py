@@ -39,6 +39,8 @@ class Limits:
     nonverbals: frozenset[str] = NONVERBALS
     carries: bool = True
     """It takes voices over from what it heard before. If not, each tag is a voice of its own."""
+    clip_most_s: float = 15.0
+    """Of a clip that is to give the voice. 0: it has its own voices, and takes none."""
     settings: dict[str, float] = field(default_factory=dict)
     """Recommended: guidance, temperature, top_p, cfg_filter."""
 
@@ -78,6 +80,7 @@ def limits_of(folder: Path, codec: Path | None = None) -> Limits:
         spell=dict(starter.get("spelling", {})),
         nonverbals=frozenset(starter.get("nonverbals", ())) if starter else NONVERBALS,
         carries=not starter,
+        clip_most_s=float(starter.get("clip_most_s", 0.0)) if starter else DIA.clip_most_s,
         settings=DIA.settings | recommended(starter.get("generation", {})),
     )
 

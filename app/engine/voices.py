@@ -42,7 +42,7 @@ class Voice:
     seconds: float
 
 
-def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
+def prepared(prompt: VoicePrompt, limits: Limits, most_s: float = MOST_S) -> Prompt:
     """The clip at the model's rate, without silence around it, not too long, with the words that are left in it."""
     path = Path(prompt.path)
     samples, rate = sound.read(path, most_s=60.0)
@@ -61,7 +61,7 @@ def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
         )
     turns = _turns(prompt, limits)
     notes: list[Sentence] = []
-    most_s = min(MOST_S, limits.seconds_most / 2)
+    most_s = min(most_s, limits.seconds_most / 2)
     if len(heard) > most_s * rate:
         whole_s = max(len(heard) / rate, _length_s(path))
         heard = heard[: _quiet_place(heard, rate, most_s)]
@@ -75,7 +75,7 @@ def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
                 words=" ".join(map(str, turns)),
             )
         )
-    elif len(heard) < GOOD_S[0] * rate:
+    elif len(heard) < GOOD_S[0] * rate and most_s > GOOD_S[0]:
         notes.append(
             say(
                 "voice.brief",
