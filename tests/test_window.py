@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 import soundfile
 from PIL import Image
 from playwright.sync_api import Page, expect
@@ -44,6 +45,8 @@ def test_a_script_is_checked_spoken_and_a_part_done_again(visit: Visit, opened: 
     page.fill("#speak-text textarea", SCRIPT + " [S3] Who?")
     expect(page.locator("#h-script .h-check .h-badge")).to_have_class(re.compile("wrong"))
     expect(page.locator("#h-script .h-turns li").first).to_contain_text("warm")
+    expect(page.locator("#h-script .h-turns .h-badge")).to_have_text(["S1", "S2", "S3"])
+    expect(page.locator("#h-script .h-turns .h-badge").nth(2)).to_have_class("h-badge wrong")
     speak(page, opened, SCRIPT)
     expect(page.locator("#h-parts .h-part")).to_have_count(2)
     expect(page.locator("#h-sound .h-player")).to_be_visible()
@@ -60,6 +63,31 @@ def test_a_script_is_checked_spoken_and_a_part_done_again(visit: Visit, opened: 
     ended(opened)
     again = opened.jobs()[-1]["request"]
     assert again["only_parts"] == [1] and len(again["keep"]) == 2
+
+
+def choose(page: Page, field: str, option: str) -> None:
+    page.locator(f"{field} input").click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+@pytest.mark.parametrize(("tab", "field", "words"), [("speak", "speak-text", "elephants"), ("paint", "paint-prompt", "dragon")])  # fmt: skip
+def test_what_a_starter_never_learned_is_told_while_it_is_typed(visit: Visit, tab: str, field: str, words: str) -> None:
+    """Of the model that is chosen, and no longer once another is."""
+    page = visit(tab)
+    problems = page.locator({"speak": "#h-script .h-problems li", "paint": "#h-prompt li"}[tab]).filter(has_text=words)
+    if tab == "speak":
+        unfold(page, "Settings")
+    mine = page.locator(f"#{tab}-model input").input_value()
+    page.fill(f"#{field} textarea", f"a red {words}")
+    choose(page, f"#{tab}-model", {"speak": "Starter voice", "paint": "Starter painter"}[tab])
+    expect(problems).to_be_visible()
+    expect(problems.get_by_role("button", name="Get it")).to_be_visible()
+    page.fill(f"#{field} textarea", "a red house")
+    expect(problems).to_have_count(0)
+    page.fill(f"#{field} textarea", f"a big {words}")
+    expect(problems).to_have_count(1)
+    choose(page, f"#{tab}-model", mine)
+    expect(problems).to_have_count(0)
 
 
 LISTEN = """() => new MutationObserver((_, watcher) => {
@@ -214,3 +242,38 @@ def test_the_shelf_finds_favours_bins_and_restores(visit: Visit, opened: Open) -
     expect(cards).to_have_count(1)
     cards.first.get_by_role("button", name="reuse").click()
     expect(page.locator("#paint-prompt textarea")).to_have_value("a lighthouse under a red sea")
+
+
+def test_what_can_be_undone_is_not_asked_about_and_what_cannot_is(visit: Visit, opened: Open) -> None:
+    page = visit("paint")
+    paint(page, opened, "a tower that nobody needs")
+    ended(opened)
+    go(page, "shelf")
+    page.fill("#h-shelf input[type=search]", "nobody needs")
+    cards = page.locator("#h-shelf .h-creation")
+    expect(cards).to_have_count(1)
+    cards.get_by_role("button", name="Delete").press("Enter")
+    expect(cards).to_have_count(0)
+    undo = page.get_by_role("button", name="Undo")
+    expect(undo).to_be_focused()
+    undo.press("Enter")
+    expect(cards.get_by_role("button", name="Delete")).to_be_focused()
+    expect(undo).to_have_count(0)
+    cards.get_by_role("button", name="Delete").click()
+    page.check("#h-shelf .h-bin")
+    expect(cards).to_have_count(1)
+    empty = page.locator("#h-shelf .h-empty-bin")
+    empty.press("Enter")
+    asked = page.get_by_role("alertdialog")
+    expect(asked).to_contain_text("for good")
+    for _ in range(5):
+        page.keyboard.press("Tab")
+        assert page.evaluate("!document.activeElement.closest('.gradio-container')"), "the focus stays in the dialog"
+    page.keyboard.press("Escape")
+    expect(asked).to_have_count(0)
+    expect(empty).to_be_focused()
+    expect(cards).to_have_count(1)
+    empty.click()
+    asked.get_by_role("button", name="Empty the bin").click()
+    expect(cards).to_have_count(0)
+    assert not opened.rows("SELECT id FROM creations WHERE text LIKE '%nobody needs%'")

@@ -78,6 +78,12 @@ def test_a_first_start_paints_with_one_click_and_what_is_written_outlives_a_rest
     page.get_by_role("option", name="evening").click()
     expect(page.locator("#speak-speed input[type=number]")).to_have_value("1.25")
     page.click("#speak-preset-drop")
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)
+    expect(page.locator("#speak-preset-drop")).to_be_focused()
+    assert second.settings()["presets"]["speak"], "Esc is no"
+    page.click("#speak-preset-drop")
+    page.get_by_role("button", name="Delete it").click()
     until(lambda: not second.settings()["presets"]["speak"])
     go(page, "paint")
     expect(page.locator("#paint-negative textarea, #paint-negative input")).to_have_value("rain")

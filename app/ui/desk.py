@@ -31,7 +31,7 @@ from app.sentence import Sentence, Trouble, say
 from app.ui import show, smaller
 from app.ui.guard import OWNER, Person
 from app.ui.settings import Settings
-from app.ui.visitor import allowance, allowed
+from app.ui.visitor import allowance, allowed, model_for
 
 GRID_MOST: Final = 36
 QUEUE_MOST: Final = 200
@@ -144,6 +144,12 @@ class Desk:
             raise Trouble(say("smaller.nothing", "Nothing was asked for yet that could be made smaller."))
         self.begin(lesser, person)
         return lesser, words
+
+    def meant(self, kind: str, model: str | None, person: Person) -> str:
+        """Whose words are asked about: what is chosen, else what was chosen last; visitors have what they would get."""
+        if not person.owner:
+            return model_for(kind, self.keeper, self.owners_models())
+        return self.owners_models()[kind] if model is None else model
 
     def limits(self, model: str) -> tuple[Model | None, Limits]:
         """The voice that is meant, and what it can take."""

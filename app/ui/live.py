@@ -68,12 +68,12 @@ def routes(desk: Desk) -> list[Route]:
             return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=400)
 
     async def check(request: Request) -> Response:
-        """The script as it is typed: its turns, its problems, how long it will be."""
-        asked = await request.json()
-        model = str(asked.get("model", "")) if who(request).owner else ""
-        return JSONResponse(
-            speak_view.script_seen(desk, str(asked.get("text", ""))[:SCRIPT_MOST], model, language(request))
-        )
+        """A script or a prompt as it is typed: its problems; of a script also its turns, and how long it will be."""
+        asked, person = await request.json(), who(request)
+        painted = asked.get("kind") == "picture"
+        seen = paint_view.prompt_seen if painted else speak_view.script_seen
+        model = desk.meant("picture" if painted else "speech", asked.get("model"), person)
+        return JSONResponse(seen(desk, str(asked.get("text", ""))[:SCRIPT_MOST], model, language(request)))
 
     def made(request: Request) -> Response:
         """What lies in the folder of a job: only its maker's, and nothing outside of it."""

@@ -50,7 +50,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                     label=word("paint.prompt", "Prompt"), lines=3, max_lines=10, elem_id="paint-prompt",
                     placeholder=word("paint.placeholder", "What should the picture show?"),
                 )  # fmt: skip
-                gr.HTML('<div id="h-samples"></div>', apply_default_css=False)
+                gr.HTML('<div id="h-samples"></div><ul id="h-prompt" class="h-problems"></ul>', apply_default_css=False)
                 negative = gr.Textbox(
                     label=word("paint.negative", "Not in the picture"), lines=1, elem_id="paint-negative"
                 )
@@ -225,6 +225,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     else:
         grid.click(begin_grid, fields, message, **QUICK)
         model.change(other_model, model, size, **QUICK)
+        model.change(None, model, None, js="model => { Hearth.paintedBy(model); }")
         for each in (model, size, width, height, steps, guidance, batch):
             each.change(fit, fields - {image}, fits, **QUICK)
         weigh = hidden_button("paint-weigh")  # once something was made, how long it takes is known

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from app.engine import catalog
 from app.engine.forecast import Forecast, forecast
+from app.engine.painting import starter
 from app.engine.progress import Progress
 from app.engine.request import PictureRequest
 from app.engine.stock import best
-from app.sentence import say
+from app.sentence import Trouble, say
 from app.ui import asking
 from app.ui.desk import Desk
 from app.ui.guard import Person
@@ -28,6 +29,18 @@ def picture(job: str, progress: Progress, spoken: Language) -> View:
         "doing": loading(progress, spoken),
         "rate": rate(step, spoken) if step is not None and not progress.end else "",
     }  # fmt: skip
+
+
+def prompt_seen(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
+    """Of a prompt as it is typed: words that a model of few words was never taught."""
+    problems: list[View] = []
+    chosen = asking.model_of(desk, model)
+    if chosen.starter:
+        try:
+            starter.check(Path(chosen.path), prompt)
+        except Trouble as trouble:
+            problems.append({"kind": "wrong", "text": told(trouble.sentence, spoken), "cure": trouble.cure})
+    return {"problems": problems}
 
 
 def preview_url(job: str, progress: Progress) -> str:

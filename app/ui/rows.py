@@ -113,7 +113,9 @@ def bring_back(
             return gr.skip(), show.trouble(trouble, language(request))
         return gr.update(choices=presets.choices(desk.settings, tab), value=choice), ""
 
-    def dropped(choice: str | None, request: gr.Request) -> tuple[Any, str]:
+    def dropped(choice: str | None, request: gr.Request) -> tuple[Any, Any]:
+        if not choice:
+            return gr.skip(), gr.skip()  # None was chosen, or it is to stay.
         try:
             presets.drop(desk.settings, tab, choice)
         except Trouble as trouble:
@@ -124,4 +126,4 @@ def bring_back(
         each.change(remembered, {*named.values()}, None, trigger_mode="always_last", **QUICK)  # type: ignore[attr-defined]
     preset.input(applied, preset, [*named.values()], **QUICK)
     keep.click(kept, fields, [preset, message], **QUICK)
-    drop.click(dropped, preset, [preset, message], **QUICK)
+    drop.click(dropped, preset, [preset, message], js="choice => Hearth.dropped(choice)", **QUICK)

@@ -177,6 +177,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     if visitor:
         left_empty([seed])
     else:
+        model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
         keep.click(keep_voice, [clip, transcript, name], [voice, message], **QUICK)
         heard.click(lambda: gr.update(choices=choices(desk)), None, voice, **QUICK)
         bring_back("speak", desk, named, presets, message)

@@ -63,7 +63,7 @@ def allowed(request: Request, person: Person, keeper: Keeper, limits: Allowance,
     if any(uploads not in Path(file).resolve().parents for file in files):
         raise Trouble(say("visitor.files", "Only a file that you sent yourself can be used."))
     _turn(person, keeper, limits)
-    return dataclasses.replace(request, model=_model(kind, keeper, owners))
+    return dataclasses.replace(request, model=model_for(kind, keeper, owners))
 
 
 def _picture(request: PictureRequest, limits: Allowance) -> PictureRequest:
@@ -89,7 +89,7 @@ def _turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
         raise Trouble(say("visitor.share", "Visitors have had their share of this machine's time. It comes back within the hour."))  # fmt: skip
 
 
-def _model(kind: str, keeper: Keeper, owners: Mapping[str, str]) -> str:
+def model_for(kind: str, keeper: Keeper, owners: Mapping[str, str]) -> str:
     """What is in memory if it does this; else what the owner works with; else the best that is here."""
     for id_ in (keeper.state.model, owners.get(kind, "")):
         try:

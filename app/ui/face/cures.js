@@ -20,12 +20,15 @@
     "open-folder": () => [[t("cure.folder", "Open the folder"), () => Hearth.deed("creations")]],
   };
 
-  Hearth.area(".h-trouble[data-cure]", (trouble) => {
-    const cure = trouble.dataset.cure;
-    let row = trouble.nextElementSibling;
+  // After a paragraph, at the end of a line of a list. To cure is the owner's; visitors have no charts.
+  Hearth.cure = (trouble) => {
+    if (!Hearth.state?.charts) return;
+    const cure = trouble.dataset.cure, listed = trouble.tagName === "LI";
+    let row = listed ? trouble.querySelector(".h-cure") : trouble.nextElementSibling;
     if (!row?.classList.contains("h-cure")) {
       row = el(`<p class="h-chips h-cure"></p>`);
-      trouble.after(row);
+      if (listed) trouble.append(row);
+      else trouble.after(row);
     }
     row.hidden = trouble.hidden;
     if (row.dataset.cure === cure) return;
@@ -38,5 +41,6 @@
       button.addEventListener("click", run);
       row.append(button);
     }
-  });
+  };
+  Hearth.area(".h-trouble[data-cure]", Hearth.cure);
 })();

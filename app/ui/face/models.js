@@ -139,6 +139,7 @@
     const state = `${move?.state} ${move?.cure} ${each.here} ${each.bytes > 0} ${each.lacks} ${each.download} ${page.token}`;
     if (element.dataset.drawn === state) return;
     element.dataset.drawn = state;
+    const held = element.contains(document.activeElement);
     element.innerHTML = "";
     const button = (label, run) => {
       const made = el(`<button type="button"></button>`);
@@ -160,7 +161,8 @@
     }
     if (each.here) button(t("models.folder", "Folder"), () => act("where", each.id));
     if (each.local) button(t("models.off-list", "Take off the list"), () => act("forget", each.id));
-    else if (!each.starter && (each.bytes || move)) button(t("models.remove", "Remove"), () => confirm(t("models.sure", "Delete {title} from this disk?", { title: each.title })) && act("remove", each.id));
+    else if (!each.starter && (each.bytes || move)) button(t("models.remove", "Remove"), async () => (await Hearth.sure(t("models.sure", "Delete {title} from this disk?", { title: each.title }), t("models.remove", "Remove"))) && act("remove", each.id));
+    if (held && !element.contains(document.activeElement)) element.querySelector("button")?.focus({ preventScroll: true }); // keys go on where they were
   }
 
   // Looked at anew when the tab opens, when the machine is known, and when something has come.

@@ -5,6 +5,13 @@
 
   Hearth.area("#h-samples", (element) => Hearth.samples(element, t("paint.samples", "Sample prompts"), Hearth.prompts(), "paint-prompt"));
 
+  const prompt = Hearth.checked("paint-prompt", "picture", ({ problems }) => {
+    const element = document.querySelector("#h-prompt");
+    if (element) Hearth.problems(element, problems);
+  });
+  Hearth.paintedBy = prompt.again;
+  Hearth.area("#h-prompt", () => prompt.look());
+
   Hearth.area("#h-canvas", (element, { picture }) => {
     if (!element.firstElementChild) {
       element.innerHTML = `${Hearth.jobFrame}<div class="h-easel"><img alt="" hidden><p class="h-soft"></p></div>

@@ -37,13 +37,16 @@
     return player;
   };
 
+  // Two can speak; whoever else is named has no colour of theirs.
+  Hearth.speaker = (number) => (number == 1 || number == 2 ? `s${number}` : "wrong");
+
   // A script in one line: who speaks as a coloured letter, not as a tag.
   Hearth.script = (element, words) => {
     if (element.dataset.words === words) return;
     element.dataset.words = words;
-    element.replaceChildren(...words.split(/(\[S\d\])/).filter(Boolean).map((piece) => {
-      const speaker = piece.match(/^\[S(\d)\]$/)?.[1];
-      return speaker ? Object.assign(el(`<b class="h-who s${speaker}"></b>`), { textContent: `S${speaker}` }) : document.createTextNode(piece);
+    element.replaceChildren(...words.split(/(\[S\d+\])/).filter(Boolean).map((piece) => {
+      const speaker = piece.match(/^\[S(\d+)\]$/)?.[1];
+      return speaker ? Object.assign(el(`<b class="h-who ${Hearth.speaker(speaker)}"></b>`), { textContent: `S${speaker}` }) : document.createTextNode(piece);
     }));
   };
 })();

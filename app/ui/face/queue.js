@@ -15,12 +15,15 @@
   });
 
   function open() {
-    const dialog = el(`<dialog class="h-dialog"><h2></h2><p class="h-soft" role="status"></p><ol class="h-list"></ol><form method="dialog" class="h-chips"><button class="h-chip"></button><button type="button" class="h-chip h-all"></button></form></dialog>`);
+    const dialog = el(`<dialog class="h-dialog h-queue" aria-labelledby="h-queue"><h2 id="h-queue"></h2><p class="h-soft" role="status"></p><ol class="h-list"></ol><form method="dialog" class="h-chips"><button class="h-chip"></button><button type="button" class="h-chip h-all"></button></form></dialog>`);
     text(dialog.querySelector("h2"), t("queue.title", "What waits"));
     text(dialog.querySelector("form button"), t("queue.close", "Close"));
     const all = dialog.querySelector(".h-all");
     text(all, t("queue.empty", "Take all out"));
-    all.addEventListener("click", () => Hearth.state.queue.forEach((job) => post(job.id, "remove")));
+    all.addEventListener("click", async () => {
+      const jobs = Hearth.state.queue;
+      if (await Hearth.sure(t("queue.sure", "Take out all that wait ({n})? What they were to make is not kept.", { n: jobs.length }), t("queue.empty", "Take all out"))) jobs.forEach((job) => post(job.id, "remove"));
+    });
     dialog.addEventListener("close", () => dialog.remove());
     document.body.append(dialog);
     draw(dialog);
@@ -45,7 +48,7 @@
       row.querySelector("button").disabled = job.place === 1;
     });
   }
-  Hearth.area("dialog.h-dialog", draw);
+  Hearth.area("dialog.h-queue", draw);
 
   // Jobs that a crash cut short: one line, two answers.
   Hearth.area("#h-strip", (element, { interrupted }) => {

@@ -4,6 +4,7 @@
   const WAIT_MS = 180;
   const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0 };
   const picked = new Set();
+  let deleted = []; // since the tab was opened: all of them come back with one press
   let timer = 0, page = null, seen = "";
 
   const query = () => {
@@ -26,7 +27,7 @@
     element.innerHTML = `<div class="h-tools"><input type="search" class="h-field"><select class="h-field h-kind"></select><select class="h-field h-model-pick"></select>
       <label><input type="checkbox" class="h-fav"> <span></span></label><label><input type="checkbox" class="h-bin"> <span></span></label>
       <a class="h-chip h-zip" hidden></a><button type="button" class="h-chip h-empty-bin" hidden></button></div>
-      <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p>`;
+      <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><div class="h-undo" role="status"></div>`;
     const search = element.querySelector("input[type=search]");
     search.placeholder = t("shelf.search", "Search all you have made");
     search.setAttribute("aria-label", search.placeholder);
@@ -44,11 +45,31 @@
     favourite.addEventListener("change", () => ((look.favourite = favourite.checked), (look.skip = 0), refresh()));
     bin.addEventListener("change", () => ((look.binned = bin.checked), (look.skip = 0), refresh()));
     element.querySelector(".h-empty-bin").addEventListener("click", async () => {
-      if (confirm(t("shelf.sure", "Delete everything in the bin for good?"))) {
-        await ask("hearth/shelf/empty", { method: "POST" });
-        refresh();
-      }
+      if (!(await Hearth.sure(t("shelf.sure", "Delete everything in the bin for good?"), t("shelf.empty-bin", "Empty the bin")))) return;
+      await ask("hearth/shelf/empty", { method: "POST" });
+      undoable([]);
+      await refresh();
+      bin.focus();
     });
+  }
+
+  // What went into the bin needs no question: it comes back.
+  function undoable(ids) {
+    deleted = ids;
+    const note = document.querySelector("#h-shelf .h-undo");
+    if (!note) return;
+    note.innerHTML = ids.length ? `<span></span> <button type="button" class="h-chip"></button>` : "";
+    if (!ids.length) return;
+    text(note.firstElementChild, t("shelf.deleted", "In the bin: {n}.", { n: ids.length }));
+    const undo = note.lastElementChild;
+    text(undo, t("shelf.undo", "Undo"));
+    undo.addEventListener("click", async () => {
+      const back = deleted;
+      undoable([]);
+      for (const id of back) await act(id, "restore");
+      document.querySelector(`#h-shelf [data-key="${back[0]}"] .h-delete`)?.focus();
+    });
+    undo.focus({ preventScroll: true });
   }
 
   async function act(id, name) {
@@ -57,7 +78,8 @@
     const { trouble: words } = await answer.json();
     trouble.hidden = !words;
     text(trouble, words ?? "");
-    refresh();
+    if (name === "delete" && !words) undoable([...deleted, id]);
+    await refresh();
   }
 
   function draw() {
@@ -144,6 +166,7 @@
       text(made, label);
       made.addEventListener("click", run);
       does.append(made);
+      return made;
     };
     if (each.binned) return button(t("shelf.restore", "Restore"), () => act(each.id, "restore"));
     button(t("shelf.reuse", "Reuse"), () => reuse(each));
@@ -152,7 +175,7 @@
     text(save, t("shelf.download", "Download"));
     does.append(save);
     button(t("shelf.folder", "Folder"), () => act(each.id, "reveal"));
-    button(t("shelf.delete", "Delete"), () => act(each.id, "delete"));
+    button(t("shelf.delete", "Delete"), () => act(each.id, "delete")).classList.add("h-delete");
   }
 
   function reuse(each) {
@@ -163,7 +186,10 @@
 
   // Looked at again whenever the tab is open and a job has ended.
   Hearth.area("#h-shelf", (element, { speech, picture }) => {
-    if (!element.offsetParent) return void (seen = "");
+    if (!element.offsetParent) {
+      if (deleted.length) undoable([]);
+      return void (seen = "");
+    }
     const now = `shown ${speech?.job} ${speech?.results.length} ${picture?.job} ${picture?.results.length}`;
     if (now !== seen) refresh();
     seen = now;

@@ -1,10 +1,9 @@
 // Speak: the script checked as it is typed, parts as they are made, and the whole at the end.
 (() => {
-  const { t, text, el, list, time, ask } = Hearth;
-  const CHECK_MS = 250;
+  const { t, text, el, list, time } = Hearth;
   const FIRST_CHIPS = ["laughs", "sighs", "clears throat"];
   const FORMATS = ["wav", "flac", "mp3", "ogg", "opus"];
-  let asked = "", timer = 0, player = null;
+  let player = null;
 
   // The script box.
   const box = () => document.querySelector("#speak-text textarea");
@@ -27,22 +26,17 @@
     const chipsArea = area.querySelector(".h-chips");
     chipsArea.setAttribute("aria-label", t("speak.insert", "Insert into the script"));
     list(area.querySelector(".h-turns"), view.turns, (turn) => `${turn.speaker} ${turn.text}`, (turn) => {
-      const line = el(`<li><span class="h-badge s${turn.speaker}">S${turn.speaker}</span> <span></span></li>`);
+      const line = el(`<li><span class="h-badge ${Hearth.speaker(turn.speaker)}">S${turn.speaker}</span> <span></span></li>`);
       line.lastElementChild.textContent = turn.text;
       return line;
     });
-    const badge = area.querySelector(".h-badge:not(.s1):not(.s2)") ?? area.querySelector(".h-check .h-badge");
     const check = area.querySelector(".h-check");
     check.hidden = !view.turns.length && !view.problems.length;
     check.firstElementChild.className = `h-badge ${view.level}`;
     text(check.firstElementChild, { right: t("check.right", "ready"), careful: t("check.careful", "look again"), wrong: t("check.wrong", "not yet") }[view.level]);
     const eta = view.eta_s == null ? "" : t("check.eta", ", about {time} on this machine", { time: time(view.eta_s) });
     text(check.lastElementChild, view.about + eta);
-    list(area.querySelector(".h-problems"), view.problems, (each) => each.text, (each) => {
-      const line = el(`<li class="${each.kind}"></li>`);
-      line.textContent = each.text;
-      return line;
-    });
+    Hearth.problems(area.querySelector(".h-problems"), view.problems);
   }
 
   function rank(chip) {
@@ -50,21 +44,9 @@
     return chip.startsWith("[") ? 0 : chip.startsWith("(pause") ? 1 : FIRST_CHIPS.includes(name) ? 2 : 3;
   }
 
-  function check() {
-    const now = box()?.value;
-    if (now == null || now === asked) return;
-    asked = now;
-    ask("hearth/check", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text: now }) })
-      .then(drawCheck)
-      .catch(() => (asked = null));
-  }
-  document.addEventListener("input", (event) => {
-    if (event.target.closest?.("#speak-text")) {
-      clearTimeout(timer);
-      timer = setTimeout(check, CHECK_MS);
-    }
-  });
-  Hearth.area("#h-script", () => check());
+  const script = Hearth.checked("speak-text", "speech", drawCheck);
+  Hearth.spokenBy = script.again;
+  Hearth.area("#h-script", () => script.look());
   Hearth.area("#h-scripts", (element) => Hearth.samples(element, t("speak.samples", "Sample scripts"), Hearth.scripts(), "speak-text"));
   document.addEventListener("click", (event) => {
     const insert = event.target.closest?.("[data-insert]")?.dataset.insert;

@@ -1,0 +1,25 @@
+// A question before what cannot be undone. Esc means no, and the focus goes back to where it was.
+(() => {
+  const { t, text, el } = Hearth;
+
+  Hearth.sure = (question, deed) =>
+    new Promise((answer) => {
+      const dialog = el(`<dialog class="h-dialog h-sure" role="alertdialog" aria-labelledby="h-sure"><p id="h-sure"></p><form method="dialog"><button class="h-chip" value="" autofocus></button><button class="h-chip h-danger" value="yes"></button></form></dialog>`);
+      text(dialog.querySelector("p"), question);
+      const [no, yes] = dialog.querySelectorAll("button");
+      text(no, t("sure.no", "Leave it"));
+      text(yes, deed);
+      dialog.addEventListener("close", () => {
+        dialog.remove();
+        answer(dialog.returnValue === "yes");
+      });
+      document.body.append(dialog);
+      dialog.showModal();
+    });
+
+  // Those that come with Hearth cannot be deleted; the server says so.
+  Hearth.dropped = async (preset) => {
+    const name = preset?.startsWith("own:") && preset.slice(4);
+    return !name || (await Hearth.sure(t("preset.sure", "Delete the preset \"{name}\"?", { name }), t("preset.gone", "Delete it"))) ? preset : null;
+  };
+})();
