@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Union
 
-Value = str | int | float
+Value = Union[str, int, float, "Sentence"]
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`key` finds the translation, `english` is the template that stands beside its row, `values` fill either."""
+    """`key` finds the translation, `english` is the template that stands beside its row, `values` fill either; one may be a sentence itself."""
 
     key: str
     english: str
@@ -21,7 +22,8 @@ class Sentence:
 
     def told(self, templates: Mapping[str, str]) -> str:
         """In another language, from its templates by key; in English where there is none."""
-        return templates.get(self.key, self.english).format(**dict(self.values))
+        values = {name: each.told(templates) if isinstance(each, Sentence) else each for name, each in self.values}
+        return templates.get(self.key, self.english).format(**values)
 
 
 def say(key: str, english: str, /, **values: Value) -> Sentence:

@@ -25,6 +25,7 @@ def questions(monkeypatch: pytest.MonkeyPatch) -> None:
         for done in range(ASKED):
             yield done, ASKED, say("selftest.asking", "Testing {subject} in {dtype}", subject="a", dtype="b")
             found[f"path:{done}"] = Verdict(f"path:{done}", passed=done != 1)
+        found["row:defect"] = Verdict("row:defect", passed=False)
         yield ASKED, ASKED, say("selftest.done", "{passed} of {total} right on this machine", passed=2, total=3)
 
     monkeypatch.setattr(errands.selftest, "steps", steps)
@@ -34,9 +35,11 @@ def test_the_self_test_tells_each_question_and_keeps_its_verdicts(questions: Non
     place, verdicts = home(tmp_path).made(), {}
     events = list(errands.self_test(machine("cpu"), place, verdicts, Control()))
     assert [(each.done, each.total) for each in events if isinstance(each, Step)] == [(n, ASKED) for n in range(4)]
-    assert isinstance(events[-2], Note) and str(events[-2].sentence).startswith("Self-test: 2 of 3")
+    assert isinstance(events[-2], Note) and str(events[-2].sentence).startswith("Self-test: 2 of 3 paths")
     assert isinstance(events[-1], Finished)
-    assert load(place.verdicts, machine("cpu")).keys() == verdicts.keys() == {"path:0", "path:1", "path:2"}
+    assert (
+        load(place.verdicts, machine("cpu")).keys() == verdicts.keys() == {"path:0", "path:1", "path:2", "row:defect"}
+    )
 
 
 def test_the_self_test_stops_between_two_questions(questions: None, tmp_path: Path) -> None:

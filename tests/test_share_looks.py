@@ -92,6 +92,8 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
             ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
             assert ground == {"dark": "rgb(22, 19, 17)", "light": "rgb(250, 246, 240)"}[light]
             ask_axe(page)
+        refused: list[str] = []
+        page.on("response", lambda answer: refused.append(answer.url) if answer.status >= 400 else None)
         page.locator(".other a").click()
         expect(page.get_by_text("Password").first).to_be_visible()
         enter(page, words)
@@ -100,6 +102,7 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
         page.evaluate(DROP, [picture.name, base64.b64encode(picture.read_bytes()).decode()])
         expect(page.locator("#paint-prompt textarea")).to_have_value("a lighthouse in fog", timeout=WAIT_MS)
         assert page.locator("#paint-begin-with").count() == 0, "whose button would ask for a file by its path"
+        assert not refused, "the page asks for what visitors may not have"
         ask_axe(page)
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from starlette.requests import Request
 
-from app.sentence import say
-from app.ui import live, words
+from app.sentence import Trouble, say
+from app.ui import asking, live, words
 
 TOP = Path(__file__).parent.parent
 CATALOG = TOP / "app" / "ui" / "chinese.json"
@@ -145,3 +145,10 @@ def test_the_scripts_get_their_words() -> None:
     chinese = json.loads(bytes(live.words(asked("zh-CN")).body))
     assert chinese["strip.nothing"] == "没有加载模型"
     assert chinese.keys() == live.spoken_by_scripts().keys()
+
+
+def test_a_sentence_within_a_sentence_is_in_the_same_language() -> None:
+    with pytest.raises(Trouble) as caught:
+        asking.parsed("steps", "many, few")
+    assert "numbers for steps" in str(caught.value)
+    assert "步数" in words.told(caught.value.sentence, "zh") and "steps" not in words.told(caught.value.sentence, "zh")

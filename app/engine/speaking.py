@@ -49,14 +49,7 @@ class Speaking:
     def events(self) -> Iterator[Event]:
         began_s = time.monotonic()
         request, limits = self._request, self._limits
-        checked = script.check(request.text, limits)
-        if checked.fatal:
-            first, *others = checked.fatal
-            raise Trouble(
-                first.sentence,
-                *(each.sentence for each in others),
-                cure=next((each.cure for each in (first, *others) if each.cure), ""),
-            )
+        checked = script.speakable(request.text, limits)
         for problem in checked.problems:
             yield Note(problem.sentence)
         clip: Heard | None = None

@@ -89,7 +89,7 @@ def parsed(axis: str, values: str) -> list[Any]:
             say(
                 "grid.empty",
                 "The grid needs values for {axis}: write them with commas between (prompts with a | between).",
-                axis=axis,
+                axis=AXES[axis],
             )
         )
     if axis in WORDS:
@@ -102,7 +102,7 @@ def parsed(axis: str, values: str) -> list[Any]:
                 "grid.bad",
                 '"{values}" are not numbers for {axis}. Write them with commas between.',
                 values=values,
-                axis=axis,
+                axis=AXES[axis],
             )
         ) from fault
 

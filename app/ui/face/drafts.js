@@ -3,7 +3,7 @@
   const FIELDS = ["speak-text", "paint-prompt", "paint-negative"];
   const WAIT_MS = 500;
   const written = new Map(), seen = new Set();
-  let timer = 0, kept = null, mine = true;
+  let timer = 0, kept = null, asked = false, mine = false;
 
   function send() {
     clearTimeout(timer);
@@ -24,10 +24,12 @@
   });
   addEventListener("pagehide", send);
 
-  fetch("hearth/drafts", { credentials: "same-origin" })
-    .then((answer) => ((mine = answer.ok) ? answer.json() : {})) // A visitor's are not kept.
-    .then((drafts) => (kept = drafts))
-    .catch(() => (kept = {}));
+  // A visitor's are not kept; visitors have no charts.
+  Hearth.area("#h-strip", (_, { charts }) => {
+    if (asked) return;
+    [asked, mine] = [true, Boolean(charts)];
+    if (mine) Hearth.ask("hearth/drafts").then((drafts) => (kept = drafts)).catch(() => (kept = {}));
+  });
   // A tab that was never opened is not on the page yet.
   for (const id of FIELDS) {
     Hearth.area(`#${id}`, (element) => {
