@@ -14,7 +14,7 @@ from . import codec, lookup, model
 
 CROP_FRAMES, CROPS = 24, 8
 STFT_SIZES = (1024, 512, 256, 128)
-DECODER_STEPS, ENCODER_STEPS = 800, 1500
+DECODER_STEPS, ENCODER_STEPS = 600, 1000
 HEARD_FRAMES, HEARD_CROPS = 24, 8
 PITCH_SHARE = 3.0
 
@@ -57,7 +57,7 @@ def unlike(made: Tensor, true: Tensor) -> Tensor:
     return total
 
 
-def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float = 6e-4, seed: int = 1) -> None:
+def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float = 7e-4, seed: int = 1) -> None:
     """What the codes mean to the decoder begins as the k-means centres and learns along. `out` is there when all is done."""
     torch.manual_seed(seed)
     sounds, dac = Sounds(data, seed), model.dac()
