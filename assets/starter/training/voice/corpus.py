@@ -21,7 +21,7 @@ from . import codec, model, words
 from .flite import VOICES, Flite, Phone, Utterance
 
 KINDS = ("digits", "loose", "sentence")
-SHARES = (0.22, 0.4, 0.38)
+SHARES, CODEC_SHARES = (0.22, 0.4, 0.38), (0.3, 0.35, 0.35)
 CODEC_TEXTS = 700
 PHRASES = 7000  # by each speaker
 TRAINING_SEED, TUNING_SEED, TEST_SEED = 1, 101, 202
@@ -81,10 +81,10 @@ def banned() -> frozenset[str]:
     return frozenset(key(text) for seed in (TUNING_SEED, TEST_SEED) for kind in KINDS for text in held_out(seed, kind, 200))
 
 
-def texts(rng: random.Random, left_out: frozenset[str]) -> Iterator[str]:
+def texts(rng: random.Random, left_out: frozenset[str], shares: tuple[float, ...] = SHARES) -> Iterator[str]:
     """Phrases without end, none of them held out."""
     while True:
-        text = words.phrase(rng, rng.choices(KINDS, SHARES)[0])
+        text = words.phrase(rng, rng.choices(KINDS, shares)[0])
         if key(text) not in left_out:
             yield text
 
@@ -163,7 +163,7 @@ def write_sounds(path: Path) -> None:
     """For the codec: whole phrases with their sound and codes, and the codebooks."""
     flite = Flite()
     sound, points = [], []
-    for text in islice(texts(random.Random(TRAINING_SEED), banned()), CODEC_TEXTS):
+    for text in islice(texts(random.Random(TRAINING_SEED), banned(), CODEC_SHARES), CODEC_TEXTS):
         for speaker in VOICES:
             sound.append(flite.say(speaker, text).samples)
             points.append(codec.features(torch.from_numpy(sound[-1]).float() / 32768))
