@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 from starlette.middleware import Middleware
 
 from app.engine import metadata
@@ -26,7 +25,7 @@ from app.ui.tunnel import Reached
 from app.ui.window import Early
 from app.ui.words import i18n
 from tests.guests import desk_at, shared
-from tests.window import CHROMIUM, FLAGS
+from tests.window import CHROMIUM, FLAGS, ask_axe
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
@@ -37,8 +36,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
 ]
 WAIT_MS = 90_000
-GRADIOS = {"aria-valid-attr-value", "aria-required-children"}
-"""Empty aria-controls of its tabs, and its listboxes while they are closed."""
 DROP = """([name, data]) => {
   const bytes = Uint8Array.from(atob(data), (each) => each.charCodeAt(0)), transfer = new DataTransfer();
   transfer.items.add(new File([bytes], name, { type: "image/png" }));
@@ -61,17 +58,12 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-def look(browser: Browser, address: str, light: str, language: str) -> Page:
-    page = browser.new_context(color_scheme=light, locale=language).new_page()
+def look(browser: Browser, address: str, light: str, language: str, width: int) -> Page:
+    viewport: ViewportSize = {"width": width, "height": 800}
+    page = browser.new_context(color_scheme=light, locale=language, viewport=viewport).new_page()
     page.set_default_timeout(WAIT_MS)
     page.goto(address)
     return page
-
-
-def ask_axe(page: Page) -> None:
-    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa"]}).response["violations"]
-    ours = [(rule["id"], node["target"]) for rule in found for node in rule["nodes"] if rule["id"] not in GRADIOS]
-    assert not ours, ours
 
 
 def enter(page: Page, words: str) -> None:
@@ -86,8 +78,8 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
         Image.new("RGB", (64, 64), "red"), picture, PictureRequest("a lighthouse in fog", steps=7, seed=11), "sd15"
     )
     with shared(desk) as (address, words, _):
-        for light, language, title in (("dark", "en-US", "Password"), ("light", "zh-CN", "密码")):
-            page = look(browser, address, light, language)
+        for light, language, title, width in (("dark", "en-US", "Password", 1280), ("light", "zh-CN", "密码", 390)):
+            page = look(browser, address, light, language, width)
             expect(page.get_by_text(title).first).to_be_visible()
             ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
             assert ground == {"dark": "rgb(22, 19, 17)", "light": "rgb(250, 246, 240)"}[light]
@@ -123,8 +115,8 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
     )  # fmt: skip
     watch(blocks.server)
     try:
-        for light, language in (("light", "en-US"), ("dark", "zh-CN")):
-            page = look(browser, address, light, language)
+        for light, language, width in (("light", "en-US", 1280), ("dark", "zh-CN", 390)):
+            page = look(browser, address, light, language, width)
             page.locator("[data-h-share]").click()
             page.locator(".h-begin button").click()
             page.locator(".h-running").wait_for()

@@ -18,6 +18,7 @@ from typing import Any
 
 import psutil
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.tiny import STARTER, save_voice
@@ -217,6 +218,18 @@ def go(page: Page, tab: str) -> None:
         "machine": "#h-plan",
     }[tab]
     page.wait_for_selector(first, state="attached")
+
+
+GRADIOS = {"aria-valid-attr-value", "aria-required-children"}
+"""Empty aria-controls of its tabs, and its listboxes while they are closed."""
+
+
+def ask_axe(page: Page) -> None:
+    """No violation; what Gradio's own parts bring is named, so that nothing else hides behind it. Nothing wider than the screen."""
+    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa"]}).response["violations"]
+    ours = [(rule["id"], node["target"]) for rule in found for node in rule["nodes"] if rule["id"] not in GRADIOS]
+    assert not ours, ours
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), "the page is wider than the screen"
 
 
 def unfold(page: Page, title: str) -> None:

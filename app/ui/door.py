@@ -252,7 +252,7 @@ def page(request: Request, trouble: Sentence | None, status: int) -> HTMLRespons
 
 STYLE: Final = """
 body { margin: 0; background: var(--h-ground); color: var(--h-ink); font: 16px/1.5 system-ui, sans-serif; display: grid; min-height: 100vh; place-items: center; }
-main { background: var(--h-card); border: 1px solid var(--h-line); border-radius: 14px; padding: 28px; width: min(340px, 88vw); }
+main { background: var(--h-card); border: 1px solid var(--h-line); border-radius: 14px; padding: 28px; box-sizing: border-box; width: min(400px, 92vw); }
 h1 { margin: 0; font-size: 22px; } p { color: var(--h-soft); } [role=alert] { color: var(--h-wrong); }
 label { display: block; margin: 14px 0; } input { display: block; box-sizing: border-box; width: 100%; font: inherit; padding: 9px 12px; margin-top: 4px;
 border: 1px solid var(--h-edge); border-radius: 10px; background: var(--h-ground); color: inherit; }

@@ -21,10 +21,10 @@
     element.hidden = view.greeted;
     if (view.greeted) return;
     const by = Object.fromEntries(view.models.map((each) => [each.id, each]));
-    element.innerHTML = `<h1></h1><p class="h-machine-words"></p><div class="h-start"><div><h2></h2><p class="h-soft"></p><p class="h-go"></p></div><div><h2></h2><ul class="h-list"></ul></div></div><p class="h-chips"><button type="button"></button></p>`;
-    text(element.querySelector("h1"), t("greeting.title", "Welcome. This is your machine:"));
+    element.innerHTML = `<h2></h2><p class="h-machine-words"></p><div class="h-start"><div><h3></h3><p class="h-soft"></p><p class="h-go"></p></div><div><h3></h3><ul class="h-list"></ul></div></div><p class="h-chips"><button type="button"></button></p>`;
+    text(element.querySelector("h2"), t("greeting.title", "Welcome. This is your machine:"));
     text(element.querySelector(".h-machine-words"), view.machine || t("greeting.asking", "being asked what it can do, a moment ..."));
-    const [now, later] = element.querySelectorAll("h2");
+    const [now, later] = element.querySelectorAll("h3");
     text(now, t("greeting.now", "Start now"));
     text(later, t("greeting.later", "Or get the large models"));
     text(element.querySelector(".h-start .h-soft"), t("greeting.starters", "Two small models come with Hearth. They know few words and scenes, need no download and no account, and run on any machine."));

@@ -32,6 +32,7 @@
     const place = shown.kept ? shown.at : done.length - 1;
     const source = running && !shown.kept ? picture.preview : done[place]?.url ?? picture.preview;
     image.hidden = !source;
+    element.querySelector(".h-easel").hidden = !source && end?.kind === "failed"; // what went wrong stands there instead
     if (source && image.getAttribute("src") !== source) {
       image.src = source;
       image.alt = t("canvas.alt", "The picture that was painted");

@@ -36,10 +36,11 @@
     dialog.querySelector(".h-all").hidden = none;
     list(dialog.querySelector("ol"), Hearth.state.queue ?? [], (job) => job.id, (job) => {
       const row = el(`<li class="h-part"><span class="h-badge h-number"></span><span class="h-sounding"></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></li>`);
-      text(row.querySelector(".h-sounding"), job.text);
+      Hearth.script(row.querySelector(".h-sounding"), job.text);
       const [up, remove] = row.querySelectorAll("button");
       text(up, t("queue.up", "Earlier"));
       text(remove, t("queue.remove", "Take out"));
+      for (const button of [up, remove]) button.setAttribute("aria-label", `${button.textContent}: ${job.text}`);
       up.addEventListener("click", () => post(job.id, "up"));
       remove.addEventListener("click", () => post(job.id, "remove"));
       return row;

@@ -4,7 +4,7 @@
   const LOOK_MS = 3000;
   const limits = () => [
     ["letters", t("share.letters", "Letters in a script")], ["side", t("share.side", "Pixels a side")], ["steps", t("share.steps", "Steps")],
-    ["batch", t("share.batch", "Pictures at once")], ["waiting", t("share.waiting", "Places in the queue")], ["share", t("share.share", "Share of the time")],
+    ["batch", t("share.batch", "Pictures at once")], ["waiting", t("share.waiting", "Places in the queue")], ["share", t("share.share", "Share of each hour, up to 1")],
   ];
   let panel = null, password = "", timer = 0;
 

@@ -31,12 +31,13 @@
       return line;
     });
     const check = area.querySelector(".h-check");
-    check.hidden = !view.turns.length && !view.problems.length;
+    const blank = !box()?.value.trim(); // nothing is wrong with what is not there yet
+    check.hidden = blank;
     check.firstElementChild.className = `h-badge ${view.level}`;
     text(check.firstElementChild, { right: t("check.right", "ready"), careful: t("check.careful", "look again"), wrong: t("check.wrong", "not yet") }[view.level]);
     const eta = view.eta_s == null ? "" : t("check.eta", ", about {time} on this machine", { time: time(view.eta_s) });
     text(check.lastElementChild, view.about + eta);
-    Hearth.problems(area.querySelector(".h-problems"), view.problems);
+    Hearth.problems(area.querySelector(".h-problems"), blank ? [] : view.problems);
   }
 
   function rank(chip) {
