@@ -19,11 +19,12 @@ PROMPTS = 12
 
 def parts(work: Path, minutes: float) -> dict[str, tuple[Path, Callable[[], None]]]:
     """Everything that is made before the release, in order, with the file or folder that is there once it is done."""
-    sounds, phrases, decoder, encoder, ready = (work / name for name in ("sounds.npz", "phrases.npz", "decoder", "encoder", "voice"))
+    sounds, phrases, rough, decoder, encoder, ready = (work / name for name in ("sounds.npz", "phrases.npz", "decoder", "polished", "encoder", "voice"))
     return {
         "sounds": (sounds, lambda: corpus.write_sounds(sounds)),
         "phrases": (phrases, lambda: corpus.write_phrases(sounds, phrases)),
-        "decoder": (decoder, lambda: vocoder.fit_decoder(sounds, decoder)),
+        "decoder": (rough, lambda: vocoder.fit_decoder(sounds, rough)),
+        "polish": (decoder, lambda: vocoder.fit_decoder(sounds, decoder, vocoder.POLISH_STEPS, rate=4e-4, seed=3, trained=rough)),
         "encoder": (encoder, lambda: vocoder.fit_encoder(sounds, encoder)),
         "dia": (work / "dia.pt", lambda: train.fit(sounds, phrases, work / "dia.pt", seconds=minutes * 60)),
         "voice": (ready, lambda: export.write(work / "dia.pt", decoder, encoder, ready)),

@@ -11,7 +11,7 @@ from transformers import DacFeatureExtractor, DacModel, DiaTokenizer
 
 from . import codec, model, speak, words
 
-GENERATION: dict[str, Any] = {"do_sample": True, "temperature": 1.0, "top_p": 0.9, "top_k": 40, "guidance_scale": 1.0, "max_new_tokens": 420}
+GENERATION: dict[str, Any] = {"do_sample": True, "temperature": 1.0, "top_p": 0.6, "top_k": 40, "guidance_scale": 1.0, "max_new_tokens": 420}
 SHARPER = 1.0
 ABOUT: dict[str, Any] = {
     "name": "Hearth starter voice",

@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
+from transformers import DacModel
 
 from . import codec, lookup, model
 
 CROP_FRAMES, CROPS = 24, 8
 STFT_SIZES = (1024, 512, 256, 128)
-DECODER_STEPS, ENCODER_STEPS = 600, 1000
+DECODER_STEPS, POLISH_STEPS, ENCODER_STEPS = 600, 300, 1000
 HEARD_FRAMES, HEARD_CROPS = 24, 8
 PITCH_SHARE = 3.0
 
@@ -57,11 +58,14 @@ def unlike(made: Tensor, true: Tensor) -> Tensor:
     return total
 
 
-def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float = 7e-4, seed: int = 1) -> None:
-    """What the codes mean to the decoder begins as the k-means centres and learns along. `out` is there when all is done."""
+def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float = 7e-4, seed: int = 1, trained: Path | None = None) -> None:
+    """What the codes mean to the decoder begins as the k-means centres and learns along, or goes on from what is `trained`. `out` is there when all
+    is done."""
     torch.manual_seed(seed)
-    sounds, dac = Sounds(data, seed), model.dac()
-    lookup.lay(dac, sounds.books)
+    sounds = Sounds(data, seed)
+    dac = DacModel.from_pretrained(trained) if trained else model.dac()
+    if trained is None:
+        lookup.lay(dac, sounds.books)
     lookup.hold(dac)
     weights = list(dac.decoder.parameters())
     for quantizer in dac.quantizer.quantizers:
