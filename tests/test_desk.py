@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.engine import script
 from app.engine.event import Stopped
 from app.engine.request import PictureRequest, SpeechRequest
+from app.ui import speak_view
 from app.ui.guard import OWNER
 from tests.guests import desk_at
 
@@ -31,3 +33,13 @@ def test_stop_stops_the_whole_grid(tmp_path: Path) -> None:
         assert len(desk.keeper.journal.waiting()) == 4
         desk.stop("picture", OWNER)
         assert not desk.keeper.journal.waiting()
+
+
+def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
+    """The starter's parts are shorter than Dia's."""
+    text = "[S1] Good morning, my friend. Is the kitchen warm? [S2] Yes, the fire is bright. Please bring bread and coffee."
+    with desk_at(tmp_path) as desk:
+        job = desk.begin(SpeechRequest(text, model="starter-voice"), OWNER)
+        parts = [each["text"] for each in speak_view.seen(desk, job, "en")["parts"]]
+        assert parts == [part.text for part in script.check(text, desk.limits("starter-voice")[1]).parts]
+        assert len(parts) > len(script.check(text).parts)

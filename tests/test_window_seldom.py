@@ -149,3 +149,32 @@ def test_two_pictures_are_compared_by_hand_and_by_key(page: Page) -> None:
     )
     page.keyboard.press("Escape")
     expect(page.locator(".h-compare")).to_have_count(0)
+
+
+HEARD = """() => {
+  window.heard = [];
+  const live = "[role=status], [role=alert], [aria-live]";
+  new MutationObserver((changes) => {
+    for (const { target } of changes) {
+      const region = (target.closest ? target : target.parentElement)?.closest(live);
+      if (region) window.heard.push(region.textContent);
+    }
+  }).observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
+
+
+def test_a_screen_reader_hears_what_is_new_and_not_every_step(page: Page) -> None:
+    go(page, "speak")
+    page.evaluate(HEARD)
+    one = {"index": 0, "text": "[S1] One.", "state": "done", "url": "", "peaks": [], "seconds": 1.0}
+    for step in range(4):
+        now = {"index": 1, "text": "[S2] Two.", "state": "now", "pieces": [], "seconds": 0.3 * step}
+        seen = {**job("speech", parts=[one, now])["speech"], "end": None, "said": [], "job": "heard"}
+        strip = {"job": "heard", "doing": f"speaking part 2 of 2, {step}", "rate": f"{step} frames/s"}
+        alter(page, speech=seen, strip=strip)
+        expect(page.locator("#h-strip .h-rate")).to_have_text(f"{step} frames/s")
+    done = job("speech", parts=[one, {**one, "index": 1}])["speech"] | {"job": "heard", "said": []}
+    alter(page, speech=done, strip={"job": "", "doing": "ready"})
+    expect(page.locator("#h-parts .h-now")).to_have_text("done in 2 s")
+    heard = page.evaluate("window.heard")
+    assert [each for each in heard if each] == ["Part 1 of 2 can be heard.", "done in 2 s"], heard

@@ -15,7 +15,7 @@ from app.compat.hardware import Hardware
 from app.compat.plan import Choice, Plan, decide
 from app.compat.pretend import machine
 from app.compat.verdicts import Verdict, load
-from app.engine import catalog, voices
+from app.engine import catalog, script, voices
 from app.engine.catalog import CATALOG
 from app.engine.errand import Errand
 from app.engine.fetch import Downloads
@@ -35,6 +35,7 @@ from app.ui.visitor import allowance, allowed, model_for
 
 GRID_MOST: Final = 36
 QUEUE_MOST: Final = 200
+PARTS_KEPT: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ class Desk:
     errand_kind: str = ""
     counter: threading.Lock = field(default_factory=threading.Lock)
     """So that many who ask at once are counted one after the other."""
+    parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of each script that was shown lately."""
     downloads: Downloads = field(init=False)
 
     def __post_init__(self) -> None:
@@ -159,6 +162,15 @@ class Desk:
             return None, DIA
         found = located(self.keeper.home, chosen)
         return chosen, limits_of(found.folder, found.companions.get("codec")) if found else DIA
+
+    def parts_of(self, job: str, request: SpeechRequest) -> tuple[str, ...]:
+        """A script as its own voice parts it; read once a job, for the page asks every second."""
+        if job not in self.parts:
+            if len(self.parts) >= PARTS_KEPT:
+                self.parts.clear()
+            limits = self.limits(request.model)[1]
+            self.parts[job] = tuple(part.text for part in script.check(request.text, limits).parts)
+        return self.parts[job]
 
     def progress(self, kind: str, person: Person) -> Progress | None:
         job = self.current(kind, person)

@@ -104,7 +104,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 )
             go, stop, message = going("speak", word("speak.go", "Speak"))
         with gr.Column():
-            gr.HTML('<section id="h-parts" class="h-card" aria-live="polite"></section>', apply_default_css=False)
+            gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-sound" class="h-card" hidden></section>', apply_default_css=False)
     again_index, from_shelf = hidden_number("speak-again-index"), hidden_number("speak-from")
     restore, again, heard = (hidden_button(f"speak-{each}") for each in ("restore", "again", "voices"))

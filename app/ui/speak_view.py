@@ -14,9 +14,8 @@ from app.ui.show import View, ended, loading, made_url, peaks, said
 from app.ui.words import Language, told
 
 
-def speech(job: str, progress: Progress, request: SpeechRequest, spoken: Language) -> View:
-    """The parts of a script, done, under way and waiting; then the whole."""
-    texts = [part.text for part in script.check(request.text).parts]
+def speech(job: str, progress: Progress, texts: tuple[str, ...], spoken: Language) -> View:
+    """The parts of a script, done, under way and waiting; then the whole. `texts`: as the voice parts it."""
     done = {part.index: part for part in progress.parts}
     step = progress.step
     total = max([len(texts), *(part.total for part in progress.parts)])
@@ -76,7 +75,7 @@ def seen(desk: Desk, job: str, spoken: Language) -> View:
         {"url": f"hearth/creation/{each.id}", "peaks": peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
         for each in (desk.keeper.shelf.of_job(job) if progress.end else ())
     ]  # fmt: skip
-    return {**speech(job, progress, request, spoken), "place": desk.place(job), "results": results}
+    return {**speech(job, progress, desk.parts_of(job, request), spoken), "place": desk.place(job), "results": results}
 
 
 def script_seen(desk: Desk, text: str, model: str, spoken: Language) -> View:

@@ -26,6 +26,7 @@
     const cure = trouble.dataset.cure, listed = trouble.tagName === "LI";
     let row = listed ? trouble.querySelector(".h-cure") : trouble.nextElementSibling;
     if (!row?.classList.contains("h-cure")) {
+      if (!cure) return;
       row = el(`<p class="h-chips h-cure"></p>`);
       if (listed) trouble.append(row);
       else trouble.after(row);

@@ -52,6 +52,11 @@
     element.querySelector(":scope > .h-chips button").addEventListener("click", done);
   }
 
+  // Who begins by hand has found the way; the greeting stays until the page is left, so that nothing jumps.
+  document.addEventListener("click", (event) => {
+    if (view && !view.greeted && event.target.closest?.("#speak-go, #paint-go")) ask("hearth/greeting", { method: "POST" });
+  });
+
   Hearth.area("#h-greeting", async (element, { strip }) => {
     const now = strip.machine ? "known" : "waking";
     if (view?.greeted || asked === now) return;

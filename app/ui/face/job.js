@@ -3,14 +3,17 @@
   const { t, text, el, list, ask } = Hearth;
   const notes = new Map(), stopping = new Set();
 
-  Hearth.jobFrame = `<div class="h-title"><h2></h2><p class="h-soft h-now" role="status"></p></div><div class="h-share h-idle"><i></i></div>`;
+  // What changes with every step is for the eye; only what is new is said aloud.
+  Hearth.jobFrame = `<div class="h-title"><h2></h2><p class="h-soft h-now"></p></div><p class="h-heard" role="status"></p><div class="h-share h-idle"><i></i></div>`;
   Hearth.jobSaid = `<ul class="h-said"></ul><p class="h-soft h-lately" role="status" hidden></p><p class="h-trouble" role="alert" hidden></p>`;
 
-  // `doing`: in words, where the job itself has nothing to say.
-  Hearth.drawJob = (element, view, doing) => {
+  // `doing`: in words, where the job itself has nothing to say; `heard`: what is new on the way.
+  Hearth.drawJob = (element, view, doing, heard = "") => {
     const { end } = view;
     const asked_to_stop = !end && stopping.has(view.job) && t("go.stopping", "stopping ...");
-    text(element.querySelector(".h-now"), asked_to_stop || (view.place ? t("parts.waits", "number {n} in the queue", { n: view.place }) : view.doing || doing));
+    const waits = view.place ? t("parts.waits", "number {n} in the queue", { n: view.place }) : "";
+    text(element.querySelector(".h-now"), asked_to_stop || waits || view.doing || doing);
+    text(element.querySelector(".h-heard"), asked_to_stop || waits || view.doing || (end ? doing : heard));
     const share = element.querySelector(".h-share");
     share.classList.toggle("h-idle", Boolean(end));
     share.firstElementChild.style.width = `${view.share * 100}%`;

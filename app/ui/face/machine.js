@@ -147,7 +147,7 @@
     element.hidden = !mine;
     if (!mine) return;
     if (!element.firstElementChild) {
-      element.innerHTML = `<div class="h-share"><i></i></div><p class="h-soft" role="status"></p><p class="h-chips"><button type="button"></button></p>`;
+      element.innerHTML = `<div class="h-share"><i></i></div><p class="h-soft"></p><p class="h-heard" role="status"></p><p class="h-chips"><button type="button"></button></p>`;
       const stop = element.querySelector("button");
       text(stop, t("errand.stop", "Stop"));
       stop.addEventListener("click", () => Hearth.press("machine-stop"));
@@ -160,6 +160,7 @@
     const under_way = total ? counted : t("errand.waits", "waits until the engine is free");
     const closing = { failed: end?.text, stopped: t("errand.stopped", "stopped") }[end?.kind] ?? errand.said.map((each) => each.text).join(" ");
     text(element.querySelector("p"), end ? closing : under_way);
+    text(element.querySelector(".h-heard"), end ? closing : "");
   });
 
   let ended = "";

@@ -100,7 +100,7 @@
   function make() {
     return el(`<li class="h-card h-model-card"><h3></h3><p class="h-badges"><span class="h-badge h-fit"></span><span class="h-badge h-here right"></span></p><p class="h-soft h-because"></p>
       <div class="h-facts"></div><p class="h-soft h-size"></p><div class="h-share" role="progressbar" aria-valuemin="0" aria-valuemax="100" hidden><i></i></div>
-      <p class="h-soft h-how" role="status" hidden></p><p class="h-trouble" role="alert" hidden></p><p class="h-chips h-does"></p></li>`);
+      <p class="h-soft h-how" hidden></p><p class="h-trouble" role="alert" hidden></p><p class="h-chips h-does"></p></li>`);
   }
 
   function update(card, each) {

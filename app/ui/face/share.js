@@ -27,7 +27,7 @@
     const dialog = el(`<dialog class="h-sharing" aria-labelledby="h-sharing-title"><h2 id="h-sharing-title"></h2><p class="h-soft h-why"></p>
       <p class="h-trouble" role="alert" hidden></p>
       <div class="h-begin"><label><span></span> <select></select></label> <button type="button" class="h-primary"></button></div>
-      <div class="h-running" hidden><p class="h-left h-soft" role="status"></p><p class="h-trouble h-lost" role="alert" hidden></p><div class="h-link"><div class="h-qr" role="img"></div><div>
+      <div class="h-running" hidden><p class="h-left h-soft"></p><p class="h-trouble h-lost" role="alert" hidden></p><div class="h-link"><div class="h-qr" role="img"></div><div>
         <p><b></b><br><code class="h-address"></code> <button type="button" class="h-chip" data-copy="address"></button></p>
         <p class="h-secret"><b></b><br><code></code> <button type="button" class="h-chip" data-copy="password"></button><br><span class="h-soft"></span></p></div></div>
         <h3></h3><p class="h-soft h-none"></p><ul class="h-guests"></ul><button type="button" class="h-end"></button></div>

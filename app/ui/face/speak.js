@@ -108,7 +108,8 @@
     if (!speech) return;
     const { end } = speech;
     const closing = { finished: () => t("parts.done", "done in {time}", { time: time(end.elapsed_s) }), stopped: () => t("canvas.stopped", "stopped; what was there is kept") };
-    Hearth.drawJob(element, speech, closing[end?.kind]?.() ?? "");
+    const last = speech.parts.findLast((part) => part.state === "done");
+    Hearth.drawJob(element, speech, closing[end?.kind]?.() ?? "", last && t("part.there", "Part {n} of {total} can be heard.", { n: last.index + 1, total: speech.parts.length }));
     list(element.querySelector(".h-list"), speech.parts, (part) => `${speech.job}-${part.index}`, (part) => {
       const row = el(`<li class="h-part"><span class="h-badge h-number">${part.index + 1}</span><div class="h-sounding"><p></p></div>
         <button type="button" class="h-chip h-live"></button><button type="button" class="h-chip h-again"></button></li>`);

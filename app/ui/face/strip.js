@@ -1,7 +1,7 @@
 // The strip on every tab: what is loaded, what it is doing, speed, time left, memory, device, attention.
 (() => {
   const { t, text, gb, time } = Hearth;
-  const inside = `<span class="h-model"></span><span class="h-doing" role="status"></span><span class="h-rate"></span>
+  const inside = `<span class="h-model"></span><span class="h-doing"></span><span class="h-heard" role="status"></span><span class="h-rate"></span>
     <span class="h-left"></span><span class="h-memory"><span class="h-memory-word"></span>
     <span class="h-bar" role="meter" aria-valuemin="0"><i></i><b></b></span><span class="h-memory-text"></span></span>
     <span class="h-swap"></span><span class="h-machine"></span>`;
@@ -12,6 +12,7 @@
     text(part("model"), strip.model || t("strip.nothing", "nothing loaded"));
     part("model").classList.toggle("h-none", !strip.model);
     text(part("doing"), strip.doing);
+    if (!strip.job) text(part("heard"), strip.doing); // how far a job is, its own tab says
     text(part("rate"), strip.rate);
     text(part("left"), strip.eta_s == null ? "" : t("strip.left", "about {time} left", { time: time(strip.eta_s) }));
     const memory = strip.memory;
