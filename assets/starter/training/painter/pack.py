@@ -17,7 +17,7 @@ from assets.starter.training.painter.scenes import scene
 
 GOAL = 0.9  # all right at 128 px, what the starter ought to reach
 GATE: dict[str, Any] = {  # what these weights promise; less is not released. Nothing is promised at 256 px, which is only measured
-    "128px": {"all_right": 0.85, "background_right": 0.98, "place_right": 0.98, "size_right": 0.98, "colour_right": 0.97, "shape_right": 0.88},
+    "128px": {"all_right": 0.9, "background_right": 0.98, "place_right": 0.98, "size_right": 0.98, "colour_right": 0.97, "shape_right": 0.92},
     "judges_own_error": 0.02,
 }
 SETTINGS: dict[str, Any] = {
