@@ -98,6 +98,9 @@ def chunk_off(page: Page, opened: Open, kept: dict[str, object]) -> None:
 
 def test_a_page_looks_at_the_model_that_is_loaded(visit: Visit, opened: Open) -> None:
     page = visit("paint")
+    unfold(page, "Settings")
+    for name, value in (("width", 64), ("height", 64), ("steps", 2)):
+        page.fill(f"#paint-{name} input", str(value))
     page.fill("#paint-prompt textarea", "a small picture")
     before = len(opened.jobs())
     page.click("#paint-go")
