@@ -14,7 +14,7 @@ import torch
 from . import card, corpus, evaluate, export, prompts, smoke, speak, train, vocoder
 
 SHIPPED = Path(__file__).resolve().parents[2] / "voice"
-PROMPTS = 12
+PROMPTS = 8
 
 
 def parts(work: Path, minutes: float) -> dict[str, tuple[Path, Callable[[], None]]]:
@@ -57,7 +57,8 @@ def judge_folder(folder: Path) -> dict[str, object]:
     """Measures the voice of a folder and writes the scores into its starter.json and MODEL.md."""
     measured, verdicts = evaluate.evaluate(folder)
     voice = speak.load(folder)
-    measured["prompts"] = {name: prompts.scores(prompts.followed(voice, corpus.TEST_SEED, PROMPTS, name == "other")) for name in ("own", "other")}
+    own, other = (prompts.followed(voice, corpus.TEST_SEED, PROMPTS, swapped) for swapped in (False, True))
+    measured["prompts"] = {"own": prompts.scores(own), "other": prompts.scores(other) | prompts.taken(other)}
     for verdict in verdicts:
         if verdict.errors > verdict.flite_errors:
             print(f"{verdict.trial.speaker} {verdict.trial.text} -> {verdict.heard}")

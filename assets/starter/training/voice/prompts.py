@@ -58,9 +58,13 @@ def followed(voice: speak.Voice, seed: int, count: int, swapped: bool = True) ->
 
 
 def scores(found: list[Followed]) -> dict[str, Any]:
-    """The share whose pitch ends nearer to the prompt's than to the voice's own, and word errors."""
+    """Word errors after prompts."""
+    return {"prompts": len(found), "wer": round(sum(one.errors for one in found) / sum(one.words for one in found), 4)}
+
+
+def taken(found: list[Followed]) -> dict[str, Any]:
+    """After prompts of the other voice: the share whose pitch ends nearer to the prompt's than to the voice's own, and how far the median one went."""
     return {
-        "prompts": len(found), "taken_share": round(float(np.mean([one.share > 0.5 for one in found])), 4),
+        "taken_share": round(float(np.mean([one.share > 0.5 for one in found])), 4),
         "median_way": round(float(np.nanmedian([one.share for one in found])), 3),
-        "wer": round(sum(one.errors for one in found) / sum(one.words for one in found), 4),
     }
