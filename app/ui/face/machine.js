@@ -84,8 +84,7 @@
     document.querySelector("#machine-chunk input[type=range]")?.setAttribute("aria-valuetext", curve.chunk ?? t("word.automatic", "automatic"));
     element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "works at once, in the middle of a run too")}</span></h2>
       <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "scores memory, predicted: {low} to {high} MB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
-      <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "speed, measured here") : t("curve.untuned", "speed: not measured yet, press Tune")}
-      ${curve.knee ? t("curve.knee", "The knee is at {knee}.", { knee: curve.knee }) : ""}</span></p>${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}
+      <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "speed, measured here") : t("curve.untuned", "speed: not measured yet, press Tune")}${curve.knee ? t("curve.knee", ", with its knee at {knee}", { knee: curve.knee }) : ""}</span></p>${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}
       <svg class="h-plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="${esc(label)}">
       ${over >= 0 ? `<rect class="swap" x="${x(over) - 18}" y="0" width="${W - x(over) + 18}" height="${H - bottom + 6}"/><text class="swap" x="${x(over) - 10}" y="14">${t("curve.over", "past its budget")}</text>` : ""}
       <line class="ground" x1="0" x2="${W}" y1="${H - bottom + 4}" y2="${H - bottom + 4}"/><polyline class="memory" points="${memory}"/>${known.length ? `<polyline class="speed" points="${speed}"/>` : ""}
