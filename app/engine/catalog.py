@@ -58,7 +58,7 @@ _UNET_XL: Final = Attention(heads=10, kv_heads=10, head_dim=64, pixels_a_token=1
 CATALOG: Final[tuple[Model, ...]] = (
     Model(
         "starter-voice", "speech", "dia", "Starter voice",
-        parts=(Part("model", "speech", 3_554_880), Part("codec", "codec", 2_027_929)),
+        parts=(Part("model", "speech", 3_554_880), Part("codec", "codec", 2_085_385)),
         attention=Attention(4, 2, 48, text_tokens=256, keys=512, masked=True),
         path=str(paths.assets() / "starter" / "voice"), licence="Apache-2.0", starter=True, cache_bytes=4 * _MB,
         least=say("catalog.least.any", "Any machine."),
