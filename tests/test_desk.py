@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from app.engine import script
 from app.engine.event import Stopped
+from app.engine.limits import DIA, limits_of
 from app.engine.request import PictureRequest, SpeechRequest
+from app.sentence import Trouble
 from app.ui import speak_view
 from app.ui.guard import OWNER
 from tests.guests import desk_at
@@ -43,3 +47,16 @@ def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
         parts = [each["text"] for each in speak_view.seen(desk, job, "en")["parts"]]
         assert parts == [part.text for part in script.check(text, desk.limits("starter-voice")[1]).parts]
         assert len(parts) > len(script.check(text).parts)
+
+
+def test_a_voice_whose_settings_are_damaged_is_still_written_for(tmp_path: Path) -> None:
+    """The check goes by Dia's limits; what is wrong is said by the run."""
+    voice = tmp_path / "voice"
+    voice.mkdir()
+    (voice / "config.json").write_text('{"model_type": "dia", "encoder_config": {"max_position_embeddings": 512}}')
+    with desk_at(tmp_path / "home") as desk:
+        assert desk.limits(str(voice))[1] != DIA
+        (voice / "starter.json").write_text("[1, 2")
+        assert desk.limits(str(voice))[1] == DIA
+        with pytest.raises(Trouble, match=r"cannot be made sense of \(JSONDecodeError"):
+            limits_of(voice)

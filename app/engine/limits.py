@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from app.sentence import Trouble, say
+
 NONVERBALS = frozenset({
     "laughs", "clears throat", "sighs", "gasps", "coughs", "singing", "sings", "mumbles", "beep", "groans", "sniffs", "claps",
     "screams", "inhales", "exhales", "applause", "burps", "humming", "sneezes", "chuckle", "whistles",
@@ -54,7 +56,14 @@ DIA = Limits(settings={"guidance": 3.0, "temperature": 1.8, "top_p": 0.95, "cfg_
 
 
 def limits_of(folder: Path, codec: Path | None = None) -> Limits:
-    """From config.json, the codec's config.json and, for a voice that knows only some words, starter.json."""
+    """From config.json, the codec's config.json and, for a voice that knows only some words, starter.json. A Trouble where they are damaged."""
+    try:
+        return _limits(folder, codec)
+    except (OSError, ValueError, TypeError, AttributeError, KeyError) as fault:
+        raise Trouble(say("limits.strange", "The settings of the voice in {path} cannot be made sense of ({fault}). Get it again.", path=str(folder), fault=f"{type(fault).__name__}: {fault}"), cure="get-dia") from fault  # fmt: skip
+
+
+def _limits(folder: Path, codec: Path | None) -> Limits:
     config = _read(folder / "config.json")
     sound = _read((folder / "codec" if (folder / "codec").is_dir() else codec or folder) / "config.json")
     starter = _read(folder / "starter.json")

@@ -161,7 +161,10 @@ class Desk:
         except Trouble:
             return None, DIA
         found = located(self.keeper.home, chosen)
-        return chosen, limits_of(found.folder, found.companions.get("codec")) if found else DIA
+        try:
+            return chosen, limits_of(found.folder, found.companions.get("codec")) if found else DIA
+        except Trouble:  # the run says it
+            return chosen, DIA
 
     def parts_of(self, job: str, request: SpeechRequest) -> tuple[str, ...]:
         """A script as its own voice parts it; read once a job, for the page asks every second."""
