@@ -88,6 +88,7 @@ def test_models(client: openai.OpenAI) -> None:
 
 needs_av = pytest.mark.skipif(find_spec("av") is None, reason="an extra")
 TWO_PARTS = "[S1] Hello there. (pause 0.1s) [S2] Hi."
+FOUR_PARTS = f"{TWO_PARTS} (pause 0.1s) [S1] Well then. (pause 0.1s) [S2] Bye."
 FORMATS = ["mp3", "opus", pytest.param("aac", marks=needs_av), "flac", "wav", "pcm"]
 """All that OpenAI's page lists."""
 
@@ -132,15 +133,21 @@ def test_speech_as_events(client: openai.OpenAI) -> None:
 
 
 def test_streamed_speech_comes_in_parts(client: openai.OpenAI) -> None:
-    with client.audio.speech.with_streaming_response.create(
-        model="tiny-voice", voice="alloy", input=TWO_PARTS, response_format="wav", stream_format="audio"
-    ) as answer:
-        came = [(time.monotonic(), piece) for piece in answer.iter_bytes()]
-    sound = b"".join(piece for _, piece in came)
-    assert sound[:4] == b"RIFF" and sound[8:12] == b"WAVE" and sound.count(b"RIFF") == 1
-    assert came[-1][0] - came[0][0] > 0.05, "the first part was there before the last"
-    with wave.open(io.BytesIO(sound)) as read:
-        assert read.getframerate() == STARTER.rate
+    """Beside other programs whoever asks may be woken only when all is there: one of three must see it come."""
+    apart_s = []
+    for _ in range(3):
+        with client.audio.speech.with_streaming_response.create(
+            model="tiny-voice", voice="alloy", input=FOUR_PARTS, response_format="wav", stream_format="audio"
+        ) as answer:
+            came = [(time.monotonic(), piece) for piece in answer.iter_bytes()]
+        sound = b"".join(piece for _, piece in came)
+        assert sound[:4] == b"RIFF" and sound[8:12] == b"WAVE" and sound.count(b"RIFF") == 1
+        with wave.open(io.BytesIO(sound)) as read:
+            assert read.getframerate() == STARTER.rate
+        apart_s.append(came[-1][0] - came[0][0])
+        if apart_s[-1] > 0.05:
+            return
+    raise AssertionError(f"the first part was there before the last: {apart_s}")
 
 
 def test_what_is_wrong_is_said(client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from app.sentence import Trouble
 from app.ui import speak_view
 from app.ui.guard import OWNER
 from tests.guests import desk_at
+from tests.tiny import STARTER, save_voice
 
 
 def test_stop_takes_what_comes_next_and_not_what_was_asked_for_last(tmp_path: Path) -> None:
@@ -51,9 +52,7 @@ def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
 
 def test_a_voice_whose_settings_are_damaged_is_still_written_for(tmp_path: Path) -> None:
     """The check goes by Dia's limits; what is wrong is said by the run."""
-    voice = tmp_path / "voice"
-    voice.mkdir()
-    (voice / "config.json").write_text('{"model_type": "dia", "encoder_config": {"max_position_embeddings": 512}}')
+    voice = save_voice(tmp_path / "voice", STARTER)
     with desk_at(tmp_path / "home") as desk:
         assert desk.limits(str(voice))[1] != DIA
         (voice / "starter.json").write_text("[1, 2")
