@@ -44,12 +44,8 @@ TOP = Path(__file__).resolve().parent
 WHEELS = "https://download.pytorch.org/whl"
 REACH_S = 4.0
 WINDOWS = os.name == "nt"
-WHOLE = (
-    "-n",
-    "2",
-    "--dist",
-    "loadfile",
-)  # how all tests run; a test that is asked for by name runs alone, and may print
+# How all tests run; a test that is asked for by name runs alone, and may print.
+WHOLE = ("-n", "2", "--dist", "loadfile")
 FORMAT = 1  # of an environment; a higher number makes every older one be made anew
 
 PLAIN_BYTES, CUDA_BYTES, CUDA_DOWNLOAD_BYTES = 3 << 30, 9 << 30, 3 << 30

@@ -109,7 +109,7 @@ def test_voices_without_a_sound_or_without_an_end(seconds: int, rate: int, key: 
     prompt = VoicePrompt(str(clip), "[S1] one two three four five six seven")
     if key is None:
         made = voices.prepared(prompt, DIA)
-        assert 0 < len(made.samples) <= voices.MOST_S * DIA.rate and made.rate == DIA.rate
+        assert 0 < len(made.samples) <= DIA.clip_most_s * DIA.rate and made.rate == DIA.rate
         return
     with pytest.raises(Trouble) as told:
         voices.prepared(prompt, DIA)

@@ -42,7 +42,7 @@ class Limits:
     carries: bool = True
     """It takes voices over from what it heard before. If not, each tag is a voice of its own."""
     clip_most_s: float = 15.0
-    """Of a clip that is to give the voice. 0: it has its own voices, and takes none."""
+    """Of a clip that is to give the voice; more of one is left out. 0: it has its own voices, and takes none."""
     settings: dict[str, float] = field(default_factory=dict)
     """Recommended: guidance, temperature, top_p, cfg_filter."""
 

@@ -12,15 +12,11 @@ from app.paths import Home
 
 
 def refuse(request: Request, model: Model, home: Home) -> None:
-    """Raises Trouble where the model cannot do it, whatever the machine. One that is not here or is broken says so as it is loaded."""
+    """Raises Trouble where the model cannot do it, whatever the machine. One that is not here says so as it is loaded."""
     found = located(home, model)
     if found is None:
         return
     if isinstance(request, SpeechRequest):
-        try:
-            limits = limits_of(found.folder, found.companions.get("codec"))
-        except (OSError, ValueError):
-            return
-        script.speakable(request.text, limits)
+        script.speakable(request.text, limits_of(found.folder, found.companions.get("codec")))
     elif model.starter:
         starter.check(found.folder, request.prompt)

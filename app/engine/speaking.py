@@ -58,7 +58,7 @@ class Speaking:
                 say("speech.own-voices", "{name} has its own two voices; the clip is not used.", name=limits.name)
             )
         elif request.voice is not None:
-            prompt = voices.prepared(request.voice, limits, limits.clip_most_s)
+            prompt = voices.prepared(request.voice, limits)
             yield from map(Note, prompt.notes)
             clip = Heard(self._codec.encode(prompt.samples), prompt.turns)
         self._job.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,6 @@ from app.sentence import Sentence, Trouble, say
 
 LEAST_S = 1.0
 GOOD_S = (5.0, 10.0)
-MOST_S = 15.0
 CUT = (0.55, 0.8)
 """Of the most there may be: where a longer clip is cut."""
 SLOWEST_BYTES_PER_S = 6.0
@@ -42,7 +41,7 @@ class Voice:
     seconds: float
 
 
-def prepared(prompt: VoicePrompt, limits: Limits, most_s: float = MOST_S) -> Prompt:
+def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
     """The clip at the model's rate, without silence around it, not too long, with the words that are left in it."""
     path = Path(prompt.path)
     samples, rate = sound.read(path, most_s=60.0)
@@ -61,7 +60,7 @@ def prepared(prompt: VoicePrompt, limits: Limits, most_s: float = MOST_S) -> Pro
         )
     turns = _turns(prompt, limits)
     notes: list[Sentence] = []
-    most_s = min(most_s, limits.seconds_most / 2)
+    most_s = min(limits.clip_most_s, limits.seconds_most / 2)
     if len(heard) > most_s * rate:
         whole_s = max(len(heard) / rate, _length_s(path))
         heard = heard[: _quiet_place(heard, rate, most_s)]

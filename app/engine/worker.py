@@ -39,7 +39,7 @@ AHEAD: Final = (
     "diffusers.pipelines.pipeline_utils",
     "app.engine.picture",
 )
-"""What takes the longest of a first sound or picture, both's first: 3.1 and 6.0 s after the click without, 0.6 and 1.5 with it."""
+"""What takes the longest of a first sound or picture, both's first: 3.1 and 6.0 s after the click without, 0.5 and 1.4 with it."""
 
 
 class Worker:

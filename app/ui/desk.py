@@ -160,8 +160,8 @@ class Desk:
             chosen = catalog.find(model) if model else best(self.keeper.home, "speech")
         except Trouble:
             return None, DIA
-        found = located(self.keeper.home, chosen)
         try:
+            found = located(self.keeper.home, chosen)
             return chosen, limits_of(found.folder, found.companions.get("codec")) if found else DIA
         except Trouble:  # the run says it
             return chosen, DIA
