@@ -25,3 +25,12 @@ def every_core() -> Iterator[None]:
     torch.set_num_threads(os.cpu_count() or 1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def one_core(every_core: None) -> Iterator[None]:
+    """Of a file that else has all: two threads that wait for each other are slow for as long as something else runs."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -67,7 +67,7 @@ def fetching(hub: Hub, place: Home) -> Iterator[Downloads]:
 
 
 def until(downloads: Downloads, condition: Callable[[Status], bool], model: str = MODEL.id) -> Status:
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 60
     while True:
         status = next(each for each in downloads.status() if each.model == model)
         if condition(status):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,12 +104,17 @@ def medians(case: Case, dtype: Dtype, seconds: float) -> dict[str, float]:
     return {way: sorted(each)[len(each) // 2] for way, each in taken.items()}
 
 
-def test_decoding_is_faster_than_the_usual_remedy() -> None:
-    """Loosely and at their best, on a busy machine; the slow tests hold the figures themselves (here 22 and 5 times)."""
+@pytest.mark.parametrize(("dtype", "times"), [("float32", 3.0), ("bfloat16", 1.5)])
+def test_decoding_is_faster_than_the_usual_remedy(
+    dtype: Dtype, times: float, one_core: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loosely, and in this thread's own time, which nothing beside it changes; the slow tests hold the figures themselves."""
+    if dtype == "bfloat16" and not probe().fast_bf16:
+        pytest.skip("no plan takes bfloat16 on this processor")
+    monkeypatch.setattr("time.perf_counter", time.thread_time)
     case = BY_NAME["dia-decode"]
-    for dtype, times in (("float32", 3.0), ("bfloat16", 1.5)):
-        taken = timed(ways(probe(), case, dtype), made(case, dtype, "cpu"), "cpu", 1.0)
-        assert min(taken["repeat"]) > times * min(taken["hearth"]), (dtype, taken)
+    taken = timed(ways(probe(), case, dtype), made(case, dtype, "cpu"), "cpu", 1.0)
+    assert min(taken["repeat"]) > times * min(taken["hearth"]), taken
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
         time.sleep(3 * process.TICK_S)
         assert len(list(folder.glob("sound-*"))) == 2, "a page may be fetching them"
         monkeypatch.setattr(process, "LISTENED_S", 0.1)
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 60
         while list(folder.glob("sound-*")):
             assert time.monotonic() < limit
             time.sleep(0.02)

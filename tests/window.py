@@ -77,10 +77,10 @@ class Open:
             return database.execute(query).fetchall()
 
     def jobs(self) -> list[dict[str, Any]]:
-        rows = self.rows("SELECT id, state, request, attempts FROM jobs ORDER BY created_s")
+        rows = self.rows("SELECT id, state, request, attempts, words FROM jobs ORDER BY created_s")
         return [
-            {"id": id_, "state": state, "request": json.loads(request), "attempts": attempts}
-            for id_, state, request, attempts in rows
+            {"id": id_, "state": state, "request": json.loads(request), "attempts": attempts, "words": words}
+            for id_, state, request, attempts, words in rows
         ]
 
     def settings(self) -> dict[str, Any]:

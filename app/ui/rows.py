@@ -93,7 +93,10 @@ def bring_back(
     row: tuple[gr.Dropdown, gr.Button, gr.Button],
     message: gr.HTML,
 ) -> None:
-    """Settings are kept as they are changed, and put back by a preset. The owner's alone."""
+    """Settings are kept as they are changed, and put back by a preset. The owner's alone.
+
+    One listener for all fields: two that are on their way at once could arrive in the wrong order, and the older stay.
+    """
     preset, keep, drop = row
     fields: set[Block] = {*named.values(), preset}
 
@@ -122,8 +125,8 @@ def bring_back(
             return gr.skip(), show.trouble(trouble, language(request))
         return gr.update(choices=presets.choices(desk.settings, tab), value=None), ""
 
-    for each in named.values():
-        each.change(remembered, {*named.values()}, None, trigger_mode="always_last", **QUICK)  # type: ignore[attr-defined]
+    changes = [each.change for each in named.values()]  # type: ignore[attr-defined]
+    gr.on(changes, remembered, {*named.values()}, None, trigger_mode="always_last", **QUICK)
     preset.input(applied, preset, [*named.values()], **QUICK)
     keep.click(kept, fields, [preset, message], **QUICK)
     drop.click(dropped, preset, [preset, message], js="choice => Hearth.dropped(choice)", **QUICK)
