@@ -147,3 +147,34 @@ def test_smaller_is_smaller_and_starts_again(visit: Visit, opened: Open, kind: s
         expect(page.locator("#speak-text textarea")).to_have_value(lesser["text"])
     expect(page.locator(".h-lately:visible")).to_contain_text("Started again")
     until(lambda: opened.jobs()[-1]["state"] == "finished")
+
+
+def test_settings_are_kept_in_the_order_of_their_changes(visit: Visit, opened: Open) -> None:
+    """The first change is held up on its way until the second would have overtaken it."""
+    page = visit("paint")
+    unfold(page, "Settings")
+    model, held = opened.settings()["paint"]["model"], list[Route]()
+
+    def hold(route: Route) -> None:
+        data = (route.request.post_data_json or {}).get("data", [])
+        if not held and data[:1] == [model] and 96 in data:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/run/predict*", hold)
+    page.fill("#paint-width input", "96")
+    page.keyboard.press("Tab")
+    while not held:
+        page.wait_for_timeout(50)
+    page.fill("#paint-height input", "160")
+    page.keyboard.press("Tab")
+    page.wait_for_timeout(1000)
+    held[0].continue_()
+    page.wait_for_timeout(1000)
+    assert [opened.settings()["paint"][side] for side in ("width", "height")] == [96, 160]
+    page.unroute_all()
+    for side in ("width", "height"):
+        page.fill(f"#paint-{side} input", "128")
+        page.keyboard.press("Tab")
+    until(lambda: {opened.settings()["paint"][side] for side in ("width", "height")} == {128})
