@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,8 +32,38 @@ def test_settings_are_written_whole_and_read_again(tmp_path: Path) -> None:
     Settings(tmp_path / "s.json").put({"a": 1})
     again = Settings(tmp_path / "s.json")
     assert again.get("a") == 1 and again.get("b", 2) == 2
-    (tmp_path / "s.json").write_text("[broken")
-    assert Settings(tmp_path / "s.json").get("a") is None
+
+
+@pytest.mark.parametrize("wrong", ["{broken", "[1]", "null", b"\xff"])
+def test_a_broken_file_is_put_aside(tmp_path: Path, wrong: str | bytes) -> None:
+    (tmp_path / "s.json").write_bytes(wrong if isinstance(wrong, bytes) else wrong.encode())
+    settings = Settings(tmp_path / "s.json")
+    assert settings.get("a") is None
+    settings.put({"a": 1})
+    assert Settings(tmp_path / "s.json").get("a") == 1
+    assert (tmp_path / "s.broken").read_bytes() == (wrong if isinstance(wrong, bytes) else wrong.encode())
+
+
+def test_changes_at_once_are_all_kept(settings: Settings) -> None:
+    def add(name: str) -> None:
+        settings.change("drafts", lambda kept: time.sleep(0.001) or {**(kept or {}), name: name})
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(add, map(str, range(40))))
+    assert len(Settings(settings._file).get("drafts")) == 40
+
+
+def test_what_could_not_be_written_is_written_the_next_time(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk, pytest.raises(OSError, match="No space"):
+        disk.setattr(Path, "write_text", full)
+        settings.put({"a": 1})
+    settings.put({"a": 1})
+    assert Settings(settings._file).get("a") == 1
 
 
 @pytest.mark.parametrize("tab", ["speak", "paint"])

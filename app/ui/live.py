@@ -108,12 +108,11 @@ def routes(desk: Desk) -> list[Route]:
         """What is being written, field by field, kept while it is typed: the owner's, and still there after a restart."""
         if not who(request).owner:
             return Response(status_code=404)
-        kept = desk.settings.get("drafts", {})
         if request.method == "POST":
             asked = await request.json()
             fresh = {name: str(asked[name])[:SCRIPT_MOST] for name in DRAFTS if name in asked}
-            await run_in_threadpool(desk.settings.put, {"drafts": {**kept, **fresh}})
-        return JSONResponse(kept)
+            await run_in_threadpool(desk.settings.change, "drafts", lambda kept: {**(kept or {}), **fresh})
+        return JSONResponse(desk.settings.get("drafts", {}))
 
     def queue(request: Request) -> Response:
         """A waiting job taken out or brought forward, an interrupted one gone on with or let go: only by whoever made it."""

@@ -93,13 +93,12 @@ def add(desk: Desk, path: str) -> None:
     if not path.strip() or not place.exists():
         raise Trouble(say("models.no-path", "There is no file or folder {path} on this machine. Write its whole path.", path=path or '""'))  # fmt: skip
     model = catalog.find(str(place))
-    kept = desk.settings.get("models", [])
-    if model.id not in kept and model.id not in catalog.BY_ID:
-        desk.settings.put({"models": [*kept, model.id]})
+    if model.id not in catalog.BY_ID:
+        desk.settings.change("models", lambda kept: [*dict.fromkeys([*(kept or []), model.id])])
 
 
 def forget(desk: Desk, path: str) -> None:
-    desk.settings.put({"models": [each for each in desk.settings.get("models", []) if each != path]})
+    desk.settings.change("models", lambda kept: [each for each in kept or [] if each != path])
 
 
 def where(desk: Desk, id_: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from gradio.i18n import I18nData
@@ -72,16 +72,18 @@ def keep(settings: Settings, tab: str, name: str | None, kept: Values) -> str:
                 most=NAME_MOST,
             )
         )
-    presets = settings.get("presets", {})
-    settings.put({"presets": {**presets, tab: {**presets.get(tab, {}), name: dict(kept)}}})
+    _change(settings, tab, lambda own: {**own, name: dict(kept)})
     return f"own:{name}"
 
 
 def drop(settings: Settings, tab: str, choice: str | None) -> None:
-    presets = settings.get("presets", {})
-    own = {name: kept for name, kept in presets.get(tab, {}).items() if f"own:{name}" != choice}
     if (choice or "") in BUILT_IN[tab]:
         raise Trouble(
             say("preset.built-in", "This preset comes with Hearth and stays. Those that you kept can be deleted.")
         )
-    settings.put({"presets": {**presets, tab: own}})
+    _change(settings, tab, lambda own: {name: kept for name, kept in own.items() if f"own:{name}" != choice})
+
+
+def _change(settings: Settings, tab: str, how: Callable[[dict[str, Values]], dict[str, Values]]) -> None:
+    """Of one tab, which may have none yet."""
+    settings.change("presets", lambda kept: {**(kept or {}), tab: how((kept or {}).get(tab, {}))})

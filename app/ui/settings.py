@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +15,31 @@ class Settings:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._lock = threading.Lock()
+        self._values: dict[str, Any] = {}
         try:
-            kept = json.loads(file.read_text("utf-8"))
-        except (OSError, ValueError):
-            kept = {}
-        self._values: dict[str, Any] = kept if isinstance(kept, dict) else {}
+            self._values |= json.loads(file.read_text("utf-8"))
+        except FileNotFoundError:
+            pass
+        except (TypeError, ValueError):
+            file.replace(file.with_suffix(".broken"))  # Whoever wrote in it by hand finds it there.
 
     def get(self, name: str, otherwise: Any = None) -> Any:
         return self._values.get(name, otherwise)
 
     def put(self, changes: Mapping[str, Any]) -> None:
         with self._lock:
-            if all(self._values.get(name) == value for name, value in changes.items()):
-                return
-            self._values.update(changes)
+            self._write(changes)
+
+    def change(self, name: str, how: Callable[[Any], Any]) -> None:
+        """What is kept, made from what was, with nobody between."""
+        with self._lock:
+            self._write({name: how(self._values.get(name))})
+
+    def _write(self, changes: Mapping[str, Any]) -> None:
+        """What could not be written is not taken for kept."""
+        values = {**self._values, **changes}
+        if values != self._values:
             half = self._file.with_suffix(".part")
-            half.write_text(json.dumps(self._values, ensure_ascii=False, indent=1), "utf-8")
+            half.write_text(json.dumps(values, ensure_ascii=False, indent=1), "utf-8")
             half.replace(self._file)
+            self._values = values
