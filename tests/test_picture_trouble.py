@@ -48,7 +48,7 @@ def test_the_starter_says_which_words_it_was_never_taught(starter: Path, tmp_pat
     assert isinstance(list(paints.run(PictureRequest("A red ball!", **SMALL), Control(), None, tmp_path))[-1], Finished)
     with pytest.raises(Trouble) as told:
         list(paints.run(PictureRequest("a red dragon on (Mars:1.2)", **SMALL), Control(), None, tmp_path))
-    assert told.value.cure == "get-sd15"
+    assert told.value.cure == "use:sd15"
     assert dict(told.value.sentence.values)["words"] == "dragon, mars"
 
 

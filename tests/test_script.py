@@ -166,7 +166,7 @@ def test_nothing_is_lost_and_everything_fits(pieces: list[str]) -> None:
 def test_a_voice_of_few_words_refuses_others_by_name() -> None:
     checked = check("Hello, I see two elephants and 12 mice.", STARTER)
     (problem,) = checked.fatal
-    assert problem.cure == "get-dia"
+    assert problem.cure == "use:dia-1.6b"
     assert dict(problem.sentence.values)["words"] == "elephants, and, mice"
     checked = check(
         "[S1] Hello! [S2] I see 1, 2 or 21", replace(STARTER, words=(STARTER.words or frozenset()) | {"or"})

@@ -280,8 +280,8 @@ def test_an_unknown_failure_names_its_own_words(tmp_path: Path, capfd: pytest.Ca
 @pytest.mark.parametrize(
     ("request_", "cure"),
     [
-        (SpeechRequest("[S1] Hello, elephants.", model="starter-voice"), "get-dia"),
-        (PictureRequest("a dragon on (Mars:1.2)", model="starter-painter"), "get-sd15"),
+        (SpeechRequest("[S1] Hello, elephants.", model="starter-voice"), "use:dia-1.6b"),
+        (PictureRequest("a dragon on (Mars:1.2)", model="starter-painter"), "use:sd15"),
     ],
 )
 def test_words_that_a_starter_never_learned_are_told_before_it_is_loaded(

@@ -231,7 +231,7 @@ def test_a_voice_of_few_words_offers_dia(folders: dict[str, Path], plan: Plan, t
     ):  # a fault without a cure before it does not hide the button
         with pytest.raises(Trouble) as caught:
             run(speaker, tmp_path / "job", text=wrong)
-        assert caught.value.cure == "get-dia" and "elephants" in str(caught.value)
+        assert caught.value.cure == "use:dia-1.6b" and "elephants" in str(caught.value)
     prompt = VoicePrompt(clip(tmp_path / "clip.wav", 6), "One two.")
     events = run(speaker, tmp_path / "job", text="[S2] Hello 1 two.", voice=prompt)
     joined(events)

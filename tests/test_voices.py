@@ -170,6 +170,10 @@ def test_voices_are_kept_by_name(speakers: dict[str, speech.Speaker], tmp_path: 
     assert voices.list_voices(home) == (kept,)
     assert (kept.name, kept.prompt.transcript) == ("Grandma's voice", "[S1] Hello, dear.")
     joined(run(speakers["dia"], tmp_path / "job", voice=kept.prompt))
+    before = Path(kept.prompt.path).read_bytes()
+    with pytest.raises(Trouble, match="a voice called Grandma's voice already"):
+        voices.keep(home, "grandma's voice!", Path(clip(tmp_path / "other.wav", 7)), "Hello, dear.", DIA)
+    assert Path(kept.prompt.path).read_bytes() == before
     voices.forget(home, kept)
     assert voices.list_voices(home) == ()
     with pytest.raises(Trouble):

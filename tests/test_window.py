@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,54 @@ def test_what_a_starter_never_learned_is_told_while_it_is_typed(
     choose(page, f"#{tab}-model", mine)
     expect(problems).to_have_count(0)
     until(lambda: opened.settings()[tab]["model"] == kept)  # for the tests that follow
+
+
+LARGER = {"speak": ("nari-labs/Dia-1.6B-0626", "descript/dac_44khz"), "paint": ("stable-diffusion-v1-5/stable-diffusion-v1-5", "latent-consistency/lcm-lora-sdv1-5")}  # fmt: skip
+
+
+@pytest.mark.parametrize(("tab", "field", "title"), [("speak", "speak-text", "Dia 1.6B"), ("paint", "paint-prompt", "Stable Diffusion 1.5")])  # fmt: skip
+def test_a_larger_model_that_is_here_is_used_and_not_got(
+    visit: Visit, opened: Open, tab: str, field: str, title: str
+) -> None:
+    """It comes while the words stand there, and is looked for when the tab is opened again."""
+    page, kept = visit(tab), opened.settings()[tab]["model"]
+    problems = page.locator({"speak": "#h-script .h-problems li", "paint": "#h-prompt li"}[tab]).filter(
+        has_text="dragon"
+    )
+    if tab == "speak":
+        unfold(page, "Settings")
+    mine = page.locator(f"#{tab}-model input").input_value()
+    page.fill(f"#{field} textarea", "a dragon")
+    choose(page, f"#{tab}-model", {"speak": "Starter voice", "paint": "Starter painter"}[tab])
+    expect(problems.get_by_role("button", name="Get it")).to_be_visible()
+    whole, beside = (cached(opened.home / "models", repo) for repo in LARGER[tab])
+    if tab == "speak":
+        for folder in (whole, beside):
+            shutil.copytree(kept, folder, dirs_exist_ok=True)
+    else:
+        shutil.copytree(kept, whole, dirs_exist_ok=True)
+        for weights in whole.rglob("*.safetensors"):
+            weights.rename(weights.with_suffix(".fp16.safetensors"))
+        (beside / "pytorch_lora_weights.safetensors").touch()
+    go(page, "models")
+    go(page, tab)
+    problems.get_by_role("button", name="Use it").click()
+    expect(page.locator(f"#{tab}-model input")).to_have_value(title)
+    expect(problems).to_have_count(0)
+    choose(page, f"#{tab}-model", mine)
+    until(lambda: opened.settings()[tab]["model"] == kept)
+    for each in LARGER[tab]:
+        shutil.rmtree(cached(opened.home / "models", each).parents[1])
+
+
+def cached(models: Path, repo: str) -> Path:
+    """Where the hub's own programs keep a repository's files."""
+    folder = models / f"models--{repo.replace('/', '--')}"
+    snapshot = folder / "snapshots" / ("a" * 40)
+    snapshot.mkdir(parents=True, exist_ok=True)
+    (folder / "refs").mkdir(exist_ok=True)
+    (folder / "refs" / "main").write_text("a" * 40)
+    return snapshot
 
 
 LISTEN = """() => new MutationObserver((_, watcher) => {
@@ -225,6 +274,19 @@ def test_a_voice_is_kept_from_a_recording(visit: Visit, opened: Open, tmp_path: 
     page.locator("button.secondary", has_text="Keep this voice").click()
     expect(page.locator("#speak-voice input")).to_have_value("Tone")
     assert [each.name for each in (opened.home / "voices").glob("*.wav")] == ["tone.wav"]
+    page.locator("button.secondary", has_text="Keep this voice").click()
+    expect(page.locator("#speak-message .h-trouble")).to_contain_text("a voice called Tone already")
+    drop, asked = page.locator("#speak-voice-drop"), page.get_by_role("alertdialog")
+    drop.press("Enter")
+    expect(asked).to_contain_text("Tone")
+    page.keyboard.press("Escape")
+    expect(drop).to_be_focused()
+    assert (opened.home / "voices" / "tone.wav").is_file(), "Esc is no"
+    drop.click()
+    asked.get_by_role("button", name="Delete it").click()
+    expect(page.locator("#speak-voice input")).to_have_value("A fresh one")
+    expect(drop).to_be_hidden()
+    assert not list((opened.home / "voices").iterdir())
 
 
 def test_the_shelf_finds_favours_bins_and_restores(visit: Visit, opened: Open) -> None:

@@ -60,7 +60,7 @@ def limits_of(folder: Path, codec: Path | None = None) -> Limits:
     try:
         return _limits(folder, codec)
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as fault:
-        raise Trouble(say("limits.strange", "The settings of the voice in {path} cannot be made sense of ({fault}). Get it again.", path=str(folder), fault=f"{type(fault).__name__}: {fault}"), cure="get-dia") from fault  # fmt: skip
+        raise Trouble(say("limits.strange", "The settings of the voice in {path} cannot be made sense of ({fault}). Get it again.", path=str(folder), fault=f"{type(fault).__name__}: {fault}"), cure="get:dia-1.6b") from fault  # fmt: skip
 
 
 def _limits(folder: Path, codec: Path | None) -> Limits:

@@ -190,7 +190,7 @@ def _turns_and_pauses(text: str, limits: Limits, problems: list[Problem]) -> Ite
                     "{name} knows only {known} words, and not: {words}. Use its words, or get Dia, which speaks any English.",
                     name=limits.name, known=len(limits.words or ()), words=", ".join(list(unknown.values())[:12]),
                 ),
-                cure="get-dia",
+                cure="use:dia-1.6b",
             )
         )  # fmt: skip
 

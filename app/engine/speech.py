@@ -80,7 +80,7 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
                 "{folder} holds a voice, but its codec (DAC) is missing: nothing could be heard. Put it into {folder}/codec, or get Dia again.",
                 folder=str(folder),
             ),
-            cure="get-dia",
+            cure="get:dia-1.6b",
         )
     _is(sound, "dac")
     speaks = plan.of("speech") or Precision("model", "speech", plan.dtype, plan.dtype, plan.device)
@@ -112,7 +112,7 @@ def _is(folder: Path, kind: str) -> None:
     except (OSError, ValueError, AttributeError) as fault:
         raise Trouble(
             say("speech.no-config", "{path} was to describe the voice, but it cannot be read: {fault}", path=str(path), fault=str(fault)),
-            cure="get-dia",
+            cure="get:dia-1.6b",
         ) from fault  # fmt: skip
     if found != kind:
         raise Trouble(
@@ -135,7 +135,7 @@ def _loaded(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list[Sen
                 folder=str(folder),
                 fault=(str(fault).splitlines() or [type(fault).__name__])[0],
             ),
-            cure="get-dia",
+            cure="get:dia-1.6b",
         ) from fault
     notes += strange
     model.requires_grad_(False)

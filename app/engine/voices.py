@@ -100,8 +100,11 @@ def keep(home: Home, name: str, clip: Path, transcript: str, limits: Limits) -> 
     slug = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60]
     if not slug:
         raise Trouble(say("voice.no-name", "A voice needs a name with letters or figures in it."))
-    prompt = prepared(VoicePrompt(str(clip), transcript), limits)
     path = home.voices / f"{slug}.wav"
+    taken = next((each.name for each in list_voices(home) if each.prompt.path == str(path)), None)
+    if taken is not None:
+        raise Trouble(say("voice.taken", "There is a voice called {name} already. Give this one another name, or delete that one first.", name=taken))  # fmt: skip
+    prompt = prepared(VoicePrompt(str(clip), transcript), limits)
     words = " ".join(map(str, prompt.turns))
     sound.write(path, prompt.samples, prompt.rate)
     with sound.whole(path.with_suffix(".json")) as unfinished:

@@ -249,6 +249,12 @@ class Desk:
         kept: dict[str, Any] = self.settings.get("choice", {}) if person.owner else {}
         return choice_from(kept)
 
+    def cure(self, cure: str) -> str:
+        """Another model is used if it is here, else it is to be got first."""
+        deed, _, model = cure.partition(":")
+        there = deed != "use" or located(self.keeper.home, catalog.BY_ID[model])
+        return cure if there else f"get:{model}"
+
     def keep_choice(self, choice: Choice) -> None:
         self.settings.put(
             {"choice": {name: value for name, value in dataclasses.asdict(choice).items() if value is not None}}

@@ -50,6 +50,9 @@ def routes(desk: Desk) -> list[Route]:
             answer["picture"] = paint_view.seen(desk, job, spoken)
         if grid := paint_view.grid_seen(desk, person, spoken):
             answer["grid"] = grid
+        for kind in ("speech", "picture"):
+            if "cure" in (end := answer.get(kind, {}).get("end") or {}):
+                end["cure"] = desk.cure(end["cure"])
         answer["queue"] = desk.queue_view(person)
         answer["interrupted"] = [{"id": job.id, "text": show.title_of(job.request)} for job in desk.keeper.interrupted]
         looked_at = list(desk.keeper.history)[-CHARTED:] if "charts" in request.query_params else []
@@ -73,7 +76,10 @@ def routes(desk: Desk) -> list[Route]:
         painted = asked.get("kind") == "picture"
         seen = paint_view.prompt_seen if painted else speak_view.script_seen
         model = desk.meant("picture" if painted else "speech", asked.get("model"), person)
-        return JSONResponse(seen(desk, str(asked.get("text", ""))[:SCRIPT_MOST], model, language(request)))
+        view = seen(desk, str(asked.get("text", ""))[:SCRIPT_MOST], model, language(request))
+        for each in view["problems"]:
+            each["cure"] = desk.cure(each["cure"])
+        return JSONResponse(view)
 
     def made(request: Request) -> Response:
         """What lies in the folder of a job: only its maker's, and nothing outside of it."""

@@ -35,6 +35,8 @@ from app.ui.rows import (
 from app.ui.words import language, word
 
 KIND: Final = "picture"
+LARGE: Final = "sd15"
+"""What paints the words that a small painter does not know."""
 MASK: Final = "rgba(184, 66, 15, 0.6)"
 """What is painted over: seen on light and dark pictures, and the picture is seen through it."""
 
@@ -228,6 +230,8 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         model.change(None, model, None, js="model => { Hearth.paintedBy(model); }")
         for each in (model, size, width, height, steps, guidance, batch):
             each.change(fit, fields - {image}, fits, **QUICK)
+        use = hidden_button("paint-use")
+        use.click(lambda: gr.update(choices=model_choices(desk, KIND), value=LARGE), None, model, **QUICK)
         weigh = hidden_button("paint-weigh")  # once something was made, how long it takes is known
         weigh.click(fit, fields - {image}, fits, **QUICK)
         begin_with = hidden_button("paint-begin-with")  # a file that the guards let nobody have by its path

@@ -35,6 +35,8 @@ from app.ui.words import language, word
 KIND: Final = "speech"
 FRESH: Final = ""
 """The voice that nobody kept: the model makes one up."""
+LARGE: Final = "dia-1.6b"
+"""What says the words that a small voice does not know."""
 
 
 def build(desk: Desk, visitor: bool = False) -> Refresh:
@@ -49,10 +51,18 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 )  # fmt: skip
                 gr.HTML('<div id="h-scripts"></div><div id="h-script"></div>', apply_default_css=False)
             with gr.Column(elem_classes="h-card"):
-                voice = gr.Dropdown(
-                    choices(desk, visitor), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice",
-                    info=word("speak.voice-info", "A kept voice sounds the same from part to part and from day to day."),
-                )  # fmt: skip
+                with gr.Row(elem_classes="h-inline"):
+                    voice = gr.Dropdown(
+                        choices(desk, visitor), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice", scale=3,
+                        info=word("speak.voice-info", "A kept voice sounds the same from part to part and from day to day."),
+                    )  # fmt: skip
+                    drop = gr.Button(
+                        word("preset.drop", "Delete"),
+                        size="sm",
+                        min_width=60,
+                        visible=False,
+                        elem_id="speak-voice-drop",
+                    )
                 with gr.Accordion(word("speak.new-voice", "A voice from a recording"), open=False) as drawer:
                     clip = gr.Audio(
                         sources=["upload", "microphone"], type="filepath", label=word("speak.clip", "5 to 10 seconds of one voice"), elem_id="speak-clip", buttons=["download"],
@@ -107,7 +117,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
             gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-sound" class="h-card" hidden></section>', apply_default_css=False)
     again_index, from_shelf = hidden_number("speak-again-index"), hidden_number("speak-from")
-    restore, again, heard = (hidden_button(f"speak-{each}") for each in ("restore", "again", "voices"))
+    restore, again, heard, use = (hidden_button(f"speak-{each}") for each in ("restore", "again", "voices", "use"))
 
     named: dict[str, Component] = {
         "model": model, "speed": speed, "format": format_, "own": own, "guidance": guidance, "temperature": temperature, "top_p": top_p,
@@ -161,6 +171,16 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
             return gr.skip(), show.trouble(trouble, language(request))
         return gr.update(choices=choices(desk), value=made.name), ""
 
+    def drop_voice(chosen: str | None, request: gr.Request) -> tuple[Any, str]:
+        """None: it is to stay."""
+        gone = [each for each in voices.list_voices(desk.keeper.home) if each.name == chosen]
+        try:
+            for each in gone:
+                voices.forget(desk.keeper.home, each)
+        except OSError as fault:
+            return gr.skip(), show.trouble(Trouble(say("voice.stays", "The voice {name} could not be deleted: {fault}.", name=str(chosen), fault=str(fault))), language(request))  # fmt: skip
+        return (gr.update(choices=choices(desk), value=FRESH) if gone else gr.skip()), ""
+
     def redo(index: float, request: gr.Request) -> str:
         return told(lambda: desk.again(int(index), who(request)), request)
 
@@ -179,6 +199,9 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     else:
         model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
         keep.click(keep_voice, [clip, transcript, name], [voice, message], **QUICK)
+        voice.change(None, voice, drop, js="voice => ({__type__: 'update', visible: !!voice})")
+        drop.click(drop_voice, voice, [voice, message], js="voice => Hearth.voiceDropped(voice)", **QUICK)
+        use.click(lambda: gr.update(choices=model_choices(desk, KIND), value=LARGE), None, model, **QUICK)
         heard.click(lambda: gr.update(choices=choices(desk)), None, voice, **QUICK)
         bring_back("speak", desk, named, presets, message)
 

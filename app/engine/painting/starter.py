@@ -24,5 +24,5 @@ def check(folder: Path, prompt: str) -> None:
                 words=", ".join(strange[:8]),
                 example=card["examples"][len(prompt) % len(card["examples"])],
             ),
-            cure="get-sd15",
+            cure="use:sd15",
         )

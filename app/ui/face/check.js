@@ -19,6 +19,8 @@
       clearTimeout(timer);
       timer = setTimeout(look, WAIT_MS);
     });
+    // What came with a visit to another tab, a model that was got, may change the answer.
+    document.addEventListener("click", (event) => event.target.closest?.('button[role="tab"]') && again(model));
     const again = (chosen) => ([model, asked] = [chosen, null], look());
     return { look, again };
   };
@@ -27,10 +29,9 @@
   Hearth.problems = (element, problems) => {
     Hearth.list(element, problems, (each) => each.text, (each) => {
       const line = Hearth.el(`<li class="${each.kind}"><span></span></li>`);
-      line.dataset.cure = each.cure;
       line.firstElementChild.textContent = each.text;
       return line;
-    });
+    }, (line, each) => (line.dataset.cure = each.cure));
     element.querySelectorAll("li").forEach(Hearth.cure);
   };
 })();

@@ -3,14 +3,15 @@
   const { t, el, text } = Hearth;
   const tab = (id) => () => Hearth.openTab(id);
   const get = (id) => [[t("cure.get", "Get it"), () => Hearth.getModel(id)]];
+  const use = (tab) => [[t("cure.use", "Use it"), () => Hearth.press(`${tab}-use`)]];
   const smaller = (trouble) => [
     [t("cure.smaller", "Make it smaller and start again"), () => Hearth.smaller(trouble.closest("#h-parts") ? "speech" : "picture")],
     [t("cure.free", "Free memory"), () => Hearth.deed("free")], [t("cure.models", "Another model"), tab("models")],
   ];
   const report = () => [[t("cure.report", "Copy a report"), () => Hearth.press("machine-report")]];
   const CURES = {
-    "get-dia": () => get("dia-1.6b"),
-    "get-sd15": () => get("sd15"),
+    "use:dia-1.6b": () => use("speak"),
+    "use:sd15": () => use("paint"),
     "get-configs": () => [[t("cure.configs", "Open Models"), tab("models")]],
     models: () => [[t("cure.configs", "Open Models"), tab("models")]],
     smaller,

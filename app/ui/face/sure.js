@@ -17,6 +17,9 @@
       dialog.showModal();
     });
 
+  Hearth.voiceDropped = async (voice) =>
+    !voice || (await Hearth.sure(t("voice.sure", "Delete the voice \"{name}\" and its recording?", { name: voice }), t("preset.gone", "Delete it"))) ? voice : null;
+
   // Those that come with Hearth cannot be deleted; the server says so.
   Hearth.dropped = async (preset) => {
     const name = preset?.startsWith("own:") && preset.slice(4);
