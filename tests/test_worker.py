@@ -26,6 +26,8 @@ def import_module(name):
     return imported(name)
 
 worker.import_module = import_module
+worker.ROOM_BYTES = {room_bytes}
+{late}
 if {asked_at_once}:
     here._orders.put(Quit())
 here.work(Session())
@@ -33,8 +35,10 @@ print(*(name for name in worker.AHEAD if name in sys.modules))
 """
 
 
-def ahead(during: str = "pass", asked_at_once: bool = False) -> tuple[list[str], str]:
-    code = WORK.format(during=during, asked_at_once=asked_at_once)
+def ahead(
+    during: str = "pass", asked_at_once: bool = False, room_bytes: int = 0, late: str = ""
+) -> tuple[list[str], str]:
+    code = WORK.format(during=during, asked_at_once=asked_at_once, room_bytes=room_bytes, late=late)
     done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.split(), done.stderr
@@ -47,6 +51,12 @@ def test_all_of_it_where_nobody_asks() -> None:
 
 def test_nothing_where_somebody_asked() -> None:
     assert ahead(asked_at_once=True)[0] == []
+
+
+def test_nothing_where_memory_is_short() -> None:
+    """It would wait for orders for ever: it is asked to end a moment later."""
+    late = "import threading; threading.Timer(1, here._orders.put, [Quit()]).start()"
+    assert ahead(room_bytes=1 << 60, late=late)[0] == []
 
 
 def test_it_stops_when_somebody_asks() -> None:

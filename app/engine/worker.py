@@ -16,6 +16,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import psutil
+
 from app.compat.hardware import Hardware
 from app.compat.meter import read
 from app.compat.quirks import applying
@@ -40,6 +42,8 @@ AHEAD: Final = (
     "app.engine.picture",
 )
 """What takes the longest of a first sound or picture, both's first: 3.1 and 6.0 s after the click without, 0.5 and 1.4 with it."""
+ROOM_BYTES: Final = 2 << 30
+"""They hold a fifth of a GiB: where less than this is free, it is left to whoever needs it now."""
 
 
 class Worker:
@@ -97,7 +101,7 @@ class Worker:
     def _import_ahead(self) -> None:
         """Until something is asked for: what the first job would wait for. Between two libraries it is looked whether anything is."""
         for library in AHEAD:
-            if not self._orders.empty():
+            if not self._orders.empty() or psutil.virtual_memory().available < ROOM_BYTES:
                 return
             try:
                 with uncollected():
