@@ -12,7 +12,7 @@ import soundfile
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.window import LONG_SCRIPT, SCRIPT, Open, Visit, go, needs_chromium, unfold, until
+from tests.window import LONG_SCRIPT, SCRIPT, Open, Visit, cached, go, needs_chromium, unfold, until
 
 pytestmark = needs_chromium
 
@@ -131,16 +131,6 @@ def test_a_larger_model_that_is_here_is_used_and_not_got(
     until(lambda: opened.settings()[tab]["model"] == kept)
     for each in LARGER[tab]:
         shutil.rmtree(cached(opened.home / "models", each).parents[1])
-
-
-def cached(models: Path, repo: str) -> Path:
-    """Where the hub's own programs keep a repository's files."""
-    folder = models / f"models--{repo.replace('/', '--')}"
-    snapshot = folder / "snapshots" / ("a" * 40)
-    snapshot.mkdir(parents=True, exist_ok=True)
-    (folder / "refs").mkdir(exist_ok=True)
-    (folder / "refs" / "main").write_text("a" * 40)
-    return snapshot
 
 
 LISTEN = """() => new MutationObserver((_, watcher) => {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.window import Open, Visit, end, go, needs_chromium, shut_out, small_voice, start, unfold, until
+from tests.window import Open, Visit, cached, end, go, needs_chromium, shut_out, small_voice, start, unfold, until
 
 pytestmark = needs_chromium
 
@@ -110,6 +111,23 @@ def test_a_model_that_comes_is_offered_without_a_restart(visit: Visit, opened: O
     go(page, "speak")
     until(lambda: "late voice" in choices(page, "speak-model"))
     page.request.post(f"{opened.address}hearth/models/forget", data=body, headers={"content-type": "application/json"})
+
+
+def test_a_model_is_removed_once_it_is_sure(visit: Visit, opened: Open) -> None:
+    repos = ("nari-labs/Dia-1.6B-0626", "descript/dac_44khz")
+    for repo in repos:
+        shutil.copytree(opened.settings()["speak"]["model"], cached(opened.home / "models", repo), dirs_exist_ok=True)
+    page = visit("models")
+    card = page.locator('#h-models [data-key="dia-1.6b"]')
+    card.get_by_role("button", name="Remove").click()
+    asked = page.get_by_role("alertdialog", name="Delete Dia 1.6B from this disk?")
+    page.keyboard.press("Escape")
+    expect(asked).to_have_count(0)
+    assert all(any(cached(opened.home / "models", repo).iterdir()) for repo in repos), "Esc is no"
+    card.get_by_role("button", name="Remove").click()
+    asked.get_by_role("button", name="Remove").click()
+    expect(card.get_by_role("button", name="Get")).to_be_visible()
+    assert not list((opened.home / "models").glob("models--*"))
 
 
 @pytest.mark.parametrize(("kind", "tab"), [("picture", "paint"), ("speech", "speak")])
