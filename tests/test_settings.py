@@ -46,7 +46,7 @@ def test_a_broken_file_is_put_aside(tmp_path: Path, wrong: str | bytes) -> None:
 
 def test_changes_at_once_are_all_kept(settings: Settings) -> None:
     def add(name: str) -> None:
-        settings.change("drafts", lambda kept: time.sleep(0.001) or {**(kept or {}), name: name})
+        settings.change("drafts", {}, lambda kept: time.sleep(0.001) or {**kept, name: name})
 
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(add, map(str, range(40))))

@@ -117,7 +117,7 @@ def routes(desk: Desk) -> list[Route]:
         if request.method == "POST":
             asked = await request.json()
             fresh = {name: str(asked[name])[:SCRIPT_MOST] for name in DRAFTS if name in asked}
-            await run_in_threadpool(desk.settings.change, "drafts", lambda kept: {**(kept or {}), **fresh})
+            await run_in_threadpool(desk.settings.change, "drafts", {}, lambda kept: {**kept, **fresh})
         return JSONResponse(desk.settings.get("drafts", {}))
 
     def queue(request: Request) -> Response:

@@ -82,7 +82,7 @@ def build(desk: Desk) -> Refresh:
     stop = hidden_button("machine-stop")
 
     def set_chunk(size: int | None) -> None:
-        desk.settings.change("choice", lambda kept: {**(kept or {}), "chunk": size})
+        desk.settings.change("choice", {}, lambda kept: {**kept, "chunk": size})
         desk.keeper.set_chunk(size)
 
     def slid(place: float) -> str:

@@ -94,11 +94,11 @@ def add(desk: Desk, path: str) -> None:
         raise Trouble(say("models.no-path", "There is no file or folder {path} on this machine. Write its whole path.", path=path or '""'))  # fmt: skip
     model = catalog.find(str(place))
     if model.id not in catalog.BY_ID:
-        desk.settings.change("models", lambda kept: [*dict.fromkeys([*(kept or []), model.id])])
+        desk.settings.change("models", [], lambda kept: [*dict.fromkeys([*kept, model.id])])
 
 
 def forget(desk: Desk, path: str) -> None:
-    desk.settings.change("models", lambda kept: [each for each in kept or [] if each != path])
+    desk.settings.change("models", [], lambda kept: [each for each in kept if each != path])
 
 
 def where(desk: Desk, id_: str) -> None:

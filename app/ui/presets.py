@@ -86,4 +86,4 @@ def drop(settings: Settings, tab: str, choice: str | None) -> None:
 
 def _change(settings: Settings, tab: str, how: Callable[[dict[str, Values]], dict[str, Values]]) -> None:
     """Of one tab, which may have none yet."""
-    settings.change("presets", lambda kept: {**(kept or {}), tab: how((kept or {}).get(tab, {}))})
+    settings.change("presets", {}, lambda kept: {**kept, tab: how(kept.get(tab, {}))})

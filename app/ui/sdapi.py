@@ -98,7 +98,7 @@ def routes(desk: Desk) -> list[Route]:
                 chosen = model_for(desk, wanted, KIND)
                 if not chosen:
                     raise Trouble(say("api.no-model", "There is no model called {model} here.", model=str(wanted)))
-                desk.settings.change("paint", lambda kept: {**(kept or {}), "model": chosen})
+                desk.settings.change("paint", {}, lambda kept: {**kept, "model": chosen})
             return JSONResponse({})
         return JSONResponse({"sd_model_checkpoint": name(now_used(desk)), "samples_format": "png"})
 

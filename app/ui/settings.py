@@ -30,10 +30,10 @@ class Settings:
         with self._lock:
             self._write(changes)
 
-    def change(self, name: str, how: Callable[[Any], Any]) -> None:
+    def change(self, name: str, otherwise: Any, how: Callable[[Any], Any]) -> None:
         """What is kept, made from what was, with nobody between."""
         with self._lock:
-            self._write({name: how(self._values.get(name))})
+            self._write({name: how(self._values.get(name, otherwise))})
 
     def _write(self, changes: Mapping[str, Any]) -> None:
         """What could not be written is not taken for kept."""

@@ -129,7 +129,7 @@ class Share:
     def limit(self, changes: Mapping[str, Any]) -> None:
         """What the owner grants visitors; what is out of range is as by default."""
         wanted = {name: changes[name] for name in RANGES if name in changes}
-        self._desk.settings.change("visitors", lambda kept: dataclasses.asdict(allowance({**(kept or {}), **wanted})))
+        self._desk.settings.change("visitors", {}, lambda kept: dataclasses.asdict(allowance({**kept, **wanted})))
 
     def _serve(self, keys: Keys) -> gr.Blocks:
         mine: dict[str, set[str]] = {}
