@@ -71,7 +71,7 @@ def judge_folder(folder: Path) -> dict[str, object]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=Path("starter-voice-work"), help="where data and checkpoints go")
-    parser.add_argument("--minutes", type=float, default=60.0, help="processor time for the training of Dia")
+    parser.add_argument("--minutes", type=float, default=92.0, help="processor time for the training of Dia")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--part", choices=tuple(parts(Path(), 0)), help="make this part alone, so that two can be made side by side")
     parser.add_argument("--evaluate", action="store_true", help="judge the weights that ship")
