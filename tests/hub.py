@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 LARGE = (".safetensors", ".gguf", ".bin", ".ckpt")
@@ -209,3 +210,13 @@ def serving(hub: Hub) -> Iterator[Hub]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def cached(models: Path, repo: str) -> Path:
+    """Where the hub's own programs keep a repository's files."""
+    folder = models / f"models--{repo.replace('/', '--')}"
+    snapshot = folder / "snapshots" / ("a" * 40)
+    snapshot.mkdir(parents=True, exist_ok=True)
+    (folder / "refs").mkdir(exist_ok=True)
+    (folder / "refs" / "main").write_text("a" * 40)
+    return snapshot

@@ -14,7 +14,7 @@ import pytest
 
 from app.__main__ import EXIT_TROUBLE, main
 from app.engine.catalog import BY_ID, CATALOG
-from tests.hub import Fault, Hub, etag, serving
+from tests.hub import Fault, Hub, cached, etag, serving
 
 TOP = Path(__file__).parent.parent
 DIA, DAC = "nari-labs/Dia-1.6B-0626", "descript/dac_44khz"
@@ -86,28 +86,21 @@ def test_get_interrupt_get_again_where_size_remove(tmp_path: Path) -> None:
 
 def test_where_size_and_remove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On a cache that another program filled."""
-    folder = tmp_path / "models" / "models--nari-labs--Dia-1.6B-0626"
-    snapshot = folder / "snapshots" / ("a" * 40)
-    snapshot.mkdir(parents=True)
-    (folder / "refs").mkdir()
-    (folder / "refs" / "main").write_text("a" * 40)
+    snapshot = cached(tmp_path / "models", DIA)
     for name, data in REPOS[DIA].items():
         (snapshot / name).write_bytes(data)
     assert main(["models", "where", "dia-1.6b", "--home", str(tmp_path)]) == 0
     assert "not here" in capsys.readouterr().out  # its codec is missing
-    codec = tmp_path / "models" / "models--descript--dac_44khz"
-    (codec / "snapshots" / ("b" * 40)).mkdir(parents=True)
-    (codec / "refs").mkdir()
-    (codec / "refs" / "main").write_text("b" * 40)
+    codec = cached(tmp_path / "models", DAC)
     for name, data in REPOS[DAC].items():
-        (codec / "snapshots" / ("b" * 40) / name).write_bytes(data)
+        (codec / name).write_bytes(data)
     assert main(["models", "where", "dia-1.6b", "--home", str(tmp_path)]) == 0
     assert capsys.readouterr().out.strip() == str(snapshot)
     assert main(["models", "size", "dia-1.6b", "--home", str(tmp_path)]) == 0
     assert capsys.readouterr().out.split() == ["2.0", "MB", "dia-1.6b"]
     assert main(["models", "remove", "dia-1.6b", "--home", str(tmp_path)]) == 0
     assert "2.0 MB given back" in capsys.readouterr().out
-    assert not folder.exists() and not codec.exists()
+    assert not list((tmp_path / "models").glob("models--*"))
 
 
 def test_a_refusal_is_told_with_its_exit_code(

@@ -12,7 +12,8 @@ import soundfile
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.window import LONG_SCRIPT, SCRIPT, Open, Visit, cached, go, needs_chromium, unfold, until
+from tests.hub import cached
+from tests.window import LONG_SCRIPT, SCRIPT, Open, Visit, go, needs_chromium, unfold, until
 
 pytestmark = needs_chromium
 

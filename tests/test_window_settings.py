@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.window import Open, Visit, cached, end, go, needs_chromium, shut_out, small_voice, start, unfold, until
+from tests.hub import cached
+from tests.window import Open, Visit, end, go, needs_chromium, shut_out, small_voice, start, unfold, until
 
 pytestmark = needs_chromium
 

@@ -126,16 +126,6 @@ def small_voice(folder: Path) -> Path:
     return voice
 
 
-def cached(models: Path, repo: str) -> Path:
-    """Where the hub's own programs keep a repository's files."""
-    folder = models / f"models--{repo.replace('/', '--')}"
-    snapshot = folder / "snapshots" / ("a" * 40)
-    snapshot.mkdir(parents=True, exist_ok=True)
-    (folder / "refs").mkdir(exist_ok=True)
-    (folder / "refs" / "main").write_text("a" * 40)
-    return snapshot
-
-
 @pytest.fixture(scope="session")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
     folder = tmp_path_factory.mktemp("window")

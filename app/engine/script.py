@@ -187,7 +187,7 @@ def _turns_and_pauses(text: str, limits: Limits, problems: list[Problem]) -> Ite
                 "fatal",
                 say(
                     "script.words",
-                    "{name} knows only {known} words, and not: {words}. Use its words, or get Dia, which speaks any English.",
+                    "{name} knows only {known} words, and not: {words}. Use its words, or Dia, which speaks any English.",
                     name=limits.name, known=len(limits.words or ()), words=", ".join(list(unknown.values())[:12]),
                 ),
                 cure="use:dia-1.6b",

@@ -47,8 +47,8 @@ codec's decoder 7 (600 steps) and its polish 36 (3000), its encoder 15 (2500), D
 run: the parts were started one by one (`--part`), some side by side, while the recipe of the later ones was still being finished; Dia was stopped
 after 34 minutes, at the end of a course as long as that, and went on from there at the full rate, which falls over the second half of the time."""
 WEAK = """The first speaker is heard worse than the second ({first:.1%} of the words wrong against {second:.1%}): of 362 tuning words of each
-the judge hears 11% of flite's own slt wrong (rms 4%), 15% (4%) once they went through the codec, as many from Dia. So it is the codec's decoder that more
-training would help. A voice prompt (at most 4 s are heard) makes a speaker go on in one of the two voices, the one that is more like it: it lends no new
+the judge hears 11% of flite's own slt wrong (rms 4%) and 15% (4%) once they went through the codec; of 215 from Dia 15% (4%). So it is the codec's decoder
+that more training would help. A voice prompt (at most 4 s are heard) makes a speaker go on in one of the two voices, the one that is more like it: it lends no new
 voice. A recording of a person was never tried."""
 
 
