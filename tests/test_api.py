@@ -30,8 +30,9 @@ from app.ui.desk import Desk
 from app.ui.opening import guards
 from app.ui.settings import Settings
 from tests.guests import until
-from tests.tiny import STARTER, save_voice
+from tests.tiny import STARTER
 from tests.tiny_pictures import made
+from tests.window import small_voice
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
@@ -48,7 +49,7 @@ MCP = find_spec("mcp") is not None
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
     top = tmp_path_factory.mktemp("api")
-    voice, painter = save_voice(top / "tiny-voice", STARTER), made("sd15", top / "tiny-painter")
+    voice, painter = small_voice(top / "tiny-voice"), made("sd15", top / "tiny-painter")
     place = home(top / "home").made()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADIO_TEMP_DIR", str(place.scratch / "uploads"))

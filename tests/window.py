@@ -20,6 +20,7 @@ import psutil
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from safetensors.torch import load_file, save_file
 
 from tests.tiny import STARTER, save_voice
 from tests.tiny_pictures import made
@@ -44,7 +45,7 @@ FLAGS = [
 LONG_MS = 180_000
 """Of a machine that does other things besides; nothing waits so long for a thing that is there."""
 ROWS = 160
-"""So many rows the voice has room for: it never ends by itself, so each part lasts four seconds."""
+"""So many rows the voice has room for. It never ends by itself, so each part lasts as long as that allows."""
 SCRIPT = "[S1] It is warm, you know. (pause 0.2s) [S2] And was I wrong?"
 """Two parts."""
 LONG_SCRIPT = " (pause 0.2s) ".join(["[S1] It is warm, you know."] * 40)
@@ -118,11 +119,14 @@ def end(hearth: Open, audit: Path) -> None:
 
 
 def small_voice(folder: Path) -> Path:
-    """Ends soon: its cache holds few rows, and so the script's parts are short, too."""
+    """Each of its parts is equally long, whatever the seed: its cache holds few rows, and it never draws the end itself."""
     voice = save_voice(folder, STARTER)
     config = json.loads((voice / "config.json").read_text())
     config["decoder_config"]["max_position_embeddings"] = ROWS
     (voice / "config.json").write_text(json.dumps(config))
+    weights = load_file(voice / "model.safetensors")
+    weights["logits_dense.weight"][config["decoder_config"]["eos_token_id"]] = 0  # of 260 some always lie above it
+    save_file(weights, voice / "model.safetensors", {"format": "pt"})
     return voice
 
 
