@@ -114,7 +114,7 @@ def test_stop_ends_within_the_step_and_keeps_a_valid_picture(
     last = events[-1]
     assert isinstance(last, Stopped) and len(last.files) == 1
     assert pixels(last.files[0]).shape == (64, 64, 3)
-    assert not list(tmp_path.glob("*.part"))
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_stop_before_the_first_step_and_after_the_last(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.window import Open, Visit, go, needs_chromium, unfold, until
+from app.ui.machine import SIZES
+from tests.window import Open, Visit, go, held, needs_chromium, unfold, until, while_it_waits
 
 pytestmark = needs_chromium
 
@@ -94,6 +95,28 @@ def chunk_off(page: Page, opened: Open, kept: dict[str, object]) -> None:
     page.locator("#machine-kernels input").press("Backspace")
     page.click("#machine-use")
     until(lambda: not opened.settings().get("choice", {}).get("kernels"))
+
+
+def test_the_last_place_of_the_slider_counts(visit: Visit, opened: Open) -> None:
+    """Also where it is moved again before the server has answered."""
+    page = visit("machine")
+    slider = page.locator("#machine-chunk input[type=range]")
+    box = slider.bounding_box()
+    assert box is not None
+    places = []
+    first = held(page, lambda values: len(values) == 1 and isinstance(values[0], int) and values[0] > 0)
+    for share in (0.3, 0.7):
+        slider.click(position={"x": box["width"] * share, "y": box["height"] / 2})
+        places.append(int(slider.input_value()))
+        while_it_waits(page, first)
+    first[0].continue_()
+    assert places[0] != places[1]
+    expect(page.locator("#machine-exact").locator("input, textarea")).to_have_value(str(SIZES[places[1] - 1]))
+    assert opened.settings()["choice"]["chunk"] == SIZES[places[1] - 1]
+    page.unroute_all()
+    page.fill("#machine-exact input, #machine-exact textarea", "auto")
+    page.keyboard.press("Enter")
+    until(lambda: opened.settings()["choice"]["chunk"] is None)
 
 
 def test_a_page_looks_at_the_model_that_is_loaded(visit: Visit, opened: Open) -> None:

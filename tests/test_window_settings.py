@@ -11,7 +11,20 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.hub import cached
-from tests.window import Open, Visit, end, go, needs_chromium, shut_out, small_voice, start, unfold, until
+from tests.window import (
+    Open,
+    Visit,
+    end,
+    go,
+    held,
+    needs_chromium,
+    shut_out,
+    small_voice,
+    start,
+    unfold,
+    until,
+    while_it_waits,
+)
 
 pytestmark = needs_chromium
 
@@ -172,24 +185,15 @@ def test_settings_are_kept_in_the_order_of_their_changes(visit: Visit, opened: O
     """The first change is held up on its way until the second would have overtaken it."""
     page = visit("paint")
     unfold(page, "Settings")
-    model, held = opened.settings()["paint"]["model"], list[Route]()
-
-    def hold(route: Route) -> None:
-        data = (route.request.post_data_json or {}).get("data", [])
-        if not held and data[:1] == [model] and 96 in data:
-            held.append(route)
-        else:
-            route.continue_()
-
-    page.route("**/run/predict*", hold)
+    model = opened.settings()["paint"]["model"]
+    first = held(page, lambda values: values[:1] == [model] and 96 in values)
     page.fill("#paint-width input", "96")
     page.keyboard.press("Tab")
-    while not held:
-        page.wait_for_timeout(50)
+    while_it_waits(page, first)
     page.fill("#paint-height input", "160")
     page.keyboard.press("Tab")
     page.wait_for_timeout(1000)
-    held[0].continue_()
+    first[0].continue_()
     page.wait_for_timeout(1000)
     assert [opened.settings()["paint"][side] for side in ("width", "height")] == [96, 160]
     page.unroute_all()

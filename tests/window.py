@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 from safetensors.torch import load_file, save_file
 
 from tests.tiny import STARTER, save_voice
@@ -234,6 +234,25 @@ def shut_out(page: Page) -> list[Any]:
     ours = [(rule["id"], node["target"]) for rule in found for node in rule["nodes"] if rule["id"] not in GRADIOS]
     wide = page.evaluate("document.scrollingElement.scrollWidth > innerWidth")
     return [*ours, *(["wider than the screen"] if wide else [])]
+
+
+def held(page: Page, which: Callable[[list[Any]], bool]) -> list[Route]:
+    """The first question to the server whose values are such stays on its way, and is put here, until the test lets it go on."""
+    found: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if not found and which((route.request.post_data_json or {}).get("data", [])):
+            found.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/run/predict*", hold)
+    return found
+
+
+def while_it_waits(page: Page, found: list[Route]) -> None:
+    """Playwright hears of requests only while it is asked something."""
+    until(lambda: page.wait_for_timeout(50) is None and bool(found))
 
 
 def unfold(page: Page, title: str) -> None:

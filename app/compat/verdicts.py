@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from app import written
 from app.compat.hardware import Hardware
 
 _FORMAT: Final = 1
@@ -58,7 +58,6 @@ def load(folder: Path, hardware: Hardware) -> dict[str, Verdict]:
 def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
     """All of them at once: a crash leaves the old file or the new one, never half of one."""
     path = file(folder, hardware)
-    folder.mkdir(parents=True, exist_ok=True)
     told = {
         "format": _FORMAT, "machine": hardware.name, "torch": hardware.torch,
         "system": f"{hardware.system} {hardware.system_version}",
@@ -68,12 +67,7 @@ def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
             for _, each in sorted(verdicts.items())
         ],
     }  # fmt: skip
-    draft = path.with_suffix(f".{os.getpid()}.draft")
-    try:
-        draft.write_text(json.dumps(told, indent=1, allow_nan=False), "utf-8")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    written.text(path, json.dumps(told, indent=1, allow_nan=False))
     return path
 
 

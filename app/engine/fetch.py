@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import threading
 import time
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
+from app import written
 from app.compat.plan import Quantised
 from app.engine import hub, stock
 from app.engine.hub import Listing
@@ -248,7 +248,5 @@ class Downloads:
         return self._folder / f"{model if plain else hashlib.sha256(model.encode()).hexdigest()}.json"
 
     def _keep(self, job: _Job) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        half = self._record(job.model.id).with_suffix(f".{os.getpid()}-{id(self)}.half")
-        half.write_text(json.dumps({"quantised": job.quantised, "total": job.total_bytes, "blobs": job.blobs}), "utf-8")
-        half.replace(self._record(job.model.id))
+        facts = {"quantised": job.quantised, "total": job.total_bytes, "blobs": job.blobs}
+        written.text(self._record(job.model.id), json.dumps(facts))

@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 import shutil
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,6 +24,7 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it exports 
     parse_ratelimit_headers,
 )
 
+from app import written
 from app.engine import secret
 from app.engine.model import Source
 from app.engine.stock import folder_of
@@ -180,11 +180,7 @@ def place(models: Path, listing: Listing) -> None:
         if not pointer.exists():
             pointer.unlink(missing_ok=True)  # a link to bytes that somebody removed
             _link(folder / "blobs" / file.etag, pointer)
-    ref = folder / "refs" / listing.source.revision
-    ref.parent.mkdir(parents=True, exist_ok=True)
-    half = ref.with_name(f"{ref.name}.{os.getpid()}-{threading.get_ident()}.half")
-    half.write_text(listing.commit, "utf-8")
-    half.replace(ref)
+    written.text(folder / "refs" / listing.source.revision, listing.commit)
     for orphan in (folder / "blobs").glob("*.????????.incomplete"):
         with suppress(FileNotFoundError):  # another program may be clearing up, too
             if time.time() - orphan.stat().st_mtime > ORPHAN_AFTER_S:

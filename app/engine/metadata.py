@@ -9,7 +9,7 @@ from typing import Final
 from PIL import ExifTags, Image, UnidentifiedImageError
 from PIL.PngImagePlugin import PngInfo
 
-from app import __version__
+from app import __version__, written
 from app.engine.foreign import Restored, a1111, comfy
 from app.engine.request import PictureRequest, from_json, to_json
 from app.sentence import Trouble, say
@@ -22,12 +22,8 @@ def write(picture: Image.Image, path: Path, request: PictureRequest, model: str)
     info = PngInfo()
     info.add_itxt(PARAMETERS, parameters(request, model))
     info.add_itxt(OURS, json.dumps({"version": __version__, "request": to_json(request)}, ensure_ascii=False))
-    half_written = path.with_suffix(".part")
-    try:
-        picture.save(half_written, "PNG", pnginfo=info)
-        half_written.replace(path)
-    finally:
-        half_written.unlink(missing_ok=True)
+    with written.whole(path) as unfinished:
+        picture.save(unfinished, "PNG", pnginfo=info)
 
 
 def parameters(request: PictureRequest, model: str) -> str:

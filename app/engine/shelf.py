@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app import written
 from app.engine.database import Database
 from app.engine.journal import Job
 from app.engine.request import Request, SpeechRequest, from_json, to_json
@@ -94,14 +95,12 @@ def _move(file: Path, path: Path) -> None:
     try:
         file.replace(path)
     except OSError as fault:
-        half = path.with_name(f".{path.name}.part")
         try:
             if fault.errno != errno.EXDEV:
                 raise
-            shutil.copyfile(file, half)
-            half.replace(path)
+            with written.whole(path) as unfinished:
+                shutil.copyfile(file, unfinished)
         except OSError:
-            half.unlink(missing_ok=True)
             path.unlink(missing_ok=True)
             raise
         file.unlink()
@@ -204,15 +203,10 @@ class Shelf:
 
     def export(self, ids: Iterable[int], target: Path) -> Path:
         """Many as one zip, written whole or not at all."""
-        half = target.with_name(target.name + ".part")
-        try:
-            with zipfile.ZipFile(half, "w", zipfile.ZIP_STORED) as bundle:
-                for creation in map(self.get, ids):
-                    if creation.condition != "missing":
-                        bundle.write(creation.path, creation.path.name)
-            half.replace(target)
-        finally:
-            half.unlink(missing_ok=True)
+        with written.whole(target) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle:
+            for creation in map(self.get, ids):
+                if creation.condition != "missing":
+                    bundle.write(creation.path, creation.path.name)
         return target
 
     def _move(self, id_: int, folder: Path, binned_s: float | None) -> None:

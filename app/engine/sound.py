@@ -20,6 +20,7 @@ import soundfile
 import soxr
 from numpy.typing import NDArray
 
+from app import written
 from app.engine.there import is_file
 from app.sentence import Trouble, say
 
@@ -114,12 +115,10 @@ def spoken_span(samples: Samples, rate: int, lead_s: float = 0.1, tail_s: float 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """A place to write to that becomes `path` only once all is written; a full disk leaves nothing half done."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    """As every file is written, with the sentence of what stands in the way."""
     try:
-        yield unfinished
-        unfinished.replace(path)
+        with written.whole(path) as unfinished:
+            yield unfinished
     except (OSError, soundfile.LibsndfileError) as fault:
         free_bytes = shutil.disk_usage(path.parent).free
         raise Trouble(
@@ -131,8 +130,6 @@ def whole(path: Path) -> Iterator[Path]:
                 free=free_bytes >> 20,
             )
         ) from fault
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def write(path: Path, samples: Samples, rate: int) -> None:

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app import written
 from app.sentence import Trouble, say
 
 START_S: Final = 20.0
@@ -39,9 +40,7 @@ class Instance:
 
     def tell(self, address: str) -> None:
         """Where we answer, for a second one."""
-        half = self._facts.with_suffix(".part")
-        half.write_text(json.dumps({"address": address, "id": self.id, "process": os.getpid()}), "utf-8")
-        half.replace(self._facts)
+        written.text(self._facts, json.dumps({"address": address, "id": self.id, "process": os.getpid()}))
 
     def leave(self) -> None:
         if self._held is not None:

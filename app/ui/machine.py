@@ -16,7 +16,7 @@ from app.sentence import Trouble
 from app.ui import machine_view, show
 from app.ui.desk import Desk
 from app.ui.guard import OWNER
-from app.ui.rows import QUICK, Refresh, hidden_button
+from app.ui.rows import LATEST, QUICK, Refresh, hidden_button
 from app.ui.words import label, language, word
 
 SIZES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
@@ -123,11 +123,9 @@ def build(desk: Desk) -> Refresh:
         return machine_view.kept(language(request))
 
     choices = [dtype, gqa, kernels, offload, quantised]
-    slider.release(slid, slider, exact, **QUICK)
-    exact.submit(typed, exact, [slider, message], **QUICK)
-    exact.blur(typed, exact, [slider, message], **QUICK)
-    for each in choices:
-        each.input(ask, [model, *choices], objections, **QUICK)
+    slider.release(slid, slider, exact, **LATEST)
+    gr.on([exact.submit, exact.blur], typed, exact, [slider, message], **LATEST)
+    gr.on([each.input for each in choices], ask, [model, *choices], objections, **LATEST)
     use.click(keep, [model, *choices], objections, **QUICK)
     test.click(lambda: desk.errand(SelfTest()), None, None, **QUICK)
     tune.click(lambda chosen: desk.errand(Tune(chosen)), model, None, **QUICK)

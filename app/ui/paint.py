@@ -20,6 +20,7 @@ from app.ui.asking import number
 from app.ui.desk import Desk
 from app.ui.guard import who
 from app.ui.rows import (
+    LATEST,
     QUICK,
     Refresh,
     bring_back,
@@ -220,22 +221,21 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     stop.click(halt, None, None, **QUICK)
     dice.click(lambda: random.randrange(SEED_LIMIT), None, seed, **QUICK)
     reuse.click(last_seed, None, seed, **QUICK)
-    restore.click(again, from_shelf, [*filled, message], **QUICK)
-    dropped.upload(restored, dropped, [*filled, message], **QUICK)
+    restore.click(again, from_shelf, [*filled, message], **LATEST)
+    dropped.upload(restored, dropped, [*filled, message], **LATEST)
     if visitor:
         left_empty([seed, width, height, steps, guidance])
     else:
         grid.click(begin_grid, fields, message, **QUICK)
-        model.change(other_model, model, size, **QUICK)
+        model.change(other_model, model, size, **LATEST)
         model.change(None, model, None, js="model => { Hearth.paintedBy(model); }")
-        for each in (model, size, width, height, steps, guidance, batch):
-            each.change(fit, fields - {image}, fits, **QUICK)
         use = hidden_button("paint-use")
         use.click(lambda: gr.update(choices=model_choices(desk, KIND), value=LARGE), None, model, **QUICK)
         weigh = hidden_button("paint-weigh")  # once something was made, how long it takes is known
-        weigh.click(fit, fields - {image}, fits, **QUICK)
+        weighed = [each.change for each in (model, size, width, height, steps, guidance, batch)]
+        gr.on([*weighed, weigh.click], fit, fields - {image}, fits, **LATEST)
         begin_with = hidden_button("paint-begin-with")  # a file that the guards let nobody have by its path
-        begin_with.click(start_from, from_shelf, [image, message], **QUICK)
+        begin_with.click(start_from, from_shelf, [image, message], **LATEST)
         bring_back("paint", desk, named, presets, message)
 
     def offer() -> Any:

@@ -19,6 +19,10 @@ from app.ui.guard import who
 from app.ui.words import language, word
 
 QUICK: Final[Mapping[str, Any]] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+"""For deeds: pressed twice at once, it is done once."""
+LATEST: Final[Mapping[str, Any]] = {**QUICK, "trigger_mode": "always_last"}
+"""For what follows a choice: one that is made while the answer to the last is on its way counts, and is not passed over."""
+EACH: Final[Mapping[str, Any]] = {**QUICK, "trigger_mode": "multiple"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,7 @@ def bring_back(
         return gr.update(choices=presets.choices(desk.settings, tab), value=None), ""
 
     changes = [each.change for each in named.values()]  # type: ignore[attr-defined]
-    gr.on(changes, remembered, {*named.values()}, None, trigger_mode="always_last", **QUICK)
-    preset.input(applied, preset, [*named.values()], **QUICK)
+    gr.on(changes, remembered, {*named.values()}, None, **LATEST)
+    preset.input(applied, preset, [*named.values()], **LATEST)
     keep.click(kept, fields, [preset, message], **QUICK)
-    drop.click(dropped, preset, [preset, message], js="choice => Hearth.dropped(choice)", **QUICK)
+    drop.click(dropped, preset, [preset, message], js="choice => Hearth.dropped(choice)", **LATEST)

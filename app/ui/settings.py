@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from app import written
+
 
 class Settings:
     """Settings and drafts of the owner, kept in one file that is written whole."""
@@ -39,7 +41,5 @@ class Settings:
         """What could not be written is not taken for kept."""
         values = {**self._values, **changes}
         if values != self._values:
-            half = self._file.with_suffix(".part")
-            half.write_text(json.dumps(values, ensure_ascii=False, indent=1), "utf-8")
-            half.replace(self._file)
+            written.text(self._file, json.dumps(values, ensure_ascii=False, indent=1))
             self._values = values

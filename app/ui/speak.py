@@ -18,6 +18,8 @@ from app.ui import show
 from app.ui.desk import Desk
 from app.ui.guard import who
 from app.ui.rows import (
+    EACH,
+    LATEST,
     QUICK,
     Refresh,
     bring_back,
@@ -190,19 +192,19 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     settings = [script, seed, *named.values()]
     go.click(begin, fields, message, **QUICK)
     stop.click(halt, None, None, **QUICK)
-    again.click(redo, again_index, message, **QUICK)
-    restore.click(restored, from_shelf, [*settings, message], **QUICK)
+    again.click(redo, again_index, message, **EACH)
+    restore.click(restored, from_shelf, [*settings, message], **LATEST)
     dice.click(lambda: random.randrange(SEED_LIMIT), None, seed, **QUICK)
-    own.change(lambda shown: gr.update(visible=shown), own, sampling, **QUICK)
+    own.change(lambda shown: gr.update(visible=shown), own, sampling, **LATEST)
     if visitor:
         left_empty([seed])
     else:
         model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
         keep.click(keep_voice, [clip, transcript, name], [voice, message], **QUICK)
         voice.change(None, voice, drop, js="voice => ({__type__: 'update', visible: !!voice})")
-        drop.click(drop_voice, voice, [voice, message], js="voice => Hearth.voiceDropped(voice)", **QUICK)
+        drop.click(drop_voice, voice, [voice, message], js="voice => Hearth.voiceDropped(voice)", **LATEST)
         use.click(lambda: gr.update(choices=model_choices(desk, KIND), value=LARGE), None, model, **QUICK)
-        heard.click(lambda: gr.update(choices=choices(desk)), None, voice, **QUICK)
+        heard.click(lambda: gr.update(choices=choices(desk)), None, voice, **LATEST)
         bring_back("speak", desk, named, presets, message)
 
     def offer() -> list[Any]:

@@ -18,6 +18,7 @@ import httpx
 from gradio.networking import GRADIO_API_SERVER
 from gradio.tunneling import BINARY_FILENAME, BINARY_URL, CHECKSUMS, EXTENSION
 
+from app import written
 from app.sentence import Sentence, Trouble, say
 
 WAIT_S: Final = 30.0
@@ -134,26 +135,22 @@ def fetched(folder: Path, source: str, sha256: str) -> Path:
     """Known by its checksum each time, not only after the download: a broken one that stayed would be run the next time."""
     if not sha256:
         raise Trouble(say("tunnel.platform", "Gradio has no program for share links on this kind of machine. Share in your own network with --listen."))  # fmt: skip
-    folder.mkdir(parents=True, exist_ok=True)
     program = folder / f"{BINARY_FILENAME}{EXTENSION}"
     if program.is_file() and digest(program) == sha256:
         return program
     program.unlink(missing_ok=True)
-    half = program.with_suffix(".part")
     try:
-        with httpx.stream("GET", source, timeout=WAIT_S, follow_redirects=True) as answer, half.open("wb") as file:
-            answer.raise_for_status()
-            for piece in answer.iter_bytes():
-                file.write(piece)
-                if file.tell() > PROGRAM_BYTES:
-                    raise OSError("far too large")
-        if digest(half) != sha256:
-            raise Trouble(say("tunnel.checksum", "The program that makes the link came with a wrong checksum and was deleted. Somebody may be meddling with your connection; try again elsewhere."))  # fmt: skip
-        half.replace(program)
+        with written.whole(program) as half:
+            with httpx.stream("GET", source, timeout=WAIT_S, follow_redirects=True) as answer, half.open("wb") as file:
+                answer.raise_for_status()
+                for piece in answer.iter_bytes():
+                    file.write(piece)
+                    if file.tell() > PROGRAM_BYTES:
+                        raise OSError("far too large")
+            if digest(half) != sha256:
+                raise Trouble(say("tunnel.checksum", "The program that makes the link came with a wrong checksum and was deleted. Somebody may be meddling with your connection; try again elsewhere."))  # fmt: skip
     except (httpx.HTTPError, OSError) as fault:
         raise Trouble(say("tunnel.fetch", "The program that makes the link cannot be fetched: {fault}. Check the connection; everything else goes on.", fault=str(fault) or type(fault).__name__)) from fault  # fmt: skip
-    finally:
-        half.unlink(missing_ok=True)
     program.chmod(0o700)
     return program
 

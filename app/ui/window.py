@@ -11,7 +11,7 @@ from app.ui import greeting, machine, models, paint, shelf, speak
 from app.ui.bundle import head
 from app.ui.desk import Desk
 from app.ui.palette import variables
-from app.ui.rows import QUICK, Refresh
+from app.ui.rows import LATEST, QUICK, Refresh
 from app.ui.words import word
 
 QUEUE_REST_S: Final = 0.1
@@ -47,7 +47,7 @@ def build(desk: Desk) -> gr.Blocks:
         filled = [field for _, each in refreshed for field in each.filled]
         window.load(lambda: [value for _, each in refreshed for value in each.fill()], None, filled, **QUICK)
         for tab, each in refreshed:
-            tab.select(each.offer, None, [*each.offered], **QUICK)
+            tab.select(each.offer, None, [*each.offered], **LATEST)
     return window
 
 

@@ -13,6 +13,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from app import written
+
 _PLAIN = (int, float, bool, str, type(None))
 _NEW = object()
 
@@ -44,15 +46,12 @@ def save(path: Path, kept: Kept, fingerprint: str) -> None:
 
 def write(tensors: dict[str, torch.Tensor], path: Path, about: dict[str, str]) -> None:
     """Whole or not at all; a full disk is said as every other file says it."""
-    half_written = path.with_suffix(".part")
     try:
-        save_file(tensors, half_written, about)
-        half_written.replace(path)
+        with written.whole(path) as unfinished:
+            save_file(tensors, unfinished, about)
     except SafetensorError as fault:
         full = "No space left" in str(fault) or "os error 112" in str(fault)  # Windows' number for it
         raise OSError(errno.ENOSPC if full else errno.EIO, str(fault), str(path)) from fault
-    finally:
-        half_written.unlink(missing_ok=True)
 
 
 def load(path: Path, fingerprint: str) -> Kept | None:

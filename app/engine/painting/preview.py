@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from PIL import Image
 
+from app import written
+
 PATCH_PIXELS: Final = 16
 PATCHES: Final = 5
 """The chart is 80 x 80 pixels: quickly encoded, and its hundred latents are enough for any number of channels."""
@@ -54,6 +56,5 @@ def fit(vae: Any, place: torch.device) -> Colours:
 
 def write(picture: Image.Image, path: Path) -> None:
     """Seen whole or not at all by whoever reads meanwhile."""
-    half_written = path.with_suffix(".part")
-    picture.save(half_written, "JPEG", quality=85)
-    half_written.replace(path)
+    with written.whole(path) as unfinished:
+        picture.save(unfinished, "JPEG", quality=85)

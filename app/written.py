@@ -1,0 +1,26 @@
+"""A file written whole or not at all: a crash, a full disk and whoever reads meanwhile find the old one or the new one, never half of one."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A place to write to, beside it and hidden, that becomes `path` only once all is written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_native_id()}")
+    try:
+        yield unfinished
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def text(path: Path, words: str) -> None:
+    with whole(path) as unfinished:
+        unfinished.write_text(words, "utf-8")
