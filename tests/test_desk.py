@@ -11,7 +11,7 @@ from app.engine.event import Stopped
 from app.engine.limits import DIA, limits_of
 from app.engine.request import PictureRequest, SpeechRequest
 from app.sentence import Trouble
-from app.ui import speak_view
+from app.ui import speak_view, window
 from app.ui.guard import OWNER
 from tests.guests import desk_at
 from tests.tiny import STARTER, save_voice
@@ -59,3 +59,15 @@ def test_a_voice_whose_settings_are_damaged_is_still_written_for(tmp_path: Path)
         assert desk.limits(str(voice))[1] == DIA
         with pytest.raises(Trouble, match=r"cannot be made sense of \(JSONDecodeError"):
             limits_of(voice)
+
+
+CHOICES = {"input", "change", "release", "submit", "blur", "select", "upload"}
+
+
+def test_no_choice_is_passed_over_while_an_answer_is_on_its_way(tmp_path: Path) -> None:
+    """Gradio's default for most events is to pass over what happens meanwhile."""
+    with desk_at(tmp_path) as desk:
+        listeners = window.build(desk).get_config_file()["dependencies"]
+    asked = [each for each in listeners if each["backend_fn"] and CHOICES & {event for _, event in each["targets"]}]
+    assert len(asked) > 8
+    assert not [each["targets"] for each in asked if each["trigger_mode"] == "once"]
