@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -23,6 +22,7 @@ from app.engine.joining import Finish, Piece
 from app.engine.limits import Limits
 from app.engine.pace import STEP_EVERY_S, Pace
 from app.engine.request import SEED_LIMIT, SpeechRequest, to_json
+from app.engine.seed import seed_of
 from app.engine.takes import Take
 from app.sentence import Trouble, say
 
@@ -62,7 +62,7 @@ class Speaking:
             yield from map(Note, prompt.notes)
             clip = Heard(self._codec.encode(prompt.samples), prompt.turns)
         self._job.mkdir(parents=True, exist_ok=True)
-        seed = self._seed()
+        seed = seed_of(request, self._job)
         parts = checked.parts
         wanted = self._wanted(parts)
         spoken = {
@@ -181,16 +181,6 @@ class Speaking:
         room = self._limits.rows_most - 1 - (len(heard.codes) if heard else 0)
         roomy = int((ROOM * part.seconds + ROOM_S) * self._limits.frame_rate) + self._limits.delay + 1
         return min(room, self._request.max_frames or roomy)
-
-    def _seed(self) -> int:
-        """The request's; else one that is drawn once for this folder, so that going on goes on with the same."""
-        if self._request.seed is not None:
-            return self._request.seed
-        drawn = self._job / "seed"
-        if not drawn.is_file():
-            with sound.whole(drawn) as path:
-                path.write_text(str(random.SystemRandom().randrange(SEED_LIMIT)))
-        return int(drawn.read_text())
 
     def _wanted(self, parts: tuple[turns.Part, ...]) -> tuple[int, ...]:
         places = tuple(sorted(set(self._request.only_parts))) or tuple(range(len(parts)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from app.engine.model import Model
 from app.engine.painting import canvas, schedulers, starter, words
 from app.engine.painting.families import FAMILIES
 from app.engine.request import SEED_LIMIT, PictureRequest
+from app.engine.seed import seed_of
 from app.sentence import Sentence, Trouble, say
 
 
@@ -97,19 +97,9 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
         steps=settings.steps if request.steps is None else request.steps,
         guidance=settings.guidance if request.guidance is None else request.guidance,
         scheduler=named or settings.scheduler or None,
-        seed=_seed(request, job),
+        seed=seed_of(request, job),
     )
     few_steps = (
         any(each.name == "few-steps" for each in model.companions) and whole.scheduler == model.settings.scheduler
     )
     return Settled(whole, canvas.fitted(image, width, height) if image else None, mask, few_steps, tuple(notes))
-
-
-def _seed(request: PictureRequest, job: Path) -> int:
-    """Drawn once a job, so that a run that is taken up again paints the same picture."""
-    if request.seed is not None:
-        return request.seed
-    drawn = job / "seed"
-    if not drawn.is_file():
-        drawn.write_text(str(random.SystemRandom().randrange(SEED_LIMIT)), "ascii")
-    return int(drawn.read_text("ascii"))

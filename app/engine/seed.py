@@ -1,0 +1,18 @@
+"""The seed of a job: the request's own, or one that is drawn once for its folder, so that going on goes on with the same."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from app import written
+from app.engine.request import SEED_LIMIT, Request
+
+
+def seed_of(request: Request, job: Path) -> int:
+    if request.seed is not None:
+        return request.seed
+    drawn = job / "seed"
+    if not drawn.is_file():
+        written.text(drawn, str(random.SystemRandom().randrange(SEED_LIMIT)))
+    return int(drawn.read_text("utf-8"))
