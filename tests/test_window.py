@@ -13,7 +13,19 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.hub import cached
-from tests.window import LONG_SCRIPT, SCRIPT, Open, Visit, go, held, needs_chromium, unfold, until, while_it_waits
+from tests.window import (
+    LONG_SCRIPT,
+    SCRIPT,
+    Open,
+    Visit,
+    choose,
+    go,
+    held,
+    needs_chromium,
+    unfold,
+    until,
+    while_it_waits,
+)
 
 pytestmark = needs_chromium
 
@@ -66,11 +78,6 @@ def test_a_script_is_checked_spoken_and_a_part_done_again(visit: Visit, opened: 
     ended(opened)
     again = opened.jobs()[-1]["request"]
     assert again["only_parts"] == [1] and len(again["keep"]) == 2
-
-
-def choose(page: Page, field: str, option: str) -> None:
-    page.locator(f"{field} input").click()
-    page.get_by_role("option", name=option, exact=True).click()
 
 
 @pytest.mark.parametrize(("tab", "field", "words"), [("speak", "speak-text", "elephants"), ("paint", "paint-prompt", "dragon")])  # fmt: skip

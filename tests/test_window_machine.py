@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.ui.machine import SIZES
-from tests.window import Open, Visit, go, held, needs_chromium, unfold, until, while_it_waits
+from tests.window import Open, Visit, choose, go, held, needs_chromium, unfold, until, while_it_waits
 
 pytestmark = needs_chromium
 
@@ -136,8 +136,7 @@ def test_a_page_looks_at_the_model_that_is_loaded(visit: Visit, opened: Open) ->
 
 def test_tune_shows_how_far_it_is_and_draws_the_curve(visit: Visit) -> None:
     page = visit("machine")
-    page.fill("#machine-model input", "Stable Diffusion XL")
-    page.keyboard.press("Enter")
+    choose(page, "#machine-model", "Stable Diffusion XL")
     expect(page.locator("#h-plan")).to_have_attribute("data-seen", "sdxl")
     expect(page.locator("#h-curve")).to_contain_text("not measured yet")
     page.click("#machine-tune")

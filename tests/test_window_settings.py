@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Route, expect
 
 from tests.hub import cached
 from tests.window import (
     Open,
     Visit,
+    choices,
+    choose,
     end,
     go,
     held,
@@ -42,14 +44,6 @@ def begin() -> Iterator[Callable[[Path, Path], Open]]:
     for each in begun:
         each.process.kill()
         each.process.wait()
-
-
-def choices(page: Page, id_: str) -> str:
-    """What a dropdown offers."""
-    page.click(f"#{id_} input")
-    offered = page.locator(f"#{id_} ul[role=listbox]").inner_text()
-    page.keyboard.press("Escape")
-    return offered
 
 
 def test_a_first_start_paints_with_one_click_and_what_is_written_outlives_a_restart(
@@ -91,11 +85,9 @@ def test_a_first_start_paints_with_one_click_and_what_is_written_outlives_a_rest
     expect(page.locator("#speak-text textarea")).to_have_value("[S1] A draft that nobody has spoken yet.")
     unfold(page, "Settings")
     expect(page.locator("#speak-speed input[type=number]")).to_have_value("1.25")
-    page.click("#speak-preset input")
-    page.get_by_role("option", name="As recommended").click()
+    choose(page, "#speak-preset", "As recommended")
     expect(page.locator("#speak-speed input[type=number]")).to_have_value("1")
-    page.click("#speak-preset input")
-    page.get_by_role("option", name="evening").click()
+    choose(page, "#speak-preset", "evening")
     expect(page.locator("#speak-speed input[type=number]")).to_have_value("1.25")
     page.click("#speak-preset-drop")
     page.keyboard.press("Escape")
@@ -114,7 +106,7 @@ def test_a_first_start_paints_with_one_click_and_what_is_written_outlives_a_rest
 def test_a_model_that_comes_is_offered_without_a_restart(visit: Visit, opened: Open, tmp_path: Path) -> None:
     page = visit()
     unfold(page, "Settings")
-    assert "late voice" not in choices(page, "speak-model")
+    assert "late voice" not in choices(page, "#speak-model")
     voice = small_voice(tmp_path / "late voice")
     body = json.dumps({"value": str(voice)})
     added = page.request.post(
@@ -123,7 +115,7 @@ def test_a_model_that_comes_is_offered_without_a_restart(visit: Visit, opened: O
     assert added.ok, added.text()
     go(page, "models")
     go(page, "speak")
-    until(lambda: "late voice" in choices(page, "speak-model"))
+    until(lambda: "late voice" in choices(page, "#speak-model"))
     page.request.post(f"{opened.address}hearth/models/forget", data=body, headers={"content-type": "application/json"})
 
 

@@ -20,6 +20,7 @@ import psutil
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+from playwright.sync_api import TimeoutError as TooLateError
 from safetensors.torch import load_file, save_file
 
 from tests.tiny import STARTER, save_voice
@@ -258,6 +259,34 @@ def while_it_waits(page: Page, found: list[Route]) -> None:
 def unfold(page: Page, title: str) -> None:
     """What is folded away is not in the page until it is opened."""
     page.locator("button.label-wrap", has_text=re.compile(f"^{title}")).locator("visible=true").click()
+
+
+def choices(page: Page, field: str) -> str:
+    """What a dropdown offers, which stays open. New choices that come at that moment shut it, and it is opened again."""
+    offered = list[str]()
+
+    def seen() -> bool:
+        page.locator(f"{field} input").blur()
+        page.locator(f"{field} input").click()
+        offered[:] = page.locator(f"{field} ul[role=listbox]").all_inner_texts()
+        return bool(offered)
+
+    until(seen)
+    return offered[0]
+
+
+def choose(page: Page, field: str, option: str) -> None:
+    """As `choices`, until one of them is taken."""
+
+    def taken() -> bool:
+        choices(page, field)
+        try:
+            page.get_by_role("option", name=option, exact=True).click(timeout=3000)
+        except TooLateError:
+            return False
+        return True
+
+    until(taken)
 
 
 def until(condition: Callable[[], bool], seconds: float = LONG_MS / 1000) -> None:
