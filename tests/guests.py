@@ -62,7 +62,7 @@ def shared(desk: Desk, hours: float = 1) -> Iterator[tuple[str, str, Share]]:
 
 @contextmanager
 def visitor(address: str, words: str, name: str = "") -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address, timeout=30) as client:
+    with httpx.Client(base_url=address, timeout=60) as client:
         entered = client.post("/hearth/door", data={"password": words, "name": name})
         assert entered.status_code == 303, entered.text
         yield client

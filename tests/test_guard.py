@@ -567,7 +567,7 @@ def chunk(name: bytes, data: bytes) -> bytes:
 
 
 def raw(address: str, request: bytes) -> bytes:
-    with socket.create_connection((urlsplit(address).hostname or "", urlsplit(address).port or 0), timeout=20) as line:
+    with socket.create_connection((urlsplit(address).hostname or "", urlsplit(address).port or 0), timeout=60) as line:
         line.sendall(request)
         said = b""
         while b"\r\n\r\n" not in said or b"connection: close" in said.lower():
@@ -580,7 +580,7 @@ def raw(address: str, request: bytes) -> bytes:
 
 def told(address: str, paths: list[str], cookie: str) -> list[bytes]:
     """What is answered to each, asked as it is written, over one line while it holds."""
-    line = http.client.HTTPConnection(urlsplit(address).hostname or "", urlsplit(address).port, timeout=20)
+    line = http.client.HTTPConnection(urlsplit(address).hostname or "", urlsplit(address).port, timeout=60)
     said = []
     for path in paths:
         try:

@@ -113,7 +113,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, repairing: str) -> 
     worker.start()
     until(lambda: bool(told), 10)
     yield told[0], result
-    worker.join(timeout=20)
+    worker.join(timeout=60)
     assert not worker.is_alive()
 
 
@@ -213,7 +213,7 @@ def test_who_ends_the_start_ends_hearth(broken: Checkout) -> None:
     assert child.stdout and child.stdout.readline() == "waiting\n"
     inner = subprocess.run(["pgrep", "-P", str(child.pid)], capture_output=True, text=True).stdout.split()
     child.send_signal(signal.SIGTERM)
-    child.communicate(timeout=20)
+    child.communicate(timeout=60)
     assert child.returncode != 0 and len(inner) == 1
     until(lambda: not Path(f"/proc/{inner[0]}").exists(), 10)
 

@@ -45,7 +45,7 @@ def opened(folder: Path, *options: str, **environment: str) -> Iterator[tuple[st
         yield found[1], said
     finally:
         child.terminate()
-        child.wait(timeout=20)
+        child.wait(timeout=60)
         child.stdout.close()
 
 

@@ -101,7 +101,7 @@ def ada(server: Frps, link: tuple[str, str]) -> Iterator[httpx.Client]:
 def outside(server: Frps, host: str, words: str = "") -> Iterator[httpx.Client]:
     """Who opens the link somewhere in the world: by https, and by its name, which leads to the server."""
     trusting = ssl.create_default_context(cadata=server.root_ca)
-    with httpx.Client(base_url=f"https://127.0.0.1:{server.public}", headers={"Host": host}, verify=trusting, timeout=30) as client:  # fmt: skip
+    with httpx.Client(base_url=f"https://127.0.0.1:{server.public}", headers={"Host": host}, verify=trusting, timeout=60) as client:  # fmt: skip
         if words:
             assert client.post("/hearth/door", data={"password": words, "name": "Ada"}).status_code == 303
         yield client
@@ -251,5 +251,5 @@ def test_the_program_ends_with_hearth_however_that_ends(server: Frps, tmp_path: 
     finally:
         hearth.kill()
         hearth.wait()
-    _, alive = psutil.wait_procs([left], timeout=20)
+    _, alive = psutil.wait_procs([left], timeout=60)
     assert not alive

@@ -200,7 +200,7 @@ def test_a_picture_is_painted_and_its_settings_come_back_from_its_file(visit: Vi
     unfold(page, "Settings")
     expect(page.locator("#paint-steps input")).to_have_value("4")
     for own in ("seed", "guidance"):
-        expect(page.locator(f"#paint-{own} input")).to_have_value("", timeout=5000)
+        expect(page.locator(f"#paint-{own} input")).to_have_value("")
     paint(page, opened, "a small boat at sunset")
     expect(page.locator("#h-canvas .h-acts a")).to_be_visible()
     painted = opened.jobs()[-1]["request"]
