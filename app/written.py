@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+WAITS_S = (0.01, 0.03, 0.1, 0.3, 1.0)
+"""Windows lets nobody take the place of a file that is being read, which lasts no longer than this."""
 
 
 @contextmanager
@@ -16,9 +20,19 @@ def whole(path: Path) -> Iterator[Path]:
     unfinished = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_native_id()}")
     try:
         yield unfinished
-        unfinished.replace(path)
+        _put(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _put(unfinished: Path, path: Path) -> None:
+    for wait_s in WAITS_S:
+        try:
+            unfinished.replace(path)
+            return
+        except PermissionError:
+            time.sleep(wait_s)
+    unfinished.replace(path)
 
 
 def text(path: Path, words: str) -> None:

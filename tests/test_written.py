@@ -1,0 +1,59 @@
+"""Files written whole or not at all: what breaks on the way leaves the old one, and threads and readers never meet half of one."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from app import written
+
+
+def test_what_breaks_on_the_way_leaves_the_old_one_and_nothing_beside_it(tmp_path: Path) -> None:
+    kept = tmp_path / "new folder" / "settings.json"
+    written.text(kept, "old ü")
+    with pytest.raises(OSError, match="full"), written.whole(kept) as unfinished:
+        unfinished.write_text("ha")
+        raise OSError("the disk is full")
+    assert kept.read_text("utf-8") == "old ü" and [*kept.parent.iterdir()] == [kept]
+
+
+def test_threads_that_write_at_once_never_show_half(tmp_path: Path) -> None:
+    kept, seen = tmp_path / "state", set()
+    words = [letter * 200_000 for letter in "abcd"]
+    written.text(kept, words[0])
+
+    def write(word: str) -> None:
+        for _ in range(20):
+            written.text(kept, word)
+
+    threads = [threading.Thread(target=write, args=(word,)) for word in words]
+    for each in threads:
+        each.start()
+    while any(each.is_alive() for each in threads):
+        seen.add(kept.read_text("utf-8"))
+    for each in threads:
+        each.join()
+    assert seen | {kept.read_text("utf-8")} <= {*words} and [*tmp_path.iterdir()] == [kept]
+
+
+def test_a_file_that_is_being_read_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Windows has it: whoever reads keeps others from taking the file's place."""
+    kept, real, refused = tmp_path / "preview.jpg", Path.replace, list[Path]()
+
+    def replace(path: Path, target: Path) -> Path:
+        if len(refused) < reads:
+            refused.append(path)
+            raise PermissionError(13, "Access is denied")
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    monkeypatch.setattr(written.time, "sleep", lambda _: None)
+    reads = 3
+    written.text(kept, "new")
+    assert kept.read_text("utf-8") == "new" and len(refused) == 3
+    reads = 100
+    with pytest.raises(PermissionError):
+        written.text(kept, "newer")
+    assert kept.read_text("utf-8") == "new" and [*tmp_path.iterdir()] == [kept]
