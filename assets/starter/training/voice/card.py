@@ -42,14 +42,14 @@ speaker may have the other's voice, and keeps it.
 Numbers are read figure by figure. No laughter or other sounds. Scripts of more than about {longest_s} s should be cut into
 turns. {weak}
 """
-HISTORY = """These weights were made by it from nothing in one folder, in some 165 minutes of one processor core: sounds and codebooks 1, phrases 8, the
-codec's decoder 7 (600 steps) and its polish 36 (3000), its encoder 15 (2500), Dia 92 (some 8300 steps of 1600 frames), the rest judging. It was no unbroken
+HISTORY = """These weights were made by it from nothing in one folder, in some 215 minutes of one processor core: sounds and codebooks 1, phrases 8, the
+codec's decoder 7 (600 steps) and its polish 84 (7500), its encoder 15 (2500), Dia 92 (some 8300 steps of 1600 frames), the rest judging. It was no unbroken
 run: the parts were started one by one (`--part`), some side by side, while the recipe of the later ones was still being finished; Dia was stopped
-after 34 minutes, at the end of a course as long as that, and went on from there at the full rate, which falls over the second half of the time."""
-WEAK = """The first speaker is heard worse than the second ({first:.1%} of the words wrong against {second:.1%}): of 362 tuning words of each
-the judge hears 11% of flite's own slt wrong (rms 4%) and 15% (4%) once they went through the codec; of 215 from Dia 15% (4%). So it is the codec's decoder
-that more training would help. A voice prompt (at most 4 s are heard) makes a speaker go on in one of the two voices, the one that is more like it: it lends no new
-voice. A recording of a person was never tried."""
+after 34 minutes and the polish after 3000 steps, each at the end of a course as long as that, and went on from there at the full rate, which falls over
+the second half of a course."""
+WEAK = """The first speaker is heard worse than the second ({first:.1%} of the words wrong against {second:.1%}), and so is the voice that taught
+her: of 792 tuning words of each the judge hears 9% of flite's own slt wrong (rms 3%), and 11% (2%) once they went through the codec. A voice prompt (at
+most 4 s are heard) makes a speaker go on in one of the two voices, the one that is more like it: it lends no new voice. A recording of a person was never tried."""
 
 
 def write(measured: dict[str, Any]) -> str:
