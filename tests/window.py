@@ -211,6 +211,13 @@ def visit(contexts: Contexts, opened: Open) -> Iterator[Visit]:
     assert not faults
 
 
+SETTLED = """() => new Promise(done => {
+  const wait = left => left ? requestAnimationFrame(() => setTimeout(() => wait(left - 1), 30)) : done();
+  wait(6);
+})"""
+"""Fields that come into the page take their values a moment later, over what was typed meanwhile. By the page's own clock, which is slow where the machine is."""
+
+
 def go(page: Page, tab: str) -> None:
     """By the script's own way: on a narrow screen some tabs hide in a menu."""
     page.wait_for_function("window.Hearth?.openTab && window.Hearth.state")
@@ -223,6 +230,7 @@ def go(page: Page, tab: str) -> None:
         "machine": "#h-plan",
     }[tab]
     page.wait_for_selector(first, state="attached")
+    page.evaluate(SETTLED)
 
 
 GRADIOS = {"aria-valid-attr-value", "aria-required-children"}
@@ -259,6 +267,7 @@ def while_it_waits(page: Page, found: list[Route]) -> None:
 def unfold(page: Page, title: str) -> None:
     """What is folded away is not in the page until it is opened."""
     page.locator("button.label-wrap", has_text=re.compile(f"^{title}")).locator("visible=true").click()
+    page.evaluate(SETTLED)
 
 
 def choices(page: Page, field: str) -> str:
