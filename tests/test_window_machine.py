@@ -9,7 +9,7 @@ import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.ui.machine import SIZES
+from app.engine.curve import SIZES
 from tests.window import Open, Visit, choose, go, held, needs_chromium, unfold, until, while_it_waits
 
 pytestmark = needs_chromium

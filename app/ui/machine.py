@@ -11,6 +11,7 @@ from app.compat.plan import Choice, Dtype, Gqa, Kernel, Offload, Quantised
 from app.compat.pretend import MACHINES
 from app.engine.catalog import CATALOG
 from app.engine.command.running import chunk_of
+from app.engine.curve import SIZES
 from app.engine.errand import SelfTest, Tune
 from app.sentence import Trouble
 from app.ui import machine_view, show
@@ -19,7 +20,6 @@ from app.ui.guard import OWNER
 from app.ui.rows import LATEST, QUICK, Refresh, hidden_button
 from app.ui.words import label, language, word
 
-SIZES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 AUTO: Final = ""
 
 

@@ -23,6 +23,7 @@ QUICK: Final[Mapping[str, Any]] = {"queue": False, "show_progress": "hidden", "a
 LATEST: Final[Mapping[str, Any]] = {**QUICK, "trigger_mode": "always_last"}
 """For what follows a choice: one that is made while the answer to the last is on its way counts, and is not passed over."""
 EACH: Final[Mapping[str, Any]] = {**QUICK, "trigger_mode": "multiple"}
+"""For deeds that differ from press to press, as another part to be done again: none is passed over."""
 
 
 @dataclass(frozen=True, slots=True)
