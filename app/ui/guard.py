@@ -178,7 +178,9 @@ class Guard:
 
 
 def answered(scope: Scope, status: int, sentence: Sentence) -> PlainTextResponse:
-    headers = {**ALWAYS, "Connection": "close"} if status in (408, 413) else dict(ALWAYS)
+    # After a 413 the connection stays, and uvicorn throws away what still comes: who sends all before it reads, as a
+    # tunnel's program does, would find a closed one and never see the answer. `patient` sets that an end.
+    headers = {**ALWAYS, "Connection": "close"} if status == 408 else dict(ALWAYS)
     return PlainTextResponse(told(sentence, language(Request(scope))), status_code=status, headers=headers)
 
 
