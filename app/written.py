@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import psutil
 
 WAITS_S = (0.01, 0.03, 0.1, 0.3, 1.0)
 """Windows lets nobody take the place of a file that is being read, which lasts no longer than this."""
@@ -17,7 +20,12 @@ WAITS_S = (0.01, 0.03, 0.1, 0.3, 1.0)
 def whole(path: Path) -> Iterator[Path]:
     """A place to write to, beside it and hidden, that becomes `path` only once all is written."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_native_id()}")
+    begins = f".{path.name}."
+    for left in path.parent.glob(f"{glob.escape(begins)}*-*"):
+        process = left.name.removeprefix(begins).partition("-")[0]
+        if process.isdecimal() and not psutil.pid_exists(int(process)):
+            left.unlink(missing_ok=True)  # It was killed before its file was whole.
+    unfinished = path.with_name(f"{begins}{os.getpid()}-{threading.get_native_id()}")
     try:
         yield unfinished
         _put(unfinished, path)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from app import written
+
+HALF = """
+import sys, time
+from pathlib import Path
+from app import written
+with written.whole(Path(sys.argv[1])) as unfinished:
+    unfinished.write_text("ha")
+    print("half", flush=True)
+    time.sleep(600)
+"""
 
 
 def test_what_breaks_on_the_way_leaves_the_old_one_and_nothing_beside_it(tmp_path: Path) -> None:
@@ -17,6 +29,21 @@ def test_what_breaks_on_the_way_leaves_the_old_one_and_nothing_beside_it(tmp_pat
         unfinished.write_text("ha")
         raise OSError("the disk is full")
     assert kept.read_text("utf-8") == "old ü" and [*kept.parent.iterdir()] == [kept]
+
+
+def test_what_a_killed_process_left_goes_with_the_next_who_writes(tmp_path: Path) -> None:
+    kept, others = tmp_path / "set[t]ings.json", tmp_path / ".set[t]ings.json.bak-1"
+    others.write_text("somebody's own")
+    half = subprocess.Popen([sys.executable, "-c", HALF, str(kept)], stdout=subprocess.PIPE, text=True)
+    assert half.stdout is not None and half.stdout.readline() == "half\n"
+    written.text(kept, "new")
+    (left,) = tmp_path.glob(f"*.{half.pid}-*")
+    half.kill()
+    half.wait()
+    half.stdout.close()
+    assert left.read_text() == "ha", "of a process that lives it is left alone"
+    written.text(kept, "newer")
+    assert kept.read_text() == "newer" and {*tmp_path.iterdir()} == {kept, others}
 
 
 def test_threads_that_write_at_once_never_show_half(tmp_path: Path) -> None:
