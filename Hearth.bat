@@ -11,7 +11,7 @@ if defined HEARTH_HOME set "DATA=%HEARTH_HOME%"
 set "SYSTEM=%SystemRoot%\System32"
 set "UV=0.12.10"
 set "UV_SUM=f65744f94072152b1f86ba2aace4d01f1124d9a8ecb235805039e3718c36cac2"
-set "FIT=import sys, sysconfig, venv, ensurepip; sys.exit(not ((3, 11) <= sys.version_info[:2] <= (3, 14) and sysconfig.get_platform() == 'win-amd64'))"
+set "FIT=import sys, sysconfig, venv, ensurepip; sys.exit(not ((3, 11) <= sys.version_info[:2] <= (3, 14) and sysconfig.get_platform() == 'win-amd64' and 'WindowsApps' not in sys.base_prefix))"
 set "PYTHON="
 set "WHICH="
 set "WITH="
@@ -44,8 +44,8 @@ start "Hearth - close this window to end it" /min /d "%USERPROFILE%" "%PYTHON%" 
 exit /b 0
 
 :command
-"%PYTHON%" %WHICH% "%TOP%start.py" %*
-exit /b %errorlevel%
+rem One line, which cmd has read before it runs: update may put another file in the place of this one meanwhile.
+"%PYTHON%" %WHICH% "%TOP%start.py" %* & exit /b
 
 :try
 rem Whether TRY, asked WITH a version where it is the launcher, is there and fits.

@@ -9,10 +9,14 @@ case "$(uname -s)" in
   *) data="${HEARTH_HOME:-${XDG_DATA_HOME:-$HOME/.local/share}/Hearth}" ;;
 esac
 
+# In a terminal that runs as an Intel program, a Mac with Apple silicon says x86_64; torch needs its own Python.
+machine=$(uname -m) chip=
+if [ "$(uname -s)" = Darwin ] && [ "$(sysctl -n hw.optional.arm64 2>/dev/null)" = 1 ]; then machine=arm64 chip=arm64; fi
+
 # The checksums are the publisher's own of this release; another file is not run.
 UV=0.12.10
 uv_build() {
-  case "$(uname -s) $(uname -m)" in
+  case "$(uname -s) $machine" in
     "Darwin arm64") echo aarch64-apple-darwin 51c6170e8e3a01cef9f33b94f582b7b81ac65046f55d40afb35f9cff5a68c179 ;;
     "Linux x86_64") echo x86_64-unknown-linux-gnu 173d95a0c32d18c896c46ba6fafbf3cf9c14ab74b033f81b76c883ef492a976b ;;
     "Linux aarch64") echo aarch64-unknown-linux-gnu 9ff6b9d4665edcdd3a88dcc73cd1eb641754deb927f14e8c62ebfde6bf4f5f5e ;;
@@ -21,7 +25,8 @@ uv_build() {
 
 fits() { # on a Mac /usr/bin/python3 is a stub that offers to install developer tools
   [ -x "$1" ] && { [ "$(uname -s)" != Darwin ] || [ "$1" != /usr/bin/python3 ]; } &&
-    "$1" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' >/dev/null 2>&1
+    "$1" -c 'import platform, sys, venv, ensurepip
+sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14) or sys.argv[1] not in ("", platform.machine()))' "$chip" >/dev/null 2>&1
 }
 
 find_python() { # a Finder gives hardly any PATH

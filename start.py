@@ -48,6 +48,8 @@ WINDOWS = os.name == "nt"
 WHOLE = ("-n", "2", "--dist", "loadfile")
 FORMAT = 1  # of an environment; a higher number makes every older one be made anew
 
+# Windows makes no folder with a longer path, unless it was told to; and what the deepest of torch's adds to that of the slots.
+LONGEST, DEEPEST = 247, 183
 PLAIN_BYTES, CUDA_BYTES, CUDA_DOWNLOAD_BYTES = 3 << 30, 9 << 30, 3 << 30
 
 PROOF = """
@@ -71,6 +73,10 @@ print(json.dumps({"kind": kind, "name": name, "torch": torch.__version__, "troub
 
 class Refused(Exception):
     """What was asked, what stands in the way, what to do."""
+
+
+class Halted(Refused):
+    """No other build of torch would do better."""
 
 
 # --- facts and the choice of torch -----------------------------------------------------------------------------------
@@ -188,6 +194,11 @@ def facts() -> Facts:
                 "Homebrew under /opt/homebrew) and start again with it."
             )
         return Facts(system, machine)
+    if WINDOWS and "WindowsApps" in sys.base_prefix:
+        raise Refused(
+            "This Python came from the Microsoft Store, and Windows keeps what it writes for the user in a copy that no other "
+            "program sees. Open Hearth.bat, which finds or brings another one; or start again with one from python.org."
+        )
     if WINDOWS:  # this Python's kind, not the machine's: Windows runs either on ARM
         machine = "ARM64" if sysconfig.get_platform() == "win-arm64" else "AMD64" if sys.maxsize > 1 << 32 else "x86"
     places = (
@@ -293,8 +304,23 @@ def data_folder() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "Hearth"
 
 
+def long_paths() -> bool:
+    """Whether this Windows was told to take them."""
+    import winreg
+
+    try:
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, r"SYSTEM\CurrentControlSet\Control\FileSystem") as key:  # type: ignore[attr-defined, unused-ignore]
+            return bool(winreg.QueryValueEx(key, "LongPathsEnabled")[0])  # type: ignore[attr-defined, unused-ignore]
+    except OSError:
+        return False
+
+
+def too_deep(folder: Path) -> bool:
+    return WINDOWS and len(str(folder)) + DEEPEST > LONGEST and not long_paths()
+
+
 def place(top: Path = TOP) -> Path:
-    """The folder of the two slots: in the checkout, or in the user's data where the checkout is read-only."""
+    """The folder of the two slots: in the checkout, or in the user's data where the checkout is read-only or lies too deep."""
     if os.environ.get("HEARTH_ENV"):
         return Path(os.environ["HEARTH_ENV"]).expanduser().resolve()
     here = top / ".venv"
@@ -302,6 +328,14 @@ def place(top: Path = TOP) -> Path:
     for folder in (here, there):
         if (folder / "current").is_file():
             return folder
+    if too_deep(here):
+        if too_deep(there):
+            raise Refused(
+                f"Hearth's environment would go to {here}, but with what belongs into it the path becomes longer than Windows takes. "
+                r"Move Hearth to a shorter folder, such as C:\Hearth, and start again."
+            )
+        there.mkdir(parents=True, exist_ok=True)
+        return there
     try:
         here.mkdir(exist_ok=True)
         (here / "lock").touch()  # never replaced: another start may hold it
@@ -369,6 +403,10 @@ REASONS = (
     (
         r"Temporary failure in name resolution|getaddrinfo|NewConnectionError|ConnectTimeout|Network is unreachable|ProxyError|Read timed out",
         "The network could not be reached. Check the connection and start again; downloads are kept.",
+    ),
+    (
+        r"WinError 206|Long Path support",
+        r"A path becomes longer than Windows takes. Move Hearth to a shorter folder, such as C:\Hearth, and start again.",
     ),
     (r"No matching distribution found for torch", "There is no torch for this Python. Use Python 3.11 to 3.14."),
 )
@@ -439,6 +477,11 @@ def pip(slot: Path, log: Path, what: str, *arguments: str) -> None:
 
 def prove(slot: Path) -> dict[str, str]:
     done = subprocess.run([python_of(slot), "-I", "-c", PROOF], capture_output=True, text=True)
+    if done.returncode and "Visual C++ Redistributable" in done.stdout:
+        raise Halted(
+            "torch was installed but cannot be loaded, because Microsoft's Visual C++ Redistributable is missing. Install it from "
+            "https://aka.ms/vs/17/release/vc_redist.x64.exe and start again."
+        )
     if done.returncode:
         raise Refused(
             f"torch was installed but cannot be loaded: {(done.stderr.strip().splitlines() or ['it died'])[-1]}"
@@ -489,6 +532,8 @@ def make(slot: Path, want: Wanted) -> None:
                 )
             pip(slot, log, "installing", *noise, *index, torch, *want.core)
             proof = prove(slot)
+        except Halted:
+            raise
         except Refused as fault:
             if build == builds[-1]:
                 raise

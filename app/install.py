@@ -64,7 +64,7 @@ def bundle(command: list[str], icon: bytes, log: Path) -> list[Written]:
 cd "$HOME" || exit 1
 mkdir -p {shlex.quote(str(log.parent))}
 if ! {shlex.join(command)} >{quoted_log} 2>&1 </dev/null; then
-  osascript -e 'on run words' -e 'display alert "Hearth could not start" message (item 1 of words) as critical' -e 'end run' \\
+  osascript -e 'on run argv' -e 'display alert "Hearth could not start" message (item 1 of argv) as critical' -e 'end run' \\
     "$(tail -n 5 {quoted_log})" && open -e {quoted_log}
   exit 1
 fi
@@ -135,7 +135,16 @@ NO_SHORTCUTS = """foreach ($place in 'Programs', 'Desktop') {
 
 
 def powershell(script: str) -> list[str]:
-    """Encoded, so that a folder's name survives whatever code page the console has."""
+    """Encoded, so that a folder's name survives whatever code page the console has; and what fails is told on stdout in UTF-8,
+    because stderr is XML then. Without an exit of its own, PowerShell ends with 1 where a shortcut was gone already."""
+    script = f"""try {{
+{script}exit 0
+}} catch {{
+  $why = [Text.Encoding]::UTF8.GetBytes($_.Exception.Message)
+  [Console]::OpenStandardOutput().Write($why, 0, $why.Length)
+  exit 1
+}}
+"""
     encoded = base64.b64encode(script.encode("utf-16-le")).decode("ascii")
     return ["powershell.exe", "-NoProfile", "-NonInteractive", "-EncodedCommand", encoded]
 
@@ -186,9 +195,9 @@ def remove(system: str) -> None:
 
 
 def run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     if done.returncode:
-        why = (done.stderr.strip().splitlines() or ["?"])[0]
+        why = (done.stdout.strip().splitlines() or ["?"])[0]
         raise Trouble(say("install.shortcut", "The shortcuts could not be written. Windows says: {why}", why=why))
 
 
@@ -214,7 +223,16 @@ def main(args: argparse.Namespace) -> int:
     print(say("install.removed", "Hearth is no longer among your apps."))
     if args.delete_creations or (sys.stdin.isatty() and not kept(where)):
         shutil.rmtree(where.root, ignore_errors=True)
-        print(say("install.deleted", "Deleted: {root}", root=str(where.root)))
+        if where.root.exists():  # Windows lets nobody delete what runs or is open
+            print(
+                say(
+                    "install.in-use",
+                    "Not all could be deleted, because some of it is in use. Close Hearth and delete what is left: {root}",
+                    root=str(where.root),
+                )
+            )
+        else:
+            print(say("install.deleted", "Deleted: {root}", root=str(where.root)))
     else:
         print(say("install.kept", "Your creations, voices and settings are kept in {root}", root=str(where.root)))
     if where.models.is_dir():

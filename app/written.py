@@ -28,12 +28,13 @@ def whole(path: Path) -> Iterator[Path]:
     unfinished = path.with_name(f"{begins}{os.getpid()}-{threading.get_native_id()}")
     try:
         yield unfinished
-        _put(unfinished, path)
+        put(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def _put(unfinished: Path, path: Path) -> None:
+def put(unfinished: Path, path: Path) -> None:
+    """In the place of `path`, once nobody reads either."""
     for wait_s in WAITS_S:
         try:
             unfinished.replace(path)

@@ -84,11 +84,12 @@ class Checkout:
             **keep,
             "HOME": str(folder / "home"),
             "XDG_DATA_HOME": str(folder / "home" / "data"),
+            "LOCALAPPDATA": str(folder / "home" / "data"),
             "PIP_NO_INDEX": "1",
             "PIP_FIND_LINKS": str(self.wheels),
             "PIP_USER": "1",
             "PYTHONPATH": str(self.elsewhere),
-            "PATH": os.defpath,
+            "PATH": os.environ["PATH"] if start.WINDOWS else os.defpath,  # on Windows the latter has no git
             "GIT_CONFIG_GLOBAL": os.devnull,
         }
 
@@ -117,6 +118,10 @@ class Checkout:
         return subprocess.run(
             named, cwd=at or self.top, env=self.env, check=True, capture_output=True, text=True
         ).stdout.strip()
+
+    @property
+    def packages(self) -> Path:
+        return next(self.slot.glob("Lib/site-packages" if start.WINDOWS else "lib/python*/site-packages"))
 
     @property
     def slot(self) -> Path:

@@ -129,8 +129,8 @@ class Cmd:
         if found := re.fullmatch(r"call :(\w+)", line):
             self.go_on(next(n for n, each in enumerate(self.lines) if each.lower() == f":{found[1].lower()}") + 1)
             return None
-        if found := re.fullmatch(r"exit /b (\d+)", line):
-            return int(found[1])
+        if found := re.fullmatch(r"exit /b(?: (\d+))?", line):
+            return int(found[1]) if found[1] else self.level
         if line.split()[0] in ("echo", "echo.", "setlocal", "title", "pause", "del", "mkdir"):
             return None
         bare = re.sub(r"\d?>(nul|\"[^\"]*\")", "", line)
@@ -206,6 +206,19 @@ def test_what_the_batch_file_does(top: str) -> None:
     assert broken.open(top) == 1 and [words for words in broken.ran if "-c" not in words] == [[PY, "-3.13", script, "--version"]]  # fmt: skip
     command = Cmd({PY: lambda words: 0 if "-c" in words else 7}, {PY}, {"py.exe": PY})
     assert command.open(top, "speak", '"a & b"') == 7 and command.ran[-1] == [PY, "-3.13", script, "speak", "a & b"]
+
+
+def test_an_update_may_put_another_file_in_its_place() -> None:
+    """cmd reads the next line from where it was in the file, whatever stands there by then."""
+
+    def update(words: list[str]) -> int:
+        if "-c" not in words:
+            command.lines[:] = ["exit /b 9"] * len(command.lines)
+            return 7
+        return 0
+
+    command = Cmd({PY: update}, {PY}, {"py.exe": PY})
+    assert command.open(TOPS[0], "update") == 7
 
 
 def test_the_batch_file_brings_a_python_where_there_is_none() -> None:

@@ -62,6 +62,7 @@ def test_a_single_file_paints_what_its_folder_paints(family: str, tmp_path: Path
     configs = single.configs_of(whole, tmp_path / "configs")
     found = catalog.find(str(file))
     assert (found.family, found.single_file) == (family, True)
+    assert [part.name for part in found.parts if not part.half_is_safe] == (["vae"] if family == "sdxl" else [])
     assert [each.name for each in found.companions] == ["configs"]
     request = PictureRequest("a red ball", width=64, height=64, steps=2, seed=3, preview_every=0, scheduler="Euler")
     files = []

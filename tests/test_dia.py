@@ -20,7 +20,7 @@ from transformers import (
 from app.compat.plan import Plan
 from app.compat.seam import applied
 from app.engine import sound, speech
-from app.engine.codec import Codec
+from app.engine.codec import MOST_FRAMES, Codec
 from app.engine.dia import Decoding, Sampling
 from app.engine.faults import NumbersBroke
 from tests import saying, tiny
@@ -137,6 +137,16 @@ def test_sound_in_pieces_equals_the_whole(folders: dict[str, Path], name: str) -
     assert np.abs(np.concatenate(pieces) - whole).max() < 2e-6
     short = codec.decode(codes[: 100 + 4], 0, 100)  # with too little overlap it would not be
     assert np.abs(short - whole[: len(short)]).max() > 1e-4
+
+
+def test_a_long_clip_is_heard_on_the_processor_where_metal_would_fail(folders: dict[str, Path]) -> None:
+    model = DacModel.from_pretrained(folders["starter"] / "codec").eval()
+    places: list[str] = []
+    model.to = places.append  # no Metal is here to go to
+    codec = Codec(model, "mps", torch.float32)
+    clip = np.random.default_rng(3).normal(size=(MOST_FRAMES + 1) * codec.hop).astype(np.float32)
+    assert torch.equal(codec.encode(clip), Codec(model, "cpu", torch.float32).encode(clip))
+    assert places == ["cpu", "mps"], "what follows is decoded on the device again"
 
 
 def test_broken_numbers_are_noticed_and_the_ladder_goes_on_from_there(

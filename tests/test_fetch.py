@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -146,7 +145,7 @@ def test_killed_at_random_moments_it_goes_on_where_it_was(hub: Hub, place: Home,
         while not (part.exists() and part.stat().st_size > enough):
             assert child.poll() is None and time.monotonic() < limit
             time.sleep(0.005)
-        child.send_signal(signal.SIGKILL)
+        child.kill()
         child.wait()
     kept = part.stat().st_size
     assert 20_000 * times < kept < SIZE and stock.located(place, MODEL) is None

@@ -7,12 +7,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from app.compat.chunks import MEASURED
+from app.compat.hardware import Hardware
 from app.compat.memory import peak_bytes
+from app.compat.meter import Reading
 from app.compat.plan import Choice, decide
 from app.compat.pretend import machine
 from app.compat.verdicts import Verdict, load
@@ -26,6 +29,7 @@ from app.engine.request import PictureRequest, SpeechRequest
 from app.engine.session import Session
 from app.engine.shelf import Creation
 from app.paths import home
+from app.ui import paint_view
 
 GIB = 1 << 30
 SDXL, SD15, DIA = (catalog.find(name) for name in ("sdxl", "sd15", "dia-1.6b"))
@@ -120,6 +124,27 @@ def test_what_is_loaded_already_counts_as_free_and_changes_no_plan() -> None:
     empty = forecast(PictureRequest("a"), SDXL, card(11), Choice(), {})
     loaded = forecast(PictureRequest("a"), SDXL, card(11 - 7), Choice(), {}, held_bytes=7 * GIB)
     assert loaded.plan == empty.plan and loaded.free_bytes == empty.free_bytes
+
+
+@pytest.mark.parametrize(
+    ("kind", "reading", "free_gib"),
+    [
+        ("cuda", Reading(process_bytes=9 << 30, device_bytes=3 << 30, limit_bytes=5 << 30), 5),
+        ("cuda", Reading(process_bytes=9 << 30, limit_bytes=12 << 30), 4),  # the card was not in use yet
+        ("mps", Reading(process_bytes=9 << 30, device_bytes=3 << 30, limit_bytes=6 << 30), 4),
+        ("cpu", Reading(process_bytes=2 << 30, limit_bytes=7 << 30), 7),
+        ("cpu", Reading(), 4),
+    ],
+)
+def test_only_what_lies_in_the_same_memory_is_given_back(kind: Any, reading: Reading, free_gib: int) -> None:
+    hardware = Hardware(kind, memory_bytes=8 << 30, free_bytes=4 << 30)
+    state = SimpleNamespace(hardware=hardware, reading=reading)
+    shelf = SimpleNamespace(find=lambda **_: [])
+    desk = SimpleNamespace(
+        keeper=SimpleNamespace(state=state, shelf=shelf), choice=lambda _: Choice(), verdicts=dict
+    )  # fmt: skip
+    told = paint_view.fit(cast(Any, desk), PictureRequest("a", model="sdxl"), cast(Any, None), "en")
+    assert f"{free_gib}.0 GB are free" in told, told
 
 
 def test_a_machine_that_does_not_say_what_is_free_is_taken_for_a_small_one() -> None:

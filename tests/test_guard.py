@@ -18,17 +18,20 @@ from urllib.parse import urlsplit
 
 import gradio as gr
 import httpx
+import numpy as np
 import pytest
+import soundfile
 
+from app.engine import catalog
 from app.engine.request import PictureRequest, SpeechRequest
 from app.engine.shelf import Made
 from app.sentence import Trouble
 from app.ui import guard, live, shelf
 from app.ui.desk import Desk
-from app.ui.door import TRIES, WORDS, Keys, Throttle, digest, password
+from app.ui.door import GONE_S, GUESTS_MOST, TRIES, WORDS, Keys, Throttle, digest, password
 from app.ui.guard import OWNER, Person
 from app.ui.opening import guards
-from tests.guests import desk_at, plain, press, shared, visitor
+from tests.guests import desk_at, plain, press, shared, until, visitor
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
@@ -154,6 +157,22 @@ def test_passwords_are_words_and_never_the_same() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("owner", [True, False])
+def test_room_at_the_door(owner: bool) -> None:
+    """An owner who logs in every day is never shut out; guests are, but for those who are long gone."""
+    now_s = 0.0
+    keys, tokens = Keys(digest("words"), owner=owner, clock=lambda: now_s), []
+    for _ in range(GUESTS_MOST):
+        now_s += 10
+        tokens.append(keys.enter("words", ""))
+    assert all(isinstance(each, str) for each in tokens)
+    assert keys.person(tokens[0])  # was seen just now, so the second is the one longest gone
+    assert isinstance(keys.enter("words", ""), str) == owner
+    now_s += GONE_S
+    assert isinstance(keys.enter("words", ""), str)
+    assert keys.person(tokens[0]) and not keys.person(tokens[1])
+
+
 def test_two_thousand_logins_over_http(desk: Desk) -> None:
     with shared(desk) as (address, words, _), httpx.Client(base_url=address) as client:
         answers = [client.post("/hearth/door", data={"password": f"no {n}"}).status_code for n in range(2000)]
@@ -397,6 +416,63 @@ def test_a_visitors_limits(desk: Desk, asked: SpeechRequest | PictureRequest, ke
         desk.keeper.stop(desk.begin(asked, OWNER))
 
 
+def test_what_a_visitor_leaves_open_is_within_the_limits(desk: Desk) -> None:
+    """The page sends a size with everything; a request made by hand need not, and its model's own would be taken."""
+    starter = catalog.find("starter-painter").settings
+    desk.settings.put({"visitors": {"steps": 5, "side": 256}})
+    try:
+        job = desk.begin(PictureRequest("x"), Person("visitor-4", False))
+        asked = desk.keeper.journal.job(job).request
+        desk.keeper.stop(job)
+        assert isinstance(asked, PictureRequest)
+        assert (asked.width, asked.height, asked.steps) == (starter.width, starter.height, 5)
+        with pytest.raises(Trouble) as caught:
+            desk.begin(PictureRequest("x", upscale=4), Person("visitor-4", False))
+        assert caught.value.sentence.key == "visitor.side"
+    finally:
+        desk.settings.put({"visitors": {}})
+
+
+def test_a_visitor_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -> None:
+    picture = {
+        "background": {"path": uploaded(ada, "a.png", png(64, 64)), "meta": {"_type": "gradio.FileData"}},
+        "layers": [],
+        "composite": None,
+    }
+    values = {"paint-prompt": "a red circle", "paint-image": picture}
+    for _ in range(2):
+        assert press(ada, "paint-go", values).status_code == 200
+    folders = set((desk.keeper.home.scratch / "uploads").iterdir())
+    assert "queue already" in press(ada, "paint-go", values).text
+    fresh = [
+        each
+        for each in set((desk.keeper.home.scratch / "uploads").iterdir()) - folders
+        if (each / "start.png").exists()
+    ]
+    waiting = desk.keeper.journal.waiting()
+    for job in waiting:
+        desk.keeper.stop(job.id)
+    assert len(waiting) == 2 and all(isinstance(job.request, PictureRequest) and job.request.image for job in waiting)
+    assert not fresh
+
+
+def test_a_visitor_takes_out_what_is_theirs(desk: Desk, ada: httpx.Client, eve: httpx.Client) -> None:
+    assert press(ada, "speak-go", {"speak-text": "[S1] Hello."}).status_code == 200
+    (job,) = desk.keeper.journal.waiting()
+    assert eve.post(f"/hearth/queue/{job.id}/remove").status_code == 404
+    assert ada.post(f"/hearth/queue/{job.id}/up").status_code == 404
+    assert [each.id for each in desk.keeper.journal.waiting()] == [job.id]
+    assert ada.post(f"/hearth/queue/{job.id}/remove").status_code == 200 and not desk.keeper.journal.waiting()
+
+
+def test_a_sound_in_another_format_leaves_nothing_behind(desk: Desk, ada: httpx.Client) -> None:
+    made = kept(desk, name_of(ada, desk))
+    soundfile.write(desk.creation(made, OWNER).path, np.zeros(4410), 44100)
+    folders = set((desk.keeper.home.scratch / "uploads").iterdir())
+    assert ada.get(f"/hearth/creation/{made}?format=flac").content[:4] == b"fLaC"
+    until(lambda: set((desk.keeper.home.scratch / "uploads").iterdir()) == folders)
+
+
 def test_a_visitor_has_no_say_in_model_or_plan(desk: Desk) -> None:
     job = desk.begin(SpeechRequest("x", model="/etc/passwd"), Person("visitor-2", False))
     known = desk.keeper.journal.job(job)
@@ -560,6 +636,10 @@ def png(width: int, height: int) -> bytes:
         + chunk(b"IDAT", data)
         + chunk(b"IEND", b"")
     )
+
+
+def uploaded(client: httpx.Client, name: str, body: bytes) -> str:
+    return str(client.post("/gradio_api/upload", files={"files": (name, body)}).json()[0])
 
 
 def text_bomb() -> bytes:

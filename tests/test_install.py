@@ -20,6 +20,7 @@ from PIL import Image
 from app import __version__, extras, install
 from app.__main__ import main
 from app.paths import assets, home
+from app.sentence import Trouble
 
 TOP = Path(__file__).parent.parent
 AWKWARD = '/home/O\'Neil/a b/ü $HOME `x` 100% "q" \\/hearth.sh'
@@ -52,6 +53,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a Mac's bundle starts a shell script")
 def test_the_bundle_is_whole(tmp_path: Path) -> None:
     log = tmp_path / "it's logs" / "app.log"
     icon = (assets() / "icons" / "hearth.icns").read_bytes()
@@ -70,6 +72,7 @@ def test_the_bundle_is_whole(tmp_path: Path) -> None:
     assert log.read_text() == 'ü it\'s "in" $HOME\n', "the words arrive as they are"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a Mac's bundle starts a shell script")
 def test_a_bundle_that_fails_shows_what_was_said(tmp_path: Path) -> None:
     for tool in ("osascript", "open"):
         (tmp_path / tool).write_text(f'#!/bin/sh\nfor word; do last=$word; done\necho "{tool}: $last"\n')
@@ -141,8 +144,36 @@ def test_windows_shortcuts() -> None:
     assert "'Programs', 'Desktop'" in script and script.count("Save()") == 1
     assert script.count("{") == script.count("}") and script.replace("''", "").count("'") % 2 == 0
     command = install.powershell(script)
-    assert base64.b64decode(command[-1]).decode("utf-16-le") == script and " ".join(command).isascii()
+    assert script in base64.b64decode(command[-1]).decode("utf-16-le") and " ".join(command).isascii()
     assert len(" ".join(command)) < 32000, "the longest command line that Windows takes"
+
+
+@pytest.mark.parametrize("script", ["", install.NO_SHORTCUTS, install.shortcuts(["a"], Path("b"))])
+def test_windows_ends_well_unless_something_failed_and_then_says_what(script: str) -> None:
+    """PowerShell's own exit code is 1 where its last command met nothing to remove, and its stderr is XML when it is encoded."""
+    whole = base64.b64decode(install.powershell(script)[-1]).decode("utf-16-le")
+    good, _, bad = whole.partition("} catch {\n")
+    assert (
+        good == f"try {{\n{script}exit 0\n" and bad.endswith("  exit 1\n}\n") and whole.count("{") == whole.count("}")
+    )
+    told = [
+        sys.executable,
+        "-c",
+        "import sys; sys.stdout.buffer.write('拒绝访问。\\n'.encode()); sys.exit('#< CLIXML')",
+    ]
+    with pytest.raises(Trouble, match=r"Windows says: 拒绝访问。$"):
+        install.run(told)
+
+
+def test_what_is_in_use_is_not_called_deleted(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = home().made().root
+    monkeypatch.setattr(install, "remove", lambda system: None)
+    monkeypatch.setattr(shutil, "rmtree", lambda folder, ignore_errors: None)
+    assert main(["remove-app", "--delete-creations"]) == 0
+    said = capsys.readouterr().out
+    assert f"delete what is left: {root}" in said and f"Deleted: {root}" not in said
 
 
 def test_icons_have_every_size() -> None:
@@ -157,10 +188,15 @@ def test_icons_have_every_size() -> None:
         assert {(512, 512, 2), (128, 128, 1)} <= set(icns.info["sizes"])
 
 
+@pytest.mark.skipif(
+    sys.platform == "win32", reason="its bash is that of another system, and no file is a program by a mark"
+)
 @pytest.mark.parametrize("name", LAUNCHERS)
 def test_launchers_are_right_shell(name: str) -> None:
     assert os.access(TOP / name, os.X_OK) and b"\r" not in (TOP / name).read_bytes()
     subprocess.run(["bash", "-n", TOP / name], check=True)
+    kept = subprocess.run(["git", "check-attr", "eol", name], cwd=TOP, capture_output=True, text=True)
+    assert kept.stdout == f"{name}: eol: lf\n", "a clone on Windows would end its lines otherwise"
     if shutil.which("shellcheck"):
         checked = subprocess.run(["shellcheck", TOP / name], capture_output=True, text=True)
         assert checked.returncode == 0, checked.stdout
@@ -188,6 +224,7 @@ class Desk:
             (self.tools / tool).symlink_to(shutil.which(tool) or "/bin/false")
 
     def tool(self, name: str, script: str) -> None:
+        (self.tools / name).unlink(missing_ok=True)  # a link to the machine's own, which must not be written to
         (self.tools / name).write_text(f"#!/bin/bash\n{script}\n")
         (self.tools / name).chmod(0o755)
 
@@ -220,6 +257,30 @@ def test_the_launcher_takes_the_python_that_fits(desk: Desk) -> None:
     desk.tool("python3.12", f'exec {PYTHON} "$@"')
     done = desk.run("speak", "a b")
     assert done.stdout == "started with ['speak', 'a b']\n", done.stderr
+
+
+def test_on_apple_silicon_a_python_for_intel_makes_way(desk: Desk) -> None:
+    """Even in a terminal that runs as an Intel program itself."""
+    desk.tool("uname", '[ "$1" = -s ] && echo Darwin || echo x86_64')
+    desk.tool("sysctl", "echo 1")
+
+    def python(machine: str) -> str:
+        asked = f"import platform; platform.machine = lambda: '{machine}'\n"
+        return f'[ "$1" = -c ] && exec {PYTHON} -c "{asked}$2" "$3"\necho {machine}; exec {PYTHON} "$@"'
+
+    desk.tool("python3.13", python("x86_64"))
+    desk.tool("python3.12", python("arm64"))
+    done = desk.run("doctor")
+    assert done.stdout == "arm64\nstarted with ['doctor']\n", done.stdout + done.stderr
+    desk.tool("sysctl", "exit 1")
+    assert desk.run("doctor").stdout.startswith("x86_64\n"), "an Intel Mac, of which start.py says what it needs"
+
+
+def test_the_window_that_closes_is_known_by_its_terminal() -> None:
+    script = (TOP / "Hearth.command").read_text()
+    assert "contains" not in script and '"$(tty)"' in script, (
+        "AppleScript's contains takes whoever has the word in a name"
+    )
 
 
 def test_opened_without_words_it_lets_hearth_go_on_by_itself(desk: Desk) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from app.compat.hardware import Hardware
 from app.compat.meter import Reading
-from app.compat.plan import Choice, Need, Plan, decide
+from app.compat.plan import Choice, Need, Plan, Precision, decide
 from app.compat.pretend import MACHINES
 from app.compat.quirks import QUIRKS
 from app.engine import event
@@ -49,8 +49,16 @@ def test_memory_shrinks_chunks_before_it_offloads() -> None:
 
 
 @pytest.mark.parametrize("name", ["cpu", "m1-8gb"])
-def test_where_memory_is_shared_nothing_is_offloaded(name: str) -> None:
-    assert not {"offload", "offload-all"} & {id_ for id_, _ in climbed(plan_of(MACHINES[name]), "memory")}
+def test_where_memory_is_shared_a_pictures_parts_wait_in_files_and_a_voices_nowhere(name: str) -> None:
+    plan = plan_of(MACHINES[name])
+    assert climbed(plan, "memory")[-1][0] == "offload" and climbed(plan, "memory")[-1][1].offload == "model"
+    voice = replace(plan, precision=(Precision("model", "speech", plan.dtype, plan.dtype, plan.device),))
+    assert not {"offload", "offload-all"} & {id_ for id_, _ in climbed(voice, "memory")}
+
+
+def test_from_groups_it_goes_on_to_single_layers() -> None:
+    steps = climbed(replace(plan_of(MACHINES["rtx-3060"]), offload="group"), "memory")
+    assert steps[-1][0] == "offload-all" and steps[-1][1].offload == "sequential"
 
 
 def test_a_broken_decoder_is_helped_before_anything_else() -> None:

@@ -11,7 +11,8 @@ import pytest
 from app.compat.plan import Choice
 from app.engine import jobfolder, process
 from app.engine.database import Database
-from app.engine.event import Finished, Part, Preview, Sound
+from app.engine.errand import SelfTest, Tune
+from app.engine.event import Failed, Finished, Part, Preview, Sound, Stopped
 from app.engine.jobfolder import shelved, tidy
 from app.engine.journal import Journal
 from app.engine.progress import Progress
@@ -37,6 +38,34 @@ def test_previews_go_when_the_end_is_on_the_shelf(tmp_path: Path) -> None:
     assert names(folder) == ["latent-0.safetensors"] and Path(end.files[0]).is_file()
     assert shown.preview is not None and shown.after(end).preview is None
     database.close()
+
+
+def test_what_was_sent_goes_after_a_day_unless_a_job_still_wants_it(tmp_path: Path) -> None:
+    uploads, now_s = tmp_path / "uploads", time.time()
+    for name, age_s in (("old", 90_000), ("wanted", 90_000), ("fresh", 60)):
+        (uploads / name).mkdir(parents=True)
+        (uploads / name / "start.png").write_bytes(b"x")
+        os.utime(uploads / name, (now_s - age_s, now_s - age_s))
+    place = home(tmp_path)
+    keeper = Idle(place)
+    keeper.submit(PictureRequest("a", image=str(uploads / "wanted" / "start.png")))
+    keeper.close()
+    (place.scratch / "uploads").parent.mkdir(parents=True, exist_ok=True)
+    uploads.rename(place.scratch / "uploads")
+    Idle(place).close()
+    assert names(place.scratch / "uploads") == ["fresh", "wanted"]
+
+
+def test_an_errand_that_waits_can_be_stopped(tmp_path: Path) -> None:
+    keeper = Idle(home(tmp_path / "home"))
+    try:
+        first, second = keeper.errand(SelfTest()), keeper.errand(Tune("starter-painter"))
+        keeper.stop(first)
+        assert isinstance(keeper.progress(first).end, Stopped) and keeper.progress(second).end is None
+        keeper._give_up()
+        assert isinstance(keeper.progress(second).end, Failed) and keeper.state.gave_up
+    finally:
+        keeper.close()
 
 
 def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

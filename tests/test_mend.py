@@ -42,12 +42,14 @@ FAILED = Failure("It <b>broke</b>.", "坏了。", "Python 3\nline")
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """Made and started well once; then a package went away."""
+    if sys.platform == "win32":
+        pytest.skip("the browser's stand-in is a shell script")
     folder = tmp_path_factory.mktemp("broken")
     checkout = Checkout(folder)
     (checkout.top / "app" / "__main__.py").write_text(MAIN)
     done = checkout.start()
     assert done.stdout == "Hearth is open []\n" and "app.mend" not in done.stderr, done.stderr
-    for name in checkout.slot.glob("lib/*/site-packages/small*"):
+    for name in checkout.packages.glob("small*"):
         shutil.rmtree(name)
     seen = folder / "browser"
     told = shlex.quote(str(folder / "seen"))
@@ -194,7 +196,7 @@ def test_where_there_is_no_browser_a_text_is_left(
     ("code", "shown"),
     [
         ("sys.exit(0)", None), ("sys.exit(130)", None), ("sys.exit(2)", None),  # ended, stopped, mistyped
-        ("os.kill(os.getpid(), 15)", None), ("sys.exit('no kernel')", "no kernel (1)"),
+        pytest.param("os.kill(os.getpid(), 15)", None, marks=pytest.mark.skipif(sys.platform == "win32", reason="signals")), ("sys.exit('no kernel')", "no kernel (1)"),
         ("os.environ.pop('HEARTH_FAILURE'); 1 / 0", "ZeroDivisionError: division by zero (1)"),
         ("import json; json.dump({'english': 'a', 'chinese': 'b', 'report': 'c'}, open(os.environ['HEARTH_FAILURE'], 'w')); sys.exit(2)", "a"),
         ("open(os.environ['HEARTH_FAILURE'], 'w').write('{}'); sys.exit('torn')", "torn (1)"),

@@ -86,6 +86,17 @@ def test_swap_is_asked_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(asked) == 2
 
 
+def test_a_system_that_does_not_tell_of_swap_is_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows with broken performance counters; the engine's beat reads every second."""
+
+    def broken() -> None:
+        raise RuntimeError("PdhAddEnglishCounterW failed. Performance counters may be disabled.")
+
+    monkeypatch.setattr(psutil, "swap_memory", broken)
+    reading = Meter().read()
+    assert reading.swap_bytes == 0 and reading.process_bytes > MIB
+
+
 class Counted:
     """Stands for torch.cuda or torch.mps: answers what was put in, and raises on everything else, so a reset would show."""
 

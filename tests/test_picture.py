@@ -155,6 +155,47 @@ def test_parts_of_different_precision_work_together(
     assert isinstance(list(paints.run(request, Control(), None, tmp_path))[-1], Finished)
 
 
+@pytest.mark.parametrize("form", ["text", "image", "inpaint"])
+@pytest.mark.parametrize("storage", ["float32", "float16"])
+def test_sdxls_own_decoder_computes_as_planned(
+    form: str, storage: Any, folders: dict[str, Path], tmp_path: Path, gradient: Path
+) -> None:
+    """Its pipelines would widen it, encode, and leave it in the denoiser's dtype, in which it paints black."""
+    model = catalog.find(str(folders["sdxl"]))
+    mixed = tuple(
+        Precision(part.name, part.role, storage, "float32", "cpu") if part.role == "vae"
+        else Precision(part.name, part.role, "bfloat16", "bfloat16", "cpu") for part in model.parts
+    )  # fmt: skip
+    paints = picture.load(folders["sdxl"], model, tiny.plan(model, "bfloat16", precision=mixed), {})
+    seen: set[torch.dtype] = set()
+    for half in (paints._pipe.vae.encoder, paints._pipe.vae.decoder):
+        for layer in (half.conv_in, half.conv_out):
+            layer.register_forward_hook(lambda _module, _args, output: seen.add(output.dtype))
+    more: dict[str, Any] = {} if form == "text" else {"image": str(gradient)}
+    more |= {"mask": str(gradient)} if form == "inpaint" else {}
+    request = PictureRequest("a", **{**SMALL, **more})
+    for job in ("first", "second"):
+        assert isinstance(list(paints.run(request, Control(), None, tmp_path / job))[-1], Finished)
+    assert seen == {torch.float32}
+    assert paints._pipe.vae.encoder.conv_in.weight.dtype == getattr(torch, storage)
+
+
+@pytest.mark.parametrize("storage", ["float16", "bfloat16"])
+@pytest.mark.parametrize("family", tiny.MAKERS)
+def test_weights_may_rest_narrower_than_they_compute(
+    family: str, storage: Any, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    """Some modules cast what they read to their own weight's dtype: those have it wide."""
+    model = catalog.find(str(folders[family]))
+    kept = tuple(Precision(part.name, part.role, storage, "float32", "cpu") for part in model.parts)
+    paints = picture.load(folders[family], model, tiny.plan(model, precision=kept), {})
+    request = PictureRequest("a", guidance=1.0, **{**SMALL, "steps": 1})
+    assert isinstance(list(paints.run(request, Control(), None, tmp_path))[-1], Finished)
+    for part in model.parts:
+        rests = [weight for weight in getattr(paints._pipe, part.name).parameters() if weight.dtype != torch.float32]
+        assert rests, "nothing is smaller"
+
+
 def test_weights_kept_in_half_compute_in_float32(
     folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:

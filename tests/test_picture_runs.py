@@ -20,7 +20,8 @@ from app.engine import catalog, picture
 from app.engine.control import Control
 from app.engine.event import Event, Finished, Part, Preview, Step, Stopped
 from app.engine.faults import NumbersBroke
-from app.engine.painting import easel, keeping, schedulers, steps
+from app.engine.ladder import next_rung
+from app.engine.painting import easel, keeping, preview, schedulers, steps
 from app.engine.painting.keeping import Kept
 from app.engine.painting.settled import settled
 from app.engine.request import PictureRequest
@@ -177,12 +178,42 @@ def test_a_broken_decoder_is_told_and_the_steps_are_not_done_again(folders: dict
     assert not [event for event in events if isinstance(event, Step)] and isinstance(events[-1], Finished)
 
 
+def test_a_decoder_without_room_says_so_and_tiles_come_first(folders: dict[str, Path], tmp_path: Path) -> None:
+    paints, model = painter(folders["sd15"])
+
+    def full(*_: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    hook = paints._pipe.vae.decoder.register_forward_pre_hook(full)
+    try:
+        with pytest.raises(torch.OutOfMemoryError) as broke:
+            list(paints.run(PictureRequest("a", **SMALL), Control(), None, tmp_path))
+    finally:
+        hook.remove()
+    step = next_rung(tiny.plan(model), "memory", getattr(broke.value, "where", None))
+    assert step is not None and step[0].id == "tiled-decoder"
+
+
 def test_previews_come_as_asked(folders: dict[str, Path], tmp_path: Path) -> None:
     paints, _ = painter(folders["flux2-klein"])
     request = PictureRequest("a", **{**SMALL, "steps": 7, "preview_every": 3})
     seen = [event for event in paints.run(request, Control(), None, tmp_path) if isinstance(event, Preview)]
     assert [event.step for event in seen] == [3, 6]
     assert pixels(seen[1].path).shape == (256, 256, 3)
+
+
+def test_where_parts_take_turns_the_decoder_goes_before_the_steps(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = catalog.find(str(folders["sd15"]))
+    paints = picture.load(folders["sd15"], model, tiny.plan(model, offload="model", device="cuda"), {})
+    pipe, order = paints._pipe, []
+    fit, free = preview.fit, pipe.maybe_free_model_hooks
+    monkeypatch.setattr(preview, "fit", lambda *told: order.append("fit") or fit(*told))
+    monkeypatch.setattr(pipe, "maybe_free_model_hooks", lambda: order.append("free") or free())
+    pipe.text_encoder.register_forward_pre_hook(lambda *_: order.append("words"))
+    list(paints.run(PictureRequest("a", **{**SMALL, "preview_every": 1}), Control(), None, tmp_path))
+    assert order[:3] == ["fit", "free", "words"]
 
 
 def test_tiles_and_slices_are_taken_on_while_loaded(

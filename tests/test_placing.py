@@ -18,11 +18,12 @@ import pytest
 import tiny_pictures as tiny
 import tiny_single_files as single
 import torch
+from diffusers import DiffusionPipeline
 from diffusers.hooks.group_offloading import _is_group_offload_enabled
 from painters import SMALL, gguf_of, lora, painter, parts, pixels
 from safetensors import SafetensorError
 
-from app.compat.plan import Need, Part, Plan, decide
+from app.compat.plan import Need, Part, Plan, Precision, decide
 from app.compat.pretend import machine
 from app.compat.terms import Choice
 from app.engine import catalog, picture
@@ -40,7 +41,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:Deprecation
 
 def painted(paints: picture.Painter, job: Path, **more: Any) -> list[Any]:
     events = list(
-        paints.run(PictureRequest("a red ball", **{**SMALL, "preview_every": 1, **more}), Control(), None, job)
+        paints.run(
+            PictureRequest(**{"prompt": "a red ball", **SMALL, "preview_every": 1, **more}), Control(), None, job
+        )
     )
     assert isinstance(events[-1], Finished)
     return events
@@ -89,6 +92,28 @@ def test_an_offload_that_is_planned_is_there_and_changes_nothing(
             for each, name in ((paints, "o"), (plain, "p"))
         )
         assert abs(pixels(parts(one)[0].path) - pixels(parts(other)[0].path)).max() < 1.5 / 255
+
+
+@pytest.mark.parametrize("how", OFFLOADED)
+@pytest.mark.parametrize("family", ["sd15", "sdxl"])
+def test_weighted_and_long_prompts_are_read_by_an_encoder_whose_weights_wait(
+    how: str, family: str, folders: dict[str, Path], loaded: Any, tmp_path: Path
+) -> None:
+    paints, (plain, _) = loaded(folders[family], **OFFLOADED[how][0]), painter(folders[family])
+    for index, prompt in enumerate(("a (red:1.4) ball", "a red ball " * 40)):
+        one, other = (
+            painted(each, tmp_path / f"{index}{name}", prompt=prompt) for each, name in ((paints, "o"), (plain, "p"))
+        )
+        assert abs(pixels(parts(one)[0].path) - pixels(parts(other)[0].path)).max() < 1.5 / 255
+
+
+def test_groups_do_not_nail_every_weight_to_its_place(
+    folders: dict[str, Path], loaded: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: dict[str, Any] = {}
+    monkeypatch.setattr(DiffusionPipeline, "enable_group_offload", lambda *_, **more: told.update(more))
+    loaded(folders["sd15"], offload="group", device="cuda")
+    assert told["offload_type"] == "leaf_level" and told["low_cpu_mem_usage"]
 
 
 @pytest.mark.parametrize(("device", "quantised"), [("cpu", "none"), ("mps", "torchao-int8")])
@@ -170,6 +195,24 @@ def test_a_lora_is_worn_over_weights_that_wait(folders: dict[str, Path], loaded:
             for place, each in enumerate((waits, stays))
         )
         assert (one == other).all()
+
+
+@pytest.mark.parametrize("offload", [{}, {"offload": "group", "device": "cuda"}])
+def test_a_lora_computes_as_wide_as_the_layer_that_it_sits_on(
+    offload: dict[str, str], folders: dict[str, Path], loaded: Any, tmp_path: Path
+) -> None:
+    """As on a GTX 1660, where float16 turns into NaN."""
+    model = catalog.find(str(folders["sd15"]))
+    kept = tuple(Precision(part.name, part.role, "float16", "float32", "cpu") for part in model.parts)
+    worn = (Lora(str(lora(folders["sd15"], tmp_path / "one.safetensors", 1))),)
+    paints, seen = loaded(folders["sd15"], precision=kept, **offload), set()
+    painted(paints, tmp_path / "first", loras=worn)
+    for name, module in paints._pipe.unet.named_modules():
+        if ".lora_A." in name:
+            module.register_forward_hook(lambda _module, _args, output: seen.add(output.dtype))
+    painted(paints, tmp_path / "second", loras=worn)
+    assert seen == {torch.float32}
+    assert paints._pipe.unet.conv_in.weight.dtype == torch.float16
 
 
 @pytest.mark.parametrize("family", ["sd15", "z-image"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -111,7 +110,7 @@ def test_a_killed_engine_is_noticed_told_and_the_job_goes_on(keeper: Keeper, voi
         if isinstance(event, Part) and not killed_s:
             parts_before[event.index] = Path(event.path).read_bytes()
             killed_s = time.monotonic()
-            engine(keeper).send_signal(signal.SIGKILL)
+            engine(keeper).kill()
         if isinstance(event, Adjusted) and not noticed_s:
             noticed_s = time.monotonic()
     assert isinstance(events[-1], Finished), events[-1]

@@ -235,6 +235,16 @@ def test_stop_keeps_what_is_there(run: Run, session: Session, models: dict[str, 
     assert isinstance(end, Stopped)
 
 
+def test_what_torch_keeps_of_the_job_before_counts_as_free(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = [3 << 30]
+    real = session.hardware
+    monkeypatch.setattr("app.engine.session.release", kept.clear)
+    monkeypatch.setattr(
+        "app.engine.session.probe", lambda: dataclasses.replace(real, memory_bytes=8 << 30, free_bytes=(8 << 30) - sum(kept))
+    )  # fmt: skip
+    assert session._now().free_bytes == 8 << 30
+
+
 def test_errands(run: Run, session: Session, models: dict[str, str]) -> None:
     events = run(Tune(models["sd15"]))
     assert isinstance(events[-1], Finished), events[-1]
@@ -269,6 +279,12 @@ def test_faults_are_sorted() -> None:
         fault_of(RuntimeError("Placeholder shape mismatches (expected 1 vs got tensorData with 77) at dimIdx = 2"))
         == "crash"
     )
+    for words in (
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+        "GET was unable to find an engine to execute this computation",
+    ):
+        assert fault_of(RuntimeError(words)) == "memory"
     assert fault_of(RuntimeError("something else")) is None and fault_of(NumbersBroke(0)) == "numbers"
 
 

@@ -119,6 +119,8 @@ def test_the_panel_is_the_owners(desk: Desk) -> None:
                 ]["letters"]
                 == 77
             )
+            nearest = owner.post("/hearth/share/limits", json={"letters": 20, "share": 0}).json()["limits"]
+            assert (nearest["letters"], nearest["share"]) == (50, 0.05), "what is wished tighter is not made looser"
             assert owner.post("/hearth/share/nothing", json={}).status_code == 404
             assert (
                 owner.post("/hearth/share/end", json={}, headers={"Origin": "https://evil.example"}).status_code == 403

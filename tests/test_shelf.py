@@ -8,11 +8,15 @@ import sys
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+import app.ui.shelf
+from app import written
 from app.compat.plan import Choice
 from app.engine.database import Database
 from app.engine.journal import Journal
@@ -87,6 +91,56 @@ def test_delete_goes_to_the_bin_and_comes_back(shelf: Shelf, journal: Journal, t
     with pytest.raises(Trouble, match="no creation number"):
         shelf.get(kept.id)
     assert shelf.find("hills") == []
+
+
+def test_what_is_gone_for_good_leaves_its_number_to_nobody(shelf: Shelf, journal: Journal, tmp_path: Path) -> None:
+    """A browser keeps a picture by its address, and that has the number in it."""
+    (first,) = shelf.keep(journal.queue(PictureRequest("first"), Choice()), [made(tmp_path)], MADE)
+    shelf.delete(first.id)
+    assert shelf.empty_bin() == 1
+    (second,) = shelf.keep(journal.queue(PictureRequest("second"), Choice()), [made(tmp_path)], MADE)
+    assert second.id > first.id
+
+
+def test_a_file_that_another_program_has_open_stays_and_holds_up_no_other(
+    shelf: Shelf, journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Windows has it: what is open can be neither moved nor deleted."""
+    job = journal.queue(PictureRequest("hills"), Choice())
+    held, free = shelf.keep(job, [made(tmp_path, "0.png"), made(tmp_path, "1.png")], MADE)
+    monkeypatch.setattr(written, "WAITS_S", (0.0,))
+
+    def unless_held(act: Callable[..., Any]) -> Callable[..., Any]:
+        def acted(path: Path, *more: Any, **named: Any) -> Any:
+            if path.name == held.path.name:
+                raise PermissionError(13, "The process cannot access the file")
+            return act(path, *more, **named)
+
+        return acted
+
+    with monkeypatch.context() as playing:
+        playing.setattr(Path, "replace", unless_held(Path.replace))
+        for _ in range(2):
+            with pytest.raises(PermissionError):
+                shelf.delete(held.id)
+    assert sorted(shelf.folder.rglob("*.png")) == sorted([held.path, free.path]), "no empty one beside it"
+    shelf.delete(held.id)
+    shelf.delete(free.id)
+    with monkeypatch.context() as playing:
+        playing.setattr(Path, "unlink", unless_held(Path.unlink))
+        assert shelf.empty_bin() == 1
+    assert [each.id for each in shelf.find(binned=True)] == [held.id] and shelf.empty_bin() == 1
+
+
+def test_on_windows_the_explorer_is_told_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quotes around the whole word, which a list of words gets where a path has a space, show another folder."""
+    told: list[object] = []
+    monkeypatch.setattr(app.ui.shelf, "os", SimpleNamespace(name="nt"))
+    monkeypatch.setattr(app.ui.shelf, "sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: told.append(command))
+    path = Path("C:/Users/Zoë B/a boat.png")
+    app.ui.shelf.reveal(path)
+    assert told == [f'explorer /select,"{path}"']
 
 
 def test_missing_and_foreign_files_are_told(shelf: Shelf, journal: Journal, tmp_path: Path) -> None:

@@ -101,6 +101,7 @@ def test_what_is_no_sound_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert caught.value.sentence.key == f"sound.{key}"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
 def test_a_converter_is_asked_for_what_libsndfile_does_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +179,7 @@ def test_silent_and_tiny_parts_are_joined_too(tmp_path: Path) -> None:
     assert joining.join(pieces[:1], tmp_path / "silent.wav", Finish(), {}) > 1
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="it limits no file's size")
 def test_a_full_disk_leaves_no_half_file_and_says_what_is_free(tmp_path: Path) -> None:
     """The file size is limited in a process of its own, which to a program is a disk that fills up while it writes."""
     code = (

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from diffusers.hooks import group_offloading
 
 from app.compat.plan import Plan, Precision
 from app.engine import sound, speech
@@ -62,6 +63,14 @@ def test_offloaded_voices_say_the_same(
     speaker = speech.load(folders["dia"], dataclasses.replace(plan, offload=offload))
     plain = run(speakers["dia"], tmp_path / "plain")
     assert np.array_equal(sound.read(joined(plain))[0], sound.read(joined(run(speaker, tmp_path / offload)))[0])
+
+
+def test_on_a_card_too_groups_come_without_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one diffusers notes each call of each layer until the whole model was called, which dia.py never does."""
+    told: dict[str, Any] = {}
+    monkeypatch.setattr(group_offloading, "apply_group_offloading", lambda *_, **more: told.update(more))
+    speech._offloaded(torch.nn.Linear(2, 2), "group", "cuda")
+    assert told["offload_type"] == "leaf_level" and not told["use_stream"]
 
 
 @pytest.mark.parametrize(

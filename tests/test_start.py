@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import importlib.metadata
 import json
 import os
 import platform
@@ -56,7 +58,7 @@ def test_the_first_start_makes_it_and_passes_the_words_on(made: Checkout) -> Non
     assert one == "Another start is making the environment; waiting for it.\n", "two at once make it once"
     for sentence in (
         "Making Hearth's environment",
-        "no NVIDIA card found",
+        "the plain build",
         "Proven on cpu: torch 0.0.1",
         "Ready after",
     ):
@@ -108,7 +110,7 @@ def test_an_extra_is_added_and_stays_over_a_repair(made: Checkout) -> None:
     repaired = made.start("repair")
     assert repaired.returncode == 0 and made.slot != old
     assert "Going on without bell; start.py add bell tries again" in repaired.stderr
-    assert next(made.slot.glob("lib/*/site-packages/tone-1.0.dist-info")).is_dir()
+    assert (made.packages / "tone-1.0.dist-info").is_dir()
     assert made.start().stderr == "", "with nothing left to do"
 
 
@@ -158,14 +160,62 @@ def test_a_checkout_that_cannot_be_written_keeps_its_environment_in_the_users_da
 ) -> None:
     monkeypatch.delenv("HEARTH_ENV", raising=False)
     monkeypatch.delenv("HEARTH_HOME", raising=False)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    for name in ("HOME", "XDG_DATA_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "data"))
     assert start.place(checkout.top) == checkout.top / ".venv"
     shutil.rmtree(checkout.top / ".venv")
     (checkout.top / ".venv").write_text("in the way, for root too")
     there = start.place(checkout.top)
-    assert there.parent == tmp_path / "data" / "Hearth" == start.data_folder() and there.is_dir()
+    assert there.parent == start.data_folder() and tmp_path / "data" in there.parents and there.is_dir()
     assert start.place(tmp_path / "another checkout") != there
+    if sys.platform == "win32":  # where platformdirs asks the system, not the environment
+        monkeypatch.undo()
     assert start.data_folder() == app.paths.home().root
+
+
+@pytest.mark.parametrize(
+    ("told", "enabled"), [({"LongPathsEnabled": 1}, True), ({"LongPathsEnabled": 0}, False), ({}, False)]
+)
+def test_windows_is_asked_whether_it_takes_long_paths(
+    told: dict[str, int], enabled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def value(key: object, name: str) -> tuple[int, int]:
+        if name not in told:
+            raise FileNotFoundError(2, "The system cannot find the file specified")
+        return told[name], 4
+
+    registry = SimpleNamespace(HKEY_LOCAL_MACHINE=1, OpenKey=lambda *_: contextlib.nullcontext(), QueryValueEx=value)
+    monkeypatch.setitem(sys.modules, "winreg", registry)
+    assert start.long_paths() is enabled
+
+
+def test_a_checkout_that_lies_too_deep_for_windows_keeps_its_environment_in_the_users_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HEARTH_ENV", raising=False)
+    monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(start, "WINDOWS", True)
+    monkeypatch.setattr(start, "long_paths", lambda: False)
+    monkeypatch.setattr(start, "LONGEST", start.DEEPEST + len(str(tmp_path)) + 31)
+    fits, deep = (tmp_path / ("h" * length) for length in (24, 25))
+    for top in (fits, deep):
+        top.mkdir()
+    assert start.place(fits) == fits / ".venv", "as long as it may be"
+    there = start.place(deep)
+    assert there.parent == tmp_path / "data" and there.is_dir() and not (deep / ".venv").exists()
+    monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "data of a person"))
+    with pytest.raises(start.Refused, match="longer than Windows takes"):
+        start.place(deep)
+    monkeypatch.setattr(start, "long_paths", lambda: True)
+    assert start.place(deep) == deep / ".venv"
+
+
+def test_nothing_that_is_installed_lies_deeper_than_place_counts_with() -> None:
+    """Under the longest name of torch's builds; another version of it may bring a deeper folder."""
+    files = (file for each in importlib.metadata.distributions() for file in each.files or ())
+    folders = {re.sub(r"^(torch-[\d.]+)(\+\w+)?\.", r"\1+cu130.", file.parent.as_posix()) for file in files}
+    deepest = max(folders, key=len)
+    assert len("/a/Lib/site-packages/" + deepest) <= start.DEEPEST, deepest
 
 
 @pytest.mark.parametrize(
@@ -178,6 +228,10 @@ def test_a_checkout_that_cannot_be_written_keeps_its_environment_in_the_users_da
         ),
         ("SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]", "secure connection"),
         ("ERROR: No matching distribution found for torch==2.13.0", "no torch for this Python"),
+        (
+            "ERROR: Could not install packages due to an OSError: [WinError 206] The filename or extension is too long",
+            "longer than Windows takes",
+        ),
         ("ERROR: something new\nnotice", "ERROR: something new"),
     ],
 )
@@ -247,6 +301,29 @@ def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5 << 30))
     with pytest.raises(start.Refused, match=r"about 9 GB.*5\.0 GB are free"):
         start.make(tmp_path / "a", start.wanted())
+
+
+def test_where_windows_lacks_a_library_no_other_build_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torch says it: on stdout, and then it cannot be imported."""
+    torch = (
+        "Microsoft Visual C++ Redistributable is not installed, this may lead to the DLL load failure.\n"
+        "It can be downloaded at https://aka.ms/vs/17/release/vc_redist.x64.exe"
+    )
+    monkeypatch.setattr(start, "PROOF", f"print({torch!r}); raise OSError('[WinError 126] c10.dll')")
+    monkeypatch.setattr(start, "python_of", lambda slot: Path(sys.executable))
+    installed: list[str] = []
+    monkeypatch.setattr(start, "facts", lambda: start.Facts("Windows", "AMD64", start.cards("Tesla T4, 580.1, 7.5")))
+    monkeypatch.setattr(start, "offered", lambda build, version: True)
+    monkeypatch.setattr(start, "run", lambda *_: None)
+    monkeypatch.setattr(
+        start,
+        "pip",
+        lambda slot, log, what, *words: installed.extend(each for each in words if each.startswith("torch==")),
+    )
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
+    with pytest.raises(start.Refused, match=r"Redistributable is missing. Install it from https://aka.ms/\S+ and"):
+        start.make(tmp_path / "a", start.wanted())
+    assert len(installed) == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gets CUDA from the default index")
@@ -323,7 +400,7 @@ def test_updates_prove_themselves_before_the_swap_and_one_step_back_is_kept(made
     assert made.git("rev-parse", "HEAD") != one and made.slot == start.other(slot)
     new = made.start()
     assert new.stderr == "" and "new" in json.loads(new.stdout)
-    assert next(made.slot.glob("lib/*/site-packages/small-2.0.dist-info")).is_dir()
+    assert (made.packages / "small-2.0.dist-info").is_dir()
 
     assert made.start("back").returncode == 0
     assert (made.git("rev-parse", "HEAD"), made.slot) == (one, slot) and made.start().stderr == ""

@@ -87,6 +87,17 @@ def test_refused_with_a_cure(facts: start.Facts, why: str, cure: str) -> None:
     assert cure in str(refused.value)
 
 
+def test_a_python_of_the_microsoft_store_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it writes into a person's AppData lands in a copy of its own, which neither Hearth.bat nor Explorer sees."""
+    store = r"C:\Program Files\WindowsApps\PythonSoftwareFoundation.Python.3.12_3.12.2800.0_x64__qbz5n2kfra8p0"
+    monkeypatch.setattr(start, "WINDOWS", True)
+    monkeypatch.setattr(platform, "system", lambda: "Windows")
+    monkeypatch.setattr(sys, "base_prefix", store)
+    with pytest.raises(start.Refused, match=r"Microsoft Store.*Hearth\.bat"):
+        start.facts()
+    assert "'WindowsApps' not in sys.base_prefix" in (start.TOP / "Hearth.bat").read_text()
+
+
 def fake_smi(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = folder / "nvidia-smi"
     tool.write_text(f"#!/bin/sh\n{script}\n")

@@ -211,6 +211,14 @@ def test_a_picture_is_painted_and_its_settings_come_back_from_its_file(visit: Vi
     expect(page.locator("#paint-prompt textarea")).to_have_value("a small boat at sunset")
     seed = page.locator("#paint-seed input").input_value()
     assert seed.isdigit()
+    page.fill("#paint-prompt textarea", "something else again")
+    page.set_input_files("#paint-dropped input[type=file]", file)  # and it takes another
+    expect(page.locator("#paint-prompt textarea")).to_have_value("a small boat at sunset")
+    for side in ("width", "height"):
+        expect(page.locator(f"#paint-{side} input")).to_have_value("128")
+    choose(page, "#paint-size", "256 x 256")  # what is chosen counts, and not what came with the picture
+    for side in ("width", "height"):
+        expect(page.locator(f"#paint-{side} input")).to_have_value("")
 
 
 PAINTED = """async () => {
@@ -310,6 +318,41 @@ def test_the_shelf_finds_favours_bins_and_restores(visit: Visit, opened: Open) -
     expect(cards).to_have_count(1)
     cards.first.get_by_role("button", name="reuse").click()
     expect(page.locator("#paint-prompt textarea")).to_have_value("a lighthouse under a red sea")
+
+
+def test_what_is_reused_is_not_written_over_by_an_older_draft(visit: Visit, opened: Open) -> None:
+    page = visit("paint")
+    prompt = page.locator("#paint-prompt textarea")
+    paint(page, opened, "a mill beside a river")
+    ended(opened)
+    prompt.fill("a draft of this morning")
+    until(lambda: opened.settings()["drafts"]["paint-prompt"] == "a draft of this morning")
+    page.close()
+    page = visit("shelf")  # its Paint was never open
+    page.fill("#h-shelf input[type=search]", "mill beside")
+    page.locator("#h-shelf .h-creation").first.get_by_role("button", name="reuse").click()
+    prompt = page.locator("#paint-prompt textarea")
+    expect(prompt).to_have_value("a mill beside a river")
+    until(lambda: opened.settings()["drafts"]["paint-prompt"] == "a mill beside a river")
+    expect(prompt).to_have_value("a mill beside a river")
+    page.close()
+    expect(visit("paint").locator("#paint-prompt textarea")).to_have_value("a mill beside a river")
+
+
+def test_under_a_panel_no_key_begins_anything(visit: Visit, opened: Open) -> None:
+    page = visit("paint")
+    page.fill("#paint-prompt textarea", "a tree that nobody asked for yet")
+    before = len(opened.jobs())
+    page.click("[data-h-share]")
+    expect(page.locator("dialog[open]")).to_be_visible()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_timeout(1000)
+    assert len(opened.jobs()) == before
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog[open]")).to_have_count(0)
+    page.keyboard.press("Control+Enter")
+    until(lambda: len(opened.jobs()) > before)
+    ended(opened)
 
 
 def test_what_can_be_undone_is_not_asked_about_and_what_cannot_is(visit: Visit, opened: Open) -> None:

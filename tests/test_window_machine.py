@@ -119,6 +119,42 @@ def test_the_last_place_of_the_slider_counts(visit: Visit, opened: Open) -> None
     until(lambda: opened.settings()["choice"]["chunk"] is None)
 
 
+def test_a_page_that_is_loaded_anew_shows_what_is_forced(visit: Visit, opened: Open) -> None:
+    """And a field that is only passed by changes nothing, on an older page either."""
+    older = visit("machine")
+    page = visit("machine")
+    exact = "#machine-exact input, #machine-exact textarea"
+    page.fill(exact, "512")
+    page.keyboard.press("Enter")
+    until(lambda: opened.settings().get("choice", {}).get("chunk") == 512)
+    unfold(page, "Choose by hand")
+    choose(page, "#machine-dtype", "float32")
+    page.click("#machine-use")
+    until(lambda: opened.settings()["choice"].get("dtype") == "float32")
+    page.reload()
+    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    go(page, "machine")
+    expect(page.locator(exact)).to_have_value("512")
+    expect(page.locator("#machine-chunk input[type=range]")).to_have_value(str(SIZES.index(512) + 1))
+    unfold(page, "Choose by hand")
+    expect(page.locator("#machine-dtype input")).to_have_value("float32")
+    expect(older.locator(exact)).to_have_value("")
+    for each in (page, older):
+        each.focus(exact)
+        each.keyboard.press("Tab")
+        each.wait_for_timeout(500)
+        assert opened.settings()["choice"]["chunk"] == 512
+    page.fill(exact, "600")
+    page.keyboard.press("Tab")  # what was typed counts without Enter, too
+    until(lambda: opened.settings()["choice"]["chunk"] == 600)
+    choose(page, "#machine-dtype", "automatic")
+    page.click("#machine-use")
+    until(lambda: opened.settings()["choice"].get("dtype") is None)
+    page.fill(exact, "")
+    page.keyboard.press("Enter")
+    until(lambda: opened.settings()["choice"].get("chunk") is None)
+
+
 def test_a_page_looks_at_the_model_that_is_loaded(visit: Visit, opened: Open) -> None:
     page = visit("paint")
     unfold(page, "Settings")

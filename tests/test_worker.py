@@ -5,6 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app.engine import child
+from app.paths import home
 
 TOP = Path(__file__).parent.parent
 WORK = """
@@ -67,3 +74,47 @@ def test_it_stops_when_somebody_asks() -> None:
 def test_a_library_that_is_broken_stops_no_engine() -> None:
     there, said = ahead("here._orders.put(Quit()); raise ImportError('broken: ' + name)")
     assert there == [] and "broken: transformers.modeling_utils" in said
+
+
+CONSOLE = """
+import os, pathlib, sys
+from app.engine import worker
+
+class Console:
+    def write(self, words):
+        raise OSError(6, "The handle is invalid")
+
+sys.stdout = sys.stderr = Console()
+worker.write_to(pathlib.Path(sys.argv[1]))
+print("loading ü")
+sys.stderr.write("50 % \\udcff\\n")
+os.write(2, b"from below\\n")
+"""
+
+
+def test_what_was_a_console_writes_to_the_log(tmp_path: Path) -> None:
+    """On Windows a stream made for a console stays one, whatever its number leads to; a progress bar would end the loading."""
+    log = tmp_path / "engine.log"
+    done = subprocess.run([sys.executable, "-c", CONSOLE, str(log)], cwd=TOP, capture_output=True, text=True)
+    assert done.returncode == 0, log.read_text("utf-8")
+    assert log.read_text("utf-8") == "loading ü\n50 % \\udcff\nfrom below\n" and not done.stdout + done.stderr
+
+
+def test_a_log_that_somebody_has_open_is_written_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another Hearth's engine, on Windows: the log is not put aside, and this engine starts all the same."""
+    place = home(tmp_path).made()
+    log = place.logs / "engine.log"
+    log.write_bytes(b"x" * (child.LOG_BYTES + 1))
+
+    def refuse(path: Path, target: Path) -> Path:
+        raise PermissionError(13, "The process cannot access the file")
+
+    def process(**_: Any) -> SimpleNamespace:
+        return SimpleNamespace(start=lambda: None, is_alive=lambda: True)
+
+    ends = SimpleNamespace(Pipe=lambda: (None, SimpleNamespace(close=lambda: None)), Process=process)
+    monkeypatch.setattr(child.multiprocessing, "get_context", lambda _: ends)
+    with monkeypatch.context() as open_elsewhere:
+        open_elsewhere.setattr(Path, "replace", refuse)
+        assert child.Child(place, "").alive and log.exists()
+    assert child.Child(place, "").alive and not log.exists()

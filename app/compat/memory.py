@@ -47,7 +47,9 @@ def part_bytes(part: Part, precision: Precision, quantised: Quantised) -> int:
     half = precision.storage == precision.compute == "float16"
     widened = part.wide * (BYTES["float32"] - BYTES["float16"]) if half else 0
     if quantised == "none" or not is_quantised(part, quantised):
-        return part.parameters * BYTES[precision.storage] + widened
+        # Where weights rest in less than they compute in, these are kept whole, too: their layers read their own dtype.
+        whole = part.wide * max(0, BYTES[precision.compute] - BYTES[precision.storage])
+        return part.parameters * BYTES[precision.storage] + (widened or whole)
     if quantised == "gguf" and part.gguf_bytes is not None:
         return part.gguf_bytes
     if quantised in PUBLISHED:

@@ -65,7 +65,7 @@ class Meter:
         with self._lock:
             self._highest_bytes = max(self._highest_bytes, counts)
             if time.monotonic() - self._swap_read_s >= SWAP_EVERY_S:
-                self._swap_bytes = psutil.swap_memory().used
+                self._swap_bytes = _swap_bytes()
                 self._swap_read_s = time.monotonic()
             return Reading(
                 process_bytes=process_bytes,
@@ -99,6 +99,13 @@ class Meter:
 def read() -> Reading:
     """One reading with no memory of earlier ones: the highest is the present."""
     return Meter().read()
+
+
+def _swap_bytes() -> int:
+    try:
+        return psutil.swap_memory().used
+    except (RuntimeError, OSError):  # A Windows whose performance counters are broken does not tell.
+        return 0
 
 
 def _device() -> _Device | None:

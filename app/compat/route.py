@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from app.compat.kernels import NONE_TAKES_IT, streams
+from app.compat.memory import SCORES_AT_LEAST
 from app.compat.plan import Gqa, Plan
 from app.compat.remedies import (
     align_mask,
@@ -26,6 +27,8 @@ from app.compat.remedies import (
 from app.compat.tiles import COPIES, Free, even, is_few, own, tile_size, workspace_bytes
 
 AS_TORCH = "as torch"
+METAL_SCORES = 1 << 30
+"""Of one call, in numbers: Metal spoils more silently (mps-int32), and an older macOS dies of 4 GiB (mps-4gib)."""
 STEP = "folded, own arithmetic"
 HALVES = (torch.float16, torch.bfloat16)
 SHORT_KEYS = 256
@@ -154,12 +157,17 @@ class Route:
         item = (
             query.element_size() if cols is None else max(query.element_size(), 4)
         )  # a running maximum is kept in float32
+        if asked is not None and self.plan.device == "mps":
+            # A size by hand may come in the middle of a run, past decide().
+            rows = min(rows, max(1, METAL_SCORES // (batch * heads * (cols or keys))))
         row_bytes = batch * heads * (cols or keys) * item * COPIES
         if rows * row_bytes > self.workspace and (
             ours or not streams(self.plan, query, key, value, mask, dropout, causal, scale, groups > 1)
         ):
             # A size by hand is kept; then only keys are cut, and only where one row of scores is too large.
-            budget = min(self.plan.budget_bytes or self.workspace, self.free(query.device) // 4)
+            # Metal may hold more than it recommends: then nothing is free, and tiles of one key would take for ever.
+            free = max(self.free(query.device) // 4, SCORES_AT_LEAST)
+            budget = min(self.plan.budget_bytes or self.workspace, free)
             limit = min(budget, self.workspace) if asked is None else max(budget, 1)
             if asked is None or row_bytes > limit:
                 most, fewer = tile_size(limit, row_bytes, rows, cols or keys)

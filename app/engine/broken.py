@@ -15,8 +15,11 @@ from app.engine.faults import NumbersBroke
 from app.engine.ladder import Fault
 from app.sentence import say
 
-MEMORY_WORDS = ("out of memory", "Invalid buffer size", "can't allocate memory", "DefaultCPUAllocator")
-"""Metal and the CPU say it in a plain RuntimeError."""
+MEMORY_WORDS = (
+    "out of memory", "Invalid buffer size", "can't allocate memory", "DefaultCPUAllocator", "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED", "unable to find an engine to execute this computation",
+)  # fmt: skip
+"""Metal, the CPU and a card's libraries say it in a plain RuntimeError; cuDNN has no engine left where none has room."""
 
 
 def fault_of(fault: BaseException) -> Fault | None:

@@ -23,7 +23,10 @@ class Child:
     def __init__(self, home: Home, pretended: str) -> None:
         self._log = home.logs / "engine.log"
         if self._log.exists() and self._log.stat().st_size > LOG_BYTES:
-            self._log.replace(self._log.with_suffix(".1.log"))
+            with contextlib.suppress(
+                OSError
+            ):  # Windows: another Hearth's engine has it open. It grows until the next start.
+                self._log.replace(self._log.with_suffix(".1.log"))
         self._log_start = self._log.stat().st_size if self._log.exists() else 0
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()

@@ -28,7 +28,17 @@ class Codec:
     def encode(self, sound: Samples) -> torch.Tensor:
         """Codes (frames, channels); the last frame is filled up with silence."""
         padded = np.pad(sound, (0, -len(sound) % self.hop))
-        values = torch.from_numpy(padded).to(self._device, self._dtype)
+        if self._device == "mps" and len(padded) > MOST_FRAMES * self.hop:
+            # Older Metal fails here as in decode(). A clip is heard once, so it is heard whole, on the processor.
+            self._model.to("cpu")
+            try:
+                return self._encoded(padded, "cpu")
+            finally:
+                self._model.to(self._device)
+        return self._encoded(padded, self._device)
+
+    def _encoded(self, padded: Samples, device: str) -> torch.Tensor:
+        values = torch.from_numpy(padded).to(device, self._dtype)
         codes: torch.Tensor = self._model.encode(values[None, None]).audio_codes
         return codes[0].T.cpu()
 

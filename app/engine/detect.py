@@ -58,9 +58,13 @@ def local(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Compan
 def _file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
     family = family_of_file(path)
     like = catalog[_LIKE[family]]
+    # The row's own VAE may be a mended one from elsewhere; here it is the file's.
+    parts = tuple(
+        replace(part, half_is_safe=part.half_is_safe and _safe_in_half(part.name, family)) for part in like.parts
+    )
     return replace(
         like, id=str(path), title=path.stem, path=str(path), source=None, single_file=True, plain=None, note=None,
-        settings=like.plain or like.settings, companions=(configs[family],), licence="", gated=False,
+        parts=parts, settings=like.plain or like.settings, companions=(configs[family],), licence="", gated=False,
     )  # fmt: skip
 
 

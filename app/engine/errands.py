@@ -63,12 +63,13 @@ def tune(
     )
     sizes = [size for size in SIZES if size < 2 * asked.queries] or SIZES[:1]
     times: dict[int, list[float]] = {size: [] for size in sizes}
-    began, done, total = time.monotonic(), 0, ROUNDS * len(sizes)
+    # Not monotonic: on Windows it may stand still for 15 ms, over several calls.
+    began, done, total = time.perf_counter(), 0, ROUNDS * len(sizes)
     with applied(plan) as seam:
         for _ in range(ROUNDS):
             for size in sizes:
                 if control.stopped:
-                    yield Stopped((), time.monotonic() - began)
+                    yield Stopped((), time.perf_counter() - began)
                     return
                 seam.set_chunk(size)
                 start = time.perf_counter()
@@ -76,7 +77,7 @@ def tune(
                 _settle(device)
                 times[size].append(time.perf_counter() - start)
                 done += 1
-                elapsed = time.monotonic() - began
+                elapsed = time.perf_counter() - began
                 yield Step(done, total, done / elapsed, "measurements", elapsed / done * (total - done), read())
     points = tuple(
         Point(
@@ -97,7 +98,7 @@ def tune(
         )
     )
     yield Finished(
-        (), time.monotonic() - began, done / (time.monotonic() - began), "measurements", read().highest_bytes
+        (), time.perf_counter() - began, done / (time.perf_counter() - began), "measurements", read().highest_bytes
     )
 
 

@@ -21,6 +21,17 @@ class Restored:
     """What could not be taken over."""
 
 
+def by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
+    """What a request names that no settings can bring back."""
+    notes = []
+    if request.loras:
+        names = ", ".join(Path(each.path).stem for each in request.loras)
+        notes.append(say("restore.loras", "The LoRAs {names} have to be chosen by hand.", names=names))
+    if request.image:
+        notes.append(say("restore.image", "It was made from another picture, which has to be added by hand."))
+    return tuple(notes)
+
+
 _SETTING: Final = re.compile(r'\s*([\w /-]+):\s*("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)')
 _LORA: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:>]+)(?::[^>]*)?>")
 _SAMPLERS: Final[Mapping[str, str]] = {

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import shutil
 import sqlite3
+import time
 from collections.abc import Collection
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from app.sentence import say
 
 FOLDERS_KEPT = 30
 """Folders of ended jobs, so that a part can be done again."""
+UPLOADS_S = 86_400
 STATES: dict[type, State] = {Finished: "finished", Stopped: "stopped", Failed: "failed"}
 FINISHED_PARTS = ("part-*.wav", "picture-*.png")
 PREVIEWS = "preview-*.jpg"
@@ -60,6 +62,13 @@ def tidy(jobs: Path, needed: Collection[str]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     for folder in folders:
         drop_sounds(folder)
+
+
+def tidy_uploads(uploads: Path, needed: str) -> None:
+    """What was sent goes after a day, unless its folder's name stands in `needed`: a job that may still run wants it."""
+    for folder in uploads.iterdir() if uploads.is_dir() else ():
+        if folder.name not in needed and time.time() - folder.stat().st_mtime > UPLOADS_S:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def told_plan(plan: Plan | None) -> dict[str, object]:

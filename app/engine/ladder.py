@@ -47,9 +47,14 @@ def _once_smaller(plan: Plan) -> Plan:
     return plan if plan.chunk_q is not None and plan.chunk_q <= SMALLEST_CHUNK else _smaller_chunk(plan)
 
 
-def _offload(before: Offload, after: Offload) -> Callable[[Plan], Plan]:
-    """Only where the device has a memory of its own is there anywhere to put the parts that wait."""
-    return lambda plan: replace(plan, offload=after) if plan.device == "cuda" and plan.offload == before else plan
+def _offload(after: Offload, *before: Offload) -> Callable[[Plan], Plan]:
+    """In a memory that is shared only a picture's parts have somewhere to wait: in a file, one part after the other."""
+
+    def change(plan: Plan) -> Plan:
+        somewhere = plan.device == "cuda" or (after == "model" and plan.of("speech") is None)
+        return replace(plan, offload=after) if somewhere and plan.offload in before else plan
+
+    return change
 
 
 def _own_arithmetic(plan: Plan) -> Plan:
@@ -89,11 +94,11 @@ RUNGS: tuple[Rung, ...] = (
         first_for="vae",
     ),
     Rung(
-        "offload", frozenset({"memory"}), _offload("none", "model"),
+        "offload", frozenset({"memory"}), _offload("model", "none"),
         say("ladder.offload", "Parts that wait are now kept off the device."),
     ),
     Rung(
-        "offload-all", frozenset({"memory"}), _offload("model", "sequential"),
+        "offload-all", frozenset({"memory"}), _offload("sequential", "model", "group"),
         say("ladder.offload-all", "Weights now travel to the device piece by piece, which is slow."),
     ),
 )  # fmt: skip

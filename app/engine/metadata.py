@@ -10,7 +10,7 @@ from PIL import ExifTags, Image, UnidentifiedImageError
 from PIL.PngImagePlugin import PngInfo
 
 from app import __version__, written
-from app.engine.foreign import Restored, a1111, comfy
+from app.engine.foreign import Restored, a1111, by_hand, comfy
 from app.engine.request import PictureRequest, from_json, to_json
 from app.sentence import Trouble, say
 
@@ -65,7 +65,7 @@ def _ours(text: str) -> Restored:
     request = from_json(json.loads(text)["request"])
     if not isinstance(request, PictureRequest):
         raise ValueError("not a picture's settings")
-    return Restored(request)
+    return Restored(request, by_hand(request))
 
 
 def _comment(exif: bytes) -> str:

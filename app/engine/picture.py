@@ -167,6 +167,7 @@ class Painter:
         """All that computes, in one thread: torch keeps a team of threads for every thread that asks it to."""
         if chosen.request.preview_every and self._colours is None:
             self._colours = preview.fit(self._pipe.vae, placing.place_of(self._pipe.vae))
+            self._pipe.maybe_free_model_hooks()  # where parts take turns the VAE is the last, and nobody would send it away
         if kept is not None and kept.whole:
             latents = kept.latents
         else:
@@ -183,12 +184,12 @@ class Painter:
         """The pipeline's own loop, from the prompt to the last latents; after Stop the clean picture guessed so far, if any."""
         generator = torch.Generator("cpu").manual_seed(chosen.seed(picture.index))
         pipe = easel.pipeline(self._pipe, self._family, chosen)
-        last_s = time.monotonic()
+        last_s = time.perf_counter()
         guess: Callable[[], torch.Tensor] | None = None
 
         def step(done: int, latents: torch.Tensor, clean: Callable[[], torch.Tensor], keep: Callable[[], Kept]) -> None:
             nonlocal last_s, guess
-            before_s, last_s, guess = last_s, time.monotonic(), clean
+            before_s, last_s, guess = last_s, time.perf_counter(), clean
             total = getattr(pipe, "_num_timesteps", 0) or len(pipe.scheduler.timesteps)
             tell(Beat(done, total, last_s - before_s, keep(), clean, Counter(seam.paths if seam else ())))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import multiprocessing
 import sqlite3
 import threading
@@ -21,12 +22,12 @@ from app.engine.database import Database
 from app.engine.diagnosis import Death
 from app.engine.errand import Errand
 from app.engine.event import END, Adjusted, Event, Failed, Finished, Step, Stopped
-from app.engine.jobfolder import STATES, drop_sounds, finished_parts, shelved, tidy
+from app.engine.jobfolder import STATES, drop_sounds, finished_parts, shelved, tidy, tidy_uploads
 from app.engine.journal import OWNER, Job, Journal
 from app.engine.ladder import BY_ID
 from app.engine.message import Beat, Free, Order, Planned, Ready, Report, Run, SetChunk, Stop, Told
 from app.engine.progress import Progress
-from app.engine.request import Request
+from app.engine.request import Request, to_json
 from app.engine.shelf import Made, Shelf
 from app.engine.state import EngineState, Sample
 from app.paths import Home
@@ -76,6 +77,8 @@ class Keeper:
         self._woken, self._waker = multiprocessing.Pipe(duplex=False)
         self._closing = False
         tidy(self.home.scratch / "jobs", {job.id for job in self.interrupted})
+        to_come = [to_json(job.request) for job in (*self.interrupted, *self.journal.waiting())]
+        tidy_uploads(self.home.scratch / "uploads", json.dumps(to_come))
         self._thread = threading.Thread(target=self._keep, name="keeper", daemon=True)
         self._thread.start()
 
@@ -91,7 +94,8 @@ class Keeper:
         """Ahead of the queue; its events are followed like a job's."""
         id_ = f"errand-{time.monotonic_ns()}"
         self._board.open(id_)
-        self._errands.append((id_, errand))
+        with self._lock:
+            self._errands.append((id_, errand))
         self._wake()
         return id_
 
@@ -108,10 +112,17 @@ class Keeper:
 
     def stop(self, job: str) -> None:
         """Within one step, keeping what is there. A job that still waits is taken out of the queue."""
-        if self.journal.withdraw(job):
+        if self.journal.withdraw(job) or self._withdrawn(job):
             self._board.post(job, Stopped((), 0.0))
         else:
             self._send(Stop(job))
+
+    def _withdrawn(self, errand: str) -> bool:
+        """Whether it was an errand that waited, and waits no more."""
+        with self._lock:
+            waiting = len(self._errands)
+            self._errands = deque(each for each in self._errands if each[0] != errand)
+            return len(self._errands) < waiting
 
     def set_chunk(self, chunk: int | None) -> None:
         """Acts on a run in progress, and on those to come."""
@@ -176,8 +187,9 @@ class Keeper:
         self._send(SetChunk(self._chunk))
 
     def _hand_next(self) -> None:
-        if self._errands:
-            id_, errand = self._errands.popleft()
+        with self._lock:
+            id_, errand = self._errands.popleft() if self._errands else ("", None)
+        if errand is not None:
             self._hand(Run(id_, errand, Choice(), str(self.folder(id_))))
         elif job := self.journal.take():
             self._hand(Run(job.id, job.request, job.choice, str(self.folder(job.id))))
@@ -280,8 +292,13 @@ class Keeper:
 
     def _give_up(self) -> None:
         """An engine that cannot even start fails what waits, instead of trying for ever."""
+        self._set(gave_up=True)
+        failed = no_start(self.home.logs / "engine.log", self.state.trouble)
+        while self._errands:
+            id_, _ = self._errands.popleft()
+            self._board.post(id_, self._ended(id_, failed))
         while job := self.journal.take():
-            self._board.post(job.id, self._ended(job.id, no_start(self.home.logs / "engine.log", self.state.trouble)))
+            self._board.post(job.id, self._ended(job.id, failed))
 
     # Small things both sides use.
 

@@ -158,6 +158,7 @@ class Session:
         """With the memory that is free now, or would be: what is loaded can go. All else does not change while Hearth runs."""
         if self.hardware.pretended:
             return self.hardware
+        release()  # what torch keeps of the job before for next time is free, though the device counts it as taken
         now = probe()
         return replace(self.hardware, free_bytes=min(now.memory_bytes, now.free_bytes + self._owner.held_bytes))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import re
@@ -93,7 +94,7 @@ def reserved(folder: Path, name: str) -> Path:
 def _move(file: Path, path: Path) -> None:
     """Also from one disk to another; what cannot be moved stays where it is, and the name is free again."""
     try:
-        file.replace(path)
+        written.put(file, path)
     except OSError as fault:
         try:
             if fault.errno != errno.EXDEV:
@@ -194,12 +195,14 @@ class Shelf:
         self._move(id_, self.folder, None)
 
     def empty_bin(self) -> int:
-        """For good. How many went."""
-        gone = self._db.rows("SELECT id, path FROM creations WHERE binned_s IS NOT NULL")
-        for row in gone:
-            Path(row["path"]).unlink(missing_ok=True)
-            self._db.write("DELETE FROM creations WHERE id=?", row["id"])
-        return len(gone)
+        """For good. How many went; what another program has open stays."""
+        gone = 0
+        for row in self._db.rows("SELECT id, path FROM creations WHERE binned_s IS NOT NULL"):
+            with contextlib.suppress(OSError):
+                Path(row["path"]).unlink(missing_ok=True)
+                self._db.write("DELETE FROM creations WHERE id=?", row["id"])
+                gone += 1
+        return gone
 
     def export(self, ids: Iterable[int], target: Path) -> Path:
         """Many as one zip, written whole or not at all."""
@@ -214,7 +217,7 @@ class Shelf:
         folder.mkdir(parents=True, exist_ok=True)
         path = reserved(folder, creation.path.name)
         if creation.path.exists():
-            creation.path.replace(path)
+            _move(creation.path, path)
         else:
             path.unlink()
         self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(path), binned_s, id_)

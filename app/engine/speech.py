@@ -164,7 +164,9 @@ def _offloaded(model: Any, how: Offload, device: str) -> Any:
         return cpu_offload(model, torch.device(device))
     from diffusers.hooks.group_offloading import apply_group_offloading
 
+    # A stream learns what to fetch beforehand from a call of the whole model: dia.py calls its layers, so it would only take notes
+    # for ever, and have every weight lie in memory that the system cannot move.
     apply_group_offloading(
-        model, torch.device(device), torch.device("cpu"), offload_type="leaf_level", use_stream=device == "cuda"
+        model, torch.device(device), torch.device("cpu"), offload_type="leaf_level", use_stream=False
     )
     return model

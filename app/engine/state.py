@@ -33,3 +33,5 @@ class EngineState:
     restarts: int = 0
     trouble: Death | None = None
     """Why the last engine died; None once a job went well."""
+    gave_up: bool = False
+    """It died so often before it was ready that it is not started again."""

@@ -143,15 +143,21 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in wanted.items() if name not in os.environ}
 
 
+def write_to(log: Path) -> None:
+    """All that this process prints, its libraries too. On Windows Python's streams of a console fail on a file: both are made anew."""
+    last_words = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for stream in (1, 2):
+        os.dup2(last_words, stream)
+    sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+
+
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     """Where the process begins. What torch reads from the environment is set before torch is imported."""
     os.environ.update(environment())
     # Ctrl+C reaches every process of a terminal; what it means here the keeper says.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    last_words = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    for stream in (1, 2):
-        os.dup2(last_words, stream)
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    write_to(log)
     worker = Worker(pipe)
     threading.Thread(target=worker.listen, name="listen", daemon=True).start()
     threading.Thread(target=worker.beat, name="beat", daemon=True).start()

@@ -31,7 +31,7 @@ from app.sentence import Sentence, Trouble, say
 from app.ui import show, smaller
 from app.ui.guard import OWNER, Person
 from app.ui.settings import Settings
-from app.ui.visitor import allowance, allowed, model_for
+from app.ui.visitor import allowance, allowed, model_for, turn
 
 GRID_MOST: Final = 36
 QUEUE_MOST: Final = 200
@@ -82,6 +82,11 @@ class Desk:
             job = self.keeper.submit(request, choice or self.choice(person), person.name)
         self.latest[person.name, kind_of(request)] = job.id
         return job.id
+
+    def turn(self, person: Person) -> None:
+        """A Trouble where a visitor may ask for nothing at the moment."""
+        if not person.owner:
+            turn(person, self.keeper, allowance(self.settings.get("visitors", {})))
 
     def owners_models(self) -> dict[str, str]:
         """What the owner works with: visitors do, too."""
@@ -261,10 +266,15 @@ class Desk:
         )
 
     def errand(self, errand: Errand) -> None:
-        self.errand_job, self.errand_kind = self.keeper.errand(errand), type(errand).__name__
+        """One at a time: while the last waits or runs, it is what is shown."""
+        if not self.on_errand():
+            self.errand_job, self.errand_kind = self.keeper.errand(errand), type(errand).__name__
+
+    def on_errand(self) -> bool:
+        return bool(self.errand_job) and self.keeper.progress(self.errand_job).end is None
 
     def stop_errand(self) -> None:
-        if self.errand_job and self.keeper.state.job == self.errand_job:
+        if self.on_errand():
             self.keeper.stop(self.errand_job)
 
     def hardware(self, pretended: str = "") -> Hardware | None:

@@ -34,6 +34,8 @@ TRIES: Final = 10
 REFILL_S: Final = 3.0
 REFILL_MOST_S: Final = 60.0
 GUESTS_MOST: Final = 40
+GONE_S: Final = 600.0
+"""A guest who was not seen for so long may have to log in again, if the room is needed."""
 FORM_BYTES: Final = 4096
 NAME_LETTERS: Final = 24
 YEAR_S: Final = 365 * 86400
@@ -127,7 +129,7 @@ class Keys:
                 self.throttle.wrong()
                 return say("door.wrong", "That is not the password.")
             self.throttle.right()
-            if len(self.guests) >= GUESTS_MOST:
+            if len(self.guests) >= GUESTS_MOST and not self._room(now_s):
                 return say("door.full", "There are {most} guests already, and that is all there is room for.", most=GUESTS_MOST)  # fmt: skip
             token = secrets.token_urlsafe(32)
             person = OWNER if self.owner else Person(f"visitor-{secrets.token_hex(8)}", False)
@@ -135,6 +137,14 @@ class Keys:
                 person, nickname[:NAME_LETTERS].strip(), now_s, now_s
             )
             return token
+
+    def _room(self, now_s: float) -> bool:
+        """Made by the one who was not seen for longest: a guest's page asks every few seconds, an owner has as many entries as logins."""
+        longest = min(self.guests, key=lambda each: self.guests[each].seen_s)
+        gone = self.owner or now_s - self.guests[longest].seen_s > GONE_S
+        if gone:
+            del self.guests[longest]
+        return gone
 
     def person(self, token: str) -> Person | None:
         key = hashlib.sha256(token.encode()).digest()

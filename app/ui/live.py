@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
@@ -96,8 +98,11 @@ def routes(desk: Desk) -> list[Route]:
         wanted = request.query_params.get("format", "")
         if not wanted or kept.kind != "speech":
             return sent(kept.path, download="download" in request.query_params)
+        folder = desk.upload_folder()
         try:
-            return sent(recoded(kept, wanted, desk.upload_folder()), download=True)
+            answer = sent(recoded(kept, wanted, folder), download=True)
+            answer.background = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+            return answer
         except Trouble as trouble:
             return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=409)
 

@@ -24,8 +24,7 @@ AUTO: Final = ""
 
 
 def build(desk: Desk) -> Refresh:
-    forced = desk.settings.get("choice", {})
-    chunk = forced.get("chunk")
+    """What is forced is filled in when the page is loaded."""
     with gr.Row(elem_classes="h-room"):
         with gr.Column():
             with gr.Column(elem_classes="h-card"):
@@ -49,37 +48,28 @@ def build(desk: Desk) -> Refresh:
         with gr.Column():
             with gr.Column(elem_classes="h-card"):
                 gr.HTML('<section id="h-curve"></section>', apply_default_css=False)
-                slider = gr.Slider(
-                    0, len(SIZES), SIZES.index(chunk) + 1 if chunk in SIZES else 0, step=1, elem_id="machine-chunk",
-                    label=word("machine.chunk", "Chunk size"),
-                )  # fmt: skip
+                slider = gr.Slider(0, len(SIZES), 0, step=1, elem_id="machine-chunk", label=word("machine.chunk", "Chunk size"))  # fmt: skip
                 with gr.Row(elem_classes="h-inline"):
-                    exact = gr.Textbox(
-                        "" if chunk is None else str(chunk),
-                        label=word("machine.exact", "Exactly"),
-                        placeholder="auto",
-                        elem_id="machine-exact",
-                        scale=1,
-                    )
+                    exact = gr.Textbox("", label=word("machine.exact", "Exactly"), placeholder="auto", elem_id="machine-exact", scale=1)  # fmt: skip
                     tune = gr.Button(word("machine.tune", "Tune for this model"), elem_id="machine-tune")
                 gr.HTML('<div class="h-errand" data-kind="Tune"></div>', apply_default_css=False)
                 message = gr.HTML("", apply_default_css=False, elem_id="machine-message")
             with gr.Accordion(word("machine.force", "Choose by hand"), open=False, elem_classes="h-card"):
-                dtype = forced_choice("dtype", word("machine.dtype", "Precision"), get_args(Dtype), forced)
-                gqa = forced_choice("gqa", word("machine.gqa", "Grouped heads"), get_args(Gqa), forced)
+                dtype = forced_choice("dtype", word("machine.dtype", "Precision"), get_args(Dtype))
+                gqa = forced_choice("gqa", word("machine.gqa", "Grouped heads"), get_args(Gqa))
                 kernels = gr.Dropdown(
-                    list(get_args(Kernel)), value=list(forced.get("kernels") or []), multiselect=True, elem_id="machine-kernels",
+                    list(get_args(Kernel)), value=[], multiselect=True, elem_id="machine-kernels",
                     label=word("machine.kernels", "Kernels that may run"), info=word("machine.kernels-info", "None chosen: automatic."),
                 )  # fmt: skip
-                offload = forced_choice("offload", word("machine.offload", "Offload"), get_args(Offload), forced)
+                offload = forced_choice("offload", word("machine.offload", "Offload"), get_args(Offload))
                 quantised = forced_choice(
-                    "quantised", word("machine.quantised", "Quantised weights"), get_args(Quantised), forced
+                    "quantised", word("machine.quantised", "Quantised weights"), get_args(Quantised)
                 )
                 objections = gr.HTML("", apply_default_css=False, elem_id="machine-objections")
                 use = gr.Button(word("machine.use", "Use this"), elem_id="machine-use")
             gr.HTML('<section id="h-charts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
-    stop = hidden_button("machine-stop")
+    stop, changed = hidden_button("machine-stop"), hidden_button("machine-typed")
 
     def set_chunk(size: int | None) -> None:
         desk.settings.change("choice", {}, lambda kept: {**kept, "chunk": size})
@@ -95,8 +85,10 @@ def build(desk: Desk) -> Refresh:
             size = chunk_of(text.strip() or None)
         except Trouble as trouble:
             return gr.skip(), show.trouble(trouble, language(request))
+        if size == desk.choice(OWNER).chunk:
+            return gr.skip(), ""
         set_chunk(size)
-        return SIZES.index(size) + 1 if size in SIZES else 0, ""
+        return place_of(size), ""
 
     def tried(*values: Any) -> Choice:
         dtype, gqa, kernels, offload, quantised = values
@@ -124,7 +116,7 @@ def build(desk: Desk) -> Refresh:
 
     choices = [dtype, gqa, kernels, offload, quantised]
     slider.release(slid, slider, exact, **LATEST)
-    gr.on([exact.submit, exact.blur], typed, exact, [slider, message], **LATEST)
+    gr.on([exact.submit, changed.click], typed, exact, [slider, message], **LATEST)
     gr.on([each.input for each in choices], ask, [model, *choices], objections, **LATEST)
     use.click(keep, [model, *choices], objections, **QUICK)
     test.click(lambda: desk.errand(SelfTest()), None, None, **QUICK)
@@ -142,10 +134,17 @@ def build(desk: Desk) -> Refresh:
 
     def fill() -> list[Any]:
         """A page that is loaded looks at the model that is, too."""
-        there, loaded = offered(desk), desk.keeper.state.model
-        return [gr.update(choices=there, value=loaded if loaded in dict(there).values() else CATALOG[0].id)]
+        there, loaded, now = offered(desk), desk.keeper.state.model, desk.choice(OWNER)
+        looked_at = gr.update(choices=there, value=loaded if loaded in dict(there).values() else CATALOG[0].id)
+        forced = [now.dtype or AUTO, now.gqa or AUTO, list(now.kernels or ()), now.offload or AUTO, now.quantised or AUTO]  # fmt: skip
+        return [looked_at, place_of(now.chunk), "" if now.chunk is None else str(now.chunk), *forced]
 
-    return Refresh(fill, [model], offer, [model])
+    return Refresh(fill, [model, slider, exact, *choices], offer, [model])
+
+
+def place_of(chunk: int | None) -> int:
+    """On the slider: 0 is automatic, and so shown for what is none of its sizes."""
+    return SIZES.index(chunk) + 1 if chunk in SIZES else 0
 
 
 def label_of(option: str) -> Any:
@@ -157,10 +156,10 @@ def offered(desk: Desk) -> list[tuple[str, str]]:
     return [(each.title, each.id) for each in desk.models()]
 
 
-def forced_choice(name: str, label: Any, options: tuple[str, ...], forced: dict[str, Any]) -> gr.Dropdown:
+def forced_choice(name: str, label: Any, options: tuple[str, ...]) -> gr.Dropdown:
     return gr.Dropdown(
         [(word("machine.auto", "automatic"), AUTO), *((label_of(each), each) for each in options)],
-        value=forced.get(name) or AUTO,
+        value=AUTO,
         label=label,
         elem_id=f"machine-{name}",
     )

@@ -12,6 +12,7 @@ from gradio.blocks import Block
 from gradio.components import Component
 
 from app.engine import metadata
+from app.engine.foreign import by_hand
 from app.engine.painting.schedulers import NAMES
 from app.engine.request import SEED_LIMIT, PictureRequest
 from app.sentence import Trouble
@@ -154,7 +155,11 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         )  # fmt: skip
 
     def begin(values: dict[Any, Any], request: gr.Request) -> str:
-        return told(lambda: desk.begin(asked(values), who(request)), request)
+        def run() -> None:
+            desk.turn(who(request))  # before any picture is written for it
+            desk.begin(asked(values), who(request))
+
+        return told(run, request)
 
     def begin_grid(values: dict[Any, Any], request: gr.Request) -> str:
         def side(axis: gr.Dropdown, listed: gr.Textbox) -> tuple[str, list[Any]]:
@@ -180,12 +185,12 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         """The settings of a picture that was dropped anywhere on the page."""
         spoken = language(request)
         if file is None:
-            return [gr.skip()] * (len(filled) + 1)
+            return [gr.skip()] * (len(filled) + 2)
         try:
             found = metadata.read(Path(file))
         except Trouble as trouble:
-            return [*[gr.skip()] * len(filled), show.trouble(trouble, spoken)]
-        return [*put(found.request), show.notes(found.notes, spoken)]
+            return [*[gr.skip()] * len(filled), show.trouble(trouble, spoken), None]
+        return [*put(found.request), show.notes(found.notes, spoken), None]
 
     def again(creation: float, request: gr.Request) -> list[Any]:
         try:
@@ -193,7 +198,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         except Trouble as trouble:
             return [*[gr.skip()] * len(filled), show.trouble(trouble, language(request))]
         assert isinstance(kept, PictureRequest)
-        return [*put(kept), ""]
+        return [*put(kept), show.notes(by_hand(kept), language(request))]
 
     def start_from(creation: float, request: gr.Request) -> tuple[Any, str]:
         try:
@@ -222,7 +227,10 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     dice.click(lambda: random.randrange(SEED_LIMIT), None, seed, **QUICK)
     reuse.click(last_seed, None, seed, **QUICK)
     restore.click(again, from_shelf, [*filled, message], **LATEST)
-    dropped.upload(restored, dropped, [*filled, message], **LATEST)
+    # Emptied again, so that it takes another.
+    dropped.upload(restored, dropped, [*filled, message, dropped], **LATEST)
+    # What is chosen counts, also where something that was reused left a size of its own.
+    size.input(lambda: (None, None), None, [width, height], **LATEST)
     if visitor:
         left_empty([seed, width, height, steps, guidance])
     else:

@@ -127,8 +127,8 @@ class Share:
             self._open.keys.leave(name)
 
     def limit(self, changes: Mapping[str, Any]) -> None:
-        """What the owner grants visitors; what is out of range is as by default."""
-        wanted = {name: changes[name] for name in RANGES if name in changes}
+        """What the owner grants visitors; of what is out of range the nearest that is not."""
+        wanted = {name: within(changes[name], *RANGES[name]) for name in RANGES if name in changes}
         self._desk.settings.change("visitors", {}, lambda kept: dataclasses.asdict(allowance({**kept, **wanted})))
 
     def _serve(self, keys: Keys) -> gr.Blocks:
@@ -159,6 +159,11 @@ class Share:
             return self._tunnel(port)
         named = socket.gethostname() if self._host in ("0.0.0.0", "::") else self._host
         return Reached(f"{'https' if self._tls else 'http'}://{named}:{port}/")
+
+
+def within(value: Any, low: float, high: float) -> Any:
+    """What is no number is left for `allowance` to leave out."""
+    return min(max(value, low), high) if isinstance(value, int | float) else value
 
 
 def free_port(host: str) -> int:

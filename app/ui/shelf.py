@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
@@ -82,7 +84,8 @@ def routes(desk: Desk) -> list[Route]:
             await run_in_threadpool(desk.keeper.shelf.export, ids, target)
         except Trouble as trouble:
             return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=409)
-        return FileResponse(target, filename="hearth.zip")
+        away = BackgroundTask(shutil.rmtree, target.parent, ignore_errors=True)
+        return FileResponse(target, filename="hearth.zip", background=away)
 
     return [
         Route("/hearth/shelf", found), Route("/hearth/shelf/empty", empty, methods=["POST"]),
@@ -105,10 +108,11 @@ def view(desk: Desk, kept: Creation, spoken: Language) -> dict[str, Any]:
 
 def reveal(path: Path) -> None:
     """The folder in the system's own file manager, with the file marked where that can be asked for."""
+    command: str | list[str]
     if sys.platform == "darwin":
         command = ["open", "-R", str(path)]
     elif os.name == "nt":
-        command = ["explorer", f"/select,{path}"]
+        command = f'explorer /select,"{path}"'  # which takes quotes around the path alone
     else:
         command = ["xdg-open", str(path.parent)]
     try:

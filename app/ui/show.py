@@ -43,6 +43,8 @@ def doing(state: EngineState, progress: Progress | None, spoken: Language) -> st
     if progress is None or not state.job or progress.end is not None:
         if state.ready:
             return text("strip.ready", "ready", spoken)
+        if state.gave_up:
+            return text("strip.gave-up", "the engine does not start", spoken)
         if state.trouble is not None:
             return text("strip.back", "the engine is coming back", spoken)
         return text("strip.wakes", "the engine is waking up", spoken)

@@ -155,14 +155,17 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         try:
             kept = desk.creation(int(creation), who(request)).request
         except Trouble as trouble:
-            return [*[gr.skip()] * len(settings), show.trouble(trouble, language(request))]
+            return [*[gr.skip()] * len(settings), gr.skip(), show.trouble(trouble, language(request))]
         assert isinstance(kept, SpeechRequest)
+        kept_voices = () if visitor else voices.list_voices(desk.keeper.home)
+        spoken_by = next((each.name for each in kept_voices if each.prompt == kept.voice), FRESH)
+        notes = [] if kept.voice is None or spoken_by != FRESH else [say("restore.voice", "It followed a recording, which has to be chosen by hand.")]  # fmt: skip
         by_hand = (kept.guidance, kept.temperature, kept.top_p, kept.cfg_filter)
         sampled = [gr.skip() if each is None else each for each in by_hand]
         here = kept.model if kept.model in [id_ for _, id_ in model_choices(desk, KIND, visitor)] else ""
         loud = gr.skip() if kept.loudness_lufs is None else kept.loudness_lufs
         own_sampling = any(each is not None for each in by_hand)
-        return [kept.text, kept.seed, here, kept.speed, kept.format, own_sampling, *sampled, loud, kept.carry_voice, ""]
+        return [kept.text, kept.seed, here, kept.speed, kept.format, own_sampling, *sampled, loud, kept.carry_voice, spoken_by, show.notes(notes, language(request))]  # fmt: skip
 
     def keep_voice(clip: str | None, transcript: str, name: str, request: gr.Request) -> tuple[Any, str]:
         try:
@@ -193,7 +196,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     go.click(begin, fields, message, **QUICK)
     stop.click(halt, None, None, **QUICK)
     again.click(redo, again_index, message, **EACH)
-    restore.click(restored, from_shelf, [*settings, message], **LATEST)
+    restore.click(restored, from_shelf, [*settings, voice, message], **LATEST)
     dice.click(lambda: random.randrange(SEED_LIMIT), None, seed, **QUICK)
     own.change(lambda shown: gr.update(visible=shown), own, sampling, **LATEST)
     if visitor:

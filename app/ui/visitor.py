@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.engine import catalog
+from app.engine.model import Model
 from app.engine.process import Keeper
 from app.engine.request import PictureRequest, Request, SpeechRequest
 from app.engine.stock import best, located
@@ -56,17 +57,23 @@ def allowed(request: Request, person: Person, keeper: Keeper, limits: Allowance,
         files = [request.voice.path] if request.voice else []
         kind: str = "speech"
     else:
-        request = _picture(request, limits)
+        request = _picture(request, limits, catalog.find(model_for("picture", keeper, owners)))
         files = [each for each in (request.image, request.mask) if each]
         kind = "picture"
     uploads = (keeper.home.scratch / "uploads").resolve()
     if any(uploads not in Path(file).resolve().parents for file in files):
         raise Trouble(say("visitor.files", "Only a file that you sent yourself can be used."))
-    _turn(person, keeper, limits)
+    turn(person, keeper, limits)
     return dataclasses.replace(request, model=model_for(kind, keeper, owners))
 
 
-def _picture(request: PictureRequest, limits: Allowance) -> PictureRequest:
+def _picture(request: PictureRequest, limits: Allowance, model: Model) -> PictureRequest:
+    """What is left open is what the model's makers recommend, as far as it is granted."""
+    own = model.recommended(request.scheduler)
+    request = dataclasses.replace(
+        request, width=request.width or own.width, height=request.height or own.height,
+        steps=min(own.steps, limits.steps) if request.steps is None else request.steps,
+    )  # fmt: skip
     side = max(request.width or 0, request.height or 0) * request.upscale
     if side > limits.side:
         raise Trouble(say("visitor.side", "The picture would be {asked} pixels wide or high; visitors may have {most}.", asked=side, most=limits.side))  # fmt: skip
@@ -79,7 +86,7 @@ def _picture(request: PictureRequest, limits: Allowance) -> PictureRequest:
     return dataclasses.replace(request, preview_every=max(2, request.preview_every))
 
 
-def _turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
+def turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
     waiting = [job for job in keeper.journal.waiting() if job.owner.startswith("visitor-")]
     if sum(job.owner == person.name for job in waiting) >= limits.waiting:
         raise Trouble(say("visitor.waiting", "You have {most} jobs in the queue already. Wait for one, or stop it.", most=limits.waiting))  # fmt: skip

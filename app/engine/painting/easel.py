@@ -93,9 +93,12 @@ def unpacked(pipe: Any, family: Family, latents: torch.Tensor, chosen: Settled) 
 @torch.no_grad()
 def decoded(pipe: Any, family: Family, latents: torch.Tensor, chosen: Settled, exact: bool, step: int) -> Image.Image:
     vae = pipe.vae
-    image = vae.decode(unpacked(pipe, family, latents, chosen).to(placing.place_of(vae), vae.dtype), return_dict=False)[
-        0
-    ]
+    latents = unpacked(pipe, family, latents, chosen).to(placing.place_of(vae), vae.dtype)
+    try:
+        image = vae.decode(latents, return_dict=False)[0]
+    except (RuntimeError, MemoryError) as fault:
+        fault.where = "vae"  # type: ignore[union-attr]  # of all that frees memory, tiles help here first
+        raise
     steps.check(image, step, exact)
     picture: Image.Image = pipe.image_processor.postprocess(image, output_type="pil")[0]
     pipe.maybe_free_model_hooks()

@@ -176,6 +176,8 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
             pipe.load_lora_weights(str(file.parent), weight_name=file.name, adapter_name=adapter, local_files_only=True)
         if not any(adapter in names for names in pipe.get_list_adapters().values()):
             raise ValueError("nothing in it belongs to this model")
+        for part in placing.modules(pipe).values():
+            placing.widen_loras(part)
     except (ValueError, KeyError, RuntimeError, AttributeError, TypeError, IndexError) as fault:
         if any(adapter in names for names in pipe.get_list_adapters().values()):
             pipe.delete_adapters(adapter)

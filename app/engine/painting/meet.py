@@ -41,8 +41,7 @@ def _to(value: Any, dtype: torch.dtype) -> Any:
 
 
 def _encodes_all(vae: Any) -> None:
-    """A picture to start from comes in another part's precision, and its latents go back in it. SDXL's pipeline may have widened
-    the VAE a moment ago, so its precision is asked each time."""
+    """A picture to start from comes in another part's precision, and its latents go back in it."""
     encode = vae.encode
 
     def cast(picture: torch.Tensor, return_dict: bool = True) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,17 +48,40 @@ def settle(pipe: Any, plan: Plan) -> None:
     """The whole, once its parts are there. On a pretended machine the processor takes the place of the card: the same hooks move
     the same weights, only not far."""
     arrange_vae(pipe.vae, plan)
+    # SDXL's pipelines would widen it for a picture to start from, and leave it in the denoiser's dtype; the plan has said what is right.
+    pipe.vae.register_to_config(force_upcast=False)
     device = plan.runs_on
     if plan.offload == "model" and plan.device not in ONE_MEMORY:
         pipe.enable_model_cpu_offload(device=device)
     elif plan.offload == "group":
-        pipe.enable_group_offload(torch.device(device), offload_type="leaf_level", use_stream=device == "cuda")
+        # Else every weight would lie in memory that the system cannot move, which many systems give half of or less.
+        pipe.enable_group_offload(
+            torch.device(device), offload_type="leaf_level", use_stream=device == "cuda", low_cpu_mem_usage=True
+        )
     elif plan.offload == "sequential":
         for part in modules(pipe).values():
             cpu_offload(part, torch.device(device), offload_buffers=bool(part._parameters))
     computes = {name: getattr(torch, precision(plan, name).compute) for name in modules(pipe)}
     denoiser = "unet" if "unet" in computes else "transformer"
     meet.parts(pipe, modules(pipe)[denoiser], computes | {"denoiser": computes[denoiser]})
+
+
+def widen_loras(part: torch.nn.Module) -> None:
+    """peft has a LoRA rest as narrow as the layer it sits on, where no hook casts it: it would compute so too. It is small and
+    changes over for good."""
+    from diffusers.hooks.group_offloading import _maybe_remove_and_reapply_group_offloading
+
+    changed = False
+    for layer in part.modules():
+        hooks = getattr(getattr(layer, "base_layer", None), "_diffusers_hook", None)
+        casting = hooks.get_hook("layerwise_casting") if hooks is not None else None
+        if casting is not None:
+            changed = True
+            for name, weight in layer.named_parameters():
+                if not name.startswith("base_layer."):
+                    weight.data = weight.data.to(casting.compute_dtype)
+    if changed:
+        _maybe_remove_and_reapply_group_offloading(part)  # which keeps a copy of each weight as it was
 
 
 def modules(pipe: Any) -> dict[str, torch.nn.Module]:
@@ -97,14 +121,16 @@ def arrange_vae(vae: Any, plan: Plan) -> None:
 
 
 _LARGE: Final = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
+_WHOLE: Final = ("norm", r"\.wo$", r"^t_embedder\.")
+"""By name: norms, and layers whose parent casts what they are to read to the dtype that it finds their weight in (T5's, Z-Image's)."""
 
 
 def _compute_apart(part: torch.nn.Module, storage: torch.dtype, compute: torch.dtype) -> None:
     """Weights of large layers rest in `storage` and are cast one by one. The others (norms, embeddings, free parameters) change
-    over for good: they are small, and a text encoder's embedding is what diffusers reads its dtype from."""
+    over for good: nearly all are small, and a text encoder's embedding is what diffusers reads its dtype from."""
     for name, module in part.named_modules():
-        if "norm" in name or not isinstance(module, _LARGE):
+        if any(re.search(each, name) for each in _WHOLE) or not isinstance(module, _LARGE):
             for tensor in (*module.parameters(recurse=False), *module.buffers(recurse=False)):
                 if tensor.is_floating_point():
                     tensor.data = tensor.data.to(compute)
-    apply_layerwise_casting(part, storage, compute, ("norm",), (torch.nn.Embedding,))
+    apply_layerwise_casting(part, storage, compute, _WHOLE, (torch.nn.Embedding,))

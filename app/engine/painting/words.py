@@ -38,6 +38,8 @@ def embedded(pipe: Any, prompt: str, negative: str) -> dict[str, Any]:
     for compel in vars(library).values():  # one for each text encoder
         # compel has a syntax of its own; ours goes past its parser.
         compel.parse_prompt_string = lambda text: Conjunction([FlattenedPrompt(pieces(text) or [("", 1.0)])])
+        provider = compel.conditioning_provider
+        provider.text_encoder = _Placed(provider.text_encoder, pipe._execution_device)
     made = library(prompt, negative_prompt=negative)
     told = {"prompt_embeds": made.embeds, "negative_prompt_embeds": made.negative_embeds}
     if made.pooled_embeds is not None:
@@ -46,6 +48,20 @@ def embedded(pipe: Any, prompt: str, negative: str) -> dict[str, Any]:
             "negative_pooled_prompt_embeds": made.negative_pooled_embeds,
         }
     return told
+
+
+class _Placed:
+    """A text encoder that names the device on which it computes. compel moves what it made to where the weights lie, and those
+    that come layer by layer lie nowhere."""
+
+    def __init__(self, encoder: Any, device: Any) -> None:
+        self._encoder, self.device = encoder, device
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._encoder(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._encoder, name)
 
 
 def _long(pipe: Any, prompt: str) -> bool:

@@ -114,7 +114,7 @@
 
   Hearth.ask = async (path, options) => {
     const answer = await fetch(path, { credentials: "same-origin", ...options });
-    if (!answer.ok) throw new Error(answer.status);
+    if (!answer.ok) throw Object.assign(new Error(answer.status), { status: answer.status });
     return answer.json();
   };
 
@@ -124,9 +124,10 @@
     try {
       Hearth.state = await Hearth.ask(document.querySelector("#h-charts")?.offsetParent ? "hearth/live?charts" : "hearth/live");
       document.body.classList.remove("h-away");
-    } catch {
+    } catch ({ status }) {
       const away = Hearth.t("page.away", "Hearth does not answer. It may have been closed; start it again and this page comes back.");
-      Hearth.text(document.querySelector(".h-away-note"), away);
+      const out = Hearth.t("page.out", "You are no longer logged in. Load this page again to log in.");
+      Hearth.text(document.querySelector(".h-away-note"), status === 401 ? out : away);
       document.body.classList.add("h-away");
     }
     if (Hearth.state) {
@@ -144,10 +145,12 @@
     timer = clearTimeout(timer) ?? setTimeout(look, SOON_MS);
   });
 
-  // Esc closes a panel or a list first.
-  const closes = (element) => document.querySelector("dialog[open]") || element.closest?.('input[aria-expanded="true"]');
+  // Esc closes a list first.
+  const closes = (element) => element.closest?.('input[aria-expanded="true"]');
   const openTab = () => document.querySelector('button[role="tab"][aria-selected="true"]')?.dataset.tabId;
   document.addEventListener("keydown", (event) => {
+    // A key that is held down, one that is still the input method's, and what is under a panel ask for nothing.
+    if (event.repeat || event.isComposing || document.querySelector("dialog[open]")) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       // Gradio sends a field's text when it is left.
@@ -181,7 +184,7 @@
     button.setAttribute("aria-label", button.title);
   });
 
-  Hearth.ask("hearth/words").then((words) => {
+  Hearth.ask("hearth/words").catch(() => ({})).then((words) => {
     Hearth.words = words;
     look();
   });

@@ -140,7 +140,11 @@
     });
   });
 
-  // The self-test and Tune while they run.
+  // A size counts when its field is left, but only if somebody typed there: what stands in it may be older than what is in force.
+  document.addEventListener("change", (event) => event.target.closest?.("#machine-exact") && Hearth.press("machine-typed"));
+
+  // The self-test and Tune while they run: one at a time.
+  Hearth.area("#machine-test, #machine-tune", (button, { errand }) => (button.disabled = Boolean(errand && !errand.end)));
   Hearth.area(".h-errand", (element, { errand }) => {
     const mine = errand?.kind === element.dataset.kind && (!errand.end || errand.end.kind !== "finished" || (errand.said.length && errand.kind === "Tune"));
     element.hidden = !mine;

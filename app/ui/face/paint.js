@@ -123,14 +123,14 @@
   // Gradio's editor takes a picture only once its canvas stands; before that it would break.
   Hearth.area("#paint-image", (element) => element.classList.toggle("h-ready", Boolean(element.querySelector(".toolbar-wrap, .toolbar-wrap-wrap") && element.querySelector("canvas"))));
 
-  // A PNG dropped anywhere but on a field that takes files itself.
+  // A picture dropped anywhere but on a field that takes files itself.
   const wanted = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files") && !event.target.closest?.("#paint-start, .h-takes-files, input[type=file], [data-testid='file-upload'], .upload-container");
   document.addEventListener("dragover", (event) => wanted(event) && event.preventDefault());
   document.addEventListener("drop", (event) => {
     if (!wanted(event)) return;
-    const file = [...event.dataTransfer.files].find((each) => each.type === "image/png");
+    event.preventDefault(); // else the browser would show it in place of Hearth
+    const file = [...event.dataTransfer.files].find((each) => each.type.startsWith("image/"));
     if (!file) return;
-    event.preventDefault();
     document.querySelector('button[role="tab"][data-tab-id="paint"]')?.click();
     give(file);
   });

@@ -2,6 +2,7 @@
 (() => {
   const { t, text, el, list } = Hearth;
   const post = (job, act) => fetch(`hearth/queue/${job}/${act}`, { method: "POST" });
+  const owner = () => Boolean(Hearth.state.charts);
 
   Hearth.area("#h-strip", (element, { queue }) => {
     let button = element.querySelector(".h-waiting");
@@ -46,7 +47,8 @@
       return row;
     }, (row, job) => {
       text(row.querySelector(".h-number"), job.place);
-      row.querySelector("button").disabled = job.place === 1;
+      const up = row.querySelector("button");
+      [up.hidden, up.disabled] = [!owner(), job.place === 1];
     });
   }
   Hearth.area("dialog.h-queue", draw);

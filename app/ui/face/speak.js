@@ -195,7 +195,9 @@
       naming.hidden = !trouble;
       if (!trouble) Hearth.press("speak-voices");
     });
-    element.querySelector(".h-chips").append(download, formats, keep);
+    element.querySelector(".h-chips").append(download, formats);
+    if (!Hearth.state.charts) return; // voices are the owner's to keep
+    element.querySelector(".h-chips").append(keep);
     element.append(naming, el(`<p class="h-soft h-kept" role="status"></p>`));
   });
 })();
