@@ -230,7 +230,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     # Emptied again, so that it takes another.
     dropped.upload(restored, dropped, [*filled, message, dropped], **LATEST)
     # What is chosen counts, also where something that was reused left a size of its own.
-    size.input(lambda: (None, None), None, [width, height], **LATEST)
+    size.select(lambda: (None, None), None, [width, height], **LATEST)
     if visitor:
         left_empty([seed, width, height, steps, guidance])
     else:
