@@ -23,9 +23,11 @@ from diffusers.hooks.group_offloading import _is_group_offload_enabled
 from painters import SMALL, gguf_of, lora, painter, parts, pixels
 from safetensors import SafetensorError
 
+from app.compat.ladder import subject
 from app.compat.plan import Need, Part, Plan, Precision, decide
 from app.compat.pretend import machine
 from app.compat.terms import Choice
+from app.compat.verdicts import Seen, Verdict
 from app.engine import catalog, picture
 from app.engine.control import Control
 from app.engine.event import Finished, Loading, Note
@@ -290,11 +292,11 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
     asked = PictureRequest("a", model=str(folders["sd15"]), **{**SMALL, "steps": 1})
 
     def run(request: PictureRequest, choice: Choice, *rungs: str) -> list[Any]:
-        events = list(
-            session.run(
-                request, choice, Control(), tmp_path / str(len(list(tmp_path.iterdir()))), lambda *_: None, rungs
-            )
-        )
+        for rung in rungs:
+            verdict = Verdict(subject(asked.model, rung), passed=False, seen=Seen("memory"))
+            session.verdicts[verdict.subject] = verdict
+        job = tmp_path / str(len(list(tmp_path.iterdir())))
+        events = list(session.run(request, choice, Control(), job, lambda *_: None))
         assert isinstance(events[-1], Finished), events[-1]
         return events
 
@@ -319,7 +321,9 @@ def test_a_pretended_card_says_what_it_cannot_do_here(folders: dict[str, Path], 
         session.run(asked, Choice(quantised="bnb-nf4", offload="group"), Control(), tmp_path / "job", lambda _, plan: plans.append(plan))
     )  # fmt: skip
     assert isinstance(events[-1], Finished), events[-1]
-    assert plans[0].quantised == "bnb-nf4" and plans[0].offload == "group"
-    assert "ground.whole" in [event.sentence.key for event in events if isinstance(event, Note)]
+    assert plans[0].quantised == "none" and plans[0].offload == "group"
+    (why,) = [each for each in plans[0].because if each.field == "quantised"]
+    assert "You asked for bnb-nf4" in str(why.sentence) and "cannot make such weights" in str(why.sentence)
+    assert why.sentence in [event.sentence for event in events if isinstance(event, Note)]
     assert _is_group_offload_enabled(session._owner.of("picture")._pipe.unet)
     session.free()

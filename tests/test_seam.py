@@ -120,7 +120,7 @@ def test_many_threads_share_one_plan() -> None:
         threads = [threading.Thread(target=work) for _ in range(6)]
         for thread in threads:
             thread.start()
-        for chunk in (1, 7, None, 30, 2):
+        for chunk in (1, 7, "auto", 30, 2):
             seam.chunk = chunk
             ask()
         for thread in threads:
@@ -135,7 +135,7 @@ def test_the_chunk_changes_while_a_generation_runs() -> None:
     with torch.no_grad():
         wanted = layer(words)
         with applied(plan()) as seam:
-            for chunk in (None, 1, 5, 65536, None):
+            for chunk in ("auto", 1, 5, 65536, "auto"):
                 seam.chunk = chunk
                 torch.testing.assert_close(layer(words), wanted)
                 assert seam.chunk == chunk
@@ -148,7 +148,7 @@ def test_a_chunk_that_means_nothing_gets_a_sentence(chunk: object) -> None:
     with applied(plan()) as seam:
         with pytest.raises(Trouble, match="whole number of queries from 1 to 65536") as told:
             seam.set_chunk(chunk)  # type: ignore[arg-type]
-        assert repr(chunk) in str(told.value) and seam.chunk is None
+        assert repr(chunk) in str(told.value) and seam.chunk == "auto"
 
 
 def sized(asked: int | None, queries: int = 4096, **fields: object) -> tuple[int, int | None, bool]:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 
+from app.compat.meter import Reading
 from app.compat.plan import Choice, Plan
 from app.compat.verdicts import load
-from app.engine import catalog
 from app.engine.broken import failure, fault_of
 from app.engine.control import Control
 from app.engine.curve import read_curve
@@ -21,6 +21,7 @@ from app.engine.errand import Tune
 from app.engine.event import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.faults import NumbersBroke
 from app.engine.ground import grounded
+from app.engine.message import Died
 from app.engine.request import PictureRequest, SpeechRequest
 from app.engine.session import Session
 from app.paths import home
@@ -55,11 +56,11 @@ def run(session: Session, tmp_path: Path, plans: list[Plan]) -> Run:
         request: Any,
         control: Control | None = None,
         job: str = "job",
-        rungs: tuple[str, ...] = (),
+        died: Died | None = None,
     ) -> list[Event]:
         return list(
             session.run(
-                request, Choice(), control or Control(), tmp_path / job, lambda model, plan: plans.append(plan), rungs
+                request, Choice(), control or Control(), tmp_path / job, lambda model, plan: plans.append(plan), died
             )
         )
 
@@ -134,9 +135,8 @@ def test_a_broken_run_takes_a_rung_and_goes_on(
     assert f"rung:{models['voice']}/{rung}" in stored
     plans.clear()
     run(speech(models), job="next")
-    assert len(plans) == 1 and plans[0].chunk_q == (512 if rung == "smaller-chunk" else None), (
-        "what was learned was forgotten"
-    )
+    assert len(plans) == 1 and plans[0].chunk_most == (64 if rung == "smaller-chunk" else None), "what was learned was forgotten"
+    assert plans[0].contiguous == (rung == "contiguous")
 
 
 def test_a_machine_that_breaks_every_way_is_told(
@@ -199,12 +199,20 @@ def test_attention_that_nobody_saw_is_no_success(
 
     monkeypatch.setattr(Seam, "calls", property(lambda self: 0))
     end = run(speech(models))[-1]
-    assert isinstance(end, Failed) and "past Hearth" in str(end.sentence)
+    assert isinstance(end, Failed) and "bypassed Hearth" in str(end.sentence)
 
 
-def test_rungs_of_a_dead_engine_are_taken_at_once(run: Run, models: dict[str, str], plans: list[Plan]) -> None:
-    assert isinstance(run(speech(models), rungs=("contiguous", "smaller-chunk"))[-1], Finished)
-    assert plans[0].contiguous and plans[0].chunk_q == 512
+def test_what_the_engine_died_of_changes_the_plan_at_once(run: Run, models: dict[str, str], plans: list[Plan]) -> None:
+    events = run(speech(models), died=Died("crash", 3, "aborted"))
+    assert isinstance(events[-1], Finished)
+    assert [event.rung for event in events if isinstance(event, Adjusted)] == ["contiguous", "own-arithmetic"]
+    assert plans[0].contiguous and plans[0].kernels == ()
+
+
+def test_a_voice_that_died_of_memory_is_told_nothing_about_pictures(run: Run, models: dict[str, str]) -> None:
+    events = run(speech(models), died=Died("memory", None, "killed"))
+    said = " ".join(str(event.sentence) for event in events if isinstance(event, Adjusted))
+    assert isinstance(events[-1], Finished) and "smaller chunks" in said and "icture" not in said
 
 
 def test_a_pretended_machine_plans_as_itself_and_works_here(tmp_path: Path, models: dict[str, str]) -> None:
@@ -214,7 +222,7 @@ def test_a_pretended_machine_plans_as_itself_and_works_here(tmp_path: Path, mode
         session.run(speech(models), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan))
     )
     assert isinstance(events[-1], Finished), events[-1]
-    real = grounded(plans[0], catalog.find(models["voice"]), session.home)
+    real = grounded(plans[0])
     assert plans[0].device == "mps" and real.device == "cpu" and plans[0].gqa == "folded"
 
 
@@ -223,8 +231,7 @@ def test_the_chunk_size_moves_in_the_middle_of_a_run(session: Session, models: d
     for event in session.run(picture(models, steps=6), Choice(), control, tmp_path / "job", lambda *_: None):
         if isinstance(event, Step):
             seen.append(event.attention)
-            control.chunk = 3
-            session.set_chunk(3)
+            session.dial.chunk = 3
     assert "3" not in seen[0] and "3" in seen[-1], seen
 
 
@@ -237,11 +244,9 @@ def test_stop_keeps_what_is_there(run: Run, session: Session, models: dict[str, 
 
 def test_what_torch_keeps_of_the_job_before_counts_as_free(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [3 << 30]
-    real = session.hardware
+    session.hardware = dataclasses.replace(session.hardware, kind="cpu", memory_bytes=8 << 30)
     monkeypatch.setattr("app.engine.session.release", kept.clear)
-    monkeypatch.setattr(
-        "app.engine.session.probe", lambda: dataclasses.replace(real, memory_bytes=8 << 30, free_bytes=(8 << 30) - sum(kept))
-    )  # fmt: skip
+    monkeypatch.setattr("app.engine.session.read", lambda: Reading(free_bytes=(8 << 30) - sum(kept)))
     assert session._now().free_bytes == 8 << 30
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function
 
 from app.compat import kernels
-from app.compat.plan import Plan
+from app.compat.plan import AUTO, Plan
 from app.compat.route import AS_TORCH, STEP, Route, check
 from app.compat.tiles import is_step, step
 
@@ -31,7 +31,8 @@ def compose(
 ) -> Attention:
     """`chunk` is asked at each call, so that it can change while a generation runs; `saw` is told the path of each call."""
     below = torchs(F.scaled_dot_product_attention if torch_attention is None else torch_attention)
-    rows_asked = chunk or (lambda: plan.chunk_q)
+    rows_planned = None if plan.chunk_q == AUTO else plan.chunk_q
+    rows_asked = chunk or (lambda: rows_planned)
     by_torch = kernels.restricted(below, plan)
     route = Route(plan, by_torch)
     easy, small, steps = route.easy, route.small, route.steps

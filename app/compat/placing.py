@@ -66,6 +66,16 @@ def offload(case: Case, how: tuple[Precision, ...], quantisation: Quantised) -> 
         )
         more["group"].append(one_memory)
         more["sequential"].append(one_memory)
+        if case.need.kind == "speech":
+            more["model"].append(
+                Objection(
+                    say(
+                        "offload.voice",
+                        "A voice and its codec work in turn all the time, so neither can be unloaded meanwhile.",
+                    ),
+                    fatal=True,
+                )
+            )
     return settle(case, "offload", options, None, more, case.choice.offload, frugal=True)
 
 

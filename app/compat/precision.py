@@ -94,6 +94,9 @@ def _told(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: S
 def _compute(case: Case, part: Part, dtype: Dtype) -> tuple[Dtype, tuple[Rejected, ...]]:
     if part.role == "codec":
         return "float32", ()
+    broke = objections(case, "decoder", dtype, dtype) if part.role == "vae" else []
+    if broke:
+        return "float32", (Rejected("precision", f"{part.name}: {dtype}", reasons("precision", broke)),)
     if part.half_is_safe or dtype != "float16":
         return dtype, ()
     against = objections(case, "unsafe", "float16", dtype)

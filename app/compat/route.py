@@ -64,7 +64,7 @@ class Route:
         full = {torch.float32, torch.float64}
         self.easy = full if self.on_cpu or plan.score_dtype == "float32" else full | set(HALVES)
         """Dtypes in which an ungrouped, short call goes to torch unseen."""
-        if asks or not plan.kernels or plan.chunk_k is not None:
+        if asks or not plan.kernels or plan.chunk_k is not None or plan.chunk_most is not None:
             self.easy = set()
 
     def __call__(
@@ -153,7 +153,9 @@ class Route:
         keys, groups = key.shape[2], heads // key.shape[1]
         cols = self.plan.chunk_k if self.plan.chunk_k and self.plan.chunk_k < keys else None
         ours = cols is not None or self.ours(query, key, groups)
-        rows = queries if asked is None else min(asked, queries)
+        most = self.plan.chunk_most or queries
+        asked = None if asked is None else min(asked, most)
+        rows = min(queries, most) if asked is None else min(asked, queries)
         item = (
             query.element_size() if cols is None else max(query.element_size(), 4)
         )  # a running maximum is kept in float32

@@ -6,14 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.compat.chunks import budget, chunk_k, chunk_q
+from app.compat.chunks import bound, budget, chunk_k, chunk_q
 from app.compat.hardware import Kind
 from app.compat.quirk import version
-from app.compat.settle import Case, Objection, Option, Settled, objections, reasons, refuse, second, settle
-from app.compat.terms import Dtype, Kernel, Reason, Rejected
+from app.compat.settle import (  # fmt: skip
+    LEARNED_HERE,
+    Case,
+    Objection,
+    Option,
+    Settled,
+    objections,
+    overruled,
+    reasons,
+    refuse,
+    second,
+    settle,
+)
+from app.compat.terms import Chunk, Dtype, Kernel, Reason, Rejected
 from app.sentence import Sentence, say
 
 _NO, _YES = "no", "yes"
+HALVES: Final = ("float16", "bfloat16")
 
 KERNELS: Final[dict[Kind, tuple[Kernel, ...]]] = {
     "cuda": ("flash", "efficient", "cudnn", "math"),
@@ -48,6 +61,9 @@ FLAGS: Final[dict[str, tuple[Sentence, Sentence]]] = {
 
 
 def score_dtype(case: Case, dtype: Dtype) -> Settled:
+    if dtype not in HALVES:
+        same = say("score_dtype.same", "The model computes in {dtype}, and its scores with it.", dtype=dtype)
+        return Settled("kernel", Reason("score_dtype", same, "Hearth's rule"))
     options = (
         Option("kernel", say("score_dtype.kernel", "torch's kernels here sum scores in float32 by themselves.")),
         Option("float32", say("score_dtype.float32", "Scores are kept in float32.")),
@@ -66,6 +82,8 @@ def kernels(case: Case, dtype: Dtype) -> tuple[tuple[Kernel, ...], Settled]:
             fatal=True,
         )
         refuse(case, "kernels", name, against.get(name, (absent,)))
+    broke = next((each for name in forced or () for each in against.get(name, ()) if each.overrules), None)
+    asked, forced = forced, None if broke is not None else forced
     taken = tuple(name for name in here if not against[name]) if forced is None else forced
     told = ", ".join(taken) or "own"
     why = Reason(
@@ -76,6 +94,8 @@ def kernels(case: Case, dtype: Dtype) -> tuple[tuple[Kernel, ...], Settled]:
     first = next((reason for name in here for reason in reasons("kernels", against[name])), None)
     if forced is not None:
         because = Reason("kernels", say("plan.yours", "You asked for {option}.", option=told), "your choice")
+    elif broke is not None:
+        because = Reason("kernels", overruled(", ".join(asked or ()), broke.sentence), LEARNED_HERE)
     else:
         because = first or why
     rejected = tuple(
@@ -145,7 +165,8 @@ class Attention:
 
     score_dtype: Dtype | None
     gqa: str
-    chunk_q: int | None
+    chunk_q: Chunk
+    chunk_most: int | None
     chunk_k: int | None
     budget_bytes: int
     flags: dict[str, bool]
@@ -161,11 +182,12 @@ def attention(case: Case, dtype: Dtype, beside_bytes: int) -> Attention:
     most, why = budget(case, dtype, kept or dtype, beside_bytes)
     keys, keys_settled = chunk_k(case, dtype)
     rows, rows_settled = chunk_q(case, dtype, kept or dtype, some, keys, most)
+    bounded, bound_settled = bound(case)
     groups = gqa(case, dtype, some)
     settled = {
-        "score_dtype": score, "gqa": groups, "chunk_q": rows_settled, "chunk_k": keys_settled,
+        "score_dtype": score, "gqa": groups, "chunk_q": rows_settled, "chunk_most": bound_settled, "chunk_k": keys_settled,
         "budget_bytes": Settled(str(most), why), "kernels": running,
         **{field: flag(case, field, dtype) for field in FLAGS},
     }  # fmt: skip
     flags = {field: settled[field].option == _YES for field in FLAGS}
-    return Attention(kept, groups.option, rows, keys, most, flags, some, settled)
+    return Attention(kept, groups.option, rows, bounded, keys, most, flags, some, settled)

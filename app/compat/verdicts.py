@@ -12,14 +12,29 @@ from typing import Any, Final
 
 from app import written
 from app.compat.hardware import Hardware
+from app.compat.terms import Fault
 
 _FORMAT: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What a run of a model broke of."""
+
+    fault: Fault
+    step: int | None = None
+    """None: while the model was loading, or nobody knows."""
+    dtype: str = ""
+    """What broke computed in it."""
+    chunk_most: int | None = None
+    """How many queries at a time attention may take since."""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """`subject` is "row:<quirk id>" (does the defect show here?) or "path:<field>/<option>/<dtype>" (is this option right here?),
-    or "chunk:<model>" (how many queries at a time are best; the number is in the words)."""
+    or "chunk:<model>" (how many queries at a time are best; the number is in the words), or "rung:<model>/<rung id>" (a run of
+    this model broke and went on with this rung of the ladder)."""
 
     subject: str
     passed: bool
@@ -29,6 +44,8 @@ class Verdict:
     elapsed_s: float = 0.0
     words: str = ""
     """The machine's own words where it raised."""
+    seen: Seen | None = None
+    """For a rung: what the run broke of."""
 
 
 Verdicts = Mapping[str, Verdict]
@@ -79,10 +96,10 @@ def learn(folder: Path, hardware: Hardware, verdict: Verdict) -> dict[str, Verdi
 
 
 def _read(told: dict[str, Any]) -> Verdict:
-    error = told.get("error", 0)
+    error, seen = told.get("error", 0), told.get("seen")
     verdict = Verdict(
         str(told["subject"]), told["passed"], math.inf if error is None else float(error),
-        float(told.get("elapsed_s", 0)), str(told.get("words", "")),
+        float(told.get("elapsed_s", 0)), str(told.get("words", "")), Seen(**seen) if seen else None,
     )  # fmt: skip
     if not isinstance(verdict.passed, bool):
         raise TypeError(verdict.passed)

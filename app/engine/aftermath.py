@@ -8,20 +8,15 @@ from pathlib import Path
 from app.engine.diagnosis import Death
 from app.engine.event import Failed, Finished, Stopped
 from app.engine.journal import Job
-from app.engine.ladder import RUNGS
-from app.engine.message import Run
+from app.engine.message import Died, Run
 from app.engine.progress import Progress
 from app.sentence import say
 
-SAFER = 2
-"""How many rungs at once a job takes after a death: it has one more attempt, so it does not creep."""
 
-
-def safer(run: Run, death: Death) -> Run:
-    """The same once more, on the first rungs that are for what it died of."""
-    return dataclasses.replace(
-        run, rungs=(*run.rungs, *[rung.id for rung in RUNGS if death.fault in rung.faults][:SAFER])
-    )
+def safer(run: Run, death: Death, progress: Progress) -> Run:
+    """The same once more; the engine plans it knowing what it died of."""
+    step = progress.step.done + 1 if progress.step is not None else None
+    return dataclasses.replace(run, died=Died(death.fault, step, str(death.sentence)))
 
 
 def died_twice(death: Death, progress: Progress) -> Failed:

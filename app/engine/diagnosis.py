@@ -6,7 +6,7 @@ import signal
 from dataclasses import dataclass
 
 from app.compat.quirks import matching
-from app.engine.ladder import Fault
+from app.compat.terms import Fault
 from app.sentence import Sentence, say
 
 

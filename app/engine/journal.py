@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import psutil
 
-from app.compat.plan import Choice
+from app.compat.plan import AUTO, Choice
 from app.engine.database import Database
 from app.engine.request import Request, from_json, to_json
 from app.sentence import Trouble
@@ -51,9 +51,9 @@ def _lives(runner: str) -> bool:
 
 
 def choice_from(values: dict[str, Any]) -> Choice:
-    """What dataclasses.asdict made of one, by way of JSON, which has no tuples."""
+    """What dataclasses.asdict made of one, by way of JSON, which has no tuples. The chunk has its home in the keeper, not here."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    return Choice(**values)
+    return dataclasses.replace(Choice(**values), chunk=AUTO)
 
 
 def _job(row: sqlite3.Row) -> Job:

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from app.compat.plan import Choice
+from app.compat.hardware import with_room
+from app.compat.plan import AUTO, Choice, Chunk
 from app.engine.aftermath import died_twice, no_database, no_start, recalled, safer
 from app.engine.board import Board
 from app.engine.child import Child
@@ -24,7 +25,6 @@ from app.engine.errand import Errand
 from app.engine.event import END, Adjusted, Event, Failed, Finished, Step, Stopped
 from app.engine.jobfolder import STATES, drop_sounds, finished_parts, shelved, tidy, tidy_uploads
 from app.engine.journal import OWNER, Job, Journal
-from app.engine.ladder import BY_ID
 from app.engine.message import Beat, Free, Order, Planned, Ready, Report, Run, SetChunk, Stop, Told
 from app.engine.progress import Progress
 from app.engine.request import Request, to_json
@@ -70,7 +70,8 @@ class Keeper:
         self._board = Board()
         self._errands: deque[tuple[str, Errand]] = deque()
         self._ended_at_s: deque[tuple[float, Path]] = deque()
-        self._chunk: int | None = None
+        self.chunk: Chunk = AUTO
+        """The chunk size that is asked for: its one home in this process, handed to every engine that is started."""
         self._child: Child | None = None
         self._run: Run | None = None
         self._failed_starts = 0
@@ -85,7 +86,8 @@ class Keeper:
     # What others ask of it.
 
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
-        job = self.journal.queue(request, choice, owner)
+        """The chunk is not a job's own: all run with what is asked for while they run (`set_chunk`)."""
+        job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
         self._board.open(job.id)
         self._wake()
         return job
@@ -124,9 +126,9 @@ class Keeper:
             self._errands = deque(each for each in self._errands if each[0] != errand)
             return len(self._errands) < waiting
 
-    def set_chunk(self, chunk: int | None) -> None:
+    def set_chunk(self, chunk: Chunk) -> None:
         """Acts on a run in progress, and on those to come."""
-        self._chunk = chunk
+        self.chunk = chunk
         self._send(SetChunk(chunk))
 
     def free(self) -> None:
@@ -184,7 +186,7 @@ class Keeper:
 
     def _spawn(self) -> None:
         self._child = Child(self.home, self._pretended)
-        self._send(SetChunk(self._chunk))
+        self._send(SetChunk(self.chunk))
 
     def _hand_next(self) -> None:
         with self._lock:
@@ -223,7 +225,9 @@ class Keeper:
             case Beat():
                 if self._child is not None:
                     self._child.beat_s = time.monotonic()
-                self._set(reading=report.reading, model=report.model)
+                known = self.state.hardware
+                now = with_room(known, report.reading, report.held_bytes) if known is not None else None
+                self._set(reading=report.reading, model=report.model, hardware=now)
                 step = self._board.now(self._run.job).step if self._run is not None else None
                 self.history.append(
                     Sample(time.time(), step.rate if step else 0.0, step.unit if step else "", report.reading)
@@ -282,10 +286,8 @@ class Keeper:
             failed = died_twice(death, self._board.now(run.job))
             self._board.post(run.job, self._ended(run.job, failed))
             return
-        run = safer(run, death)
+        run = safer(run, death, self._board.now(run.job))
         self._board.post(run.job, Adjusted("restart", death.sentence, death.quirk))
-        for rung in run.rungs:
-            self._board.post(run.job, Adjusted(rung, BY_ID[rung].sentence))
         self.journal.begin(run.job)
         self._spawn()
         self._hand(run)

@@ -21,7 +21,7 @@ import psutil
 from app.compat.hardware import Hardware
 from app.compat.meter import read
 from app.compat.quirks import applying
-from app.engine.control import Control
+from app.engine.control import Control, Dial
 from app.engine.event import END, Event, Step
 from app.engine.message import Beat, Free, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop, Told
 from app.imports import uncollected
@@ -54,6 +54,7 @@ class Worker:
         self._sending = threading.Lock()
         self._orders: queue.Queue[Run | Free | Quit] = queue.Queue()
         self._control = Control()
+        self.dial = Dial()
         self._job = ""
         self._withdrawn: set[str] = set()
         self._spoke_s: float | None = None
@@ -76,17 +77,15 @@ class Worker:
                     if order.job == self._job:
                         self._control.stop()
                 case SetChunk():
-                    self._control.chunk = order.chunk
-                    if self._session is not None:
-                        self._session.set_chunk(order.chunk)
+                    self.dial.chunk = order.chunk
                 case _:
                     self._orders.put(order)
 
     def beat(self) -> None:
         while True:
             spoke_s = self._spoke_s
-            model = self._session.loaded if self._session is not None else ""
-            self.report(Beat(read(), model, None if spoke_s is None else time.monotonic() - spoke_s))
+            model, held = (self._session.loaded, self._session.held_bytes) if self._session is not None else ("", 0)
+            self.report(Beat(read(), model, None if spoke_s is None else time.monotonic() - spoke_s, held))
             time.sleep(BEAT_S)
 
     def work(self, session: Session) -> None:
@@ -111,7 +110,7 @@ class Worker:
                 return
 
     def _run(self, session: Session, run: Run) -> None:
-        self._control, self._job = Control(chunk=self._control.chunk), run.job
+        self._control, self._job = Control(), run.job
         if run.job in self._withdrawn:
             self._control.stop()
         self._spoke_s = time.monotonic()
@@ -121,7 +120,7 @@ class Worker:
             self.report(Planned(run.job, model, plan))
 
         held: Event | None = None
-        for event in session.run(run.request, run.choice, self._control, Path(run.folder), planned, run.rungs):
+        for event in session.run(run.request, run.choice, self._control, Path(run.folder), planned, run.died):
             now = self._spoke_s = time.monotonic()
             if isinstance(event, Step) and event.done < event.total and now - last_step_s < STEP_EVERY_S:
                 held = event
@@ -164,7 +163,7 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     with uncollected():
         from app.engine.session import Session
 
-    session = Session(home, pretended)
+    session = Session(home, pretended, worker.dial)
     worker.report(Ready(session.hardware))
     worker.work(session)
     session.free()

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.compat.hardware import Hardware
-from app.compat.plan import Choice, Plan, decide
+from app.compat.plan import AUTO, Choice, Chunk, Plan, chunk_of, decide
 from app.compat.pretend import machine
 from app.compat.verdicts import Verdict, load
 from app.engine import catalog, script, voices
 from app.engine.catalog import CATALOG
 from app.engine.errand import Errand
 from app.engine.fetch import Downloads
+from app.engine.ground import impossible
 from app.engine.journal import choice_from
 from app.engine.limits import DIA, Limits, limits_of
 from app.engine.model import Model, need
@@ -68,6 +69,7 @@ class Desk:
     downloads: Downloads = field(init=False)
 
     def __post_init__(self) -> None:
+        self.keeper.set_chunk(self._kept_chunk())
         self.downloads = Downloads(self.keeper.home)
         self.downloads.recall(self.models())
 
@@ -252,7 +254,19 @@ class Desk:
     def choice(self, person: Person) -> Choice:
         """What the owner forced on the Machine tab; a visitor takes what is decided."""
         kept: dict[str, Any] = self.settings.get("choice", {}) if person.owner else {}
-        return choice_from(kept)
+        return dataclasses.replace(choice_from(kept), chunk=self.keeper.chunk)
+
+    def set_chunk(self, chunk: Chunk) -> None:
+        """From now on, also in the middle of a run; still so after a restart."""
+        self.keeper.set_chunk(chunk)
+        self.settings.change("choice", {}, lambda kept: {**kept, "chunk": chunk})
+
+    def _kept_chunk(self) -> Chunk:
+        kept = self.settings.get("choice", {}).get("chunk")
+        try:
+            return chunk_of(None if kept is None else str(kept))
+        except Trouble:  # Whoever wrote in the file by hand sees on the slider that it is automatic.
+            return AUTO
 
     def cure(self, cure: str) -> str:
         """Another model is used if it is here, else it is to be got first."""
@@ -289,7 +303,19 @@ class Desk:
                     "The engine is still waking up; what this machine can do is known in a moment.",
                 )
             )
-        return decide(hardware, need(catalog.find(model)), choice, {} if pretended else self.verdicts())
+        if not pretended and choice == self.choice(OWNER) and (running := self.running_plan(model)):
+            return running
+        found = catalog.find(model)
+        if pretended:
+            return decide(hardware, need(found), choice)
+        asked = dataclasses.replace(need(found), impossible=impossible(hardware, found, self.keeper.home))
+        return decide(hardware, asked, choice, self.verdicts())
+
+    def running_plan(self, model: str) -> Plan | None:
+        """That of the job that runs with this model, as it stands after each rung."""
+        job = self.keeper.state.job
+        progress = self.keeper.progress(job) if job else None
+        return progress.plan if progress is not None and progress.model == model else None
 
     def verdicts(self) -> dict[str, Verdict]:
         """As they stand on disk now: the engine writes them."""

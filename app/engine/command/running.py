@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, get_args
 
-from app.compat.plan import Choice, Dtype, Gqa
+from app.compat.plan import Choice, Dtype, Gqa, chunk_of
 from app.engine.event import END, Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.process import Keeper
 from app.engine.request import Request
@@ -46,20 +46,6 @@ def choice_of(args: argparse.Namespace) -> Choice:
     return Choice(chunk=chunk_of(args.chunk), gqa=args.gqa, kernels=kernels, dtype=args.dtype)
 
 
-def chunk_of(text: str | None) -> int | None:
-    if text is None or text == "auto":
-        return None
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise Trouble(
-            say(
-                "chunk.bad",
-                'A chunk size of "{chunk}" cannot be used. Give a whole number from 1 up, or auto.',
-                chunk=text,
-            )
-        )
-    return int(text)
-
-
 def text_of(given: str | None, file: Path | None) -> str:
     """The text itself, a file's, or what is piped in."""
     if given is not None and given != "-":
@@ -83,6 +69,7 @@ def carry_out(request: Request, args: argparse.Namespace) -> int:
     keeper = Keeper(home(args.home), args.pretend)
     show = as_lines(sys.stdout) if args.json else as_bar(sys.stderr)
     end: Event | None = None
+    keeper.set_chunk(choice.chunk)
     try:
         job = keeper.submit(request, choice)
         events = keeper.follow(job.id)
