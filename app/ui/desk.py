@@ -23,6 +23,7 @@ from app.engine.ground import impossible
 from app.engine.journal import choice_from
 from app.engine.limits import DIA, Limits, limits_of
 from app.engine.model import Model, need
+from app.engine.offer import Offer, offer
 from app.engine.process import Keeper
 from app.engine.progress import Progress
 from app.engine.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
@@ -310,6 +311,12 @@ class Desk:
             return decide(hardware, need(found), choice)
         asked = dataclasses.replace(need(found), impossible=impossible(hardware, found, self.keeper.home))
         return decide(hardware, asked, choice, self.verdicts())
+
+    def offer(self, model: Model) -> Offer:
+        """What it would mean to get this model, for this machine as it is now and with what the owner chose."""
+        hardware, home = self.hardware(), self.keeper.home
+        without = impossible(hardware, model, home) if hardware is not None else ()
+        return offer(home, model, hardware, self.choice(OWNER), self.verdicts(), without)
 
     def running_plan(self, model: str) -> Plan | None:
         """That of the job that runs with this model, as it stands after each rung."""

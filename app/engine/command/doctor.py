@@ -9,7 +9,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from app.compat.terms import Plan, Reason
 from app.compat.verdicts import Verdict, Verdicts
 from app.engine.catalog import CATALOG
 from app.engine.command.hardware_table import SHOWN
-from app.engine.ground import impossible
 from app.engine.model import need
 from app.engine.stock import located
 from app.paths import Home, home
@@ -50,7 +49,7 @@ def main(args: argparse.Namespace) -> int:
     if args.selftest:
         known = test(hardware, known)
         seen.store(folder, hardware, known)
-    plans = {name: decide(hardware, asked, verdicts=known) for name, asked in needs(hardware, home(args.home)).items()}
+    plans = {name: decide(hardware, asked, verdicts=known) for name, asked in needs(home(args.home)).items()}
     if args.json:
         print(json.dumps(told(hardware, plans, known), indent=1))
         return 0
@@ -59,11 +58,11 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def needs(hardware: Hardware, place: Home) -> dict[str, Need]:
-    """Any model's attention, the three best-known models, and all that are on this machine; each as the engine would run it now."""
+def needs(place: Home) -> dict[str, Need]:
+    """Any model's attention, the three best-known models, and all that are on this machine."""
     shown = [each for each in CATALOG if each.id in SHOWN or (each.source and located(place, each))]
     return {"Attention of any model": Need()} | {
-        each.title: replace(need(each), impossible=impossible(hardware, each, place)) for each in shown
+        each.title: need(each) for each in shown
     }
 
 
