@@ -21,7 +21,7 @@ from app.compat.verdicts import Verdict, load
 from app.engine import catalog
 from app.engine.control import Control
 from app.engine.errand import Tune
-from app.engine.event import Finished
+from app.engine.event import Finished, Step
 from app.engine.forecast import asks, forecast
 from app.engine.model import need
 from app.engine.request import PictureRequest, SpeechRequest
@@ -191,5 +191,5 @@ def test_tuning_changes_the_next_plan_from_end_to_end(tmp_path: Path) -> None:
     assert plans[-1].chunk_q == int(kept.words)
     session.verdicts[kept.subject] = dataclasses.replace(kept, words="3")
     seen = run(PictureRequest(**card))
-    assert plans[-1].chunk_q == 3 and any("3" in getattr(event, "attention", "") for event in seen)
+    assert plans[-1].chunk_q == 3 and any(event.ran and event.ran.rows == 3 for event in seen if isinstance(event, Step))
     session.free()

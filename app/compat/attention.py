@@ -11,7 +11,7 @@ from torch.overrides import handle_torch_function, has_torch_function
 
 from app.compat import kernels
 from app.compat.plan import AUTO, Plan
-from app.compat.route import AS_TORCH, STEP, Route, check
+from app.compat.route import AS_TORCH, STEP, Route, Saw, check, unseen
 from app.compat.tiles import is_step, step
 
 Attention = Callable[..., Tensor]
@@ -27,9 +27,9 @@ def compose(
     plan: Plan,
     torch_attention: Attention | None = None,
     chunk: Callable[[], int | None] | None = None,
-    saw: Callable[[str], None] = lambda path: None,
+    saw: Saw = unseen,
 ) -> Attention:
-    """`chunk` is asked at each call, so that it can change while a generation runs; `saw` is told the path of each call."""
+    """`chunk` is asked at each call, so that it can change while a generation runs; `saw` is told of each call."""
     below = torchs(F.scaled_dot_product_attention if torch_attention is None else torch_attention)
     rows_planned = None if plan.chunk_q == AUTO else plan.chunk_q
     rows_asked = chunk or (lambda: rows_planned)
@@ -55,7 +55,7 @@ def compose(
             )  # fmt: skip
             return done
         if steps and attn_mask is None and not (dropout_p or is_causal) and is_step(query, key, value, steps):
-            saw(STEP)
+            saw(STEP, query.shape[0] * query.shape[1] * key.shape[2], 1, 1)
             return step(query, key, value, scale)
         rows = rows_asked()
         if easy and rows is None and value.dtype in easy and not query.is_nested:
@@ -70,7 +70,7 @@ def compose(
                 and not (is_causal and attn_mask is not None)
                 and route.lies_well(query, key, value)
             ):
-                saw(AS_TORCH)
+                saw(AS_TORCH, asked[0] * asked[1] * asked[2] * held[2], asked[2], asked[2])
                 try:
                     return by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
                 except (RuntimeError, IndexError):

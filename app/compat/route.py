@@ -26,6 +26,8 @@ from app.compat.remedies import (
 )
 from app.compat.tiles import COPIES, Free, even, is_few, own, tile_size, workspace_bytes
 
+Saw = Callable[..., None]
+"""Is told of each call: its path, how many scores it has, queries at a time, and of how many."""
 AS_TORCH = "as torch"
 METAL_SCORES = 1 << 30
 """Of one call, in numbers: Metal spoils more silently (mps-int32), and an older macOS dies of 4 GiB (mps-4gib)."""
@@ -36,6 +38,10 @@ SHORT_ROWS = 64
 MANY_QUERIES = 32
 """From here on a causal fold goes group by group, so that torch's kernel can skip what is masked."""
 LONG_QUERIES = 128
+
+
+def unseen(path: str, scores: int = 0, rows: int = 0, queries: int = 0) -> None:
+    """Where nobody counts."""
 
 
 def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
@@ -69,7 +75,7 @@ class Route:
 
     def __call__(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
-        scale: float | None, rows: int | None, saw: Callable[[str], None],
+        scale: float | None, rows: int | None, saw: Saw,
     ) -> Tensor:  # fmt: skip
         dims, given = max(query.dim(), key.dim(), value.dim()), value.dtype
         query, key, value, lead = upright(query, key, value)
@@ -118,7 +124,7 @@ class Route:
 
     def go(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
-        scale: float | None, asked: int | None, saw: Callable[[str], None],
+        scale: float | None, asked: int | None, saw: Saw,
     ) -> Tensor:  # fmt: skip
         queries, groups = query.shape[2], query.shape[1] // key.shape[1]
         rows, cols, ours = self.size(query, key, value, mask, dropout, causal, scale, asked)
@@ -134,7 +140,7 @@ class Route:
             path.append(f"chunked {rows} x {cols}" if cols else f"chunked {rows}")
         if ours:
             path.append("own arithmetic")
-        saw(", ".join(path) or AS_TORCH)
+        saw(", ".join(path) or AS_TORCH, query.shape[0] * query.shape[1] * queries * key.shape[2], rows, queries)
         if not ours:
             try:
                 return self.through_torch(query, key, value, mask, dropout, causal, scale, rows, gqa)

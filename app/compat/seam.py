@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from app.compat import kernels
 from app.compat.attention import Attention, compose
 from app.compat.plan import AUTO, LONGEST_CHUNK, Chunk, Plan
+from app.compat.terms import Ran
 from app.sentence import Trouble, say
 
 FORCE_GQA = "TRANSFORMERS_SDPA_FORCE_GQA"
@@ -31,6 +32,8 @@ class Seam:
         self._chunk: Chunk = plan.chunk_q
         self._asked = asked
         self._lock = threading.Lock()
+        self._largest: Ran | None = None
+        self._largest_scores = -1
         self._found: Attention = F.scaled_dot_product_attention
         self._outer: Seam | None = next((each for each in _seams if each.attention is self._found), None)
         self.attention: Attention = compose(plan, self._found, self._rows, self._saw)
@@ -66,11 +69,19 @@ class Seam:
             )  # fmt: skip
         self._chunk = chunk
 
-    def _saw(self, path: str) -> None:
+    def take_largest(self) -> Ran | None:
+        """How the largest call went since this was last asked; None: there was none."""
+        with self._lock:
+            largest, self._largest, self._largest_scores = self._largest, None, -1
+        return largest
+
+    def _saw(self, path: str, scores: int = 0, rows: int = 0, queries: int = 0) -> None:
         with self._lock:
             self.paths[path] += 1
+            if scores > self._largest_scores:
+                self._largest, self._largest_scores = Ran(path, rows, queries), scores
         if self._outer is not None:
-            self._outer._saw(path)
+            self._outer._saw(path, scores, rows, queries)
 
 
 class _World:

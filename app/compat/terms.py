@@ -98,6 +98,17 @@ class Vae:
 
 
 @dataclass(frozen=True, slots=True)
+class Ran:
+    """How one call of attention went."""
+
+    path: str
+    """In words, as the seam counts it."""
+    rows: int
+    """Queries at a time."""
+    queries: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reason:
     field: str
     sentence: Sentence

@@ -135,7 +135,8 @@ class Session:
         with applied(grounded(shown), live.chunk) as seam:
             worked = False
             for event in self._owner.of(model.kind).run(request, control, seam, job):
-                worked = worked or isinstance(event, Step)
+                if isinstance(event, Step):
+                    worked, event = True, replace(event, asked=self.dial.chunk)
                 if live.now is not shown:
                     shown = live.now
                     planned(model.id, shown)

@@ -167,7 +167,7 @@ def visiting(desk: Desk, person: Person, spoken: Language) -> show.View:
     if state.job and not own:
         strip["doing"] = text("visitor.busy", "busy for somebody else", spoken)
     answer: show.View = {
-        "strip": {**strip, "memory": None, "machine": ""}, "queue": desk.queue_view(person),
+        "strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.queue_view(person),
     }  # fmt: skip
     for kind, seen in (("speech", speak_view.seen), ("picture", paint_view.seen)):
         if job := desk.current(kind, person):

@@ -49,6 +49,7 @@ def build(desk: Desk) -> Refresh:
             with gr.Column(elem_classes="h-card"):
                 gr.HTML('<section id="h-curve"></section>', apply_default_css=False)
                 slider = gr.Slider(0, len(SIZES), 0, step=1, elem_id="machine-chunk", label=word("machine.chunk", "Chunk size"))  # fmt: skip
+                gr.HTML('<p id="h-chunk-now" class="h-soft"></p>', apply_default_css=False)
                 with gr.Row(elem_classes="h-inline"):
                     exact = gr.Textbox("", label=word("machine.exact", "Exactly"), placeholder="auto", elem_id="machine-exact", scale=1)  # fmt: skip
                     tune = gr.Button(word("machine.tune", "Tune for this model"), elem_id="machine-tune")
