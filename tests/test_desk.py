@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from app.engine import script
+from app.compat.ladder import subject
+from app.compat.plan import AUTO, Choice, decide
+from app.compat.pretend import MACHINES
+from app.compat.verdicts import Seen, Verdict, learn
+from app.engine import catalog, script
 from app.engine.event import Stopped
 from app.engine.limits import DIA, limits_of
+from app.engine.model import need
 from app.engine.request import PictureRequest, SpeechRequest
 from app.sentence import Trouble
-from app.ui import speak_view, window
+from app.ui import machine_view, speak_view, window
 from app.ui.guard import OWNER
 from tests.guests import desk_at
 from tests.tiny import STARTER, save_voice
@@ -71,3 +77,43 @@ def test_no_choice_is_passed_over_while_an_answer_is_on_its_way(tmp_path: Path) 
     asked = [each for each in listeners if each["backend_fn"] and CHOICES & {event for _, event in each["targets"]}]
     assert len(asked) > 8
     assert not [each["targets"] for each in asked if each["trigger_mode"] == "once"]
+
+
+def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: Path) -> None:
+    """With what runs broke of before, the memory of now and what the owner chose; while a job runs, the plan of that job."""
+    with desk_at(tmp_path) as desk:
+        hardware = dataclasses.replace(MACHINES["cpu"], pretended="", free_bytes=3 << 30)
+        seen = Verdict(subject("sd15", "float32-decoder"), passed=False, seen=Seen("numbers", 4, "bfloat16"))
+        learn(desk.keeper.home.verdicts, hardware, seen)
+        learn(desk.keeper.home.verdicts, hardware, Verdict(subject("sd15", "smaller-chunk"), False, seen=Seen("memory", 3, "", 512)))
+        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
+        desk.set_chunk(4096)
+        desk.keep_choice(Choice(dtype="bfloat16"))
+        shown = desk.plan("sd15", desk.choice(OWNER))
+        runs = decide(hardware, need(catalog.find("sd15")), Choice(chunk=4096, dtype="bfloat16"), desk.verdicts())
+        assert shown == runs and shown.chunk_q == 512
+        vae = shown.of("vae")
+        assert vae is not None and vae.compute == "float32"
+        assert desk.offer(catalog.find("sd15")).forecast.plan == runs  # type: ignore[union-attr]
+        view = machine_view.seen(desk, "sd15", "", "en")
+        assert view["curve"]["chunk"] == 4096 and view["curve"]["runs"] == "4096 asked for; 512 runs. Memory ran out at step 3."
+        tight = desk.plan("sdxl", desk.choice(OWNER))
+        roomier = dataclasses.replace(hardware, free_bytes=12 << 30)
+        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=roomier)
+        assert desk.plan("sdxl", desk.choice(OWNER)).offload != tight.offload, "memory is counted as it is now"
+        job = desk.begin(PictureRequest("a tree", model="sd15"), OWNER)
+        running = dataclasses.replace(shown, offload="model")
+        desk.keeper._board.planned(job, "sd15", running)
+        desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
+        assert desk.plan("sd15", desk.choice(OWNER)) == running != desk.plan("sdxl", desk.choice(OWNER))
+
+
+def test_the_chunk_is_the_keepers_and_outlives_a_restart(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        desk.set_chunk(300)
+        assert desk.keeper.chunk == desk.choice(OWNER).chunk == 300
+    with desk_at(tmp_path) as desk:
+        assert desk.keeper.chunk == 300
+        desk.settings.put({"choice": {"chunk": "a lot"}})
+    with desk_at(tmp_path) as desk:
+        assert desk.keeper.chunk == AUTO

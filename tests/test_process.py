@@ -14,6 +14,7 @@ import psutil
 import pytest
 import soundfile
 
+from app.compat.plan import AUTO, Choice
 from app.engine import process
 from app.engine.event import Adjusted, Event, Failed, Finished, Part, Sound, Step, Stopped
 from app.engine.process import Keeper
@@ -225,3 +226,16 @@ def test_twenty_random_kills_lose_nothing(keeper: Keeper, voice: str) -> None:
         assert isinstance(end, Finished), end
         assert soundfile.info(end.files[0]).frames > 0
         assert keeper.journal.job(job.id).state == "finished"
+
+
+def test_a_job_runs_with_the_chunk_that_is_asked_for_while_it_runs(keeper: Keeper, voice: str) -> None:
+    """A job that was queued at 256 once kept 256 after the slider went back to automatic."""
+    keeper.set_chunk(256)
+    first = keeper.submit(SpeechRequest("[S1] One.", model=voice, seed=1, max_frames=40), Choice(chunk=32))
+    list(keeper.follow(first.id))
+    queued = keeper.submit(SpeechRequest("[S1] Two.", model=voice, seed=1, max_frames=40))
+    keeper.set_chunk(AUTO)
+    list(keeper.follow(queued.id))
+    plans = [keeper.progress(job.id).plan for job in (first, queued)]
+    assert [plan.chunk_q for plan in plans if plan is not None] == [256, AUTO]
+    assert keeper.journal.job(first.id).choice == Choice()

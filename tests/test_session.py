@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 import torch
 
+from app.compat.biting import biting
+from app.compat.failures import Limits
 from app.compat.meter import Reading
-from app.compat.plan import Choice, Plan
+from app.compat.plan import AUTO, Choice, Plan, decide
 from app.compat.verdicts import load
+from app.engine import catalog
 from app.engine.broken import failure, fault_of
 from app.engine.control import Control
 from app.engine.curve import read_curve
@@ -21,7 +24,9 @@ from app.engine.errand import Tune
 from app.engine.event import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.faults import NumbersBroke
 from app.engine.ground import grounded
+from app.engine.live_plan import LivePlan
 from app.engine.message import Died
+from app.engine.model import need
 from app.engine.request import PictureRequest, SpeechRequest
 from app.engine.session import Session
 from app.paths import home
@@ -312,3 +317,50 @@ def test_words_that_a_starter_never_learned_are_told_before_it_is_loaded(
     assert isinstance(failed, Failed) and failed.cure == cure
     assert "elephants" in str(failed.sentence) or "dragon, mars" in str(failed.sentence)
     assert not plans and not session.loaded
+
+
+def test_smaller_chunks_are_really_taken_when_memory_runs_out(models: dict[str, str], tmp_path: Path) -> None:
+    """With 4096 on the slider, smaller chunks were announced seven times while 4096 ran each time."""
+    session = Session(home(tmp_path / "home").made(), "m1-8gb")
+    session.dial.chunk = 4096
+    plans: list[Plan] = []
+    asked = picture(models, width=256, height=256, preview_every=0)
+    with biting("m1-8gb", limits=Limits(buffer_bytes=1_000_000)):
+        events = list(session.run(asked, Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)))
+    assert isinstance(events[-1], Finished), events[-1]
+    assert [event.rung for event in events if isinstance(event, Adjusted)] == ["smaller-chunk"] * 2
+    assert [plan.chunk_q for plan in plans] == [4096, 128, 64]
+    (why,) = [str(reason.sentence) for reason in plans[-1].because if reason.field == "chunk_q"]
+    assert why.startswith("4096 asked for; 64 runs. Memory ran out")
+    steps = [event for event in events if isinstance(event, Step)]
+    assert steps and all(step.ran and (step.ran.rows, step.ran.queries, step.asked) == (64, 256, 4096) for step in steps)
+    session.free()
+
+
+def test_back_to_automatic_acts_in_the_middle_of_a_run_and_the_plan_says_so(
+    session: Session, models: dict[str, str], tmp_path: Path
+) -> None:
+    session.dial.chunk = 3
+    plans: list[Plan] = []
+    seen = []
+    for event in session.run(
+        picture(models, steps=6), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)
+    ):
+        if isinstance(event, Step):
+            seen.append(event.ran)
+            session.dial.chunk = AUTO
+    assert seen[0].rows == 3 and seen[-1].rows == seen[-1].queries
+    assert [plan.chunk_q for plan in plans] == [3, AUTO]
+
+
+def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[str, str], tmp_path: Path) -> None:
+    session = Session(home(tmp_path / "home").made(), "m1-8gb")
+    model = catalog.find(models["sd15"])
+    facts = session.hardware
+    asked = dataclasses.replace(need(model), heads=64, kv_heads=64, queries=1 << 15, keys=1 << 15)
+    live = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial)
+    before = live.now
+    session.dial.chunk = 1 << 15
+    assert live.now is before and live.refused is not None and "chunk_q" in str(live.refused)
+    session.dial.chunk = 64
+    assert live.now.chunk_q == 64 and live.refused is None
