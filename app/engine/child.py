@@ -77,8 +77,9 @@ class Child:
         self._pipe.close()
 
     def _last_words(self) -> str:
-        if not self._log.exists():
+        try:
+            with self._log.open("rb") as file:
+                file.seek(max(self._log_start, self._log.stat().st_size - LAST_WORDS_BYTES))
+                return file.read().decode("utf-8", errors="replace")
+        except OSError:  # It wrote nothing, or somebody took the log away.
             return ""
-        with self._log.open("rb") as file:
-            file.seek(max(self._log_start, self._log.stat().st_size - LAST_WORDS_BYTES))
-            return file.read().decode("utf-8", errors="replace")
