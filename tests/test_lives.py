@@ -163,7 +163,9 @@ def test_deaths_count_in_a_row(tmp_path: Path) -> None:
     one = Lives().died(far, "crash")
     assert (one.deaths, one.rungs) == (1, ("contiguous", "own-arithmetic"))
     two = one.died(far, "crash")
-    assert (two.deaths, two.rungs) == (2, ("contiguous", "own-arithmetic", "smaller-chunk")), "what did not help is not enough"
+    assert (two.deaths, two.rungs) == (2, ("contiguous", "own-arithmetic", "smaller-chunk")), (
+        "what did not help is not enough"
+    )
     assert two.died(far, "crash").over and not two.died(far | {"part-001": 1}, "crash").over
     moved = two.died(far | {"part-001": 1}, "memory")
     assert (moved.deaths, moved.rungs) == (1, two.rungs), "what got on stays as it is"
@@ -217,8 +219,6 @@ def test_what_cannot_be_joined_stays_and_is_told(tmp_path: Path) -> None:
     assert not given.files and str(tmp_path / "job") in str(given.said(tmp_path / "job")[0])
 
 
-@pytest.mark.parametrize(
-    ("numbers", "words"), [((), ""), ((3,), "3"), ((1, 2), "1-2"), ((9, 1, 4, 5, 3), "1, 3-5, 9")]
-)
+@pytest.mark.parametrize(("numbers", "words"), [((), ""), ((3,), "3"), ((1, 2), "1-2"), ((9, 1, 4, 5, 3), "1, 3-5, 9")])
 def test_numbers_are_told_as_ranges(numbers: tuple[int, ...], words: str) -> None:
     assert ranges(numbers) == words

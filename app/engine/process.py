@@ -82,6 +82,8 @@ class Keeper:
         self._chunk: int | None = None
         self._child: Child | None = None
         self._run: Run | None = None
+        self._held: Run | None = None
+        """Taken from the queue, but not given to an engine: it goes back."""
         self._fallen: tuple[Run, Death] | None = None
         """What ran when its engine died, until it waits again or is given up."""
         self._lives: dict[str, Lives] = {}
@@ -192,11 +194,14 @@ class Keeper:
                 if self.state.obstacle is not None:
                     self._set(obstacle=None)
             except Exception as fault:  # Whatever it is: jobs wait for this thread, so it tells and goes on.
-                self._stumbled(fault)
+                with contextlib.suppress(Exception):  # what it could not tell this time, it tells the next
+                    self._stumbled(fault)
+                time.sleep(TICK_S)
         if self._child is not None:
             self._child.end(patience_s=1 if self._run is None else 0)
 
     def _turn(self) -> None:
+        self._take_back()
         if self._fallen is not None:
             self._again(*self._fallen)
             self._fallen = None
@@ -216,18 +221,18 @@ class Keeper:
         one that works is ended, and its job goes on like after a death."""
         death = stumbled(fault, self.home.database)
         self._stumbles += 1
+        child = self._child
+        if child is not None and (self._run is not None or not self.state.ready or not child.alive):
+            self._let_fall(death)
+            with contextlib.suppress(Exception):
+                child.bury(wedged=True)
+            self._lost(death)
         if death.sentence != self.state.obstacle:
             _log.error("%s", death.sentence, exc_info=fault)
         self._set(obstacle=death.sentence, trouble=death)
-        child, run = self._child, self._run
-        if child is not None and (run is not None or not self.state.ready or not child.alive):
-            self._child = self._run = None
-            with contextlib.suppress(Exception):
-                child.bury(wedged=True)
-            self._lost(run, death)
         if not self._patient and self._stumbles >= STUMBLES:
             self._fail_all(Failed(death.sentence))
-        time.sleep(TICK_S)
+        self._take_back()
 
     def _spawn(self) -> None:
         self._child = Child(self.home, self._pretended)
@@ -237,28 +242,30 @@ class Keeper:
         with self._lock:
             id_, errand = self._errands.popleft() if self._errands else ("", None)
         if errand is not None:
-            self._hand(Run(id_, errand, Choice(), str(self.folder(id_))))
+            self._held = Run(id_, errand, Choice(), str(self.folder(id_)))
         elif job := self.journal.take():
             rungs = self._lives.get(job.id, Lives()).rungs
-            self._hand(Run(job.id, job.request, job.choice, str(self.folder(job.id)), rungs))
+            self._held = Run(job.id, job.request, job.choice, str(self.folder(job.id)), rungs)
+        if self._held is not None:
+            self._hand(self._held)
+            self._held = None
 
     def _hand(self, run: Run) -> None:
-        try:
-            Path(run.folder).mkdir(parents=True, exist_ok=True)
-        except OSError:
-            self._put_back(run)
-            raise
-        self._run = run
+        Path(run.folder).mkdir(parents=True, exist_ok=True)
         self._set(job=run.job)
         self._send(run)
+        self._run = run
 
-    def _put_back(self, run: Run) -> None:
-        """Where it waited before."""
-        if isinstance(run.request, SelfTest | Tune):
+    def _take_back(self) -> None:
+        """What could not be handed waits where it waited before."""
+        if self._held is None:
+            return
+        if isinstance(self._held.request, SelfTest | Tune):
             with self._lock:
-                self._errands.appendleft((run.job, run.request))
+                self._errands.appendleft((self._held.job, self._held.request))
         else:
-            self.journal.put_back(run.job)
+            self.journal.put_back(self._held.job)
+        self._held = None
 
     def _hear(self) -> None:
         sources: list[Connection | int] = [self._woken]
@@ -344,12 +351,16 @@ class Keeper:
         if not wedged:
             self._drain(child)  # What it still said before it died counts.
         death = child.bury(wedged)
-        self._child, run, self._run = None, self._run, None
-        self._lost(run, death)
+        self._let_fall(death)
+        self._lost(death)
 
-    def _lost(self, run: Run | None, death: Death) -> None:
+    def _let_fall(self, death: Death) -> None:
         """There is no engine any more; what it ran is seen to in the next turn."""
-        self._fallen = (run, death) if run is not None else self._fallen
+        if self._run is not None:
+            self._fallen = self._run, death
+        self._child = self._run = None
+
+    def _lost(self, death: Death) -> None:
         if not self.state.ready:
             self._failed_starts += 1
             often = self._failed_starts - STARTS
