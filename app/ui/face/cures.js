@@ -18,6 +18,7 @@
     automatic: () => [[t("cure.machine", "Open Machine"), tab("machine")]],
     report,
     repair: report,
+    "go-on": (trouble) => [[t("interrupted.on", "Go on with it"), () => fetch(`hearth/queue/${Hearth.state[trouble.closest("#h-parts") ? "speech" : "picture"].job}/go-on`, { method: "POST" })], ...report()],
     "open-folder": () => [[t("cure.folder", "Open the folder"), () => Hearth.deed("creations")]],
   };
 
