@@ -21,7 +21,7 @@ from app.paths import Home
 from app.sentence import say
 
 LIVES = "lives.json"
-"""What each life of the engine does, in the home's folder: how many parts it finishes before it dies, and where it dies."""
+"""What each life of the engine does, in the home's folder: how many parts it finishes before it dies, where it dies, and what place it blocks."""
 
 
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
@@ -54,6 +54,8 @@ def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> No
             made += 1
         pipe.send(Told(order.job, Step(index + 1, len(parts), 1.0, "frames", None, Reading(), part=index, parts=len(parts))))  # fmt: skip
         pipe.send(Told(order.job, Part(index, len(parts), str(takes.sound_path(job, index)), part.text, 5, 0.5)))
+    if blocks := life.get("blocks"):
+        Path(str(blocks)).mkdir()
     if life.get("dies") == "joining":
         die()
     target = job / "speech.wav"

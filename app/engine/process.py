@@ -1,4 +1,7 @@
-"""The keeper: holds one engine process, hands it one job after the other, and when it dies says why and starts it again."""
+"""The keeper: holds one engine process, hands it one job after the other, and when it dies says why and starts it again.
+
+Over 300 lines: all of it changes one state in one thread, and what could be told apart lies in aftermath, lives, delivery and jobfolder.
+"""
 
 from __future__ import annotations
 
