@@ -14,7 +14,7 @@ from app.compat.hardware import Hardware
 from app.compat.meter import Reading
 from app.engine import script, takes
 from app.engine.delivery import limits_for
-from app.engine.event import Finished, Loading, Part, Step
+from app.engine.event import Failed, Finished, Loading, Part, Step
 from app.engine.message import Beat, Quit, Ready, Run, Told
 from app.engine.request import SpeechRequest
 from app.paths import Home
@@ -48,6 +48,8 @@ def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> No
     made = 0
     for index, part in enumerate(parts):
         if takes.find(takes.sound_path(job, index)) is None:
+            if made == life.get("parts", len(parts)) and "fails" in life:
+                return pipe.send(Told(order.job, Failed(say("test.fails", "the disk is full"), cure="open-folder")))
             if made == life.get("parts", len(parts)):
                 die()
             speak(job, index, part.text)

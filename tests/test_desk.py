@@ -82,7 +82,9 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
     with desk_at(tmp_path) as desk:
         app = Starlette(routes=live.routes(desk))
         owner, guest = TestClient(app), TestClient(app)
-        monkeypatch.setattr(live, "who", lambda request: OWNER if "guest" not in request.headers else Person("ada", owner=False))
+        monkeypatch.setattr(
+            live, "who", lambda request: OWNER if "guest" not in request.headers else Person("ada", owner=False)
+        )
         assert owner.get("/hearth/live").json()["standing"] is None
         desk.keeper._failed_starts = process.STARTS
         desk.keeper._set(trouble=Death(say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=7), "crash"))  # fmt: skip

@@ -97,6 +97,18 @@ def test_what_is_given_up_is_handed_over_and_can_be_gone_on_with(open_: Open) ->
     assert [part.read_bytes() for part in parts] == before, "a finished part was done again"
 
 
+def test_what_an_engine_says_cannot_be_made_is_handed_over_too(open_: Open) -> None:
+    """Each part was a file of its own on the shelf, and gone from where the job would go on."""
+    keeper = open_({"parts": 3, "fails": True})
+    job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
+    end = end_of(keeper, job.id)
+    assert isinstance(end, Failed) and end.cure == "open-folder" and end.seconds > 3 * 0.5 and len(end.files) == 1
+    assert "Missing: 4-40." in str(end.objections[0]) and keeper.journal.job(job.id).state == "failed"
+    keeper.go_on(job.id)
+    again = end_of(keeper, job.id)
+    assert isinstance(again, Failed) and "Missing: 7-40." in str(again.objections[0]), "three more"
+
+
 def test_where_only_the_joining_kills_the_job_is_finished_all_the_same(open_: Open) -> None:
     keeper = open_(*[{"dies": "joining"}] * DEATHS)
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))

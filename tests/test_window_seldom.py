@@ -67,6 +67,7 @@ def test_a_failure_stands_where_it_is_seen_with_its_cure(page: Page) -> None:
         ("paint", "picture", "#h-canvas", "get:sd15", ["Get it"]),
         ("speak", "speech", "#h-parts", "report", ["Copy a report"]),
         ("speak", "speech", "#h-parts", "go-on", ["Go on with it", "Copy a report"]),
+        ("paint", "picture", "#h-canvas", "open-folder", ["Open the folder", "Go on with it"]),
     ):
         go(page, tab)
         alter(page, **job(kind, cure))
