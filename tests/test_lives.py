@@ -106,6 +106,7 @@ def test_what_an_engine_says_cannot_be_made_is_handed_over_too(open_: Open) -> N
     assert "Missing: 4-40." in str(end.objections[0]) and keeper.journal.job(job.id).state == "failed"
     keeper.go_on(job.id)
     again = end_of(keeper, job.id)
+    assert not keeper.state.restarts, keeper.state
     assert isinstance(again, Failed) and "Missing: 7-40." in str(again.objections[0]), "three more"
 
 

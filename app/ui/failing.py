@@ -57,7 +57,7 @@ def handed(place: Home, failed: Failed) -> None:
 def failure(place: Home, fault: BaseException, log: str = "hearth.log") -> mend.Failure:
     """So that a copied report does not tell who somebody is, home is written as ~."""
     english, chinese = (
-        told(fault.sentence, each) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. What went wrong stands below.", each)
+        " ".join(told(part, each) for part in (fault.sentence, *fault.objections)) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. What went wrong stands below.", each)
         for each in ("en", "zh")
     )  # fmt: skip
     trace = "" if isinstance(fault, Trouble) else "".join(traceback.format_exception(fault))
