@@ -113,7 +113,7 @@ def test_what_keeps_every_job_from_running_is_told_with_its_buttons(page: Page) 
             banner.get_by_role("button", name=name).click()
     alter(page, standing={"text": WORDS, "cure": ""})
     expect(banner).to_have_text(f"{WORDS}Copy a report")
-    alter(page, standing=None)
+    alter(page, interrupted=[{"id": "1", "text": WORDS}], standing=None)
     expect(banner.get_by_role("button", name="Let it go")).to_be_visible()
     page.unroute("**/hearth/engine/*")
 
