@@ -6,20 +6,24 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
+from app import mend
 from app.compat.ladder import subject
 from app.compat.plan import AUTO, Choice, decide
 from app.compat.pretend import MACHINES
 from app.compat.verdicts import Seen, Verdict, learn
-from app.engine import catalog, script
+from app.engine import catalog, process, script
+from app.engine.diagnosis import Death
 from app.engine.event import Stopped
 from app.engine.limits import DIA, limits_of
 from app.engine.model import need
 from app.engine.request import PictureRequest, SpeechRequest
-from app.sentence import Trouble
-from app.ui import machine_view, speak_view, window
-from app.ui.guard import OWNER
-from tests.guests import desk_at
+from app.sentence import Trouble, say
+from app.ui import live, machine_view, show, speak_view, window
+from app.ui.guard import OWNER, Person
+from tests.guests import desk_at, until
 from tests.tiny import STARTER, save_voice
 
 
@@ -117,3 +121,44 @@ def test_the_chunk_is_the_keepers_and_outlives_a_restart(tmp_path: Path) -> None
         desk.settings.put({"choice": {"chunk": "a lot"}})
     with desk_at(tmp_path) as desk:
         assert desk.keeper.chunk == AUTO
+def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits is not failed; the owner is told why, and has buttons for it. Nobody else has either."""
+    with desk_at(tmp_path) as desk:
+        app = Starlette(routes=live.routes(desk))
+        owner, guest = TestClient(app), TestClient(app)
+        monkeypatch.setattr(
+            live, "who", lambda request: OWNER if "guest" not in request.headers else Person("ada", owner=False)
+        )
+        assert owner.get("/hearth/live").json()["standing"] is None
+        desk.keeper._failed_starts = process.STARTS
+        desk.keeper._set(trouble=Death(say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=7), "crash"))  # fmt: skip
+        until(lambda: desk.keeper.state.gave_up)
+        standing = owner.get("/hearth/live").json()["standing"]
+        assert standing["cure"] == "repair" and "does not start" in standing["text"] and "code 7" in standing["text"]
+        assert owner.get("/hearth/live").json()["strip"]["doing"] == "the engine does not start"
+        assert "standing" not in guest.get("/hearth/live", headers={"guest": "1"}).json()
+        for act in ("again", "repair"):
+            assert guest.post(f"/hearth/engine/{act}", headers={"guest": "1"}).status_code == 404
+        desk.keeper._start_at_s = 10**12
+        assert owner.post("/hearth/engine/again").status_code == 200 and desk.keeper._start_at_s == 0.0
+        monkeypatch.delenv(mend.LEFT, raising=False)
+        assert "repair" in owner.post("/hearth/engine/repair").json()["text"] and not desk.leaving.is_set()
+        monkeypatch.setenv(mend.LEFT, str(tmp_path / "left.json"))
+        (desk.keeper.home.logs / "engine.log").write_text("no module named torch")
+        owner.post("/hearth/engine/repair")
+        left = mend.kept(tmp_path / "left.json")
+        assert desk.leaving.is_set() and left is not None and "does not start" in left.english
+        assert "no module named torch" in left.report and "code 7" in left.english
+
+
+def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
+    """It said "ready" while nothing ran."""
+    with desk_at(tmp_path) as desk:
+        desk.keeper._closing = True  # its own turns would say that all is well again
+        desk.keeper._wake()
+        desk.keeper._thread.join()
+        desk.keeper._set(ready=True, obstacle=say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Put that right; what waits goes on by itself.", file="x", fault="y"))  # fmt: skip
+        told = show.standing(desk.keeper.state, "en")
+        assert told is not None and "x cannot be used (y)" in told["text"]
+        assert show.doing(desk.keeper.state, None, "en") == "held up"
+        desk.keeper._closing = False

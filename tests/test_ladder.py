@@ -302,6 +302,20 @@ def test_a_broken_decoder_is_helped_before_anything_else() -> None:
     assert first("vae") == "tiled-decoder" and first("denoiser") == first(None) == "smaller-chunk"
 
 
+def test_where_the_weights_did_not_fit_only_what_holds_them_otherwise_is_tried() -> None:
+    asked = NEEDS["sdxl"]
+    found = climb(
+        lambda known: decide(MACHINES["rtx-3060"], asked, Choice(), known), asked, {}, Seen("memory"), loading=True
+    )
+    assert found is not None and found[0].rung.id == "offload"
+
+
+def test_a_tile_is_smaller_than_the_picture() -> None:
+    tiles = [plan.vae.tile_pixels for rung, plan in climbed("rtx-3060", NEEDS["sd15"], "memory") if "tile" in rung]
+    assert tiles == [256]
+    assert [plan.vae.tile_pixels for rung, plan in climbed("rtx-3060", NEEDS["sdxl"], "memory") if "tile" in rung] == [512, 256]
+
+
 def test_every_rung_has_a_sentence_of_its_own() -> None:
     assert len({rung.sentence.key for rung in RUNGS}) == len(RUNGS) == len(BY_ID)
     fields_of_plan = {each.name for each in fields(Plan)}
@@ -322,6 +336,15 @@ def test_every_rung_has_a_sentence_of_its_own() -> None:
 def test_a_death_is_told_by_its_code(code: int | None, words: str, wedged: bool, fault: Fault, key: str) -> None:
     death = diagnose(code, words, wedged)
     assert (death.fault, death.sentence.key, death.quirk) == (fault, key, "")
+
+
+@pytest.mark.parametrize(
+    ("free_gib", "key", "fault"), [(18, "death.outside", None), (2, "death.killed", "memory"), (0, "death.killed", "memory")]
+)
+def test_memory_is_blamed_only_where_it_was_short(free_gib: int, key: str, fault: Any) -> None:
+    """0.6 of 19 GB were taken, and the person was told to close other programs."""
+    death = diagnose(-9, "", last=Reading(limit_bytes=19 * GIB, free_bytes=free_gib * GIB))
+    assert (death.sentence.key, death.fault) == (key, fault)
 
 
 def test_last_words_that_are_known_name_their_row() -> None:

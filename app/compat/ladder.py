@@ -62,6 +62,11 @@ RUNGS: Final[tuple[Rung, ...]] = (
         first_for="vae",
     ),
     Rung(
+        "small-tiles", frozenset({"memory"}), ("vae/whole", "vae/512"),
+        say("ladder.small-tiles", "The picture is decoded in small tiles."),
+        first_for="vae",
+    ),
+    Rung(
         "offload", frozenset({"memory"}), ("offload/none",),
         say("ladder.offload", "Idle model parts are moved off the device."),
     ),
@@ -116,9 +121,11 @@ def learned(verdicts: Verdicts, model: str) -> tuple[Learned, ...]:
 
 
 def climb(
-    decided: Callable[[Verdicts], Plan], need: Need, verdicts: Verdicts, seen: Seen, where: Role | None = None, words: str = ""
+    decided: Callable[[Verdicts], Plan], need: Need, verdicts: Verdicts, seen: Seen, where: Role | None = None, words: str = "",
+    loading: bool = False,
 ) -> tuple[Learned, Verdict, Plan] | None:  # fmt: skip
-    """The first rung for this fault that changes the plan, what is learned by taking it, and the plan with it; None: there is none left."""
+    """The first rung for this fault that changes the plan, what is learned by taking it, and the plan with it; None: there is none left.
+    `loading`: the weights did not even fit, so only a rung that holds them in another way can help."""
     before = decided(verdicts)
     for rung in sorted(RUNGS, key=lambda rung: where is None or rung.first_for != where):
         if seen.fault not in rung.faults:
@@ -129,7 +136,7 @@ def climb(
         known = replace(seen, chunk_most=most, dtype=seen.dtype or computed(before, where))
         verdict = Verdict(subject(need.model, rung.id), passed=False, words=words, seen=known)
         after = decided({**verdicts, verdict.subject: verdict})
-        if choices(after) != choices(before):
+        if choices(after) != choices(before) and not (loading and held(after) == held(before)):
             return Learned(rung, known), verdict, after
     return None
 
@@ -137,6 +144,11 @@ def climb(
 def choices(plan: Plan) -> Plan:
     """A plan without its reasons."""
     return replace(plan, because=(), rejected=(), warnings=(), retired=())
+
+
+def held(plan: Plan) -> tuple[object, ...]:
+    """How the weights are held."""
+    return plan.precision, plan.offload, plan.quantised
 
 
 def computed(plan: Plan, where: Role | None) -> str:

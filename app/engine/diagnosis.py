@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
+from app.compat.meter import Reading
 from app.compat.quirks import matching
 from app.compat.terms import Fault
 from app.sentence import Sentence, say
@@ -13,18 +14,23 @@ from app.sentence import Sentence, say
 @dataclass(frozen=True, slots=True)
 class Death:
     sentence: Sentence
-    fault: Fault
+    fault: Fault | None
+    """None: ended from outside, so that there is nothing to learn from it."""
     quirk: str = ""
     """The row that foretold it, where its last words were known."""
 
 
-def diagnose(exit_code: int | None, last_words: str, wedged: bool = False) -> Death:
+def diagnose(exit_code: int | None, last_words: str, wedged: bool = False, last: Reading | None = None) -> Death:
+    """`last`: the memory as it was a moment before."""
     if wedged:
         return Death(
             say("death.wedged", "The engine stopped answering in the middle of a step and was ended."), "crash"
         )
     if quirk := matching(last_words):
         return Death(quirk.sentence, "crash", quirk.id)
+    if exit_code == -getattr(signal, "SIGKILL", 9) and last is not None and last.free_bytes > last.limit_bytes // 2 > 0:
+        words = say("death.outside", "Something outside Hearth ended the engine; memory was not short.")
+        return Death(words, None)
     if exit_code == -getattr(signal, "SIGKILL", 9):
         return Death(say("death.killed", "The system ended the engine, most often because memory ran out."), "memory")
     if exit_code == -getattr(signal, "SIGABRT", 6):

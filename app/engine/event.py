@@ -120,6 +120,7 @@ class Failed:
     objections: tuple[Sentence, ...] = ()
     cure: str = ""
     files: tuple[str, ...] = ()
+    seconds: float = 0.0
 
 
 Event = Loading | Unloaded | Step | Preview | Sound | Part | Adjusted | Note | Finished | Stopped | Failed

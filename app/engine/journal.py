@@ -111,7 +111,7 @@ class Journal:
             if not waiting:
                 return None
             self.begin(waiting[0].id)
-        return self.job(waiting[0].id)
+            return self.job(waiting[0].id)
 
     def begin(self, id_: str) -> None:
         """One more attempt begins; it is written before the work, so that a crash of everything is seen by the next start."""
@@ -120,6 +120,10 @@ class Journal:
             time.time(),
             id_,
         )
+
+    def put_back(self, id_: str) -> None:
+        """Its engine died: it waits again, where it stood in the queue."""
+        self._db.write("UPDATE jobs SET state='queued' WHERE id=? AND state='running'", id_)
 
     def end(self, id_: str, state: State, words: str = "") -> None:
         self._db.write("UPDATE jobs SET state=?, words=?, ended_s=? WHERE id=?", state, words, time.time(), id_)
@@ -155,8 +159,16 @@ class Journal:
             return None
 
     def go_on(self, id_: str) -> None:
-        """Queue an interrupted job again; its folder still holds what was finished."""
+        """Queue a job again that did not come to its end; its folder still holds what was finished."""
         self._db.write(
-            "UPDATE jobs SET state='queued', runner=?, ended_s=NULL, position=? WHERE id=? AND state='interrupted'",
+            "UPDATE jobs SET state='queued', runner=?, words='', ended_s=NULL, position=? WHERE id=? AND state IN ('interrupted', 'failed')",
             self._me, time.time(), id_,
         )  # fmt: skip
+
+    def unfinished(self, request: Request, choice: Choice, owner: str = OWNER) -> list[Job]:
+        """Jobs that asked for exactly this and did not come to their end, the latest first."""
+        rows = self._db.rows(
+            "SELECT * FROM jobs WHERE state IN ('interrupted', 'failed') AND owner=? AND request=? AND choice=? ORDER BY created_s DESC",
+            owner, json.dumps(to_json(request)), json.dumps(dataclasses.asdict(choice)),
+        )  # fmt: skip
+        return [_job(row) for row in rows]

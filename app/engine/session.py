@@ -91,12 +91,13 @@ class Session:
         while True:
             live = LivePlan(lambda chunk: decided(self.verdicts, chunk), self.dial)
             planned(model.id, live.now)
-            step = None
+            step, loading = None, True
             quantised = next(each for each in live.now.because if each.field == "quantised")
             if quantised.sentence.key == "plan.overruled":
                 yield Note(quantised.sentence)
             try:
                 yield from self._owner.load(model, asked, grounded(live.now))
+                loading = False
                 for event in self._run(model, request, live, control, job, planned):
                     step = event.done + 1 if isinstance(event, Step) else step
                     yield event
@@ -106,7 +107,7 @@ class Session:
                 where: Role | None = getattr(fault, "where", None)
                 words = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
                 seen = None if kind is None else Seen(kind, getattr(fault, "step", step))
-                learned = None if seen is None else self._climb(decided, asked, seen, where, words)
+                learned = None if seen is None else self._climb(decided, asked, seen, where, words, loading)
                 if seen is None or learned is None:
                     raise
             yield Note(CAUSES[seen.fault])
@@ -116,10 +117,11 @@ class Session:
             yield Adjusted(learned.rung.id, learned.rung.sentence, words)
 
     def _climb(
-        self, decided: Callable[[Verdicts], Plan], asked: Need, seen: Seen, where: Role | None, words: str
-    ) -> Learned | None:
+        self, decided: Callable[[Verdicts], Plan], asked: Need, seen: Seen, where: Role | None, words: str,
+        loading: bool = False,
+    ) -> Learned | None:  # fmt: skip
         """One rung, learned for good: next time on this machine the run begins with it."""
-        found = climb(decided, asked, self.verdicts, seen, where, words)
+        found = climb(decided, asked, self.verdicts, seen, where, words, loading)
         if found is None:
             return None
         learned, verdict, _ = found

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
 from multiprocessing.connection import Connection
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import psutil
 
 from app.compat.hardware import Hardware
-from app.compat.meter import read
+from app.compat.meter import Reading, read
 from app.compat.quirks import applying
 from app.engine.control import Control, Dial
 from app.engine.event import END, Event, Step
@@ -82,10 +83,17 @@ class Worker:
                     self._orders.put(order)
 
     def beat(self) -> None:
+        reading, measured = Reading(), True
         while True:
+            try:
+                reading, measured = read(), True
+            except Exception:  # A meter that fails keeps its last word; no job is ended for it.
+                if measured:
+                    traceback.print_exc()
+                measured = False
             spoke_s = self._spoke_s
             model, held = (self._session.loaded, self._session.held_bytes) if self._session is not None else ("", 0)
-            self.report(Beat(read(), model, None if spoke_s is None else time.monotonic() - spoke_s, held))
+            self.report(Beat(reading, model, None if spoke_s is None else time.monotonic() - spoke_s, held))
             time.sleep(BEAT_S)
 
     def work(self, session: Session) -> None:
@@ -151,6 +159,15 @@ def write_to(log: Path) -> None:
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
 
 
+def lasting(needed: Callable[[], None]) -> None:
+    """An engine that hears nothing or beats no more is no use: it ends with the reason in its log, and the keeper starts another."""
+    try:
+        needed()
+    except BaseException:
+        traceback.print_exc()
+    os._exit(1)
+
+
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     """Where the process begins. What torch reads from the environment is set before torch is imported."""
     os.environ.update(environment())
@@ -158,8 +175,8 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     write_to(log)
     worker = Worker(pipe)
-    threading.Thread(target=worker.listen, name="listen", daemon=True).start()
-    threading.Thread(target=worker.beat, name="beat", daemon=True).start()
+    for needed in (worker.listen, worker.beat):
+        threading.Thread(target=lasting, args=(needed,), name=needed.__name__, daemon=True).start()
     with uncollected():
         from app.engine.session import Session
 

@@ -65,6 +65,8 @@ class Desk:
     errand_kind: str = ""
     counter: threading.Lock = field(default_factory=threading.Lock)
     """So that many who ask at once are counted one after the other."""
+    leaving: threading.Event = field(default_factory=threading.Event)
+    """Set where this process is to end, so that start.py can repair what it runs on."""
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Of each script that was shown lately."""
     downloads: Downloads = field(init=False)

@@ -42,6 +42,8 @@ def strip(state: EngineState, progress: Progress | None, title: str, spoken: Lan
 
 def doing(state: EngineState, progress: Progress | None, spoken: Language) -> str:
     if progress is None or not state.job or progress.end is not None:
+        if state.obstacle is not None:
+            return text("strip.held", "held up", spoken)
         if state.ready:
             return text("strip.ready", "ready", spoken)
         if state.gave_up:
@@ -63,6 +65,17 @@ def doing(state: EngineState, progress: Progress | None, spoken: Language) -> st
     else:
         counted = say("strip.measuring", "measuring, {done} of {total}", done=step.done, total=step.total)
     return told(counted, spoken)
+
+
+def standing(state: EngineState, spoken: Language) -> View | None:
+    """What keeps every job from running, with the button for it; None where nothing does."""
+    if state.obstacle is not None:
+        return {"text": told(state.obstacle, spoken), "cure": ""}
+    if not state.gave_up:
+        return None
+    sentence = say("engine.waits", "The engine does not start. What waits goes on when it does.")
+    words = (sentence, *([state.trouble.sentence] if state.trouble else []))
+    return {"text": " ".join(told(each, spoken) for each in words), "cure": "repair"}
 
 
 def loading(progress: Progress, spoken: Language) -> str:
