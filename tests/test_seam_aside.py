@@ -11,12 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from app.compat import aside, kernels
-from app.compat.plan import Plan
 from app.compat.seam import applied
 from tests.plans import EVERY, plan
 from tests.test_seam_cases import ODD_WORDS
