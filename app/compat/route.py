@@ -82,7 +82,7 @@ class Route:
     ) -> Tensor:  # fmt: skip
         dims, given = max(query.dim(), key.dim(), value.dim()), value.dtype
         query, key, value, lead = upright(query, key, value)
-        batch, heads, queries, _ = query.shape
+        heads, queries = query.shape[1:3]
         dtype = self.dtype(given)
         if mask is not None:
             mask = align_mask(upright_mask(mask, lead, heads, queries, key.shape[2]), dtype)
