@@ -7,9 +7,11 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function
 
 from app.compat import kernels
+from app.compat.aside import COMPILED, NESTED, aside
 from app.compat.plan import AUTO, Plan
 from app.compat.route import AS_TORCH, STEP, Route, Saw, check, unseen
 from app.compat.tiles import is_step, step
@@ -34,8 +36,15 @@ def compose(
     rows_planned = None if plan.chunk_q == AUTO else plan.chunk_q
     rows_asked = chunk or (lambda: rows_planned)
     by_torch = kernels.restricted(below, plan)
+    outside = kernels.with_math(below, plan)
     route = Route(plan, by_torch)
     easy, small, steps = route.easy, route.small, route.steps
+
+    def compiled() -> None:
+        saw(COMPILED)
+
+    compiled._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    # That is torch.compiler.assume_constant_result without its import of a second: called while compiling, not in the graph.
 
     def attend(
         query: Tensor,
@@ -47,18 +56,30 @@ def compose(
         scale: float | None = None,
         enable_gqa: bool = False,
     ) -> Tensor:
+        if is_compiling():
+            compiled()
+            return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
         given = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
         if has_torch_function(given):
+            if any(each.is_nested for each in given):
+                saw(NESTED)
+                return outside(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
             done: Tensor = handle_torch_function(
                 attend, given, query, key, value, attn_mask=attn_mask, dropout_p=dropout_p, is_causal=is_causal,
                 scale=scale, enable_gqa=enable_gqa,
             )  # fmt: skip
             return done
-        if steps and attn_mask is None and not (dropout_p or is_causal) and is_step(query, key, value, steps):
+        away = aside(query, key, value)
+        if away is not None:
+            saw(away)
+            return outside(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+        if torch._C._is_any_autocast_enabled() and torch.is_autocast_enabled(query.device.type):
+            return lowered(attend, query, key, value, attn_mask, dropout_p, is_causal, scale)
+        if steps and attn_mask is None and not (dropout_p or is_causal or scale == 0) and is_step(query, key, value, steps):
             saw(STEP, query.shape[0] * query.shape[1] * key.shape[2], 1, 1)
             return step(query, key, value, scale)
         rows = rows_asked()
-        if easy and rows is None and value.dtype in easy and not query.is_nested:
+        if easy and rows is None and value.dtype in easy:
             asked, held = query.shape, key.shape
             if (
                 len(asked) == 4
@@ -66,20 +87,36 @@ def compose(
                 and held == value.shape
                 and query.dtype == key.dtype == value.dtype
                 and asked[0] * asked[1] * asked[2] * held[2] <= small
-                and (attn_mask is None or attn_mask.dtype == torch.bool or attn_mask.dtype == query.dtype)
-                and not (is_causal and attn_mask is not None)
+                and (
+                    attn_mask is None
+                    or ((attn_mask.dtype in (torch.bool, query.dtype)) and attn_mask.dim() > 1 and not is_causal)
+                )
                 and route.lies_well(query, key, value)
             ):
-                saw(AS_TORCH, asked[0] * asked[1] * asked[2] * held[2], asked[2], asked[2])
                 try:
-                    return by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
-                except (RuntimeError, IndexError):
+                    out = by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
+                except (RuntimeError, IndexError) as error:
                     check(query, key, value, attn_mask)  # in plain words, where it is the question that is wrong
-                    raise
-        if query.is_nested or query.is_meta:
-            saw(AS_TORCH)
-            return by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+                    if not kernels.none_takes_it(error):
+                        raise
+                else:
+                    saw(AS_TORCH, asked[0] * asked[1] * asked[2] * held[2], asked[2], asked[2])
+                    return out
+        if not 0 <= dropout_p <= 1:
+            return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)  # torch has the words
         return route(query, key, value, attn_mask, dropout_p, is_causal, scale, rows, saw)
 
     attend.below = below  # type: ignore[attr-defined]
     return attend
+
+
+def lowered(
+    attend: Attention, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
+    scale: float | None,
+) -> Tensor:  # fmt: skip
+    """As autocast has it: attention in its dtype, from queries to result; float64 is left alone."""
+    kind = query.device.type
+    lower = torch.get_autocast_dtype(kind)
+    query, key, value = (each if each.dtype == torch.float64 else each.to(lower) for each in (query, key, value))
+    with torch.autocast(kind, enabled=False):
+        return attend(query, key, value, mask, dropout, causal, scale)

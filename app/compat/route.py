@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from app.compat.kernels import NONE_TAKES_IT, streams
+from app.compat.kernels import none_takes_it, streams
 from app.compat.memory import SCORES_AT_LEAST
 from app.compat.plan import Gqa, Plan
 from app.compat.remedies import (
@@ -31,7 +31,8 @@ Saw = Callable[..., None]
 AS_TORCH = "as torch"
 METAL_SCORES = 1 << 30
 """Of one call, in numbers: Metal spoils more silently (mps-int32), and an older macOS dies of 4 GiB (mps-4gib)."""
-STEP = "folded, own arithmetic"
+OWN = "own arithmetic"
+STEP = f"folded, {OWN}"
 HALVES = (torch.float16, torch.bfloat16)
 SHORT_KEYS = 256
 SHORT_ROWS = 64
@@ -49,6 +50,14 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Non
     query, key, value, lead = upright(query, key, value)
     if mask is not None:
         align_mask(upright_mask(mask, lead, query.shape[1], query.shape[2], key.shape[2]), query.dtype)
+
+
+def nothing(*tensors: Tensor | None) -> Tensor:
+    """Attention over no numbers: zeros, and zeros for whoever wants gradients."""
+    query, _, value, _ = tensors
+    assert query is not None and value is not None
+    tied = sum(each.flatten()[:0].sum() for each in tensors if each is not None and each.is_floating_point())
+    return value.new_zeros(*query.shape[:3], value.shape[3]) + tied
 
 
 class Route:
@@ -79,18 +88,20 @@ class Route:
     ) -> Tensor:  # fmt: skip
         dims, given = max(query.dim(), key.dim(), value.dim()), value.dtype
         query, key, value, lead = upright(query, key, value)
-        batch, heads, queries, _ = query.shape
+        heads, queries = query.shape[1:3]
         dtype = self.dtype(given)
         if mask is not None:
             mask = align_mask(upright_mask(mask, lead, heads, queries, key.shape[2]), dtype)
         if not query.dtype == key.dtype == value.dtype == dtype:
             query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
         query, key, value = self.lay_out(query, key, value)
+        if not query.shape[3]:  # scores of 0, whatever the scale
+            query, key, scale = F.pad(query, (0, 1)), F.pad(key, (0, 1)), 1.0
         if key.numel() and query.numel() and value.numel():
             out = self.go(query, key, value, mask, dropout, causal, scale, rows, saw)
         else:
             saw(AS_TORCH)
-            out = value.new_zeros(batch, heads, queries, value.shape[3])
+            out = nothing(query, key, value, mask)
         out = out if dtype == given else out.to(given)
         if dims > 4:
             return out.reshape(*lead, *out.shape[1:])
@@ -139,14 +150,19 @@ class Route:
         if rows < queries or cols:
             path.append(f"chunked {rows} x {cols}" if cols else f"chunked {rows}")
         if ours:
-            path.append("own arithmetic")
-        saw(", ".join(path) or AS_TORCH, query.shape[0] * query.shape[1] * queries * key.shape[2], rows, queries)
+            path.append(OWN)
+        scores = query.shape[0] * query.shape[1] * queries * key.shape[2]
         if not ours:
             try:
-                return self.through_torch(query, key, value, mask, dropout, causal, scale, rows, gqa)
+                out = self.through_torch(query, key, value, mask, dropout, causal, scale, rows, gqa)
             except RuntimeError as error:
-                if not any(words in str(error) for words in NONE_TAKES_IT):
+                if not none_takes_it(error):
                     raise
+                path.append(OWN)
+            else:
+                saw(", ".join(path) or AS_TORCH, scores, rows, queries)
+                return out
+        saw(", ".join(path), scores, rows, queries)
         scale = query.shape[3] ** -0.5 if scale is None else scale
         return own(query, key, value, mask, dropout, causal, scale, rows, cols, prescale=not self.on_cpu)
 

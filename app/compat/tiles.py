@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 import psutil
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from app.compat.remedies import by_group, dead_rows, fold, split_heads, visible
 
@@ -78,9 +79,8 @@ Place = Callable[..., Tensor | None]
 class Room:
     """Memory for the tiles of one call, taken once: fresh pages for every tile cost time, and the system is slow to take them back."""
 
-    def __init__(self, *tensors: Tensor) -> None:
-        followed = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
-        self._held: dict[str, Tensor] | None = None if followed else {}
+    def __init__(self, *tensors: Tensor | None) -> None:
+        self._held: dict[str, Tensor] | None = None if followed(*tensors) else {}
 
     def __call__(self, name: str, like: Tensor, *shape: int, dtype: torch.dtype | None = None) -> Tensor | None:
         """None where gradients are wanted: torch takes fresh memory then."""
@@ -90,6 +90,13 @@ class Room:
         if name not in self._held or self._held[name].numel() < numel:
             self._held[name] = like.new_empty(numel, dtype=dtype)
         return self._held[name][:numel].view(shape)
+
+
+def followed(*tensors: Tensor | None) -> bool:
+    """Whether gradients are wanted, of whatever kind."""
+    if torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in tensors):
+        return True
+    return bool(forward_ad._current_level >= 0)
 
 
 def anywhere(name: str, like: Tensor, *shape: int, dtype: torch.dtype | None = None) -> Tensor | None:
@@ -113,7 +120,7 @@ def own(
 
     `prescale`: the scale goes into the queries, because Metal's baddbmm multiplies what it should not read (mps-baddbmm).
     """
-    if prescale:
+    if prescale or not scale:  # baddbmm leaves its result unwritten where alpha and beta are 0 (bfloat16 on a processor)
         query, scale = query * scale, 1.0
     batch, heads, queries, _ = query.shape
     groups, together = heads // key.shape[1], flat(key) and flat(value)
@@ -123,7 +130,7 @@ def own(
         told = visible(mask, causal, 0, queries, 0, key.shape[2], query.device)
         shape: tuple[int, ...] = (batch, key.shape[1], groups, queries)
         return whole_rows(lines, keys, values, told, shape, dropout, scale, anywhere).view(batch, heads, queries, -1)
-    room = Room(query, key, value)
+    room = Room(query, key, value, mask)
     out = value.new_empty(batch, queries, heads, value.shape[-1]).transpose(1, 2)
     # K and V whose batch and heads do not merge are taken one by one, not copied.
     for at in range(1 if together else batch):
@@ -183,14 +190,17 @@ def whole_rows(
     scale: float,
     room: Place,
 ) -> Tensor:
+    dead = None if mask is None else dead_rows(mask)
+    if mask is not None and dead is not None and followed(lines, keys, values, mask):
+        mask = mask | dead if mask.dtype == torch.bool else mask.masked_fill(dead, 0)  # 0 / 0 would spoil all gradients
     found = scores(lines, keys, mask, shape, scale, room)
     weights = torch.softmax(found, -1, out=room("weights", found, *found.shape))
     if dropout:
         weights = torch.nn.functional.dropout(weights, dropout)
     block = torch.bmm(weights, values)
-    if mask is None:
+    if dead is None:
         return block
-    return block.view(*shape, -1).masked_fill_(dead_rows(mask), 0).view(block.shape)
+    return block.view(*shape, -1).masked_fill_(dead, 0).view(block.shape)
 
 
 def is_step(query: Tensor, key: Tensor, value: Tensor, dtypes: Collection[torch.dtype]) -> bool:
