@@ -13,6 +13,7 @@ from app.compat import kernels
 from app.compat.plan import Plan
 from app.compat.route import AS_TORCH, STEP, Route, check
 from app.compat.tiles import is_step, step
+from app.compat.ways import is_few
 
 Attention = Callable[..., Tensor]
 
@@ -65,6 +66,7 @@ def compose(
                 and held == value.shape
                 and query.dtype == key.dtype == value.dtype
                 and asked[0] * asked[1] * asked[2] * held[2] <= small
+                and not is_few(asked[2], key.numel())
                 and (attn_mask is None or attn_mask.dtype == torch.bool or attn_mask.dtype == query.dtype)
                 and not (is_causal and attn_mask is not None)
                 and route.lies_well(query, key, value)
