@@ -66,7 +66,7 @@ def compose(
                 and held == value.shape
                 and query.dtype == key.dtype == value.dtype
                 and asked[0] * asked[1] * asked[2] * held[2] <= small
-                and not is_few(asked[2], key.numel())
+                and not is_few(asked[2], key.numel() // 2)
                 and (attn_mask is None or attn_mask.dtype == torch.bool or attn_mask.dtype == query.dtype)
                 and not (is_causal and attn_mask is not None)
                 and route.lies_well(query, key, value)

@@ -19,7 +19,8 @@ _FORMAT: Final = 1
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`subject` is "row:<quirk id>" (does the defect show here?) or "path:<field>/<option>/<dtype>" (is this option right here?),
-    or "chunk:<model>" (how many queries at a time are best; the number is in the words)."""
+    or "chunk:<model>" (how many queries at a time are best; the number is in the words), or "way:<shape>" (the quickest exact way
+    of attention, in the words)."""
 
     subject: str
     passed: bool

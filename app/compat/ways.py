@@ -40,11 +40,19 @@ MEASURED: Final = "way:"
 FEW_ROWS: Final = 8
 MANY_NUMBERS: Final = 1 << 20
 LONG_QUERIES: Final = 128
+CAUSAL_ROWS: Final = 64
+SMALL_SCORES: Final = 1 << 19
 
 
 def is_few(rows: int, numbers: int) -> bool:
     """Few queries over keys that no cache holds: time goes into reading them."""
     return rows <= FEW_ROWS and numbers >= MANY_NUMBERS
+
+
+def matters(shape: Shape) -> bool:
+    """Whether there is a choice; small calls go straight to torch."""
+    few = is_few(shape.queries, shape.batch * shape.kv_heads * shape.keys * shape.head_dim // 2)
+    return shape.groups > 1 or few or shape.batch * shape.heads * shape.queries * shape.keys > SMALL_SCORES
 
 
 def near(shape: Shape) -> Shape:
@@ -60,19 +68,23 @@ def rule(shape: Shape, folds: bool, fast_bfloat16: bool) -> Way:
     """The way on a processor where none was measured; `folds`: grouped heads may be folded into the queries.
 
     Measured against torch's own kernel on two Zen 4 cores with torch 2.13, batch 2, medians of interleaved runs. A step of
-    16 heads over 1024 keys of width 128: float32 own 0.73, bfloat16 own 0.35 to 0.5. Over 4 shared heads of 1024 and 3072
+    16 heads over 1024 keys of width 128: float32 own 0.73 to 1.0, bfloat16 own 0.35 to 0.7, over 256 keys 1.5 and 1.1. Over 4 shared heads of 1024 and 3072
     keys: float32 own 0.56 and 0.47, folded 0.64 and 0.63; bfloat16 folded 0.15 and 0.13, own 0.21 and 0.18; masked alike.
-    A prompt of 512 with 4 shared heads: folded 0.96 and 0.88. Pictures of 4096 and 9216 tokens: own 1.2 to 1.4 in float32,
+    A causal clip over 4 shared heads: of 512 folded in chunks of 64 0.72 and 0.65, of 1024 0.90 and 0.84, of 128 1.1 and 1.0;
+    folded whole 1.0 to 1.2. A prompt of 512 without a causal mask: folded 0.96 and 0.88. Pictures of 4096 and 9216 tokens: own 1.2 to 1.4 in float32,
     0.91 (width 128) to 1.1 (width 40) in bfloat16; torch's kernel in chunks 1.0 to 1.4.
     """
-    few = is_few(shape.groups * shape.queries, shape.batch * shape.kv_heads * shape.keys * shape.head_dim)
+    numbers = shape.batch * shape.kv_heads * shape.keys * shape.head_dim
+    few = is_few(shape.groups * shape.queries, numbers if shape.groups > 1 else numbers // 2)
     if shape.groups > 1:
         if not folds:
             return Way("torch")
         if few and shape.dtype == "float32":
             return OWN
-        # torch's kernel skips what a causal mask hides (26 ms against 28 at a prompt of 512).
-        return Way("native" if shape.causal and shape.queries >= LONG_QUERIES else "folded")
+        if shape.causal and not shape.masked and shape.queries >= LONG_QUERIES:
+            # What a causal mask hides is skipped: by torch's kernel, and better still chunk by chunk.
+            return Way("folded", CAUSAL_ROWS) if shape.queries >= 2 * LONG_QUERIES else Way("native")
+        return Way("folded")
     if few and (shape.dtype == "float32" or (shape.dtype == "bfloat16" and fast_bfloat16)):
         return OWN
     return Way("torch")
