@@ -18,6 +18,7 @@ from app.compat import kernels, tiles
 from app.compat.plan import LONGEST_CHUNK
 from app.compat.route import Route
 from app.compat.seam import FORCE_GQA, applied
+from app.compat.ways import Way
 from app.sentence import Trouble
 from tests.plans import plan
 
@@ -151,22 +152,22 @@ def test_a_chunk_that_means_nothing_gets_a_sentence(chunk: object) -> None:
         assert repr(chunk) in str(told.value) and seam.chunk == "auto"
 
 
-def sized(asked: int | None, queries: int = 4096, **fields: object) -> tuple[int, int | None, bool]:
+def sized(asked: int | None, queries: int = 4096, **fields: object) -> tiles.Tile:
     query = torch.empty(1).expand(1, 8, queries, 40)
-    way = Route(plan(device="mps", kernels=("math",), **fields), F.scaled_dot_product_attention)
-    return way.size(query, query, query, None, 0.0, False, None, asked)
+    route = Route(plan(device="mps", kernels=("math",), **fields), F.scaled_dot_product_attention)
+    return route.size(query, query, query, None, 0.0, False, None, asked, Way("torch"))
 
 
 def test_a_chunk_that_is_moved_in_a_run_stays_below_what_metal_bears() -> None:
-    rows, cols, _ = sized(LONGEST_CHUNK, 65536)
-    assert cols is None and rows * 8 * 65536 == 1 << 30
-    assert sized(512, 65536)[0] == 512, "a size by hand that it bears is kept"
+    heads, rows, cols = sized(LONGEST_CHUNK, 65536)
+    assert heads == 8 and cols is None and rows * 8 * 65536 == 1 << 30
+    assert sized(512, 65536).rows == 512, "a size by hand that it bears is kept"
 
 
 def test_where_nothing_is_free_tiles_are_still_of_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "ask_free", lambda device: -(1 << 30))
-    rows, cols, _ = sized(None)
-    assert rows >= 32 and (cols is None or cols >= 1024)
+    _, rows, cols = sized(None)
+    assert rows >= 32 and cols is None
 
 
 @pytest.mark.parametrize("old_mac", [False, True])

@@ -15,6 +15,7 @@ from app.compat.aside import COMPILED, NESTED, aside
 from app.compat.plan import AUTO, Plan
 from app.compat.route import AS_TORCH, STEP, Route, Saw, check, unseen
 from app.compat.tiles import is_step, step
+from app.compat.ways import is_few
 
 Attention = Callable[..., Tensor]
 
@@ -87,6 +88,7 @@ def compose(
                 and held == value.shape
                 and query.dtype == key.dtype == value.dtype
                 and asked[0] * asked[1] * asked[2] * held[2] <= small
+                and not is_few(asked[2], key.numel() // 2)
                 and (
                     attn_mask is None
                     or ((attn_mask.dtype in (torch.bool, query.dtype)) and attn_mask.dim() > 1 and not is_causal)

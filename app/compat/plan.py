@@ -69,7 +69,7 @@ def decide(
     return Plan(
         device=device, dtype=dtype, score_dtype=attention.score_dtype, gqa=attention.gqa,  # type: ignore[arg-type]
         chunk_q=attention.chunk_q, chunk_most=attention.chunk_most, chunk_k=attention.chunk_k, budget_bytes=attention.budget_bytes, **attention.flags,
-        kernels=attention.kernels, precision=parts.precision, offload=parts.offload, vae=parts.vae,
+        kernels=attention.kernels, ways=attention.ways, precision=parts.precision, offload=parts.offload, vae=parts.vae,
         quantised=parts.quantised, attention="sdpa", environment=environment,
         because=tuple(settled[field].because for field in SETTLED),
         rejected=tuple(each for field in SETTLED for each in settled[field].rejected),

@@ -9,8 +9,9 @@ from typing import Final
 from app.compat.chunks import bound, budget, chunk_k, chunk_q
 from app.compat.hardware import Kind
 from app.compat.quirk import version
-from app.compat.settle import (  # fmt: skip
+from app.compat.settle import (
     LEARNED_HERE,
+    MEASURED_HERE,
     Case,
     Objection,
     Option,
@@ -23,6 +24,7 @@ from app.compat.settle import (  # fmt: skip
     settle,
 )
 from app.compat.terms import Chunk, Dtype, Kernel, Reason, Rejected
+from app.compat.ways import Shape, Way, shape_of, way_of
 from app.sentence import Sentence, say
 
 _NO, _YES = "no", "yes"
@@ -159,6 +161,28 @@ def flag(case: Case, field: str, dtype: Dtype) -> Settled:
     return settle(case, field, (Option(_NO, no), Option(_YES, yes)), dtype, {_NO: more})
 
 
+def ways(case: Case, kernels: Sequence[Kernel], gqa: str) -> tuple[tuple[tuple[Shape, Way], ...], Settled]:
+    """What was measured here, of what the plan allows. Whoever chooses kernels or groups by hand is taken at his word."""
+    by_hand = case.choice.kernels is not None or case.choice.gqa is not None
+    told = ((shape_of(name), way_of(seen.words)) for name, seen in case.verdicts.items() if seen.passed)
+    found = tuple(
+        (shape, way) for shape, way in told
+        if shape is not None and way is not None and not by_hand and may(case.hardware.kind, kernels, gqa, way)
+    )  # fmt: skip
+    if not found:
+        sentence = say("ways.rule", "No shape of attention has been measured here yet; a rule measured elsewhere chooses the way.")
+        return (), Settled("rule", Reason("ways", sentence, "measured on torch 2.13"))
+    sentence = say("ways.measured", "{count} shapes of attention go the way that was the quickest here.", count=len(found))
+    return found, Settled(str(len(found)), Reason("ways", sentence, MEASURED_HERE))
+
+
+def may(kind: Kind, kernels: Sequence[Kernel], gqa: str, way: Way) -> bool:
+    """On a processor native groups are only slow; elsewhere they may be wrong, and the plan has decided."""
+    if way.by == "own":
+        return True
+    return bool(kernels) and (way.by in ("torch", gqa) or (kind == "cpu" and gqa == "folded"))
+
+
 @dataclass(frozen=True, slots=True)
 class Attention:
     """The attention fields of a plan, and how each was settled."""
@@ -171,6 +195,7 @@ class Attention:
     budget_bytes: int
     flags: dict[str, bool]
     kernels: tuple[Kernel, ...]
+    ways: tuple[tuple[Shape, Way], ...]
     settled: dict[str, Settled]
 
 
@@ -184,10 +209,11 @@ def attention(case: Case, dtype: Dtype, beside_bytes: int) -> Attention:
     rows, rows_settled = chunk_q(case, dtype, kept or dtype, some, keys, most)
     bounded, bound_settled = bound(case)
     groups = gqa(case, dtype, some)
+    quickest, measured = ways(case, some, groups.option)
     settled = {
         "score_dtype": score, "gqa": groups, "chunk_q": rows_settled, "chunk_most": bound_settled, "chunk_k": keys_settled,
-        "budget_bytes": Settled(str(most), why), "kernels": running,
+        "budget_bytes": Settled(str(most), why), "kernels": running, "ways": measured,
         **{field: flag(case, field, dtype) for field in FLAGS},
     }  # fmt: skip
     flags = {field: settled[field].option == _YES for field in FLAGS}
-    return Attention(kept, groups.option, rows, bounded, keys, most, flags, some, settled)
+    return Attention(kept, groups.option, rows, bounded, keys, most, flags, some, quickest, settled)

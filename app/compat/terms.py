@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from app.compat.ways import Shape, Way
 from app.sentence import Sentence
 
 Dtype = Literal["float64", "float32", "float16", "bfloat16"]
@@ -149,6 +150,8 @@ class Plan:
     kernels: tuple[Kernel, ...]
     """Which of torch's kernels may run, best first; empty: Hearth's own arithmetic only. On Metal "math" is torch's own
     attention, whatever it is made of."""
+    ways: tuple[tuple[Shape, Way], ...]
+    """The quickest way for each shape that was measured here; for all others a rule decides."""
     precision: tuple[Precision, ...]
     offload: Offload
     vae: Vae

@@ -33,8 +33,8 @@ class Seen:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`subject` is "row:<quirk id>" (does the defect show here?) or "path:<field>/<option>/<dtype>" (is this option right here?),
-    or "chunk:<model>" (how many queries at a time are best; the number is in the words), or "rung:<model>/<rung id>" (a run of
-    this model broke and went on with this rung of the ladder)."""
+    or "chunk:<model>" (how many queries at a time are best; the number is in the words), "way:<shape>" (the quickest exact way of
+    attention, in the words), or "rung:<model>/<rung id>" (a run of this model broke and went on with this rung of the ladder)."""
 
     subject: str
     passed: bool

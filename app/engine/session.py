@@ -28,6 +28,7 @@ from app.engine.model import Model
 from app.engine.owner import Owner
 from app.engine.refusal import refuse
 from app.engine.request import PictureRequest, Request, SpeechRequest
+from app.engine.spare import measuring
 from app.paths import Home
 from app.sentence import Trouble, say
 
@@ -71,6 +72,10 @@ class Session:
             yield Failed(trouble.sentence, trouble.objections, trouble.cure, finished_parts(job))
         except Exception as fault:  # The engine lives on after any one job; what broke is told, with its own words.
             yield failure(fault, job)
+
+    def spare(self) -> Iterator[None]:
+        """What is done while nobody waits, piece by piece."""
+        yield from measuring(self.home, self.hardware, self.verdicts)
 
     def _make(
         self, request: Request, choice: Choice, control: Control, job: Path,

@@ -99,7 +99,7 @@ class Worker:
     def work(self, session: Session) -> None:
         self._session = session
         self._import_ahead()
-        while not isinstance(order := self._orders.get(), Quit):
+        while not isinstance(order := self._next(session), Quit):
             if isinstance(order, Free):
                 session.free()
             else:
@@ -116,6 +116,18 @@ class Worker:
             except Exception:  # Whatever it is, the job that needs this library says it to whoever asked for that job.
                 traceback.print_exc()
                 return
+
+    def _next(self, session: Session) -> Run | Free | Quit:
+        """The next order; until it comes, short pieces of work that nobody waits for."""
+        try:
+            spare = session.spare()
+            while self._orders.empty() and psutil.virtual_memory().available >= ROOM_BYTES:
+                next(spare)
+        except StopIteration:
+            pass
+        except Exception:  # What cannot be measured is left to the rules.
+            traceback.print_exc()
+        return self._orders.get()
 
     def _run(self, session: Session, run: Run) -> None:
         self._control, self._job = Control(), run.job

@@ -84,7 +84,7 @@ FIELDS: dict[str, Sentence] = {
     "budget_bytes": say("field.budget_bytes", "memory for scores"), "contiguous": say("field.contiguous", "layout"),
     "explicit_mask": say("field.explicit_mask", "causal mask"), "expand_mask": say("field.expand_mask", "mask"),
     "pad_value": say("field.pad_value", "value size"), "zero_masked_rows": say("field.zero_masked_rows", "masked rows"),
-    "kernels": say("field.kernels", "kernels"), "precision": say("field.precision", "part by part"), "offload": say("field.offload", "offload"),
+    "kernels": say("field.kernels", "kernels"), "ways": say("field.ways", "ways of attention"), "precision": say("field.precision", "part by part"), "offload": say("field.offload", "offload"),
     "vae": say("field.vae", "decoder"), "quantised": say("field.quantised", "quantised weights"), "attention": say("field.attention", "attention"),
     "environment": say("field.environment", "environment"),
 }  # fmt: skip
@@ -138,6 +138,8 @@ def chosen(plan: Plan, field: str, spoken: Language) -> str:
         )
     if field == "budget_bytes":
         return f"{value / (1 << 30):.2f} GB"
+    if field == "ways":
+        return told(say("ways.count", "{count} measured", count=len(value)), spoken) if value else text("ways.by-rule", "by rule", spoken)
     if field == "environment":
         return ", ".join(f"{name}={setting}" for name, setting in value)
     if isinstance(value, bool):
@@ -159,6 +161,7 @@ OPTIONS: dict[str, Sentence] = {
 SOURCES: dict[str, Sentence] = {
     "Hearth's rule": say("source.own", "Hearth's rule"), "this machine": say("source.here", "this machine"),
     "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured on torch 2.13, Dia's decoding step"),
+    "measured on torch 2.13": say("source.torch", "measured on torch 2.13"),
 }  # fmt: skip
 """Those that are words; the rest name a thread or a file."""
 

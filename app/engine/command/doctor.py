@@ -144,6 +144,8 @@ def value(plan: Plan, field: str) -> str:
             return f"{plan.budget_bytes // _MIB} MiB"
         case "kernels":
             return ", ".join(plan.kernels) or "Hearth's own arithmetic"
+        case "ways":
+            return f"{len(plan.ways)} measured here" if plan.ways else "by rule"
         case "environment":
             return " ".join(f"{name}={setting}" for name, setting in plan.environment)
         case "vae":
