@@ -144,6 +144,17 @@ def test_in_one_memory_a_part_that_waits_lies_in_a_file(
     assert all(there[name] == whole[name] for there in inside for name in there)
 
 
+def test_what_a_pipeline_reads_of_a_decoder_that_waits_is_there(
+    folders: dict[str, Path], loaded: Any, tmp_path: Path
+) -> None:
+    """FLUX.2's pipeline scales its latents by the decoder's batch norm before it calls the decoder, and so does every preview."""
+    one, other = (
+        pixels(parts(painted(loaded(folders["flux2-klein"], offload=how), tmp_path / how, guidance=1.0))[0].path)
+        for how in ("model", "none")
+    )
+    assert (one == other).all()
+
+
 def size(part: torch.nn.Module) -> int:
     from app.engine.painting.waiting import _leaves
 
