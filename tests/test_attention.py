@@ -293,7 +293,7 @@ def test_random_shapes(data: st.DataObject) -> None:
 
 def paths(which: Plan, *given: Any, **named: Any) -> list[str]:
     seen: list[str] = []
-    compose(which, TORCH, saw=seen.append)(*given, **named)
+    compose(which, TORCH, saw=lambda path, *_: seen.append(path))(*given, **named)
     return seen
 
 
@@ -423,7 +423,7 @@ def test_small_memory_means_small_chunks(name: str) -> None:
     for causal in (False, True):
         seen: Counter[str] = Counter()
         attend = compose(
-            plan(**PLANS[name] | {"budget_bytes": 1 << 16}), TORCH, saw=lambda path, seen=seen: seen.update([path])
+            plan(**PLANS[name] | {"budget_bytes": 1 << 16}), TORCH, saw=lambda path, *_, seen=seen: seen.update([path])
         )
         assert off(attend(query, key, key, None, 0.0, causal), reference(query, key, key, None, causal)) < 1e-5
         assert "chunked" in next(iter(seen)), seen

@@ -75,7 +75,7 @@ def test_bfloat16_is_left_to_torch_where_a_processor_has_no_products_of_it() -> 
 def paths(which: Plan, shape: Shape, chunk: int | None = None) -> list[str]:
     seen: list[str] = []
     query, key, value, mask = measuring.made(shape, "cpu")
-    compose(which, chunk=lambda: chunk, saw=seen.append)(query, key, value, mask, is_causal=shape.causal)
+    compose(which, chunk=lambda: chunk, saw=lambda path, *_: seen.append(path))(query, key, value, mask, is_causal=shape.causal)
     return seen
 
 

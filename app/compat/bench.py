@@ -74,7 +74,7 @@ def measured(
     from app.compat.measuring import error, made, turns
 
     shape, paths = case.measured(dtype, torch.get_num_threads()), list[str]()
-    run, given = contenders(plan, shape, paths.append), made(shape, device, deviation)
+    run, given = contenders(plan, shape, lambda path, *_: paths.append(path)), made(shape, device, deviation)
     times: dict[str, list[float]] = {name: [] for name in run}
     errors: dict[str, float] = {}
     began = time.perf_counter()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
 from app.compat.calls import DIA, PICTURES, SIZES, Call, picture
 from app.compat.measuring import Contender, composed, reduced, torchs
 from app.compat.plan import AUTO, Dtype, Plan
+from app.compat.route import Saw, unseen
 from app.compat.ways import Shape
 
 CHUNKS: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
@@ -50,7 +51,7 @@ def cases(families: tuple[str, ...] = ("dia", *PICTURES), sizes: tuple[int, ...]
                     yield Case(family, size, call)
 
 
-def contenders(plan: Plan, shape: Shape, saw: Callable[[str], None] = lambda path: None) -> dict[str, Contender]:
+def contenders(plan: Plan, shape: Shape, saw: Saw = unseen) -> dict[str, Contender]:
     """By name: "torch", "automatic", "512" and so on by hand; with "own" before them where no kernel of torch's is allowed."""
     bare = replace(plan, chunk_q=AUTO)
     alone = replace(bare, kernels=(), gqa="folded", ways=())

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from app.compat.attention import compose
 from app.compat.plan import AUTO, Plan
+from app.compat.route import Saw, unseen
 from app.compat.rules import may
 from app.compat.verdicts import Verdict
 from app.compat.ways import Shape, Way, near, rule, subject, words
@@ -78,7 +79,7 @@ def torchs(shape: Shape) -> Contender:
     )
 
 
-def composed(plan: Plan, shape: Shape, saw: Callable[[str], None] = lambda path: None) -> Contender:
+def composed(plan: Plan, shape: Shape, saw: Saw = unseen) -> Contender:
     attend = compose(plan, saw=saw)
     return lambda query, key, value, mask: attend(
         query, key, value, mask, is_causal=shape.causal, enable_gqa=shape.groups > 1
