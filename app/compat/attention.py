@@ -18,6 +18,8 @@ from app.compat.tiles import is_step, step
 from app.compat.ways import is_few
 
 Attention = Callable[..., Tensor]
+TINY = 1 << 16
+"""Scores of a grouped call that need no thought about the way it goes."""
 
 
 def torchs(attention: Attention) -> Attention:
@@ -40,6 +42,7 @@ def compose(
     outside = kernels.with_math(below, plan)
     route = Route(plan, by_torch)
     easy, small, steps = route.easy, route.small, route.steps
+    folds = bool(easy) and route.on_cpu and plan.gqa == "folded" and "flash" in plan.kernels
 
     def compiled() -> None:
         saw(COMPILED)
@@ -104,6 +107,24 @@ def compose(
                 else:
                     saw(AS_TORCH, asked[0] * asked[1] * asked[2] * held[2], asked[2], asked[2])
                     return out
+            elif (
+                folds
+                and attn_mask is None
+                and not (is_causal or dropout_p)
+                and len(asked) == len(held) == 4
+                and asked[0] == held[0]
+                and held == value.shape
+                and 0 < held[1] < asked[1]
+                and not asked[1] % held[1]
+                and asked[3]
+                and query.dtype == key.dtype == value.dtype
+                and 0 < asked[0] * asked[1] * asked[2] * held[2] <= TINY
+            ):
+                # Folding alone: what the route asks besides takes longer than so small a call itself.
+                lines = query.reshape(asked[0], held[1], -1, asked[3])
+                out = by_torch(lines, key, value, None, 0.0, False, scale=scale).reshape(asked)
+                saw("folded", asked[0] * asked[1] * asked[2] * held[2], asked[2], asked[2])
+                return out
         if not 0 <= dropout_p <= 1:
             return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)  # torch has the words
         return route(query, key, value, attn_mask, dropout_p, is_causal, scale, rows, saw)
