@@ -193,7 +193,7 @@ def test_a_decoder_without_room_says_so_and_tiles_come_first(folders: dict[str, 
             list(paints.run(PictureRequest("a", **SMALL), Control(), None, tmp_path))
     finally:
         hook.remove()
-    machine, asked = MACHINES["rtx-3060"], need(model)
+    machine, asked = MACHINES["rtx-3060"], need(model, width=1024, height=1024)
     found = climb(
         lambda verdicts: decide(machine, asked, Choice(), verdicts), asked, {}, Seen("memory"), getattr(broke.value, "where", None)
     )  # fmt: skip

@@ -315,7 +315,7 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
     pipe = session._owner.of("picture")._pipe
     changes = [
         (asked, Choice(chunk=64), ()), (replace(asked, scheduler="Euler"), Choice(), ()), (replace(asked, guidance=2.0), Choice(), ()),
-        (asked, Choice(), ("tiled-decoder",)),
+        (replace(asked, width=576, height=576), Choice(), ("tiled-decoder",)),
     ]  # fmt: skip
     for request, choice, rungs in changes:
         assert not any(isinstance(event, Loading) for event in run(request, choice, *rungs))
