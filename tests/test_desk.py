@@ -118,9 +118,13 @@ def test_the_chunk_is_the_keepers_and_outlives_a_restart(tmp_path: Path) -> None
         assert desk.keeper.chunk == desk.choice(OWNER).chunk == 300
     with desk_at(tmp_path) as desk:
         assert desk.keeper.chunk == 300
-        desk.settings.put({"choice": {"chunk": "a lot"}})
+        desk.settings.put({"choice": {"chunk": "a lot", "nonsense": 3}})
     with desk_at(tmp_path) as desk:
-        assert desk.keeper.chunk == AUTO
+        assert desk.keeper.chunk == AUTO and desk.choice(OWNER) == Choice()
+        desk.settings.put({"choice": []})
+    with desk_at(tmp_path) as desk:
+        desk.set_chunk(64)
+        assert desk.choice(OWNER) == Choice(chunk=64)
 def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits is not failed; the owner is told why, and has buttons for it. Nobody else has either."""
     with desk_at(tmp_path) as desk:

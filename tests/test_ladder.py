@@ -102,7 +102,7 @@ def numbers(plan: Plan, asked: Need, reason: Reason) -> dict[str, tuple[Any, ...
     """Every number that a reason of this field may hold, out of the plan."""
     most: tuple[Any, ...] = (plan.chunk_most,)
     return {
-        "budget_bytes": {"mib": (plan.budget_bytes // MIB,)},
+        "budget_bytes": {"mib": (plan.budget_bytes // MIB,), "chunk": most},
         "chunk_q": {"chunk": (plan.chunk_q,)},
         "chunk_most": {"chunk": most},
         "chunk_k": {"keys": (plan.chunk_k,)},
@@ -217,6 +217,26 @@ def test_float32_after_float16_says_what_was_seen() -> None:
         if each.field == "dtype"
     ]  # fmt: skip
     assert "You asked for float16" in str(asked) and "NaN" in str(asked)
+
+
+def test_every_lowered_field_says_what_lowered_it() -> None:
+    for machine in MACHINES.values():
+        for model, asked in NEEDS.items():
+            plain, bounded = decide(machine, asked), decide(machine, asked, Choice(), known(verdict(model, BY_ID["smaller-chunk"], 64)))
+            if plain.budget_bytes != bounded.budget_bytes:
+                (why,) = [each for each in bounded.because if each.field == "budget_bytes"]
+                assert "Memory ran out at step 3." in str(why.sentence)
+                assert ("budget_bytes", str(plain.budget_bytes)) in [(each.field, each.option) for each in bounded.rejected]
+    knee = Verdict("chunk:sd15", passed=True, words="1024")
+    plan = decide(MACHINES["t4"], NEEDS["sd15"], Choice(), known(knee, verdict("sd15", BY_ID["smaller-chunk"])))
+    (why,) = [each for each in plan.because if each.field == "chunk_q"]
+    assert str(why.sentence) == "512 queries at a time instead of 1024. Memory ran out at step 3."
+
+
+def test_the_last_rung_is_the_one_that_is_told() -> None:
+    verdicts = known(*(verdict("sd15", BY_ID[each]) for each in ("offload", "offload-all")))
+    (why,) = [each for each in decide(MACHINES["t4"], NEEDS["sd15"], Choice(), verdicts).because if each.field == "offload"]
+    assert "layer by layer" in str(why.sentence)
 
 
 def test_what_one_model_broke_of_says_nothing_of_another() -> None:
@@ -343,8 +363,10 @@ def test_a_death_is_told_by_its_code(code: int | None, words: str, wedged: bool,
 )
 def test_memory_is_blamed_only_where_it_was_short(free_gib: int, key: str, fault: Any) -> None:
     """0.6 of 19 GB were taken, and the person was told to close other programs."""
-    death = diagnose(-9, "", last=Reading(limit_bytes=19 * GIB, free_bytes=free_gib * GIB))
+    last = Reading(system_bytes=19 * GIB, system_free_bytes=free_gib * GIB)
+    death = diagnose(-9, "", last=last)
     assert (death.sentence.key, death.fault) == (key, fault)
+    assert diagnose(-15, "", last=last).fault is None, "who is asked to end did not fail"
 
 
 def test_last_words_that_are_known_name_their_row() -> None:

@@ -13,14 +13,15 @@ import torch
 
 from app.compat.biting import biting
 from app.compat.failures import Limits
+from app.compat.ladder import subject
 from app.compat.meter import Reading
 from app.compat.plan import AUTO, Choice, Plan, decide
-from app.compat.verdicts import load
+from app.compat.verdicts import Seen, Verdict, learn, load
 from app.engine import catalog
 from app.engine.broken import failure, fault_of
 from app.engine.control import Control
 from app.engine.curve import read_curve
-from app.engine.errand import Tune
+from app.engine.errand import SelfTest, Tune
 from app.engine.event import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.faults import NumbersBroke
 from app.engine.ground import grounded
@@ -362,5 +363,27 @@ def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[s
     before = live.now
     session.dial.chunk = 1 << 15
     assert live.now is before and live.refused is not None and "chunk_q" in str(live.refused)
+    assert live.refused is live.refused, "decided once, told once"
+    again = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial, live)
+    assert again.now == before, "a rung is taken on what ran"
     session.dial.chunk = 64
     assert live.now.chunk_q == 64 and live.refused is None
+
+
+def test_a_death_while_loading_is_not_answered_with_chunks(run: Run, models: dict[str, str]) -> None:
+    events = run(speech(models), died=Died("memory", None, "killed", loading=True))
+    assert isinstance(events[-1], Finished)
+    assert "smaller-chunk" not in [event.rung for event in events if isinstance(event, Adjusted)]
+
+
+def test_what_another_process_learned_meanwhile_counts_and_stays(
+    run: Run, session: Session, models: dict[str, str], plans: list[Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung = Verdict(subject(models["voice"], "contiguous"), passed=False, seen=Seen("numbers", 4, "float16"))
+    learn(session.home.verdicts, session.hardware, rung)
+    run(speech(models))
+    assert plans[0].contiguous
+    session.verdicts.clear()
+    monkeypatch.setattr("app.engine.errands.selftest.steps", lambda hardware, found: iter(()))
+    run(SelfTest())
+    assert load(session.home.verdicts, session.hardware)[rung.subject] == rung

@@ -90,6 +90,18 @@ def test_what_was_measured_goes_before_the_rule_and_a_size_by_hand_before_both()
     assert paths(replace(told, ways=((near(shape), Way("torch", 300)),)), shape) == ["chunked 300"]
 
 
+@pytest.mark.parametrize("way", [OWN, Way("own", 256), Way("torch", 256), Way("torch")])
+@pytest.mark.parametrize("keys", [None, 512])
+def test_what_memory_once_did_not_allow_bounds_every_way(way: Way, keys: int | None) -> None:
+    shape = PICTURE._replace(queries=1024, keys=1024, dtype="float32")
+    sizes: list[int] = []
+    query, key, value, _mask = measuring.made(shape, "cpu")
+    told = plan(ways=((near(shape), way),), chunk_most=32, chunk_k=keys)
+    for asked in (None, 512, 16):
+        compose(told, chunk=lambda asked=asked: asked, saw=lambda path, scores, rows, queries: sizes.append(rows))(query, key, value)  # type: ignore[misc]
+    assert max(sizes[:2]) <= 32 and sizes[2] <= 16
+
+
 def decided(way: Way, kind: str = "cpu", **choice: Any) -> Plan:
     verdict = Verdict(subject(near(CLIP)), passed=True, words=words(way))
     return decide(machine(kind), Need(heads=16, kv_heads=4), Choice(**choice), {verdict.subject: verdict})

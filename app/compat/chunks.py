@@ -10,7 +10,7 @@ from app.compat.memory import COPIES_OF_SCORES, FUSED, MIB, SCORES_AT_LEAST, SCO
 from app.compat.quirk import Unit
 from app.compat.settle import LEARNED_HERE, MEASURED_HERE, Case, Objection, Option, Settled, settle
 from app.compat.terms import AUTO, Chunk, Dtype, Kernel, Need, Reason, Rejected
-from app.sentence import say
+from app.sentence import Value, say
 
 MEASURED: Final = "chunk:"
 """With a model's name: the verdict that holds, in its words, the size that was measured best for it."""
@@ -68,7 +68,7 @@ def chunk_q(
     settled = settle(case, "chunk_q", options, dtype, more, None if forced is None else str(forced))
     most = _bounding(case)
     if most is not None and settled.option.isdigit() and int(settled.option) > most.seen.chunk_most:  # type: ignore[operator]
-        settled = _bounded(settled, most)
+        settled = _bounded(settled, most, forced is not None)
     return (int(settled.option) if settled.option.isdigit() else AUTO), settled
 
 
@@ -90,13 +90,14 @@ def _bounding(case: Case) -> Learned | None:
     return next((each for each in case.learned if each.rung.id == CHUNK_RUNG and each.seen.chunk_most), None)
 
 
-def _bounded(settled: Settled, most: Learned) -> Settled:
+def _bounded(settled: Settled, most: Learned, by_hand: bool) -> Settled:
     """What was asked for or chosen is more than memory allowed before."""
     runs = str(most.seen.chunk_most)
-    why = say(
-        "chunk_q.bounded", "{asked} asked for; {chunk} runs. {seen}",
-        asked=int(settled.option), chunk=most.seen.chunk_most or 0, seen=told(most.seen),
-    )  # fmt: skip
+    values: dict[str, Value] = {"asked": int(settled.option), "chunk": most.seen.chunk_most or 0, "seen": told(most.seen)}
+    if by_hand:
+        why = say("chunk_q.bounded", "{asked} asked for; {chunk} runs. {seen}", **values)
+    else:
+        why = say("chunk_q.lowered", "{chunk} queries at a time instead of {asked}. {seen}", **values)
     because = Reason("chunk_q", why, LEARNED_HERE)
     gone = tuple(each for each in settled.rejected if each.option != runs)
     return Settled(runs, because, (*gone, Rejected("chunk_q", settled.option, (because,))), settled.warnings)
@@ -114,14 +115,14 @@ def largest_chunk(need: Need, score: Dtype, keys: int | None, budget: int) -> in
     return max(16, min(4096, 1 << max(0, (budget // max(1, row)).bit_length() - 1)))
 
 
-def budget(case: Case, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, Reason]:
+def budget(case: Case, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, Settled]:
     """A quarter of what is free beside the model, at most 1 GiB; never more than the rows allow."""
     most = min(max(free_bytes // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
-    learned = _bounding(case)
+    learned, enough, before = _bounding(case), most, most
     if learned is not None:
         need, rows = case.need, learned.seen.chunk_most or 0
-        enough = scores_bytes(need.batch, need.heads, rows, need.keys, score) * COPIES_OF_SCORES
-        most = min(most, max(SCORES_AT_LEAST, enough))
+        enough = max(SCORES_AT_LEAST, scores_bytes(need.batch, need.heads, rows, need.keys, score) * COPIES_OF_SCORES)
+        most = min(most, enough)
     for unit, share in (("bytes", 1), ("elements", scores_bytes(1, 1, 1, 1, score))):
         most = min([most, *(limit * share for _, limit in _limits(case, dtype, unit))])  # type: ignore[arg-type]
     sentence = say(
@@ -129,7 +130,14 @@ def budget(case: Case, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int
         "The scores of one call may take {mib} MiB: a quarter of the memory that is free beside the model, at most 1024.",
         mib=most // MIB,
     )
-    return most, Reason("budget_bytes", sentence, "Hearth's rule")
+    if learned is None or most == before:
+        return most, Settled(str(most), Reason("budget_bytes", sentence, "Hearth's rule"))
+    lowered = say(
+        "budget.learned", "The scores of one call may take {mib} MiB, no more than {chunk} queries at a time need. {seen}",
+        mib=most // MIB, chunk=learned.seen.chunk_most or 0, seen=told(learned.seen),
+    )  # fmt: skip
+    gone = Rejected("budget_bytes", str(before), (Reason("budget_bytes", told(learned.seen), LEARNED_HERE),))
+    return most, Settled(str(most), Reason("budget_bytes", lowered, LEARNED_HERE), (gone,))
 
 
 def _limits(case: Case, dtype: Dtype, unit: Unit) -> list[tuple[Objection, int]]:

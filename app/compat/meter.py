@@ -28,6 +28,9 @@ class Reading:
     """Past this it swaps or fails."""
     free_bytes: int = 0
     """What this process could still take; cached blocks count, for they can be used again."""
+    system_free_bytes: int = 0
+    """Of the computer's own memory; 0: nobody looked."""
+    system_bytes: int = 0
     swap_bytes: int = 0
 
 
@@ -56,7 +59,8 @@ class Meter:
         self._lock = Lock()
 
     def read(self) -> Reading:
-        process_bytes, available = self._process.memory_info().rss, psutil.virtual_memory().available
+        process_bytes, system = self._process.memory_info().rss, psutil.virtual_memory()
+        available = system.available
         device = _device(available)
         if device is None:
             counts, limit_bytes = process_bytes, process_bytes + available
@@ -77,6 +81,8 @@ class Meter:
                 highest_bytes=self._highest_bytes,
                 limit_bytes=limit_bytes,
                 free_bytes=device.free_bytes if device else available,
+                system_free_bytes=available,
+                system_bytes=system.total,
                 swap_bytes=self._swap_bytes,
             )
 

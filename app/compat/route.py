@@ -192,7 +192,8 @@ class Route:
             # A size by hand may come in the middle of a run, past decide().
             asked = min(asked, max(1, METAL_SCORES // (batch * heads * (cols or keys))))
         wanted = asked or way.rows or (most if most < queries else None)
-        rows = min(wanted or queries, queries, most)
+        wanted = None if wanted is None else min(wanted, most)
+        rows = min(wanted or queries, queries)
         row_bytes = batch * heads * (cols or keys) * query.element_size() * COPIES
         if not ours and (
             rows * row_bytes <= self.workspace

@@ -212,7 +212,7 @@ def attention(case: Case, dtype: Dtype, beside_bytes: int) -> Attention:
     quickest, measured = ways(case, some, groups.option)
     settled = {
         "score_dtype": score, "gqa": groups, "chunk_q": rows_settled, "chunk_most": bound_settled, "chunk_k": keys_settled,
-        "budget_bytes": Settled(str(most), why), "kernels": running, "ways": measured,
+        "budget_bytes": why, "kernels": running, "ways": measured,
         **{field: flag(case, field, dtype) for field in FLAGS},
     }  # fmt: skip
     flags = {field: settled[field].option == _YES for field in FLAGS}

@@ -148,7 +148,7 @@ def _because(
         if f"{field}/{taken.name}" in row.against and row.concerns(case.hardware, case.need, dtype):
             return Reason(field, retirement(row), MEASURED_HERE)
     better = options[: options.index(taken)]
-    broke = next((each for option in better for each in against[option.name] if each.overrules), None)
+    broke = next((each for option in reversed(better) for each in against[option.name] if each.overrules), None)
     if broke is not None:
         return Reason(field, broke.sentence, broke.source)
     if against[taken.name]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from app import written
 from app.compat.hardware import Hardware
@@ -95,11 +95,19 @@ def learn(folder: Path, hardware: Hardware, verdict: Verdict) -> dict[str, Verdi
     return known
 
 
+def _seen(told: dict[str, Any]) -> Seen:
+    seen = Seen(**told)
+    counts = (seen.step, seen.chunk_most)
+    if seen.fault not in get_args(Fault) or any(each is not None and (type(each) is not int or each < 0) for each in counts):
+        raise ValueError(told)
+    return seen
+
+
 def _read(told: dict[str, Any]) -> Verdict:
     error, seen = told.get("error", 0), told.get("seen")
     verdict = Verdict(
         str(told["subject"]), told["passed"], math.inf if error is None else float(error),
-        float(told.get("elapsed_s", 0)), str(told.get("words", "")), Seen(**seen) if seen else None,
+        float(told.get("elapsed_s", 0)), str(told.get("words", "")), _seen(seen) if seen else None,
     )  # fmt: skip
     if not isinstance(verdict.passed, bool):
         raise TypeError(verdict.passed)

@@ -10,6 +10,9 @@ from app.compat.quirks import matching
 from app.compat.terms import Fault
 from app.sentence import Sentence, say
 
+ASKED_TO_END = frozenset(-getattr(signal, name, 0) for name in ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT")) - {0}
+"""What a person or the system sends to end a program: no calculation dies of these."""
+
 
 @dataclass(frozen=True, slots=True)
 class Death:
@@ -28,10 +31,11 @@ def diagnose(exit_code: int | None, last_words: str, wedged: bool = False, last:
         )
     if quirk := matching(last_words):
         return Death(quirk.sentence, "crash", quirk.id)
-    if exit_code == -getattr(signal, "SIGKILL", 9) and last is not None and last.free_bytes > last.limit_bytes // 2 > 0:
-        words = say("death.outside", "Something outside Hearth ended the engine; memory was not short.")
-        return Death(words, None)
-    if exit_code == -getattr(signal, "SIGKILL", 9):
+    killed = exit_code == -getattr(signal, "SIGKILL", 9)
+    roomy = last is not None and last.system_free_bytes > last.system_bytes // 4 > 0
+    if exit_code in ASKED_TO_END or (killed and roomy):
+        return Death(say("death.outside", "Something outside Hearth ended the engine; memory was not short."), None)
+    if killed:
         return Death(say("death.killed", "The system ended the engine, most often because memory ran out."), "memory")
     if exit_code == -getattr(signal, "SIGABRT", 6):
         return Death(

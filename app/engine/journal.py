@@ -168,7 +168,8 @@ class Journal:
     def unfinished(self, request: Request, choice: Choice, owner: str = OWNER) -> list[Job]:
         """Jobs that asked for exactly this and did not come to their end, the latest first."""
         rows = self._db.rows(
-            "SELECT * FROM jobs WHERE state IN ('interrupted', 'failed') AND owner=? AND request=? AND choice=? ORDER BY created_s DESC",
-            owner, json.dumps(to_json(request)), json.dumps(dataclasses.asdict(choice)),
+            "SELECT * FROM jobs WHERE state IN ('interrupted', 'failed') AND owner=? AND request=? ORDER BY created_s DESC",
+            owner, json.dumps(to_json(request)),
         )  # fmt: skip
-        return [_job(row) for row in rows]
+        wanted = dataclasses.replace(choice, chunk=AUTO)
+        return [job for job in map(_job, rows) if job.choice == wanted]

@@ -20,6 +20,8 @@ class Died:
     fault: Fault
     step: int | None
     words: str
+    loading: bool = False
+    """It died while the model was loaded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,8 +148,9 @@ class Keeper:
 
     def set_chunk(self, chunk: Chunk) -> None:
         """Acts on a run in progress, and on those to come."""
-        self.chunk = chunk
-        self._send(SetChunk(chunk))
+        with self._lock:
+            self.chunk = chunk
+            self._send(SetChunk(chunk))
 
     def free(self) -> None:
         self._send(Free())
@@ -240,8 +241,9 @@ class Keeper:
         self._take_back()
 
     def _spawn(self) -> None:
-        self._child = Child(self.home, self._pretended)
-        self._send(SetChunk(self.chunk))
+        with self._lock:
+            self._child = Child(self.home, self._pretended)
+            self._send(SetChunk(self.chunk))
 
     def _hand_next(self) -> None:
         with self._lock:
@@ -380,9 +382,10 @@ class Keeper:
             self._board.post(run.job, self._ended(run.job, measuring_died(death)))
             return
         before = self._lives.get(run.job, Lives())
-        step = self._board.now(run.job).step
-        at = step.done + 1 if step is not None else None
-        died = None if death.fault is None else Died(death.fault, at, str(death.sentence))
+        progress = self._board.now(run.job)
+        at = progress.step.done + 1 if progress.step is not None else None
+        loading = progress.loading is not None
+        died = None if death.fault is None else Died(death.fault, at, str(death.sentence), loading)
         lives = before.died(reached(self.folder(run.job)), died)
         if lives.over:
             self._board.post(run.job, self._ended(run.job, given_up(death, lives), died=any(lives.reached.values())))

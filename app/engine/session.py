@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from app.compat.hardware import Hardware, probe, with_room
@@ -89,12 +90,14 @@ class Session:
         def decided(verdicts: Verdicts, chunk: Chunk | None = None) -> Plan:
             return decide(facts, asked, replace(choice, chunk=self.dial.chunk if chunk is None else chunk), verdicts)
 
+        self.verdicts = {**load(self.home.verdicts, self.hardware), **self.verdicts}
         if died is not None:
             for _ in range(RUNGS_AFTER_DEATH):
-                if learned := self._climb(decided, asked, Seen(died.fault, died.step), None, died.words):
+                if learned := self._climb(decided, asked, Seen(died.fault, died.step), None, died.words, died.loading):
                     yield Adjusted(learned.rung.id, learned.rung.sentence, died.words)
+        live = None
         while True:
-            live = LivePlan(lambda chunk: decided(self.verdicts, chunk), self.dial)
+            live = LivePlan(lambda chunk: decided(self.verdicts, chunk), self.dial, live)
             planned(model.id, live.now)
             step, loading = None, True
             quantised = next(each for each in live.now.because if each.field == "quantised")
@@ -112,7 +115,8 @@ class Session:
                 where: Role | None = getattr(fault, "where", None)
                 words = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
                 seen = None if kind is None else Seen(kind, getattr(fault, "step", step))
-                learned = None if seen is None else self._climb(decided, asked, seen, where, words, loading)
+                runs = partial(decided, chunk=live.asked)
+                learned = None if seen is None else self._climb(runs, asked, seen, where, words, loading)
                 if seen is None or learned is None:
                     raise
             yield Note(CAUSES[seen.fault])

@@ -260,9 +260,9 @@ def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spo
 
 def runs(plan: Plan, asked: Chunk, spoken: Language) -> str:
     """Why what runs is not what was asked for; empty where it is."""
-    if plan.chunk_q == asked and (asked == AUTO) == (plan.chunk_most is None):
-        return ""
     field = "chunk_most" if plan.chunk_q == AUTO else "chunk_q"
+    if plan.chunk_most is None or (plan.chunk_q == asked != AUTO):
+        return ""
     return next(told(reason.sentence, spoken) for reason in plan.because if reason.field == field)
 
 

@@ -136,7 +136,7 @@ def chunk(plan: Plan, step: Step | None, spoken: Language) -> str:
 
 def chunk_now(step: Step | None, spoken: Language) -> str:
     """Beside the slider: what is asked, and what the largest call of the last step took."""
-    if step is None or step.ran is None:
+    if step is None or step.ran is None or step.ran.queries < 2:
         return ""
     asked = text("word.automatic", "automatic", spoken) if step.asked == AUTO else str(step.asked)
     sentence = say(
