@@ -112,7 +112,7 @@ def numbers(plan: Plan, asked: Need, reason: Reason) -> dict[str, tuple[Any, ...
 
 def every_plan(machine: str, model: str, count: int) -> Iterator[tuple[tuple[Rung, ...], Choice, Plan]]:
     asked = NEEDS[model]
-    for choice in FORCED:
+    for choice in FORCED if count < 2 else FORCED[:4:3]:
         for rungs in itertools.combinations(RUNGS, count):
             try:
                 plan = decide(MACHINES[machine], asked, choice, known(*(verdict(model, rung) for rung in rungs)))
@@ -132,7 +132,7 @@ def test_no_reason_names_another_value_than_the_fields(machine: str, count: int)
         for _, _, plan in every_plan(machine, model, count):
             says_what_is(plan, asked)
             walked += 1
-    assert walked >= 8 * (1, 9, 36)[count]
+    assert walked >= 8 * (1, 10, 45)[count]
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -42,7 +42,7 @@ def compose(
     outside = kernels.with_math(below, plan)
     route = Route(plan, by_torch)
     easy, small, steps = route.easy, route.small, route.steps
-    folds = bool(easy) and route.on_cpu and plan.gqa == "folded" and "flash" in plan.kernels
+    folds = bool(easy) and route.on_cpu and plan.gqa == "folded" and {"flash", "math"} <= set(plan.kernels)
 
     def compiled() -> None:
         saw(COMPILED)
