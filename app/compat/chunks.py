@@ -118,13 +118,13 @@ def largest_chunk(need: Need, score: Dtype, keys: int | None, budget: int) -> in
 def budget(case: Case, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, Settled]:
     """A quarter of what is free beside the model, at most 1 GiB; never more than the rows allow."""
     most = min(max(free_bytes // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
-    learned, enough, before = _bounding(case), most, most
-    if learned is not None:
-        need, rows = case.need, learned.seen.chunk_most or 0
-        enough = max(SCORES_AT_LEAST, scores_bytes(need.batch, need.heads, rows, need.keys, score) * COPIES_OF_SCORES)
-        most = min(most, enough)
     for unit, share in (("bytes", 1), ("elements", scores_bytes(1, 1, 1, 1, score))):
         most = min([most, *(limit * share for _, limit in _limits(case, dtype, unit))])  # type: ignore[arg-type]
+    need, learned, before = case.need, _bounding(case), most
+    if learned is not None:
+        rows = learned.seen.chunk_most or 0
+        enough = scores_bytes(need.batch, need.heads, rows, need.keys, score) * COPIES_OF_SCORES
+        most = min(most, max(SCORES_AT_LEAST, enough))
     sentence = say(
         "budget.quarter",
         "The scores of one call may take {mib} MiB: a quarter of the memory that is free beside the model, at most 1024.",

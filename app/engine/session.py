@@ -90,7 +90,7 @@ class Session:
         def decided(verdicts: Verdicts, chunk: Chunk | None = None) -> Plan:
             return decide(facts, asked, replace(choice, chunk=self.dial.chunk if chunk is None else chunk), verdicts)
 
-        self.verdicts = {**load(self.home.verdicts, self.hardware), **self.verdicts}
+        self.verdicts.update(load(self.home.verdicts, self.hardware) | self.verdicts)  # what another process learned counts
         if died is not None:
             for _ in range(RUNGS_AFTER_DEATH):
                 if learned := self._climb(decided, asked, Seen(died.fault, died.step), None, died.words, died.loading):

@@ -256,22 +256,16 @@ class Desk:
 
     def choice(self, person: Person) -> Choice:
         """What the owner forced on the Machine tab; a visitor takes what is decided."""
-        kept = self._kept_choice() if person.owner else {}
+        kept = known_choice(self.settings.get("choice")) if person.owner else {}
         return dataclasses.replace(choice_from(kept), chunk=self.keeper.chunk)
-
-    def _kept_choice(self) -> dict[str, Any]:
-        """As the settings have it; whoever wrote nonsense there by hand has left it automatic."""
-        kept = self.settings.get("choice")
-        names = {each.name for each in dataclasses.fields(Choice)}
-        return {name: value for name, value in kept.items() if name in names} if isinstance(kept, dict) else {}
 
     def set_chunk(self, chunk: Chunk) -> None:
         """From now on, also in the middle of a run; still so after a restart."""
         self.keeper.set_chunk(chunk)
-        self.settings.put({"choice": {**self._kept_choice(), "chunk": chunk}})
+        self.settings.change("choice", {}, lambda kept: {**known_choice(kept), "chunk": chunk})
 
     def _kept_chunk(self) -> Chunk:
-        kept = self._kept_choice().get("chunk")
+        kept = known_choice(self.settings.get("choice")).get("chunk")
         try:
             return chunk_of(None if kept is None else str(kept))
         except Trouble:  # Whoever wrote in the file by hand sees on the slider that it is automatic.
@@ -342,6 +336,12 @@ class Desk:
             return catalog.find(model).title if model else ""
         except Trouble:
             return Path(model).name
+
+
+def known_choice(kept: Any) -> dict[str, Any]:
+    """A choice as the settings have it; whoever wrote nonsense there by hand has left it automatic."""
+    names = {each.name for each in dataclasses.fields(Choice)}
+    return {name: value for name, value in kept.items() if name in names} if isinstance(kept, dict) else {}
 
 
 def kind_of(request: Request) -> str:
