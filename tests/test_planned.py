@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from app.__main__ import main
+from app.compat.hardware import Hardware
 from app.compat.ladder import choices, learned, subject
 from app.compat.memory import free_bytes, peak_bytes
 from app.compat.plan import AUTO, Choice, Plan
@@ -282,8 +283,16 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
         assert machine_view.seen(desk, painter, "", "en")["learned"] == ["Tensors are made contiguous before attention. float16 produced NaN or infinity at step 4."]
         desk.forget(painter)
         assert not desk.plan(painter, Choice()).contiguous and machine_view.seen(desk, painter, "", "en")["learned"] == []
+    assert not runs().contiguous
+    learn(place.verdicts, session.hardware, broke(painter))
+    assert runs().contiguous
+
+    def meanwhile(hardware: Hardware, found: dict[str, Verdict]) -> Iterator[Any]:
+        assert forget(place.verdicts, hardware, painter)
+        return iter(())
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("app.engine.errands.selftest.steps", lambda hardware, found: iter(()))
+        patch.setattr("app.engine.errands.selftest.steps", meanwhile)
         list(session.run(SelfTest(), Choice(), Control(), tmp_path / "test", lambda *_: None))
     assert load(place.verdicts, session.hardware) == {}
     assert not runs().contiguous
