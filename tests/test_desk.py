@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -15,6 +17,7 @@ from app.compat.plan import AUTO, Choice, decide
 from app.compat.pretend import MACHINES
 from app.compat.verdicts import Seen, Verdict, learn
 from app.engine import catalog, process, script
+from app.engine.chosen import known_choice
 from app.engine.diagnosis import Death
 from app.engine.event import Stopped
 from app.engine.limits import DIA, limits_of
@@ -110,6 +113,29 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
         desk.keeper._board.planned(job, "sd15", running)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
         assert desk.plan("sd15", desk.choice(OWNER)) == running != desk.plan("sdxl", desk.choice(OWNER))
+
+
+def test_two_who_store_a_choice_at_once_do_not_lose_one_anothers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chunk is stored in the settings' lock, with what stood there by then."""
+    with desk_at(tmp_path) as desk:
+        other = threading.Thread(target=desk.settings.change, args=("choice", {}, lambda kept: {**kept, "dtype": "float32"}))
+        real = known_choice
+
+        def known(kept: Any) -> dict[str, Any]:
+            found = real(kept)
+            other.start()  # between what is read and what is written
+            other.join(0.3)
+            return found
+
+        with monkeypatch.context() as patch:
+            patch.setattr("app.ui.desk.known_choice", known)
+            desk.set_chunk(256)
+        other.join()
+        assert desk.settings.get("choice") == {"chunk": 256, "dtype": "float32"}
+        tried = dataclasses.replace(desk.choice(OWNER), dtype="bfloat16")
+        desk.set_chunk(64)  # in another window, before this one presses Use this
+        desk.keep_choice(tried)
+        assert desk.settings.get("choice") == {"chunk": 64, "dtype": "bfloat16"}
 
 
 def test_the_chunk_is_the_keepers_and_outlives_a_restart(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whether it fits and how long it takes: honest where nothing is known, right about what would make it fit, and the knee that was measured."""
+"""Whether it fits and how long it takes: honest where nothing is known, right about what would make it fit."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from app.compat.chunks import MEASURED
 from app.compat.hardware import Hardware, with_room
 from app.compat.memory import peak_bytes
 from app.compat.meter import Reading
-from app.compat.plan import Choice, decide
+from app.compat.plan import AUTO, Choice, decide
 from app.compat.pretend import machine
-from app.compat.verdicts import Verdict, load
 from app.engine import catalog
 from app.engine.control import Control
+from app.engine.curve import read_curve
 from app.engine.errand import Tune
-from app.engine.event import Finished, Step
-from app.engine.forecast import asks, forecast
+from app.engine.event import Finished
+from app.engine.forecast import Forecast
+from app.engine.forecast import forecast as of
 from app.engine.model import need
 from app.engine.request import PictureRequest, SpeechRequest
 from app.engine.session import Session
@@ -34,7 +34,12 @@ SDXL, SD15, DIA = (catalog.find(name) for name in ("sdxl", "sd15", "dia-1.6b"))
 
 
 def card(gib: float, name: str = "rtx-3060") -> Any:
-    return replace(machine(name), free_bytes=int(gib * GIB))
+    """A real one: nothing stands in for it."""
+    return replace(machine(name), free_bytes=int(gib * GIB), pretended="")
+
+
+def forecast(request: Any, model: Any, hardware: Any, choice: Choice, verdicts: Any, **more: Any) -> Forecast:
+    return of(home(), request, model, hardware, choice, verdicts, **more)
 
 
 def made(rate: float, settings: Mapping[str, Any], model: str = "sd15", **plan: Any) -> Creation:
@@ -68,9 +73,9 @@ def test_seconds_follow_steps_size_batch_guidance_and_strength() -> None:
 
 
 def test_what_another_card_did_says_nothing_here() -> None:
-    elsewhere = made(9.0, {"width": 512, "height": 512}, device="mps", runs_on="cpu")
+    elsewhere = made(9.0, {"width": 512, "height": 512}, device="mps", runs_on="mps")
     assert seconds(PictureRequest("a"), elsewhere) is None
-    assert seconds(PictureRequest("a"), replace(elsewhere, plan={"device": "cuda", "runs_on": "cpu"})) is not None
+    assert seconds(PictureRequest("a"), replace(elsewhere, plan={"device": "cuda", "runs_on": "cuda"})) is not None
 
 
 @pytest.mark.parametrize("gib", [0.25, 1, 2, 3, 4, 6])
@@ -158,38 +163,20 @@ def test_a_chunk_by_hand_is_counted_as_it_is_kept() -> None:
     assert peaks[0] < peaks[1] < peaks[2]
 
 
-def knee(model: str, chunk: int | str) -> dict[str, Verdict]:
-    return {MEASURED + model: Verdict(MEASURED + model, passed=True, words=str(chunk))}
-
-
-def test_the_automatic_chunk_is_the_knee_that_was_measured() -> None:
-    hardware, asked = machine("m2-16gb"), asks(SD15, PictureRequest("a"))
-    plan = decide(hardware, asked, Choice(), knee("sd15", 256))
-    said = next(reason for reason in plan.because if reason.field == "chunk_q")
-    assert plan.chunk_q == 256 and said.sentence.key == "chunk_q.measured" and said.source == "measured here"
-    assert decide(hardware, asked, Choice(chunk=64), knee("sd15", 256)).chunk_q == 64
-    for other in (knee("sdxl", 256), knee("sd15", "lots"), knee("sd15", 0), {}):
-        assert decide(hardware, asked, Choice(), other).chunk_q == decide(hardware, asked, Choice()).chunk_q
-    tight = replace(hardware, free_bytes=GIB)
-    assert decide(tight, asks(SDXL, PictureRequest("a")), Choice(kernels=()), knee("sdxl", 4096)).chunk_q != 4096
-
-
-def test_tuning_changes_the_next_plan_from_end_to_end(tmp_path: Path) -> None:
+def test_tune_offers_its_knee_and_forces_nothing(tmp_path: Path) -> None:
+    """It was the chunk of all calls of the model from then on, past the ways that were measured."""
     session = Session(home(tmp_path / "home").made())
     plans: list[Any] = []
 
-    def run(request: Any, choice: Choice = Choice()) -> list[Any]:  # noqa: B008 - frozen
+    def run(request: Any) -> None:
         job = tmp_path / str(len(plans))
-        events = list(session.run(request, choice, Control(), job, lambda _, plan: plans.append(plan)))
+        events = list(session.run(request, Choice(), Control(), job, lambda _, plan: plans.append(plan)))
         assert isinstance(events[-1], Finished), events[-1]
-        return events
 
     card = {"prompt": "a red circle on a white background", "model": "starter-painter", "steps": 1, "preview_every": 0}
-    run(Tune("starter-painter"))
-    kept = load(session.home.verdicts, session.hardware)[MEASURED + "starter-painter"]
     run(PictureRequest(**card))
-    assert plans[-1].chunk_q == int(kept.words)
-    session.verdicts[kept.subject] = dataclasses.replace(kept, words="3")
-    seen = run(PictureRequest(**card))
-    assert plans[-1].chunk_q == 3 and any(event.ran and event.ran.rows == 3 for event in seen if isinstance(event, Step))
+    run(Tune("starter-painter"))
+    run(PictureRequest(**card))
+    assert read_curve(session.home, "starter-painter") is not None
+    assert [plan.chunk_q for plan in plans] == [AUTO, AUTO]
     session.free()

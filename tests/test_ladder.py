@@ -25,6 +25,7 @@ from app.compat.meter import Reading
 from app.compat.placing import SMALLEST
 from app.compat.plan import AUTO, SETTLED, Choice, Dtype, Kernel, Need, Plan, Reason, decide
 from app.compat.pretend import MACHINES
+from app.compat.quirk import Quirk, Where
 from app.compat.quirks import QUIRKS
 from app.compat.terms import Fault, Gqa, Offload, Quantised
 from app.compat.verdicts import Seen, Verdict, Verdicts
@@ -227,10 +228,28 @@ def test_every_lowered_field_says_what_lowered_it() -> None:
                 (why,) = [each for each in bounded.because if each.field == "budget_bytes"]
                 assert "Memory ran out at step 3." in str(why.sentence)
                 assert ("budget_bytes", str(plain.budget_bytes)) in [(each.field, each.option) for each in bounded.rejected]
-    knee = Verdict("chunk:sd15", passed=True, words="1024")
-    plan = decide(MACHINES["t4"], NEEDS["sd15"], Choice(), known(knee, verdict("sd15", BY_ID["smaller-chunk"])))
+    plan = decide(MACHINES["m2-16gb"], NEEDS["sdxl-turbo"], Choice(), known(verdict("sdxl-turbo", BY_ID["smaller-chunk"], 64)))
     (why,) = [each for each in plan.because if each.field == "chunk_q"]
-    assert str(why.sentence) == "512 queries at a time instead of 1024. Memory ran out at step 3."
+    assert str(why.sentence) == "64 queries at a time instead of 128. Memory ran out at step 3."
+
+
+def test_a_budget_that_the_machine_itself_limits_is_not_blamed_on_memory() -> None:
+    """A limit of the machine's that is lower than what memory once allowed is what lowered it."""
+    asked, rung = NEEDS["sd15"], known(verdict("sd15", BY_ID["smaller-chunk"], 512))
+    roomy = replace(MACHINES["rtx-3060"], free_bytes=10 * GIB)
+    limited = Quirk(
+        id="a-limit", where=(Where(kinds=("cuda",)),), sentence=say("test.limit", "No more than 96 MiB."), source="test",
+        limits=(("bytes", 96 * MIB),),
+    )  # fmt: skip
+    bounded = decide(roomy, asked, Choice(), rung)
+    assert why(bounded) == "budget.learned" and bounded.budget_bytes > 96 * MIB
+    by_limit = decide(roomy, asked, Choice(), rung, (*QUIRKS, limited))
+    assert by_limit.budget_bytes == 96 * MIB
+    assert why(by_limit) == "budget.quarter" and not [each for each in by_limit.rejected if each.field == "budget_bytes"]
+
+
+def why(plan: Plan) -> str:
+    return next(each.sentence.key for each in plan.because if each.field == "budget_bytes")
 
 
 def test_the_last_rung_is_the_one_that_is_told() -> None:

@@ -9,8 +9,13 @@ import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.engine.curve import SIZES
-from tests.window import Open, Visit, choose, go, held, needs_chromium, unfold, until, while_it_waits
+from app.compat.hardware import probe
+from app.compat.ladder import subject
+from app.compat.verdicts import Seen, Verdict, learn, load
+from app.engine.catalog import BY_ID
+from app.engine.curve import SIZES, Curve, Point, keep_curve
+from app.paths import home
+from tests.window import Open, Visit, choose, go, held, needs_chromium, shut_out, unfold, until, while_it_waits
 
 pytestmark = needs_chromium
 
@@ -170,6 +175,40 @@ def test_a_page_looks_at_the_model_that_is_loaded(visit: Visit, opened: Open) ->
     expect(again.locator("#h-plan[data-seen]")).to_be_attached()
     chosen = again.locator("#machine-model input").input_value()
     assert chosen and strip(again)["model"].startswith(chosen)
+
+
+def test_what_broken_runs_taught_can_be_forgotten(visit: Visit, opened: Open) -> None:
+    """In both languages; the reason stands beside the button."""
+    verdicts, machine = home(opened.home).verdicts, probe()
+    taught = Verdict(subject("sd15", "float32-decoder"), passed=False, seen=Seen("numbers", 4, "bfloat16"))
+    learn(verdicts, machine, taught)
+    for locale, words in (("zh-CN", "像原来那样再试"), ("en-US", "Try again as before")):
+        page = visit("machine", locale=locale)
+        choose(page, "#machine-model", "Stable Diffusion 1.5")
+        expect(page.locator("#h-plan")).to_have_attribute("data-seen", "sd15")
+        expect(page.locator("#h-plan .h-learned button")).to_have_text(words)
+        assert not shut_out(page)
+    expect(page.locator("#h-plan .h-learned")).to_contain_text("The decoder computes in float32. bfloat16 produced NaN or infinity at step 4.")
+    page.locator("#h-plan .h-learned button").click()
+    expect(page.locator("#h-plan .h-learned")).to_have_count(0)
+    expect(page.locator("#h-plan table").first).to_be_visible()
+    assert taught.subject not in load(verdicts, machine)
+
+
+def test_the_knee_is_taken_by_its_button_and_never_by_itself(visit: Visit, opened: Open) -> None:
+    keep_curve(home(opened.home), Curve("sdxl-turbo", tuple(Point(size, 1.0, size) for size in SIZES), 256))
+    kept = opened.settings().get("choice", {}).get("chunk", "auto")
+    page = visit("machine")
+    choose(page, "#machine-model", BY_ID["sdxl-turbo"].title)
+    expect(page.locator(".h-knee button")).to_have_text("Use 256")
+    assert opened.settings().get("choice", {}).get("chunk", "auto") == kept
+    page.locator(".h-knee button").click()
+    expect(page.locator("#machine-exact").locator("input, textarea")).to_have_value("256")
+    expect(page.locator(".h-knee")).to_have_count(0)
+    until(lambda: opened.settings()["choice"]["chunk"] == 256)
+    page.fill("#machine-exact input, #machine-exact textarea", "auto")
+    page.keyboard.press("Enter")
+    until(lambda: opened.settings()["choice"]["chunk"] == "auto")
 
 
 def test_tune_shows_how_far_it_is_and_draws_the_curve(visit: Visit) -> None:

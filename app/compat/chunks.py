@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from app.compat.ladder import CHUNK_RUNG, Learned, told
 from app.compat.memory import COPIES_OF_SCORES, FUSED, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, free_bytes, scores_bytes
 from app.compat.quirk import Unit
-from app.compat.settle import LEARNED_HERE, MEASURED_HERE, Case, Objection, Option, Settled, settle
+from app.compat.settle import LEARNED_HERE, Case, Objection, Option, Settled, settle
 from app.compat.terms import AUTO, Chunk, Dtype, Kernel, Need, Reason, Rejected
 from app.sentence import Value, say
-
-MEASURED: Final = "chunk:"
-"""With a model's name: the verdict that holds, in its words, the size that was measured best for it."""
 
 
 def chunk_k(case: Case, dtype: Dtype) -> tuple[int | None, Settled]:
@@ -52,11 +48,6 @@ def chunk_q(
         Option(str(fixed), say("chunk_q.fixed", "{chunk} queries at a time, always.", chunk=fixed)),
         Option("whole", say("chunk_q.whole", "All queries at once.")),
     ]
-    if (best := measured(case)) is not None:
-        sentence = say(
-            "chunk_q.measured", "{chunk} queries at a time: measured here, the smallest size that is as fast as any.", chunk=best
-        )  # fmt: skip
-        options = [Option(str(best), sentence, MEASURED_HERE), *(each for each in options if each.name != str(best))]
     if forced is not None and str(forced) not in {each.name for each in options}:
         options.append(
             Option(str(forced), say("chunk_q.forced", "{chunk} queries at a time, as you asked.", chunk=forced))
@@ -101,12 +92,6 @@ def _bounded(settled: Settled, most: Learned, by_hand: bool) -> Settled:
     because = Reason("chunk_q", why, LEARNED_HERE)
     gone = tuple(each for each in settled.rejected if each.option != runs)
     return Settled(runs, because, (*gone, Rejected("chunk_q", settled.option, (because,))), settled.warnings)
-
-
-def measured(case: Case) -> int | None:
-    """The knee of the curve that was measured for this model on this machine."""
-    seen = case.verdicts.get(MEASURED + case.need.model)
-    return int(seen.words) if seen is not None and seen.passed and seen.words.isdigit() and int(seen.words) else None
 
 
 def largest_chunk(need: Need, score: Dtype, keys: int | None, budget: int) -> int:

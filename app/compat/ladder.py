@@ -8,7 +8,7 @@ from typing import Final
 
 from app.compat.memory import COPIES_OF_SCORES, FUSED, scores_bytes
 from app.compat.terms import AUTO, Fault, Need, Plan, Role
-from app.compat.verdicts import Seen, Verdict, Verdicts
+from app.compat.verdicts import RUNG, Seen, Verdict, Verdicts
 from app.sentence import Sentence, say
 
 SMALLEST_CHUNK: Final = 32
@@ -111,7 +111,7 @@ def told(seen: Seen) -> Sentence:
 
 
 def subject(model: str, rung: str) -> str:
-    return f"rung:{model}/{rung}"
+    return f"{RUNG}{model}/{rung}"
 
 
 def learned(verdicts: Verdicts, model: str) -> tuple[Learned, ...]:

@@ -15,6 +15,7 @@ from app.compat.hardware import Hardware
 from app.compat.terms import Fault
 
 _FORMAT: Final = 1
+RUNG: Final = "rung:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,8 @@ class Seen:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`subject` is "row:<quirk id>" (does the defect show here?) or "path:<field>/<option>/<dtype>" (is this option right here?),
-    or "chunk:<model>" (how many queries at a time are best; the number is in the words), "way:<shape>" (the quickest exact way of
-    attention, in the words), or "rung:<model>/<rung id>" (a run of this model broke and went on with this rung of the ladder)."""
+    or "way:<shape>" (the quickest exact way of attention, in the words), or "rung:<model>/<rung id>" (a run of this model broke and
+    went on with this rung of the ladder)."""
 
     subject: str
     passed: bool
@@ -93,6 +94,15 @@ def learn(folder: Path, hardware: Hardware, verdict: Verdict) -> dict[str, Verdi
     known = {**load(folder, hardware), verdict.subject: verdict}
     store(folder, hardware, known)
     return known
+
+
+def forget(folder: Path, hardware: Hardware, model: str = "") -> tuple[str, ...]:
+    """Which rungs were forgotten: those of this model, or without one those of all. Its next run begins as if it had never broken."""
+    known = load(folder, hardware)
+    gone = tuple(each for each in known if each.startswith(RUNG) and model in ("", each[len(RUNG) :].rpartition("/")[0]))
+    if gone:
+        store(folder, hardware, {subject: each for subject, each in known.items() if subject not in gone})
+    return gone
 
 
 def _seen(told: dict[str, Any]) -> Seen:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 
 from app.compat import selftest
-from app.compat.chunks import MEASURED
 from app.compat.hardware import Hardware
 from app.compat.ladder import CHUNK_RUNG, subject
 from app.compat.meter import read
-from app.compat.plan import Choice, decide
+from app.compat.plan import AUTO
 from app.compat.seam import applied
-from app.compat.verdicts import Verdict, learn, load, store
+from app.compat.verdicts import Verdict, load, store
+from app.engine.chosen import chosen
 from app.engine.control import Control
 from app.engine.curve import KNEE, ROUNDS, SIZES, Curve, Point, keep_curve
 from app.engine.event import Event, Finished, Note, Step, Stopped
-from app.engine.model import Model, need
+from app.engine.model import Model
+from app.engine.planned import needed, planned
 from app.paths import Home
 from app.sentence import say
 
@@ -35,8 +37,10 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[str, Verdict], cont
             return
         eta_s = elapsed / done * (total - done) if done else None
         yield Step(done, total, done / elapsed if elapsed else 0.0, "measurements", eta_s, read())
-    verdicts.update(load(home.verdicts, hardware) | found)  # what another process learned meanwhile stays
-    store(home.verdicts, hardware, verdicts)
+    known = load(home.verdicts, hardware) | found  # what another process learned meanwhile stays, what it forgot is gone
+    store(home.verdicts, hardware, known)
+    verdicts.clear()
+    verdicts.update(known)
     paths = [verdict for subject, verdict in found.items() if subject.startswith("path:")]  # the rest are known defects
     yield Note(
         say(
@@ -52,12 +56,12 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[str, Verdict], cont
 def tune(
     model: Model, hardware: Hardware, home: Home, verdicts: dict[str, Verdict], control: Control
 ) -> Iterator[Event]:
-    """Times one attention call of the model at each size, in turn and several times over, and keeps the medians. From then on the
-    automatic chunk of this model is the knee, where it fits."""
-    asked = need(model)
+    """Times one attention call of the model at each size, in turn and several times over, and keeps the medians. The knee is
+    offered on the Machine tab, never taken by itself: it would hold for all calls, past the ways that were measured."""
+    asked = needed(home, hardware, model)
     # Every size is measured, also those that memory once did not allow.
     known = {name: each for name, each in verdicts.items() if name != subject(model.id, CHUNK_RUNG)}
-    plan = decide(hardware, asked, Choice(), known)
+    plan = planned(home, hardware, model, replace(chosen(home), chunk=AUTO), known)
     device = "cpu" if hardware.pretended else plan.device
     rows = asked.batch, asked.heads, asked.queries, asked.head_dim
     dtype = getattr(torch, plan.dtype)
@@ -91,8 +95,6 @@ def tune(
     fastest = min(point.seconds for point in points)
     knee = min(point.chunk for point in points if point.seconds <= fastest * KNEE)
     keep_curve(home, Curve(model.id, points, knee))
-    best = Verdict(MEASURED + model.id, passed=True, elapsed_s=fastest, words=str(knee))
-    verdicts.update(learn(home.verdicts, hardware, best))
     yield Note(
         say(
             "tune.knee",

@@ -5,24 +5,24 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from app.compat.hardware import Hardware
 from app.compat.memory import free_bytes, peak_bytes, weights_bytes
-from app.compat.plan import Choice, Need, Offload, Plan, Quantised, decide
-from app.compat.verdicts import Verdict
-from app.engine.model import Model, Settings, guided, need
+from app.compat.plan import Choice, Offload, Plan, Quantised
+from app.compat.verdicts import Verdicts
+from app.engine.model import Model, Settings, guided
+from app.engine.planned import needed, planned
 from app.engine.request import PictureRequest, Request
 from app.engine.shelf import Creation
+from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
 TIGHT = 0.85
 """Of what is free; above it other programs begin to suffer."""
 GIB = 1 << 30
-Impossible = tuple[tuple[Quantised, Sentence], ...]
-"""As `ground.impossible` says it."""
 OFFLOADS: Final[tuple[Offload, ...]] = ("model", "group", "sequential")
 QUANTISED: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-int8", "bnb-nf4", "gguf")
 FRACTIONS: Final = (0.75, 0.5)
@@ -52,24 +52,25 @@ class Forecast:
 
 
 def forecast(
+    home: Home,
     request: Request,
     model: Model,
     hardware: Hardware,
     choice: Choice,
-    verdicts: Mapping[str, Verdict],
+    verdicts: Verdicts,
     past: Iterable[Creation] = (),
     frames: int = 0,
-    impossible: Impossible = (),
+    yields: bool = False,
 ) -> Forecast:
     """`hardware` as it is now: what Hearth itself holds and would give back counts as free. `frames`: how much speech the script
-    is thought to need."""
-    asked, free = asks(model, request, impossible), free_bytes(hardware)
+    is thought to need. `yields`: for a visitor, as `planned` has it."""
+    asked, free = needed(home, hardware, model, request), free_bytes(hardware)
 
     def cures_of() -> tuple[Cure, ...]:
-        return tuple(cured(request, model, dataclasses.replace(hardware, free_bytes=free), choice, verdicts, impossible))
+        return tuple(cured(home, request, model, dataclasses.replace(hardware, free_bytes=free), choice, verdicts))
 
     try:
-        plan = decide(hardware, asked, choice, verdicts)
+        plan = planned(home, hardware, model, choice, verdicts, request, yields=yields)
     except Trouble as trouble:
         return Forecast("no", trouble.sentence, 0, 0, free, None, None, cures_of())
     peak = peak_bytes(asked, plan)
@@ -82,14 +83,6 @@ def forecast(
     ]
     seconds = seconds_of(request, model, mine, frames)
     return Forecast(fit, sentence, peak, weights_bytes(asked, plan), free, seconds, plan, cures)
-
-
-def asks(model: Model, request: Request, impossible: Impossible = ()) -> Need:
-    if isinstance(request, PictureRequest):
-        asked = need(model, width=request.width, height=request.height, guidance=request.guidance)
-    else:
-        asked = need(model)
-    return dataclasses.replace(asked, impossible=impossible)
 
 
 def judged(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentence]:
@@ -106,17 +99,16 @@ def judged(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Senten
 
 
 def cured(
-    request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Mapping[str, Verdict],
-    impossible: Impossible = (),
-) -> Iterator[Cure]:  # fmt: skip
+    home: Home, request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts
+) -> Iterator[Cure]:
     """Single changes that make it fit, the mildest first; of each kind the first that does."""
     seen: set[str] = set()
     for sentence, changed, chosen in (*_freer(request, choice, hardware.unified), *_smaller(request, model, choice)):
         try:
-            plan = decide(hardware, asks(model, changed, impossible), chosen, verdicts)
+            plan = planned(home, hardware, model, chosen, verdicts, changed)
         except Trouble:
             continue
-        if sentence.key not in seen and peak_bytes(asks(model, changed), plan) <= hardware.free_bytes:
+        if sentence.key not in seen and peak_bytes(needed(home, hardware, model, changed), plan) <= hardware.free_bytes:
             seen.add(sentence.key)
             yield Cure(sentence, changed, chosen)
 

@@ -43,6 +43,7 @@ def _can_make(kind: Quantised, model: Model, home: Home) -> bool:
         case "bnb-int8" | "bnb-nf4":
             return model.kind == "speech" and importlib.util.find_spec("bitsandbytes") is not None
         case "gguf":
-            return stock.located(home, model, "gguf") is not None
+            # Read anywhere; but where the whole weights are what was fetched, those run.
+            return stock.located(home, model, "gguf") is not None or stock.located(home, model) is None
         case _:
             return False

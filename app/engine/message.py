@@ -33,6 +33,8 @@ class Run:
     choice: Choice
     folder: str
     died: Died | None = None
+    yields: bool = False
+    """A visitor's: the owner's chunk size gives way where it cannot run here."""
 
 
 @dataclass(frozen=True, slots=True)

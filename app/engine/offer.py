@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from app.compat.hardware import Hardware
 from app.compat.plan import Choice, Quantised
-from app.compat.verdicts import Verdict
+from app.compat.verdicts import Verdicts
 from app.engine import stock
-from app.engine.forecast import Forecast, Impossible, forecast
+from app.engine.forecast import Forecast, forecast
 from app.engine.model import Model, downloads
 from app.engine.request import PictureRequest, SpeechRequest
 from app.paths import Home
@@ -36,11 +35,8 @@ class Offer:
     """None while the machine is not known yet."""
 
 
-def offer(
-    home: Home, model: Model, hardware: Hardware | None, choice: Choice, verdicts: Mapping[str, Verdict],
-    impossible: Impossible = (),
-) -> Offer:  # fmt: skip
-    fit = None if hardware is None else fitting(model, hardware, choice, verdicts, impossible)
+def offer(home: Home, model: Model, hardware: Hardware | None, choice: Choice, verdicts: Verdicts) -> Offer:
+    fit = None if hardware is None else fitting(home, model, hardware, choice, verdicts)
     quantised = fit.plan.quantised if fit is not None and fit.plan is not None else "none"
     return Offer(
         model,
@@ -60,9 +56,7 @@ def download_bytes(model: Model, quantised: Quantised) -> int:
     return total
 
 
-def fitting(
-    model: Model, hardware: Hardware, choice: Choice, verdicts: Mapping[str, Verdict], impossible: Impossible = ()
-) -> Forecast:
+def fitting(home: Home, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts) -> Forecast:
     """For what its makers recommend: their size of picture, or any script."""
     request = SpeechRequest("[S1] .", model.id) if model.kind == "speech" else PictureRequest(".", model.id)
-    return forecast(request, model, hardware, choice, verdicts, impossible=impossible)
+    return forecast(home, request, model, hardware, choice, verdicts)

@@ -252,7 +252,7 @@ class Keeper:
             self._held = Run(id_, errand, Choice(), str(self.folder(id_)))
         elif job := self.journal.take():
             died = self._lives.get(job.id, Lives()).climb
-            self._held = Run(job.id, job.request, job.choice, str(self.folder(job.id)), died)
+            self._held = Run(job.id, job.request, job.choice, str(self.folder(job.id)), died, yields=job.owner != OWNER)
         if self._held is not None:
             self._hand(self._held)
             self._held = None

@@ -10,7 +10,7 @@ from pathlib import Path
 from app.compat.hardware import Hardware, probe, with_room
 from app.compat.ladder import CAUSES, Learned, climb
 from app.compat.meter import read
-from app.compat.plan import Choice, Chunk, Plan, decide
+from app.compat.plan import Choice, Chunk, Plan
 from app.compat.pretend import machine
 from app.compat.release import release
 from app.compat.seam import applied
@@ -21,12 +21,12 @@ from app.engine.broken import failure, fault_of, finished_parts
 from app.engine.control import Control, Dial
 from app.engine.errand import Errand, SelfTest, Tune
 from app.engine.event import Adjusted, Event, Failed, Finished, Note, Step
-from app.engine.forecast import asks
-from app.engine.ground import grounded, impossible
+from app.engine.ground import grounded
 from app.engine.live_plan import LivePlan
 from app.engine.message import Died
 from app.engine.model import Model
 from app.engine.owner import Owner
+from app.engine.planned import needed, planned
 from app.engine.refusal import refuse
 from app.engine.request import PictureRequest, Request, SpeechRequest
 from app.engine.spare import measuring
@@ -57,18 +57,20 @@ class Session:
 
     def run(
         self, request: Request | Errand, choice: Choice, control: Control, job: Path,
-        planned: Callable[[str, Plan], None], died: Died | None = None,
+        tell: Callable[[str, Plan], None], died: Died | None = None, yields: bool = False,
     ) -> Iterator[Event]:  # fmt: skip
-        """`job` is the run's own folder: what is finished in it is not done again. `died` is what the engine died of at this job.
-        The chunk is the dial's, never the choice's. Ends with Finished, Stopped or Failed, whatever happens."""
+        """`job` is the run's own folder: what is finished in it is not done again. `tell` is given each plan as it is decided. `died`
+        is what the engine died of at this job; `yields` as `planned` has it. The chunk is the dial's, never the choice's. Ends with
+        Finished, Stopped or Failed, whatever happens."""
         try:
+            self._look_again()
             match request:
                 case SelfTest():
                     yield from errands.self_test(self.hardware, self.home, self.verdicts, control)
                 case Tune():
-                    yield from errands.tune(self._model(request), self.hardware, self.home, self.verdicts, control)
+                    yield from errands.tune(self._model(request), self._now(), self.home, self.verdicts, control)
                 case SpeechRequest() | PictureRequest():
-                    yield from self._make(request, choice, control, job, planned, died)
+                    yield from self._make(request, choice, control, job, tell, died, yields)
         except Trouble as trouble:
             yield Failed(trouble.sentence, trouble.objections, trouble.cure, finished_parts(job))
         except Exception as fault:  # The engine lives on after any one job; what broke is told, with its own words.
@@ -78,19 +80,25 @@ class Session:
         """What is done while nobody waits, piece by piece."""
         yield from measuring(self.home, self.hardware, self.verdicts)
 
+    def _look_again(self) -> None:
+        """What another process learned or forgot counts from now on, in the dict that idle measuring writes to as well."""
+        known = load(self.home.verdicts, self.hardware)
+        self.verdicts.clear()
+        self.verdicts.update(known)
+
     def _make(
         self, request: Request, choice: Choice, control: Control, job: Path,
-        planned: Callable[[str, Plan], None], died: Died | None,
+        tell: Callable[[str, Plan], None], died: Died | None, yields: bool,
     ) -> Iterator[Event]:  # fmt: skip
         model = self._model(request)
         refuse(request, model, self.home)
         facts = self._now()
-        asked = asks(model, request, impossible(facts, model, self.home))
+        asked = needed(self.home, facts, model, request)
 
         def decided(verdicts: Verdicts, chunk: Chunk | None = None) -> Plan:
-            return decide(facts, asked, replace(choice, chunk=self.dial.chunk if chunk is None else chunk), verdicts)
+            wanted = replace(choice, chunk=self.dial.chunk if chunk is None else chunk)
+            return planned(self.home, facts, model, wanted, verdicts, request, yields=yields)
 
-        self.verdicts.update(load(self.home.verdicts, self.hardware) | self.verdicts)  # what another process learned counts
         if died is not None:
             for _ in range(RUNGS_AFTER_DEATH):
                 if learned := self._climb(decided, asked, Seen(died.fault, died.step), None, died.words, died.loading):
@@ -98,7 +106,7 @@ class Session:
         live = None
         while True:
             live = LivePlan(lambda chunk: decided(self.verdicts, chunk), self.dial, live)
-            planned(model.id, live.now)
+            tell(model.id, live.now)
             step, loading = None, True
             quantised = next(each for each in live.now.because if each.field == "quantised")
             if quantised.sentence.key == "plan.overruled":
@@ -106,7 +114,7 @@ class Session:
             try:
                 yield from self._owner.load(model, asked, grounded(live.now))
                 loading = False
-                for event in self._run(model, request, live, control, job, planned):
+                for event in self._run(model, request, live, control, job, tell):
                     step = event.done + 1 if isinstance(event, Step) else step
                     yield event
                 return
@@ -140,7 +148,7 @@ class Session:
 
     def _run(
         self, model: Model, request: Request, live: LivePlan, control: Control, job: Path,
-        planned: Callable[[str, Plan], None],
+        tell: Callable[[str, Plan], None],
     ) -> Iterator[Event]:  # fmt: skip
         shown, refused = live.now, live.refused
         with applied(grounded(shown), live.chunk) as seam:
@@ -150,7 +158,7 @@ class Session:
                     worked, event = True, replace(event, asked=self.dial.chunk)
                 if live.now is not shown:
                     shown = live.now
-                    planned(model.id, shown)
+                    tell(model.id, shown)
                     release()
                 if live.refused is not None and live.refused is not refused:
                     yield Note(live.refused.sentence)

@@ -10,12 +10,14 @@ import torch
 from app.compat.calls import Call, picture, speech
 from app.compat.hardware import Hardware
 from app.compat.measuring import quickest
-from app.compat.plan import decide
+from app.compat.plan import Choice
 from app.compat.verdicts import Verdict, learn
 from app.compat.ways import matters, near, subject
 from app.engine import catalog, stock
+from app.engine.chosen import chosen
 from app.engine.model import Model, need
 from app.engine.owner import THREADS
+from app.engine.planned import planned
 from app.paths import Home
 from app.sentence import Trouble
 
@@ -32,7 +34,8 @@ def measuring(home: Home, hardware: Hardware, verdicts: dict[str, Verdict]) -> I
         if model.starter or stock.located(home, model) is None:
             continue
         try:
-            plan = decide(hardware, need(model), verdicts=verdicts)
+            # In the precision that runs; what else is forced says nothing of which way is quickest.
+            plan = planned(home, hardware, model, Choice(dtype=chosen(home).dtype), verdicts)
         except Trouble:  # it cannot run here: said when somebody asks for it
             continue
         for call in calls(model):

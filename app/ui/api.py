@@ -26,6 +26,7 @@ from app.ui import coding
 from app.ui.desk import Desk
 from app.ui.guard import Person
 from app.ui.programs import carried_out, encoded, mask_from, picture_from, programmer, troubled, values_of
+from app.ui.visitor import told_to
 
 TAG: Final = "[S1] "
 EVENTS: Final = "text/event-stream"
@@ -171,7 +172,7 @@ async def streamed(desk: Desk, request: SpeechRequest, person: Person, wanted: s
     heard_of = desk.keeper.follow(job)
     first = await run_in_threadpool(lambda: heard(heard_of))
     if isinstance(first, Failed):
-        raise Trouble(first.sentence, *first.objections)
+        raise told_to(person, Trouble(first.sentence, *first.objections))
 
     async def body() -> AsyncGenerator[bytes]:
         event: Part | Finished | Stopped | Failed = first

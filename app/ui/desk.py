@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.compat.hardware import Hardware
-from app.compat.plan import AUTO, Choice, Chunk, Plan, chunk_of, decide
+from app.compat.plan import Choice, Chunk, Plan
 from app.compat.pretend import machine
-from app.compat.verdicts import Verdict, load
+from app.compat.verdicts import Verdict, forget, load
 from app.engine import catalog, script, voices
 from app.engine.catalog import CATALOG
+from app.engine.chosen import choice_of, known_choice
 from app.engine.errand import Errand
 from app.engine.fetch import Downloads
-from app.engine.ground import impossible
-from app.engine.journal import choice_from
 from app.engine.limits import DIA, Limits, limits_of
-from app.engine.model import Model, need
+from app.engine.model import Model
 from app.engine.offer import Offer, offer
+from app.engine.planned import planned, stands_in
 from app.engine.process import Keeper
 from app.engine.progress import Progress
 from app.engine.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
@@ -72,7 +72,7 @@ class Desk:
     downloads: Downloads = field(init=False)
 
     def __post_init__(self) -> None:
-        self.keeper.set_chunk(self._kept_chunk())
+        self.keeper.set_chunk(choice_of(self.settings.get("choice")).chunk)
         self.downloads = Downloads(self.keeper.home)
         self.downloads.recall(self.models())
 
@@ -256,20 +256,13 @@ class Desk:
 
     def choice(self, person: Person) -> Choice:
         """What the owner forced on the Machine tab; a visitor takes what is decided."""
-        kept = known_choice(self.settings.get("choice")) if person.owner else {}
-        return dataclasses.replace(choice_from(kept), chunk=self.keeper.chunk)
+        kept = choice_of(self.settings.get("choice")) if person.owner else Choice()
+        return dataclasses.replace(kept, chunk=self.keeper.chunk)
 
     def set_chunk(self, chunk: Chunk) -> None:
         """From now on, also in the middle of a run; still so after a restart."""
         self.keeper.set_chunk(chunk)
         self.settings.change("choice", {}, lambda kept: {**known_choice(kept), "chunk": chunk})
-
-    def _kept_chunk(self) -> Chunk:
-        kept = known_choice(self.settings.get("choice")).get("chunk")
-        try:
-            return chunk_of(None if kept is None else str(kept))
-        except Trouble:  # Whoever wrote in the file by hand sees on the slider that it is automatic.
-            return AUTO
 
     def cure(self, cure: str) -> str:
         """Another model is used if it is here, else it is to be got first."""
@@ -278,9 +271,9 @@ class Desk:
         return cure if there else f"get:{model}"
 
     def keep_choice(self, choice: Choice) -> None:
-        self.settings.put(
-            {"choice": {name: value for name, value in dataclasses.asdict(choice).items() if value is not None}}
-        )
+        """All of it but the chunk, which is the keeper's: a slider that is moved meanwhile counts."""
+        forced = {name: value for name, value in dataclasses.asdict(choice).items() if value is not None}
+        self.settings.change("choice", {}, lambda _: {**forced, "chunk": self.keeper.chunk})
 
     def errand(self, errand: Errand) -> None:
         """One at a time: while the last waits or runs, it is what is shown."""
@@ -295,7 +288,12 @@ class Desk:
             self.keeper.stop(self.errand_job)
 
     def hardware(self, pretended: str = "") -> Hardware | None:
-        return machine(pretended) if pretended else self.keeper.state.hardware
+        return machine(pretended) if self.elsewhere(pretended) else self.keeper.state.hardware
+
+    def elsewhere(self, pretended: str) -> bool:
+        """Whether another machine is looked at than the one that the engine works on, or pretends to."""
+        now = self.keeper.state.hardware
+        return bool(pretended) and (now is None or now.pretended != pretended)
 
     def plan(self, model: str, choice: Choice, pretended: str = "") -> Plan:
         hardware = self.hardware(pretended)
@@ -306,19 +304,28 @@ class Desk:
                     "The engine is still waking up; what this machine can do is known in a moment.",
                 )
             )
-        if not pretended and choice == self.choice(OWNER) and (running := self.running_plan(model)):
+        elsewhere = self.elsewhere(pretended)
+        if not elsewhere and choice == self.choice(OWNER) and (running := self.running_plan(model)):
             return running
-        found = catalog.find(model)
-        if pretended:
-            return decide(hardware, need(found), choice)
-        asked = dataclasses.replace(need(found), impossible=impossible(hardware, found, self.keeper.home))
-        return decide(hardware, asked, choice, self.verdicts())
+        found, home = catalog.find(model), self.keeper.home
+        return planned(home, hardware, found, choice, load(home.verdicts, hardware), itself=elsewhere)
+
+    def stands_in(self, model: str, own: Plan, pretended: str) -> Sentence | None:
+        """Where another machine is looked at: what to say if this computer, in its place, would run the model in another way."""
+        if not self.elsewhere(pretended):
+            return None
+        home, hardware = self.keeper.home, machine(pretended)
+        here = planned(home, hardware, catalog.find(model), self.choice(OWNER), load(home.verdicts, hardware))
+        return stands_in(hardware, own, here)
+
+    def forget(self, model: str) -> None:
+        """What runs of this model broke of here: the next one begins as the first did."""
+        if self.keeper.state.hardware is not None:
+            forget(self.keeper.home.verdicts, self.keeper.state.hardware, model)
 
     def offer(self, model: Model) -> Offer:
         """What it would mean to get this model, for this machine as it is now and with what the owner chose."""
-        hardware, home = self.hardware(), self.keeper.home
-        without = impossible(hardware, model, home) if hardware is not None else ()
-        return offer(home, model, hardware, self.choice(OWNER), self.verdicts(), without)
+        return offer(self.keeper.home, model, self.hardware(), self.choice(OWNER), self.verdicts())
 
     def running_plan(self, model: str) -> Plan | None:
         """That of the job that runs with this model, as it stands after each rung."""
@@ -336,12 +343,6 @@ class Desk:
             return catalog.find(model).title if model else ""
         except Trouble:
             return Path(model).name
-
-
-def known_choice(kept: Any) -> dict[str, Any]:
-    """A choice as the settings have it; whoever wrote nonsense there by hand has left it automatic."""
-    names = {each.name for each in dataclasses.fields(Choice)}
-    return {name: value for name, value in kept.items() if name in names} if isinstance(kept, dict) else {}
 
 
 def kind_of(request: Request) -> str:

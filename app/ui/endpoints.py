@@ -17,6 +17,7 @@ from app.sentence import Trouble, say
 from app.ui.api import model_for, spoken, voice_for
 from app.ui.desk import Desk, kind_of
 from app.ui.guard import Person, loopback, who
+from app.ui.visitor import told_to
 
 
 def mcp(args: argparse.Namespace) -> bool:
@@ -137,7 +138,7 @@ def events(desk: Desk, asked: Callable[[], Request], person: Person) -> Iterator
             elif isinstance(event, Preview):
                 yield {"event": "preview", "step": event.step}
             elif isinstance(event, Failed):
-                raise Trouble(event.sentence, *event.objections)
+                raise Trouble(event.sentence, *event.objections, cure=event.cure)
             elif isinstance(event, END):
                 urls = [f"hearth/creation/{each.id}" for each in desk.keeper.shelf.of_job(job)]
                 yield {
@@ -148,4 +149,4 @@ def events(desk: Desk, asked: Callable[[], Request], person: Person) -> Iterator
                     "urls": urls,
                 }
     except Trouble as trouble:
-        raise gr.Error(str(trouble), print_exception=False) from trouble
+        raise gr.Error(str(told_to(person, trouble)), print_exception=False) from trouble

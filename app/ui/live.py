@@ -15,6 +15,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from app.engine.aftermath import no_start
+from app.engine.event import Failed
 from app.engine.request import to_json
 from app.paths import assets
 from app.sentence import Trouble, say
@@ -24,6 +25,7 @@ from app.ui.desk import Desk
 from app.ui.guard import Person, who
 from app.ui.recoding import recoded
 from app.ui.sheet import contact_sheet
+from app.ui.visitor import NOT_MADE, told_to
 from app.ui.words import Language, catalog, language, text, told
 
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
@@ -190,8 +192,10 @@ def visiting(desk: Desk, person: Person, spoken: Language) -> show.View:
             view = seen(desk, job, spoken)
             view["said"] = []  # Adjustments are told in terms of the machine.
             if view["end"] and view["end"]["kind"] == "failed":
-                sentence = say("visitor.failed", "This could not be made. Try something smaller, or tell the person whose machine it is.")  # fmt: skip
-                view["end"] = {**view["end"], "text": told(sentence, spoken), "cure": ""}
+                end = desk.keeper.progress(job).end
+                trouble = told_to(person, Trouble(end.sentence, *end.objections)) if isinstance(end, Failed) else Trouble(NOT_MADE)
+                words = " ".join(told(each, spoken) for each in (trouble.sentence, *trouble.objections))
+                view["end"] = {**view["end"], "text": words, "cure": ""}
             answer[kind] = view
     return answer
 

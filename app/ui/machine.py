@@ -10,7 +10,7 @@ import gradio as gr
 from app.compat.plan import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Offload, Quantised, chunk_of
 from app.compat.pretend import MACHINES
 from app.engine.catalog import CATALOG
-from app.engine.curve import SIZES
+from app.engine.curve import SIZES, read_curve
 from app.engine.errand import SelfTest, Tune
 from app.sentence import Trouble
 from app.ui import machine_view, show
@@ -70,7 +70,7 @@ def build(desk: Desk) -> Refresh:
                 use = gr.Button(word("machine.use", "Use this"), elem_id="machine-use")
             gr.HTML('<section id="h-charts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
-    stop, changed = hidden_button("machine-stop"), hidden_button("machine-typed")
+    stop, changed, knee, forget = (hidden_button(f"machine-{each}") for each in ("stop", "typed", "knee", "forget"))
 
     def slid(place: float) -> str:
         size: Chunk = SIZES[int(place) - 1] if place >= 1 else AUTO
@@ -86,6 +86,14 @@ def build(desk: Desk) -> Refresh:
             return gr.skip(), ""
         desk.set_chunk(size)
         return place_of(size), ""
+
+    def taken(chosen: str) -> tuple[Any, Any]:
+        """The knee that Tune found for this model, as if it had been typed."""
+        curve = read_curve(desk.keeper.home, chosen)
+        if curve is None:
+            return gr.skip(), gr.skip()
+        desk.set_chunk(curve.knee)
+        return place_of(curve.knee), str(curve.knee)
 
     def tried(*values: Any) -> Choice:
         dtype, gqa, kernels, offload, quantised = values
@@ -119,12 +127,15 @@ def build(desk: Desk) -> Refresh:
     test.click(lambda: desk.errand(SelfTest()), None, None, **QUICK)
     tune.click(lambda chosen: desk.errand(Tune(chosen)), model, None, **QUICK)
     stop.click(desk.stop_errand, None, None, **QUICK)
+    knee.click(taken, model, [slider, exact], **QUICK)
+    look: dict[str, Any] = {"fn": None, "inputs": [model, pretended], "outputs": None, "js": "(model, as) => { Hearth.look_at(model, as); }"}
+    forget.click(desk.forget, model, None, **QUICK).then(**look)
     free.click(desk.keeper.free, None, None, **QUICK)
     report.click(lambda: machine_view.report(desk), None, copied, **QUICK).then(
         None, copied, None, js="text => { navigator.clipboard.writeText(text); }"
     )
-    model.change(None, [model, pretended], None, js="(model, as) => { Hearth.look_at(model, as); }")
-    pretended.change(None, [model, pretended], None, js="(model, as) => { Hearth.look_at(model, as); }")
+    model.change(**look)
+    pretended.change(**look)
 
     def offer() -> Any:
         return gr.update(choices=offered(desk))

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from app import __version__
 from app.compat.hardware import Hardware
+from app.compat.ladder import learned
 from app.compat.memory import COPIES_OF_SCORES, scores_bytes
 from app.compat.plan import AUTO, Chunk, Need, Plan
 from app.compat.verdicts import Verdict
@@ -39,9 +40,13 @@ def seen(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
         plan = desk.plan(model, choice, pretended)
     except Trouble as trouble:
         return view | {"trouble": " ".join(told(each, spoken) for each in (trouble.sentence, *trouble.objections))}
-    measured = None if pretended else read_curve(desk.keeper.home, model)
+    elsewhere = desk.elsewhere(pretended)
+    measured = None if elsewhere else read_curve(desk.keeper.home, model)
+    taught = () if elsewhere else learned(desk.verdicts(), model)
+    note = desk.stands_in(model, plan, pretended)
     return view | {
-        "plan": plan_view(plan, spoken),
+        "plan": plan_view(plan, spoken), "note": told(note, spoken) if note is not None else "",
+        "learned": [told(each.sentence, spoken) for each in taught],
         "curve": curve_view(asked, plan, measured, choice.chunk, spoken),
     }
 

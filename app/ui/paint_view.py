@@ -7,7 +7,6 @@ from pathlib import Path
 
 from app.engine import catalog
 from app.engine.forecast import Forecast, forecast
-from app.engine.ground import impossible
 from app.engine.painting import starter
 from app.engine.progress import Progress
 from app.engine.request import PictureRequest
@@ -120,6 +119,7 @@ def fit(desk: Desk, request: PictureRequest, person: Person, spoken: Language) -
         return ""
     model = catalog.find(request.model) if request.model else best(desk.keeper.home, "picture")
     past = desk.keeper.shelf.find(kind="picture", model=model.id, most=8)
-    without = impossible(hardware, model, desk.keeper.home)
-    found = forecast(request, model, hardware, desk.choice(person), desk.verdicts(), past=past, impossible=without)
+    found = forecast(
+        desk.keeper.home, request, model, hardware, desk.choice(person), desk.verdicts(), past, yields=not person.owner
+    )
     return fits(found, spoken)

@@ -19,6 +19,7 @@ from app.sentence import Trouble, say
 from app.ui import uploads
 from app.ui.desk import Desk
 from app.ui.guard import Person, who
+from app.ui.visitor import told_to
 from app.ui.words import language, told
 
 
@@ -49,7 +50,7 @@ async def carried_out(desk: Desk, request: Request, person: Person) -> tuple[str
         desk.keeper.stop(job)  # Nobody waits for it any more.
         raise
     if isinstance(end, Failed):
-        raise Trouble(end.sentence, *end.objections, cure=end.cure)
+        raise told_to(person, Trouble(end.sentence, *end.objections, cure=end.cure))
     if not end.files:
         raise Trouble(say("programs.stopped", "It was stopped before there was anything."))
     return job, tuple(map(Path, end.files))

@@ -18,6 +18,9 @@ from app.sentence import Trouble, say
 from app.ui.guard import Person
 
 HOUR_S: Final = 3600.0
+OF_THE_REQUEST: Final = ("request.", "script.", "voice.", "visitor.", "starter.", "paint.no-mask", "job.missing")
+"""Sentences, by how their keys begin, that speak of what was asked for; all others speak of the owner's machine and files."""
+NOT_MADE: Final = say("visitor.failed", "This could not be made. Try something smaller, or tell the person whose machine it is.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,14 @@ def _picture(request: PictureRequest, limits: Allowance, model: Model) -> Pictur
     if request.loras:
         raise Trouble(say("visitor.loras", "LoRAs stay with the owner of this machine."))
     return dataclasses.replace(request, preview_every=max(2, request.preview_every))
+
+
+def told_to(person: Person, trouble: Trouble) -> Trouble:
+    """What went wrong, for whoever asked: a visitor is told what they can change, and nothing of the owner's machine."""
+    if person.owner:
+        return trouble
+    own = [each for each in (trouble.sentence, *trouble.objections) if each.key.startswith(OF_THE_REQUEST)]
+    return Trouble(*own) if trouble.sentence in own else Trouble(NOT_MADE, *own)
 
 
 def turn(person: Person, keeper: Keeper, limits: Allowance) -> None:

@@ -1,31 +1,35 @@
-"""hearth doctor: what this machine can do, what was decided for it, and why, on one page for a person or as JSON for a program."""
+"""hearth doctor: what this machine can do, what was decided for it, and why, as a page or as JSON; forget what broken runs taught."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import platform
+import shlex
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from app import __version__
 from app.compat import verdicts as seen
 from app.compat.hardware import Hardware, probe
-from app.compat.plan import AUTO, SETTLED, Need, check, decide
+from app.compat.ladder import learned
+from app.compat.plan import AUTO, SETTLED, Choice, check
 from app.compat.pretend import machine
 from app.compat.terms import Plan, Reason
 from app.compat.verdicts import Verdict, Verdicts
-from app.engine.catalog import CATALOG
+from app.engine import catalog
+from app.engine.chosen import chosen
 from app.engine.command.hardware_table import SHOWN
-from app.engine.model import need
+from app.engine.model import Model
+from app.engine.planned import planned, stands_in
 from app.engine.stock import located
 from app.paths import Home, home
-from app.sentence import Sentence, say
+from app.sentence import Sentence, Trouble, say
 
 _WEIGHTS = ("precision", "offload", "vae", "quantised")
 _MIB, _GIB = 1 << 20, 1 << 30
@@ -34,46 +38,95 @@ _MIB, _GIB = 1 << 20, 1 << 30
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="everything, for a program to read")
     parser.add_argument("--why", action="store_true", help="also what was not taken, with every objection")
-    parser.add_argument("--pretend", metavar="NAME", help="another machine, for example gtx-1060 or m1-8gb")
+    parser.add_argument("--model", metavar="NAME", help="the plan for this model alone: a name from 'hearth models', or a local folder or file")
+    parser.add_argument("--pretend", metavar="NAME", help="the plans of another machine itself, for example gtx-1060 or m1-8gb; where this computer would run a model in another way in its place, that is said")
     parser.add_argument("--selftest", action="store_true", help="run the self-test again, and keep what it finds")
+    parser.add_argument("--forget", nargs="?", const="", metavar="NAME", help="forget what broken runs of this model taught, or of all models: the next run begins as before")
     parser.add_argument("--home", metavar="DIR", help="where Hearth keeps its data")
 
 
 def main(args: argparse.Namespace) -> int:
     hardware = machine(args.pretend) if args.pretend else probe()
-    folder = home(args.home).verdicts
+    place = home(args.home)
+    folder = place.verdicts
+    if args.forget is not None:
+        print(forgotten(seen.forget(folder, hardware, args.forget and catalog.find(args.forget).id)))
+        return 0
     if not args.json:
         print("\n".join(wrapped(about(hardware))))
     check(hardware)
     known = seen.load(folder, hardware)
     if args.selftest:
-        known = test(hardware, known)
+        found = test(hardware)
+        known = seen.load(folder, hardware) | found  # what another process learned or forgot meanwhile counts
         seen.store(folder, hardware, known)
-    plans = {name: decide(hardware, asked, verdicts=known) for name, asked in needs(home(args.home)).items()}
+    models = looked_at(place, args.model or "")
+    shown = {name: Shown.of(place, hardware, model, known) for name, model in models.items()}
     if args.json:
-        print(json.dumps(told(hardware, plans, known), indent=1))
+        print(json.dumps(told(hardware, shown, known, chosen(place)), indent=1))
         return 0
-    print("\n".join(wrapped(page(plans, args.why))))
+    print("\n".join(wrapped(page(shown, args.why))))
     print("\n".join(wrapped(tested(known, seen.file(folder, hardware)))))
     return 0
 
 
-def needs(place: Home) -> dict[str, Need]:
-    """Any model's attention, the three best-known models, and all that are on this machine."""
-    shown = [each for each in CATALOG if each.id in SHOWN or (each.source and located(place, each))]
-    return {"Attention of any model": Need()} | {
-        each.title: need(each) for each in shown
-    }
+def looked_at(place: Home, named: str = "") -> dict[str, Model | None]:
+    """Any model's attention, the three best-known models, and all that are on this machine; or the one that was named."""
+    if named:
+        found = catalog.find(named)
+        return {found.title: found}
+    shown = [each for each in catalog.CATALOG if each.id in SHOWN or (each.source and located(place, each))]
+    return {"Attention of any model": None} | {each.title: each for each in shown}
 
 
-def test(hardware: Hardware, known: Verdicts) -> dict[str, Verdict]:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is told of one model."""
+
+    plan: Plan | Trouble
+    """Why there is none, where a choice by hand cannot work."""
+    taught: tuple[Sentence, ...]
+    """What its broken runs taught, and how that is forgotten."""
+    note: Sentence | None = None
+    here: Plan | None = None
+    """Where this computer, in a pretended machine's place, would run another plan than that machine's own."""
+
+    @classmethod
+    def of(cls, place: Home, hardware: Hardware, model: Model | None, known: Verdicts) -> Shown:
+        choice = chosen(place)
+        taught = taught_by(hardware, model, known)
+        try:
+            plan = planned(place, hardware, model, choice, known, itself=bool(hardware.pretended))
+            here = planned(place, hardware, model, choice, known)
+        except Trouble as trouble:
+            return cls(trouble, taught)
+        note = stands_in(hardware, plan, here)
+        return cls(plan, taught, note, here if note is not None else None)
+
+
+def taught_by(hardware: Hardware, model: Model | None, known: Verdicts) -> tuple[Sentence, ...]:
+    rungs = learned(known, model.id) if model is not None else ()
+    if model is None or not rungs:
+        return ()
+    words = f"hearth doctor --forget {shlex.quote(model.id)}" + (f" --pretend {hardware.pretended}" if hardware.pretended else "")
+    return (*(each.sentence for each in rungs), say("doctor.forget", "To try again as before: {command}", command=words))
+
+
+def forgotten(subjects: tuple[str, ...]) -> Sentence:
+    if not subjects:
+        return say("forget.none", "There was nothing to forget: no broken run taught anything here.")
+    names = ", ".join(each.removeprefix(seen.RUNG) for each in subjects)
+    return say("forget.done", "Forgotten: {names}. The next run begins as before.", names=names)
+
+
+def test(hardware: Hardware) -> dict[str, Verdict]:
     """The self-test, with its progress on standard error so that standard output stays a page or JSON."""
     from app.compat.selftest import run
 
     def tell(done: int, total: int, words: Sentence) -> None:
         print(f"\r{done}/{total} {words!s:<60.60}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
-    return {**known, **run(hardware, tell)}
+    return run(hardware, tell)
 
 
 # The page: a heading is a line, a body is indented; an empty line parts them.
@@ -100,24 +153,33 @@ def about(hardware: Hardware) -> Iterator[Line]:
     yield 0, ""
 
 
-def page(plans: Mapping[str, Plan], why: bool) -> Iterator[Line]:
-    """The first plan without weights, for it has none; of the others what is different there, and where their weights go."""
-    first = next(iter(plans.values()))
-    for name, plan in plans.items():
+def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
+    """A plan without a model without weights, for it has none; of the others what is different there, and where their weights go."""
+    plans = [each.plan for each in shown.values() if isinstance(each.plan, Plan)]
+    first = plans[0] if plans and not plans[0].precision else None
+    for name, each in shown.items():
         yield 0, name
+        plan = each.plan
+        if isinstance(plan, Trouble):
+            yield 2, str(plan)
+            yield 0, ""
+            continue
+        if each.note is not None:
+            yield 2, str(each.note)
         for field, reason in zip(SETTLED, plan.because, strict=True):
             weights = field in _WEIGHTS
             if field == "vae" and plan.of("vae") is None:
                 continue
-            told = not weights if plan is first else weights or value(plan, field) != value(first, field)
+            told = not weights if plan is first else weights or first is None or value(plan, field) != value(first, field)
             if told:
                 yield 2, f"{field:<18}{value(plan, field)}"
                 yield 20, reason_line(reason)
         yield from ((2, f"{'beware':<18}{reason.sentence}") for reason in plan.warnings)
+        yield from ((2, f"{'learned':<18}{sentence}") for sentence in each.taught)
         if why:
             yield from not_taken(plan)
         yield 0, ""
-    yield from ((0, f"{reason.sentence}") for reason in first.retired)
+    yield from ((0, f"{reason.sentence}") for reason in (plans[0].retired if plans else ()))
 
 
 def not_taken(plan: Plan) -> Iterator[Line]:
@@ -193,13 +255,21 @@ def wrapped(lines: Iterator[Line]) -> Iterator[str]:
         yield from textwrap.wrap(text, width, initial_indent=margin, subsequent_indent=margin + "  ") or [""]
 
 
-def told(hardware: Hardware, plans: Mapping[str, Plan], known: Verdicts) -> dict[str, Any]:
-    """Everything the page says and leaves out, with sentences as words and as keys."""
+def told(hardware: Hardware, shown: Mapping[str, Shown], known: Verdicts, choice: Choice) -> dict[str, Any]:
+    """Everything the page says and leaves out, with sentences as words and as keys. `stands_in`: what this computer runs in a
+    pretended machine's place, where that is another plan."""
     return {
         "hearth": __version__, "python": platform.python_version(), "machine": asdict(hardware),
-        "plans": {name: _plain(asdict(plan)) for name, plan in plans.items()},
+        "choice": asdict(choice),
+        "plans": {name: _told(each.plan) for name, each in shown.items()},
+        "stands_in": {name: {"words": str(each.note), "plan": _told(each.here)} for name, each in shown.items() if each.here is not None},
         "verdicts": [_plain(asdict(each)) for each in known.values()],
     }  # fmt: skip
+
+
+def _told(plan: Plan | Trouble) -> dict[str, Any]:
+    told: dict[str, Any] = _plain(asdict(plan)) if isinstance(plan, Plan) else {"trouble": str(plan)}
+    return told
 
 
 def _plain(found: Any) -> Any:

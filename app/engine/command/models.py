@@ -9,11 +9,11 @@ import time
 from typing import IO, Any
 
 from app.compat.hardware import Hardware, probe
-from app.compat.plan import Choice
 from app.compat.pretend import machine
 from app.compat.verdicts import load
 from app.engine import catalog, stock
 from app.engine.catalog import CATALOG
+from app.engine.chosen import chosen
 from app.engine.command.running import FAILED, FINISHED, STOPPED, common
 from app.engine.fetch import Downloads, Status
 from app.engine.offer import FITS, Offer, offer
@@ -65,7 +65,7 @@ def list_(place: Home, args: argparse.Namespace) -> int:
     hardware = known(args.pretend)
     verdicts = load(place.verdicts, hardware)
     for each in [catalog.find(name) for name in args.model] or CATALOG:
-        found = offer(place, each, hardware, Choice(), verdicts)
+        found = offer(place, each, hardware, chosen(place), verdicts)
         print(json.dumps(plain(found)) if args.json else "\n".join(lines(found)))
     return FINISHED
 
@@ -107,7 +107,7 @@ def get(place: Home, args: argparse.Namespace) -> int:
     downloads = Downloads(place)
     try:
         for model in models:
-            downloads.start(model, offer(place, model, hardware, Choice(), verdicts).quantised)
+            downloads.start(model, offer(place, model, hardware, chosen(place), verdicts).quantised)
         while any(each.state in ("queued", "running") for each in downloads.status()):
             show(downloads.status(), sys.stderr)
             time.sleep(LOOK_S)

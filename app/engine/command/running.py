@@ -9,9 +9,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, get_args
+from typing import IO, Any, Final, get_args
 
-from app.compat.plan import Choice, Dtype, Gqa, chunk_of
+from app.compat.plan import AUTO, Choice, Dtype, Gqa, Offload, Quantised, chunk_of
+from app.engine.chosen import chosen
 from app.engine.command import output
 from app.engine.event import END, Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.journal import Job
@@ -29,6 +30,7 @@ CODES = """exit codes:
   4    it is made, but could not be written to -o; the message says where it is
   130  stopped with Ctrl+C; what was there is kept
 """
+FORCED: Final = "What is given here counts for this command. For the rest, what was chosen by hand on the Machine tab applies; auto leaves it to Hearth."
 BAR_LETTERS = 24
 
 
@@ -36,10 +38,13 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, help="write the result here, too; it stays on the shelf")
     parser.add_argument("--model", default="", help="a name from 'hearth models', or a local folder or file")
     parser.add_argument("--seed", type=int, help="the same seed gives the same result")
-    parser.add_argument("--chunk", help="queries at a time in attention: a whole number, or auto")
-    parser.add_argument("--dtype", choices=get_args(Dtype), help="compute in this precision")
-    parser.add_argument("--gqa", choices=get_args(Gqa), help="how grouped heads are handled")
-    parser.add_argument("--kernels", help="which of torch's attention kernels may run, by commas")
+    forced = parser.add_argument_group("choices by hand", FORCED)
+    forced.add_argument("--chunk", help="queries at a time in attention: a whole number, or auto")
+    forced.add_argument("--dtype", choices=(AUTO, *get_args(Dtype)), help="compute in this precision")
+    forced.add_argument("--gqa", choices=(AUTO, *get_args(Gqa)), help="how grouped heads are handled")
+    forced.add_argument("--kernels", help="which of torch's attention kernels may run, by commas, or auto")
+    forced.add_argument("--offload", choices=(AUTO, *get_args(Offload)), help="which parts wait outside the device's memory")
+    forced.add_argument("--quantised", choices=(AUTO, *get_args(Quantised)), help="which smaller weights are taken")
     common(parser)
     parser.add_argument("--json", action="store_true", help="print every event as a line of JSON")
     parser.add_argument("--anew", action="store_true", help="begin again, where the same command would go on with what it did not finish")  # fmt: skip
@@ -54,8 +59,15 @@ def common(parser: argparse.ArgumentParser) -> None:
 
 
 def choice_of(args: argparse.Namespace) -> Choice:
-    kernels = tuple(args.kernels.split(",")) if args.kernels else None
-    return Choice(chunk=chunk_of(args.chunk), gqa=args.gqa, kernels=kernels, dtype=args.dtype)
+    """The Machine tab's, with what the command says in its place."""
+    names = ("dtype", "gqa", "kernels", "offload", "quantised")
+    said = {name: value for name in names if (value := getattr(args, name)) is not None}
+    given: dict[str, Any] = {name: None if value in (AUTO, "") else value for name, value in said.items()}
+    if given.get("kernels") is not None:
+        given["kernels"] = tuple(given["kernels"].split(","))
+    if args.chunk is not None:
+        given["chunk"] = chunk_of(args.chunk)
+    return dataclasses.replace(chosen(home(args.home)), **given)
 
 
 def text_of(given: str | None, file: Path | None) -> str:

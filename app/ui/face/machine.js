@@ -49,11 +49,19 @@
     const open = [...element.querySelectorAll("details")].map((each) => each.open);
     const first = view.plan.rows.filter((row) => row.first), rest = view.plan.rows.filter((row) => !row.first);
     const head = `<thead><tr><th scope="col">${t("plan.what", "what")}</th><th scope="col">${t("plan.choice", "choice")}</th><th scope="col">${t("plan.because", "because")}</th></tr></thead>`;
-    element.innerHTML = `<table class="h-table">${head}<tbody>${rows(first)}</tbody></table>
+    element.innerHTML = `${view.note ? `<p class="h-note">${esc(view.note)}</p>` : ""}${taught(view.learned)}<table class="h-table">${head}<tbody>${rows(first)}</tbody></table>
       <details><summary>${t("plan.rest", "The rest of the plan")}</summary><table class="h-table">${head}<tbody>${rows(rest)}</tbody></table></details>
       ${[...view.plan.warnings, ...view.plan.retired].map((each) => `<p class="h-soft">${esc(each)}</p>`).join("")}`;
     element.querySelectorAll("details").forEach((each, i) => (each.open = Boolean(open[i])));
+    element.querySelector(".h-learned button")?.addEventListener("click", (event) => {
+      event.target.disabled = true;
+      Hearth.press("machine-forget");
+    });
   }
+
+  // What broken runs of this model taught, and the way back.
+  const taught = (sentences) => (!sentences.length ? "" : `<div class="h-learned">${sentences.map((each) => `<p>${esc(each)}</p>`).join("")}
+    <p class="h-chips"><button type="button">${t("learned.forget", "Try again as before")}</button> <span class="h-soft">${t("learned.how", "Earlier runs on this machine taught this. Forget it, and the next run begins as before.")}</span></p></div>`);
 
   const esc = (words) => String(words).replace(/[&<>"]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign]);
   const source = (each) => (each.link ? `<a href="${esc(each.link)}" target="_blank" rel="noreferrer">${esc(each.source)}</a>` : esc(each.source));
@@ -86,12 +94,14 @@
     document.querySelector("#machine-chunk input[type=range]")?.setAttribute("aria-valuetext", curve.chunk ?? t("word.automatic", "automatic"));
     element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "works at once, in the middle of a run too")}</span></h2>
       <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "scores memory, predicted: {low} to {high} MB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
-      <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "speed, measured here") : t("curve.untuned", "speed: not measured yet, press Tune")}${curve.knee ? t("curve.knee", ", with its knee at {knee}", { knee: curve.knee }) : ""}</span></p>${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}${curve.runs ? `<p class="h-runs">${esc(curve.runs)}</p>` : ""}
+      <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "speed, measured here") : t("curve.untuned", "speed: not measured yet, press Tune")}${curve.knee ? t("curve.knee", ", with its knee at {knee}", { knee: curve.knee }) : ""}</span></p>${curve.knee && curve.knee !== curve.chunk ? `<p class="h-chips h-knee"><button type="button">${t("curve.use", "Use {knee}", { knee: curve.knee })}</button></p>` : ""}${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}${curve.runs ? `<p class="h-runs">${esc(curve.runs)}</p>` : ""}
       <svg class="h-plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="${esc(label)}">
       ${over >= 0 ? `<rect class="swap" x="${x(over) - 18}" y="0" width="${W - x(over) + 18}" height="${H - bottom + 6}"/><text class="swap" x="${x(over) - 10}" y="14">${t("curve.over", "past its budget")}</text>` : ""}
       <line class="ground" x1="0" x2="${W}" y1="${H - bottom + 4}" y2="${H - bottom + 4}"/><polyline class="memory" points="${memory}"/>${known.length ? `<polyline class="speed" points="${speed}"/>` : ""}
       ${at >= 0 ? `<line class="now" x1="${x(at)}" x2="${x(at)}" y1="${top}" y2="${H - bottom}"/><circle class="now" cx="${x(at)}" cy="${y((logs[at] - low) / (high - low || 1))}" r="5"/>` : ""}${marks}</svg>`;
   }
+
+  document.addEventListener("click", (event) => event.target.closest?.(".h-knee button") && Hearth.press("machine-knee"));
 
   Hearth.area("#h-chunk-now", (element, { strip }) => text(element, strip.chunk));
 

@@ -1,0 +1,64 @@
+"""The one way to a plan for a model, for the engine and for everything that shows what the engine would do. Imports no torch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from app.compat.hardware import Hardware
+from app.compat.ladder import choices
+from app.compat.plan import AUTO, Choice, Need, Plan, decide
+from app.compat.verdicts import Verdict, Verdicts
+from app.engine.ground import impossible
+from app.engine.model import Model, need
+from app.engine.request import PictureRequest, Request
+from app.paths import Home
+from app.sentence import Sentence, Trouble, say
+
+NOTHING_SEEN: Final = MappingProxyType[str, Verdict]({})
+
+
+def planned(
+    home: Home, hardware: Hardware, model: Model | None = None, choice: Choice = Choice(), verdicts: Verdicts = NOTHING_SEEN,  # noqa: B008 - frozen
+    request: Request | None = None, *, itself: bool = False, yields: bool = False,
+) -> Plan:  # fmt: skip
+    """The plan with which the engine would run this model now; without a model, any attention.
+
+    `itself`: a pretended machine is only looked at, so its own plan counts, not what this computer can run in its place.
+    `yields`: for a visitor, whose job must not fail for the owner's chunk size: one that cannot run here gives way to automatic."""
+    asked = needed(home, hardware, model, request, itself=itself)
+    try:
+        return decide(hardware, asked, choice, verdicts)
+    except Trouble:
+        if not yields or choice.chunk == AUTO:
+            raise
+        return decide(hardware, asked, replace(choice, chunk=AUTO), verdicts)
+
+
+def needed(
+    home: Home, hardware: Hardware, model: Model | None, request: Request | None = None, *, itself: bool = False
+) -> Need:
+    """What the model asks of a machine for this request, or for what its makers recommend."""
+    if model is None:
+        return Need()
+    if isinstance(request, PictureRequest):
+        asked = need(model, width=request.width, height=request.height, guidance=request.guidance)
+    else:
+        asked = need(model)
+    return asked if itself else replace(asked, impossible=impossible(hardware, model, home))
+
+
+def stands_in(hardware: Hardware, own: Plan, here: Plan) -> Sentence | None:
+    """What to say beside a pretended machine's own plan where this computer, in its place, would run another."""
+    if choices(own) == choices(here):
+        return None
+    if here.quantised == "none":
+        return say(
+            "planned.whole", "This is the plan of {machine} itself. This computer cannot make {own} weights: run here with --pretend {name}, it takes the weights whole.",
+            machine=hardware.name, own=own.quantised, name=hardware.pretended,
+        )  # fmt: skip
+    return say(
+        "planned.other", "This is the plan of {machine} itself. This computer cannot make {own} weights: run here with --pretend {name}, it takes {here} instead.",
+        machine=hardware.name, own=own.quantised, here=here.quantised, name=hardware.pretended,
+    )  # fmt: skip
