@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from app.engine.curve import SIZES
 from tests.window import Open, Visit, choose, go, held, needs_chromium, unfold, until, while_it_waits
 
+pytest_plugins = ["tests.window"]
 pytestmark = needs_chromium
 
 SIDE = 512
