@@ -1,9 +1,18 @@
-"""Fixtures that several files of tests have one of between them: the window and its browser, started once. And what all tests run with."""
+"""What all tests run with: an environment of their own, an order, second tries for those that wait, and how many cores they compute on."""
 
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+# Where PYTHONDONTWRITEBYTECODE is set, each of the hundred engines and windows that the tests start would compile torch and Gradio
+# anew, which takes longer than most tests. Theirs is kept in a folder of its own.
+if sys.dont_write_bytecode and sys.pycache_prefix is None:
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parent.parent / ".pytest_cache" / "bytecode")
 
 # Tiny models' kernels end sooner than a second thread wakes up: beside other programs two took many times as long as one.
 # It is read when torch comes, so nothing that imports torch may come before.
@@ -11,12 +20,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # No test writes to the keyring of whoever runs it.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
-import torch
+pytest.register_assert_rewrite("tests.window")  # a plugin of the files that import it first
 
-from tests.window import browser, contexts, opened, visit
-
-__all__ = ["browser", "contexts", "opened", "visit"]
-
+LONGEST = (
+    "test_window", "test_process", "test_speech", "test_window_settings", "test_selftest", "test_far_memory", "test_worker", "test_session",
+    "test_lives", "test_command", "test_starter_painter", "test_window_looks", "test_window_machine", "test_window_seldom",
+)  # fmt: skip
+"""Files that take longest, begun first, so that at the end of a run no worker is left alone with one of them."""
 BY_THE_CLOCK = frozenset({
     "test_api", "test_break_in", "test_fetch", "test_fetch_refusals", "test_guard", "test_mend", "test_models_tab", "test_opening",
     "test_process", "test_real_tunnel", "test_share", "test_share_looks", "test_start", "test_window", "test_window_looks",
@@ -26,7 +36,12 @@ BY_THE_CLOCK = frozenset({
 has a second try, which the end of the run tells. All others have one."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.option.loadscopereorder = False  # xdist would begin with the files that hold the most tests: the quickest
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
     for item in items:
         if item.path.stem in BY_THE_CLOCK:
             item.add_marker(pytest.mark.flaky(reruns=1))
@@ -41,6 +56,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="module")
 def every_core() -> Iterator[None]:
     """For tests that measure how fast something large is."""
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(os.cpu_count() or 1)
     yield
@@ -50,6 +67,8 @@ def every_core() -> Iterator[None]:
 @pytest.fixture
 def one_core(every_core: None) -> Iterator[None]:
     """Of a file that else has all: two threads that wait for each other are slow for as long as something else runs."""
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -27,6 +27,7 @@ from tests.window import (
     while_it_waits,
 )
 
+pytest_plugins = ["tests.window"]
 pytestmark = needs_chromium
 
 

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from tests.window import Open, Visit, go, needs_chromium, shut_out
 
+pytest_plugins = ["tests.window"]
 pytestmark = needs_chromium
 
 REST_S = 10

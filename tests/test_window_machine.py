@@ -17,6 +17,7 @@ from app.engine.curve import SIZES, Curve, Point, keep_curve
 from app.paths import home
 from tests.window import Open, Visit, choose, go, held, needs_chromium, shut_out, unfold, until, while_it_waits
 
+pytest_plugins = ["tests.window"]
 pytestmark = needs_chromium
 
 SIDE = 512

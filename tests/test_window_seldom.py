@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.window import Contexts, Open, go, needs_chromium, shut_out
 
+pytest_plugins = ["tests.window"]
 pytestmark = needs_chromium
 
 ALTERED = """(more) => {

@@ -129,9 +129,8 @@ def _limits(case: Case, dtype: Dtype, unit: Unit) -> list[tuple[Objection, int]]
     return [
         (Objection(row.sentence, row.source, row.fatal), free_bytes(case.hardware) if unit == "free" else most)
         for row in case.rows
-        if row.concerns(case.hardware, case.need, dtype)
         for its, most in row.limits
-        if its == unit
+        if its == unit and row.concerns(case.need, dtype)
     ]
 
 

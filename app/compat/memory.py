@@ -73,17 +73,15 @@ def resident_bytes(
     need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, part: Part
 ) -> int:
     """The weights on the device while `part` works."""
-    sizes = {
-        each.name: part_bytes(each, how, quantised)
-        for each, how in zip(need.parts, precision, strict=True)
-        if how.device == _device_of(part, need, precision)
-    }
+    its = next(how for each, how in zip(need.parts, precision, strict=True) if each is part)
     if offload == "none":
-        return sum(sizes.values())
+        beside = (pair for pair in zip(need.parts, precision, strict=True) if pair[1].device == its.device)
+        return sum(part_bytes(each, how, quantised) for each, how in beside)
+    size = part_bytes(part, its, quantised)
     if offload == "model":
-        return sizes[part.name]
+        return size
     # A group is about a tenth of a model; one layer, loaded and dropped, is smaller than this.
-    return sizes[part.name] // 10 if offload == "group" else min(sizes[part.name], 64 * MIB)
+    return size // 10 if offload == "group" else min(size, 64 * MIB)
 
 
 def needed_bytes(need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, vae: Vae) -> int:
@@ -115,10 +113,6 @@ def peak_bytes(need: Need, plan: Plan) -> int:
     # A chunk by hand is kept, whatever is free; kernels that never write all scores down need no more than the rest.
     kept = plan.chunk_q != AUTO and not FUSED & set(plan.kernels)
     return base + (scores if kept else min(scores, plan.budget_bytes))
-
-
-def _device_of(part: Part, need: Need, precision: tuple[Precision, ...]) -> str:
-    return next(how.device for each, how in zip(need.parts, precision, strict=True) if each is part)
 
 
 def free_bytes(hardware: Hardware) -> int:

@@ -11,7 +11,7 @@ from app.compat.hardware import Hardware
 from app.compat.ladder import learned
 from app.compat.memory import BYTES, free_bytes
 from app.compat.quirk import Quirk, version
-from app.compat.quirks import QUIRKS, applying, is_retired
+from app.compat.quirks import QUIRKS, is_retired
 from app.compat.settle import MEASURED_HERE, Case, Objection, Option, Settled, retirement, settle
 from app.compat.terms import (
     AUTO,
@@ -57,8 +57,10 @@ def decide(
     """The best that is right on this machine. Trouble where a choice cannot work, or where nothing can."""
     check(hardware, rows)
     validate(choice, need)
-    retired = tuple(row for row in rows if row.applies(hardware) and is_retired(row, verdicts))
-    case = Case(hardware, need, choice, verdicts, applying(hardware, verdicts, rows), retired, learned(verdicts, need.model))
+    here = [row for each in rows if (row := each.here(hardware)) is not None]
+    shows = tuple(row for row in here if not is_retired(row, verdicts))
+    retired = tuple(row for row in here if is_retired(row, verdicts))
+    case = Case(hardware, need, choice, verdicts, shows, retired, learned(verdicts, need.model))
     device = "cuda" if hardware.kind == "rocm" else hardware.kind
     settled = {"device": _device(case), "dtype": precision.dtype(case), "attention": _attention(case)}
     dtype: Dtype = settled["dtype"].option  # type: ignore[assignment]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
@@ -93,8 +93,16 @@ class Quirk:
     def applies(self, hardware: Hardware) -> bool:
         return any(where.holds(hardware) for where in self.where)
 
-    def concerns(self, hardware: Hardware, need: Need, dtype: Dtype | None) -> bool:
-        return any(where.holds(hardware) and where.concerns(need, dtype) for where in self.where)
+    def here(self, hardware: Hardware) -> Quirk | None:
+        """This row with only those of its conditions that hold on this machine; None where none does."""
+        holding = tuple(where for where in self.where if where.holds(hardware))
+        if len(holding) == len(self.where):
+            return self
+        return replace(self, where=holding) if holding else None
+
+    def concerns(self, need: Need, dtype: Dtype | None) -> bool:
+        """Asked of a row as it is `here`."""
+        return any(where.concerns(need, dtype) for where in self.where)
 
 
 def has_code(hardware: Hardware) -> bool:

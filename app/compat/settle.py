@@ -25,6 +25,7 @@ class Case:
     choice: Choice
     verdicts: Verdicts
     rows: tuple[Quirk, ...]
+    """Those that apply on this machine, each with only the conditions that hold on it."""
     retired: tuple[Quirk, ...]
     learned: tuple[Learned, ...] = ()
     """What runs of this model broke of here."""
@@ -63,12 +64,13 @@ def objections(
     case: Case, field: str, option: str, dtype: Dtype | None, more: Sequence[Objection] = ()
 ) -> list[Objection]:
     """From the rows, from what was measured, from the rules: all of them, not the first."""
+    name = f"{field}/{option}"
     found = [
         Objection(row.sentence, row.source, row.fatal)
         for row in case.rows
-        if f"{field}/{option}" in row.against and row.concerns(case.hardware, case.need, dtype)
+        if name in row.against and row.concerns(case.need, dtype)
     ]
-    seen = case.verdicts.get(f"path:{field}/{option}/{dtype or option}")
+    seen = case.verdicts.get(f"path:{name}/{dtype or option}")
     if seen is not None and not seen.passed:
         wrong = say(
             "plan.failed", "The self-test found {option} wrong on this machine: {words}",
@@ -78,7 +80,7 @@ def objections(
     broke = [
         Objection(each.sentence, LEARNED_HERE, overrules=True)
         for each in case.learned
-        if f"{field}/{option}" in each.rung.against
+        if name in each.rung.against
     ]
     return [*broke, *found, *more]
 
@@ -145,7 +147,7 @@ def _because(
     dtype: Dtype | None,
 ) -> Reason:  # fmt: skip
     for row in case.retired:
-        if f"{field}/{taken.name}" in row.against and row.concerns(case.hardware, case.need, dtype):
+        if f"{field}/{taken.name}" in row.against and row.concerns(case.need, dtype):
             return Reason(field, retirement(row), MEASURED_HERE)
     better = options[: options.index(taken)]
     broke = next((each for option in reversed(better) for each in against[option.name] if each.overrules), None)
