@@ -94,7 +94,7 @@ def test_what_a_starter_never_learned_is_told_while_it_is_typed(
     choose(page, f"#{tab}-model", {"speak": "Starter voice", "paint": "Starter painter"}[tab])
     expect(problems).to_be_visible()
     expect(problems.get_by_role("button", name="Get it")).to_be_visible()
-    page.fill(f"#{field} textarea", "a red house")
+    page.fill(f"#{field} textarea", "a red house" if tab == "speak" else "a red circle on a white background")
     expect(problems).to_have_count(0)
     page.fill(f"#{field} textarea", f"a big {words}")
     expect(problems).to_have_count(1)

@@ -8,6 +8,9 @@
     [t("cure.smaller", "Make it smaller and start again"), () => Hearth.smaller(trouble.closest("#h-parts") ? "speech" : "picture")],
     [t("cure.free", "Free memory"), () => Hearth.deed("free")], [t("cure.models", "Another model"), tab("models")],
   ];
+  const nearest = (caption) => [
+    [t("cure.nearest", "Take the nearest"), () => Hearth.put("paint-prompt", caption)], [t("cure.models", "Another model"), tab("models")],
+  ];
   const report = () => [[t("cure.report", "Copy a report"), () => Hearth.press("machine-report")]];
   const CURES = {
     "use:dia-1.6b": () => use("speak"),
@@ -36,7 +39,8 @@
     if (row.dataset.cure === cure) return;
     row.dataset.cure = cure;
     row.innerHTML = "";
-    const buttons = cure.startsWith("get:") ? get(cure.slice(4)) : (CURES[cure]?.(trouble) ?? []);
+    const [deed, told] = [cure.slice(0, cure.indexOf(":")), cure.slice(cure.indexOf(":") + 1)];
+    const buttons = { get, nearest }[deed]?.(told) ?? CURES[cure]?.(trouble) ?? [];
     for (const [label, run] of buttons) {
       const button = el(`<button type="button"></button>`);
       text(button, label);
