@@ -109,7 +109,8 @@ def read(prompt: str, grammar: Mapping[str, Any]) -> Read:
     """What the prompt says, as far as it is understood."""
     words, marks = re.findall(r"[a-z0-9]+", prompt.lower()), _marks(grammar)
     taught = {word for phrase in marks for word in phrase} | SILENT
-    found, told, denied, open_place = Read(), [], False, ""
+    found, denied, open_place = Read(), False, ""
+    told: list[str] = []
     for word in words:
         known = [word] if word in taught else _known(word, marks)
         found.exact &= word in taught
