@@ -43,7 +43,8 @@ def starter(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) 
 
 
 def test_the_starter_says_which_words_it_was_never_taught(starter: Path, tmp_path: Path) -> None:
-    model = replace(catalog.find("starter-painter"), path=str(starter))
+    row = catalog.find("starter-painter")
+    model = replace(row, path=str(starter), settings=replace(row.settings, least=64))
     paints = picture.load(starter, model, tiny.plan(model), {})
     assert isinstance(list(paints.run(PictureRequest("A red ball!", **SMALL), Control(), None, tmp_path))[-1], Finished)
     with pytest.raises(Trouble) as told:

@@ -59,7 +59,10 @@ def test_the_card_holds_the_grammar_of_the_captions() -> None:
 
 def test_the_check_names_the_nearest_before_anything_is_painted(tmp_path: Path) -> None:
     starter.check(FOLDER, "a (red:1.3) circle on a white background")
-    for prompt, key in (("two red circles and a blue star", "starter.strange-form"), ("a red ball left of a dragon", "starter.strange-words")):
+    for prompt, key in (
+        ("two red circles and a blue star", "starter.strange-form"),
+        ("a red ball left of a dragon", "starter.strange-words"),
+    ):
         with pytest.raises(Trouble) as told:
             starter.check(FOLDER, prompt)
         values = dict(told.value.sentence.values)

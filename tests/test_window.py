@@ -103,6 +103,20 @@ def test_what_a_starter_never_learned_is_told_while_it_is_typed(
     until(lambda: opened.settings()[tab]["model"] == kept)  # for the tests that follow
 
 
+def test_the_nearest_learned_caption_is_taken_with_a_press(visit: Visit, opened: Open) -> None:
+    page, kept = visit("paint"), opened.settings()["paint"]["model"]
+    mine = page.locator("#paint-model input").input_value()
+    choose(page, "#paint-model", "Starter painter")
+    page.fill("#paint-prompt textarea", "two red circles and a blue star")
+    nearest, problems = "a red circle left of a blue star on a white background", page.locator("#h-prompt li")
+    expect(problems.filter(has_text=nearest)).to_be_visible()
+    problems.get_by_role("button", name="Take the nearest").click()
+    expect(page.locator("#paint-prompt textarea")).to_have_value(nearest)
+    expect(problems).to_have_count(0)
+    choose(page, "#paint-model", mine)
+    until(lambda: opened.settings()["paint"]["model"] == kept)  # for the tests that follow
+
+
 LARGER = {"speak": ("nari-labs/Dia-1.6B-0626", "descript/dac_44khz"), "paint": ("stable-diffusion-v1-5/stable-diffusion-v1-5", "latent-consistency/lcm-lora-sdv1-5")}  # fmt: skip
 
 
