@@ -1,16 +1,16 @@
-"""Prompts read as the starter painter was taught: learned captions pass, others are told with the nearest that it learned."""
+"""Match prompts to what the starter painter learned: learned captions are painted as they are, others as the nearest, and what differs is named."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import random
 
 import pytest
 
 from app.engine.painting import starter
+from app.engine.painting.caption import ALIKE
 from app.engine.painting.nearest import nearest
 from app.paths import assets
-from app.sentence import Trouble
 from assets.starter.training.painter.captions import grammar, say
 from assets.starter.training.painter.scenes import scene
 
@@ -27,6 +27,7 @@ OFF = {
     "a calm sea at night without clouds": "the sea at night",
     "a ship at dawn": "the sea at sunset with a white boat at the left",
     "green hills by day with a red circle": "a red circle on a white background",
+    "a red square below a red square": "two red squares in a row on a white background",
     "a house on the left and a tree on the left, green hills by day": "green hills by day with a red house at the left and a tree at the right",
 }  # fmt: skip
 
@@ -57,18 +58,48 @@ def test_the_card_holds_the_grammar_of_the_captions() -> None:
     assert grammar() == GRAMMAR
 
 
-def test_the_check_names_the_nearest_before_anything_is_painted(tmp_path: Path) -> None:
-    starter.check(FOLDER, "a (red:1.3) circle on a white background")
-    for prompt, key in (
-        ("two red circles and a blue star", "starter.strange-form"),
-        ("a red ball left of a dragon", "starter.strange-words"),
-    ):
-        with pytest.raises(Trouble) as told:
-            starter.check(FOLDER, prompt)
-        values = dict(told.value.sentence.values)
-        assert told.value.sentence.key == key
-        assert told.value.cure == f"nearest:{values['example']}"
-        starter.check(FOLDER, str(values["example"]))
-    with pytest.raises(Trouble) as told:
-        starter.check(FOLDER, "a dragon")
-    assert told.value.cure == "use:sd15"
+LOST = {
+    "a red circle": [], "Blue.": [], "a house": [], "please paint a boat": [], "a calm sea at night without clouds": [],
+    "a green ball on a white background": ["ball"], "four green hearts on a black background": ["four"], "two red circles and a blue star": ["two"],
+    "a red circle on a red background": ["red"], "a red car": ["car"], "a (purple:1.2) house": ["purple"], "a big horse in the snow": ["big", "horse"],
+    "a red circle at the bottom right and a blue star at the top left": ["at the bottom right", "at the top left"],
+    "green hills by day with a red circle": ["green hills", "by day"], "a house on the left and a tree on the left": ["on the left"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("prompt", LOST)
+def test_what_a_caption_changes_or_leaves_out_is_named(prompt: str) -> None:
+    match = starter.matched(FOLDER, prompt)
+    assert match.note is not None and nearest(match.caption, GRAMMAR) == (match.caption, True)
+    values = dict(match.note.values)
+    assert values["caption"] == match.caption
+    assert match.note.key == ("starter.changed" if LOST[prompt] else "starter.completed")
+    assert values.get("words", "") == ", ".join(LOST[prompt])
+    assert match.offered == ((match.caption,) if LOST[prompt] else ())
+
+
+def test_what_was_learned_is_painted_as_it_is_written() -> None:
+    prompt = "a (red:1.3) circle on a white background"
+    assert starter.matched(FOLDER, prompt) == starter.Match(prompt)
+
+
+@pytest.mark.parametrize("prompt", ["quarterly report", "a dragon on (Mars:1.2)", "the right answer", "一个红色的圆"])
+def test_where_nothing_was_learned_captions_are_offered_and_one_is_painted(prompt: str) -> None:
+    match = starter.matched(FOLDER, prompt)
+    assert match.note is not None and match.note.key == "starter.unknown"
+    assert len(set(match.offered)) == starter.OFFERED and match.caption == match.offered[0]
+    assert all(nearest(each, GRAMMAR)[1] for each in match.offered)
+
+
+def test_any_heap_of_words_is_painted_as_something_learned() -> None:
+    card = json.loads((FOLDER / "starter.json").read_text("utf-8"))
+    draw = random.Random(1)
+    words = [*card["words"], *ALIKE, "boats", "houses", "suns", "dragon", "without", "7", "circel"]
+    for _ in range(1_500):
+        prompt = " ".join(draw.choices(words, k=draw.randint(1, 8)))
+        caption = starter.matched(FOLDER, prompt).caption
+        assert nearest(caption, GRAMMAR)[1], (prompt, caption)
+
+
+def test_several_of_a_thing_that_it_learned_once_stand_in_one_place() -> None:
+    assert nearest("boats at the left and at the right", GRAMMAR)[0] == "the sea by day with a white boat at the left"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from app.engine.painting.caption import Item, Read, read
@@ -13,7 +14,7 @@ TREES: Final = ("tree", "pine")
 
 
 def nearest(prompt: str, grammar: Mapping[str, Any]) -> tuple[str, bool]:
-    """The learned caption that comes nearest, empty where nothing of the prompt is known; and whether the prompt itself is one."""
+    """The nearest learned caption, empty where nothing of the prompt is known; and whether the prompt itself is one."""
     found = read(prompt, grammar)
     shapes = [item for item in found.items if item.kind in grammar["shapes"]]
     scenery = [item for item in found.items if item.kind not in grammar["shapes"]]
@@ -32,7 +33,7 @@ def _article(words: str) -> str:
 
 
 def _shapes(items: list[Item], found: Read, grammar: Mapping[str, Any]) -> tuple[str, bool]:
-    """One thing, two that stand by one another, or a row: all of plain pictures that it learned."""
+    """One thing, two beside each other, or a row: the only plain pictures that it learned."""
     first, second = items[0], items[1] if len(items) > 1 else None
     taken = [item.colour for item in items]
     ground = found.background
@@ -51,6 +52,8 @@ def _shapes(items: list[Item], found: Read, grammar: Mapping[str, Any]) -> tuple
             f"{_article(words)}{where} on {_article(ground)} background",
             exact and size == first.size and not found.relation,
         )
+    if second is not None and (first.kind, first.size, colours[0]) == (second.kind, second.size, colours[1]):
+        first, second, exact = replace(first, count=len(items)), None, False  # two alike are a row
     if second is None:
         count = min(first.count, 3)
         number = grammar["count"][str(count)][0]
@@ -73,7 +76,7 @@ def _shapes(items: list[Item], found: Read, grammar: Mapping[str, Any]) -> tuple
 
 
 def _stands(first: Item, second: Item) -> str:
-    """How the first stands to the second, from their places."""
+    """The first item's relation to the second, from their places."""
     one, other = (" ".join(item.places) for item in (first, second))
     for side, relation in (("left", "left of"), ("right", "right of"), ("top", "above"), ("bottom", "below")):
         if side in one and side not in other:
@@ -84,7 +87,7 @@ def _stands(first: Item, second: Item) -> str:
 
 
 def _landscape(items: list[Item], found: Read, grammar: Mapping[str, Any]) -> tuple[str, bool]:
-    """Ground and time, a light, then a boat on the sea or a house and trees on land, each in a column of its own."""
+    """Ground and time, a light, then a boat on the sea or a house and trees on land, one a column."""
     by_kind: dict[str, Item] = {}
     exact = found.exact and bool(found.ground and found.time)
     for item in items:
@@ -126,7 +129,7 @@ def _landscape(items: list[Item], found: Read, grammar: Mapping[str, Any]) -> tu
 
 
 def _thing(item: Item, grammar: Mapping[str, Any], used: set[str], said: set[str]) -> tuple[str, bool]:
-    """A phrase that it learned for this, and whether it says the same."""
+    """The learned phrase nearest to an item, and whether it says the same."""
     colours = grammar["colours_of"].get(item.kind, [])
     own = "green" if item.kind in TREES else ""
     colour = item.colour if item.colour in colours else colours[0] if colours else ""
@@ -138,7 +141,7 @@ def _thing(item: Item, grammar: Mapping[str, Any], used: set[str], said: set[str
     if item.kind in LIGHTS:
         exact = exact or item.colour == "yellow" == {"sun": "yellow"}.get(item.kind)
     columns = []
-    for place in item.places or ("",):
+    for place in (item.places if item.kind in TREES else item.places[:1]) or ("",):
         column = next((c for c in ("left", "right", "middle") if c in place), "")
         exact &= place in ("", column) and (not column or column not in used)
         taken = used if place else used | said
