@@ -28,6 +28,7 @@ OFF = {
     "a ship at dawn": "the sea at sunset with a white boat at the left",
     "green hills by day with a red circle": "a red circle on a white background",
     "a red square below a red square": "two red squares in a row on a white background",
+    "a big red square below a red square": "two red squares in a row on a white background",
     "a house on the left and a tree on the left, green hills by day": "green hills by day with a red house at the left and a tree at the right",
 }  # fmt: skip
 

@@ -52,7 +52,8 @@ def _shapes(items: list[Item], found: Read, grammar: Mapping[str, Any]) -> tuple
             f"{_article(words)}{where} on {_article(ground)} background",
             exact and size == first.size and not found.relation,
         )
-    if second is not None and (first.kind, first.size, colours[0]) == (second.kind, second.size, colours[1]):
+    small = [item.size == "small" for item in items]
+    if second and (first.kind, small[0], colours[0]) == (second.kind, small[1], colours[1]):
         first, second, exact = replace(first, count=len(items)), None, False  # two alike are a row
     if second is None:
         count = min(first.count, 3)
