@@ -1,8 +1,7 @@
-"""What cannot be painted is told in a sentence: broken weights, strange pictures, misfit LoRAs, words never taught."""
+"""What cannot be painted is told in a sentence: broken weights, strange pictures, misfit LoRAs; captions never learned are named."""
 
 from __future__ import annotations
 
-import json
 import pickle
 import shutil
 import struct
@@ -20,11 +19,11 @@ from painters import SMALL, painter
 from PIL import Image
 from safetensors.torch import save_file
 
-from app.engine import catalog, picture
+from app.engine import catalog, metadata, picture
 from app.engine.control import Control
-from app.engine.event import Finished
+from app.engine.event import Finished, Note
 from app.engine.request import Lora, PictureRequest
-from app.sentence import Trouble
+from app.sentence import Sentence, Trouble
 
 folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
 pytestmark = [  # diffusers' schedulers with numpy 2
@@ -33,23 +32,30 @@ pytestmark = [  # diffusers' schedulers with numpy 2
 ]
 
 
-@pytest.fixture(scope="session")
-def starter(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("starter") / "painter"
+def test_the_starter_names_what_it_paints_instead(folders: dict[str, Path], tmp_path: Path) -> None:
+    """Its only size and the nearest caption that it learned are taken, and told; what it learned is painted with no word."""
+    folder, row = tmp_path / "starter", catalog.find("starter-painter")
     shutil.copytree(folders["sd15"], folder)
-    card = {"words": ["a", "red", "ball", "on", "white"], "examples": ["a red ball on white"]}
-    (folder / "starter.json").write_text(json.dumps(card))
-    return folder
+    shutil.copy(Path(row.path) / "starter.json", folder)
+    settings = replace(row.settings, width=64, height=64, least=64, most=64)
+    model = replace(row, path=str(folder), settings=settings)
+    paints = picture.load(folder, model, tiny.plan(model), {})
 
+    def run(prompt: str, **more: Any) -> tuple[list[Sentence], PictureRequest]:
+        request = PictureRequest(prompt, steps=1, preview_every=0, **more)
+        events = list(paints.run(request, Control(), None, tmp_path / str(hash((prompt, *more)))))
+        assert isinstance(events[-1], Finished)
+        written = metadata.read(Path(events[-1].files[0])).request
+        return [event.sentence for event in events if isinstance(event, Note)], written
 
-def test_the_starter_says_which_words_it_was_never_taught(starter: Path, tmp_path: Path) -> None:
-    model = replace(catalog.find("starter-painter"), path=str(starter))
-    paints = picture.load(starter, model, tiny.plan(model), {})
-    assert isinstance(list(paints.run(PictureRequest("A red ball!", **SMALL), Control(), None, tmp_path))[-1], Finished)
-    with pytest.raises(Trouble) as told:
-        list(paints.run(PictureRequest("a red dragon on (Mars:1.2)", **SMALL), Control(), None, tmp_path))
-    assert told.value.cure == "use:sd15"
-    assert dict(told.value.sentence.values)["words"] == "dragon, mars"
+    learned = "a (red:1.3) circle on a white background"
+    said, written = run(learned)
+    assert not said and written.prompt == learned
+    said, written = run("a red dragon on (Mars:1.2)", width=128)
+    assert [each.key for each in said] == ["starter.changed", "paint.one-size"]
+    assert dict(said[0].values)["words"] == "dragon, mars"
+    assert written.prompt == dict(said[0].values)["caption"] == "a red circle on a white background"
+    assert (written.width, written.height) == (64, 64)
 
 
 def broken(path: Path, how: str) -> None:

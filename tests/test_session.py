@@ -308,7 +308,6 @@ def test_an_unknown_failure_names_its_own_words(tmp_path: Path, capfd: pytest.Ca
     ("request_", "cure"),
     [
         (SpeechRequest("[S1] Hello, elephants.", model="starter-voice"), "use:dia-1.6b"),
-        (PictureRequest("a dragon on (Mars:1.2)", model="starter-painter"), "use:sd15"),
     ],
 )
 def test_words_that_a_starter_never_learned_are_told_before_it_is_loaded(
@@ -316,7 +315,7 @@ def test_words_that_a_starter_never_learned_are_told_before_it_is_loaded(
 ) -> None:
     (failed,) = run(request_)
     assert isinstance(failed, Failed) and failed.cure == cure
-    assert "elephants" in str(failed.sentence) or "dragon, mars" in str(failed.sentence)
+    assert "elephants" in str(failed.sentence)
     assert not plans and not session.loaded
 
 

@@ -98,6 +98,8 @@ def test_a_picture_is_asked_for_with_half_the_pixels_until_it_is_small() -> None
     assert smaller.picture(PictureRequest("a sea"), model)[0].width == 320, (
         "what the model recommends is where it begins"
     )
+    with pytest.raises(Trouble):
+        smaller.picture(PictureRequest("a red circle"), BY_ID["starter-painter"])  # it has one size
 
 
 def test_a_script_is_asked_for_in_shorter_parts_with_the_same_words() -> None:

@@ -104,6 +104,34 @@ def test_what_a_starter_never_learned_is_told_while_it_is_typed(
     until(lambda: opened.settings()[tab]["model"] == kept)  # for the tests that follow
 
 
+def test_what_the_starter_paints_instead_is_named_and_taken_with_a_press(visit: Visit, opened: Open) -> None:
+    page, kept = visit("paint"), opened.settings()["paint"]["model"]
+    mine = page.locator("#paint-model input").input_value()
+    prompt, problems = page.locator("#paint-prompt textarea"), page.locator("#h-prompt li")
+    choose(page, "#paint-model", "Starter painter")
+    prompt.fill("a red circle")
+    expect(problems).to_have_text("Painted as: a red circle on a white background.")
+    prompt.fill("quarterly report")
+    offered = problems.filter(has_text="cannot paint: quarterly, report.").get_by_role("button")
+    expect(offered).to_have_count(4)  # three captions, and a model that paints anything
+    words = offered.nth(1).text_content() or ""
+    offered.nth(1).click()
+    expect(prompt).to_have_value(words)
+    expect(problems).to_have_count(0)
+    prompt.fill("two red circles and a blue star")
+    nearest = "a red circle left of a blue star on a white background"
+    expect(problems.filter(has_text=nearest)).to_contain_text("Changed or left out: two.")
+    paint(page, opened, "two red circles and a blue star")
+    ended(opened)
+    expect(page.locator("#h-canvas .h-said")).to_contain_text(f"Painted as: {nearest}.")
+    expect(page.locator("#h-canvas .h-easel img")).to_be_visible()
+    problems.get_by_role("button", name="Use this caption").click()
+    expect(prompt).to_have_value(nearest)
+    expect(problems).to_have_count(0)
+    choose(page, "#paint-model", mine)
+    until(lambda: opened.settings()["paint"]["model"] == kept)  # for the tests that follow
+
+
 LARGER = {"speak": ("nari-labs/Dia-1.6B-0626", "descript/dac_44khz"), "paint": ("stable-diffusion-v1-5/stable-diffusion-v1-5", "latent-consistency/lcm-lora-sdv1-5")}  # fmt: skip
 
 

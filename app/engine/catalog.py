@@ -66,9 +66,9 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "starter-painter", "picture", "sd15", "Starter painter",
-        parts=(Part("text_encoder", "text", 503_808), Part("unet", "denoiser", 3_832_188), Part("vae", "vae", 409_863)),
-        attention=Attention(4, 4, 16, pixels_a_token=8),
-        settings=Settings(20, 1.6, "", 128, 128, ((128, 128),), least=64, most=512),
+        parts=(Part("text_encoder", "text", 503_808), Part("unet", "denoiser", 3_832_188), Part("vae", "vae", 428_615)),
+        attention=Attention(4, 4, 16, pixels_a_token=16),
+        settings=Settings(20, 1.6, "", 256, 256, ((256, 256),), least=256, most=256),
         path=str(paths.assets() / "starter" / "painter"), licence="Apache-2.0", starter=True,
         least=say("catalog.least.any", "Any machine."),
         note=say("catalog.starter-painter", "Comes with Hearth and needs no download. It paints small scenes of shapes and landscapes; SD 1.5 paints everything."),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from app.engine import script
 from app.engine.limits import limits_of
 from app.engine.model import Model
-from app.engine.painting import starter
 from app.engine.request import Request, SpeechRequest
 from app.engine.stock import located
 from app.paths import Home
@@ -18,5 +17,3 @@ def refuse(request: Request, model: Model, home: Home) -> None:
         return
     if isinstance(request, SpeechRequest):
         script.speakable(request.text, limits_of(found.folder, found.companions.get("codec")))
-    elif model.starter:
-        starter.check(found.folder, request.prompt)

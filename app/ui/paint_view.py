@@ -11,7 +11,7 @@ from app.engine.painting import starter
 from app.engine.progress import Progress
 from app.engine.request import PictureRequest
 from app.engine.stock import best
-from app.sentence import Trouble, say
+from app.sentence import say
 from app.ui import asking
 from app.ui.desk import Desk
 from app.ui.guard import Person
@@ -32,15 +32,14 @@ def picture(job: str, progress: Progress, spoken: Language) -> View:
 
 
 def prompt_seen(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
-    """Of a prompt as it is typed: words that a model of few words was never taught."""
-    problems: list[View] = []
+    """Of a prompt as it is typed: what a model that learned few captions would paint instead, and captions to take."""
     chosen = asking.model_of(desk, model)
-    if chosen.starter:
-        try:
-            starter.check(Path(chosen.path), prompt)
-        except Trouble as trouble:
-            problems.append({"kind": "wrong", "text": told(trouble.sentence, spoken), "cure": trouble.cure})
-    return {"problems": problems}
+    match = starter.matched(Path(chosen.path), prompt) if chosen.starter else None
+    if match is None or match.note is None:
+        return {"problems": []}
+    kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
+    seen = {"kind": kind, "text": told(match.note, spoken), "cure": cure, "captions": list(match.offered)}
+    return {"problems": [seen]}
 
 
 def preview_url(job: str, progress: Progress) -> str:

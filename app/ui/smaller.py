@@ -18,7 +18,8 @@ SHORTEST_S = 1.0
 def picture(request: PictureRequest, model: Model) -> tuple[PictureRequest, Sentence]:
     """Half the pixels, at the same proportions."""
     before = request.width or model.settings.width, request.height or model.settings.height
-    width, height = (max(SMALLEST_PIXELS, int(side * 0.5**0.5) // STEP_PIXELS * STEP_PIXELS) for side in before)
+    least = max(SMALLEST_PIXELS, model.settings.least)
+    width, height = (max(least, int(side * 0.5**0.5) // STEP_PIXELS * STEP_PIXELS) for side in before)
     if (width, height) >= before or width * height >= before[0] * before[1]:
         raise Trouble(
             say(

@@ -75,7 +75,9 @@ def _too_large(path: str) -> Trouble:
 
 
 def size(width: int | None, height: int | None, settings: Settings, image: Image.Image | None) -> tuple[int, int]:
-    """What is painted: as asked, else in the shape of the picture to start from, else the model's own size."""
+    """What is painted: as asked, else in the shape of the picture to start from, else the model's own size; its only one, where it has one."""
+    if settings.least == settings.most:
+        return settings.width, settings.height
     if image is not None and width is None and height is None:
         area = settings.width * settings.height
         shape = image.width / image.height

@@ -73,12 +73,26 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
             say("paint.no-negative", "{model} takes no negative prompt; yours was left out.", model=model.title)
         )
     if model.starter:
-        starter.check(Path(model.path), request.prompt)
+        match = starter.matched(Path(model.path), request.prompt)
+        request = replace(request, prompt=match.caption)
+        notes += [match.note] if match.note else []
     if not family.weights:
         notes += [said for text in (request.prompt, request.negative) if (said := words.without_weights(text)[1])][:1]
     settings = model.recommended(named)
     image = canvas.opened(request.image) if request.image else None
     width, height = canvas.size(request.width, request.height, settings, image)
+    asked = request.width or width, request.height or height
+    if settings.least == settings.most and asked != (width, height):
+        notes.append(
+            say(
+                "paint.one-size",
+                "{model} paints {width} x {height} only; {asked} was not used.",
+                model=model.title,
+                width=width,
+                height=height,
+                asked=f"{asked[0]} x {asked[1]}",
+            )
+        )
     if max(width, height) > settings.most:
         notes.append(
             say(

@@ -1,28 +1,64 @@
-"""The starter painter's domain: it says which words it doesn't know rather than painting something else."""
+"""Match a prompt to the captions that the starter painter learned, and name what it paints where that differs."""
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from app.engine.painting.caption import lost
+from app.engine.painting.nearest import nearest
 from app.engine.painting.pieces import pieces
-from app.sentence import Trouble, say
+from app.sentence import Sentence, say
+
+NAMED: Final = 8
+"""At most so many words are named as left out."""
+OFFERED: Final = 3
 
 
-def check(folder: Path, prompt: str) -> None:
-    """Its card lists every word that it was taught. Weights are no words."""
+@dataclass(frozen=True, slots=True)
+class Match:
+    caption: str
+    """What is painted: the prompt itself where it was learned, else the nearest caption that was."""
+    note: Sentence | None = None
+    """How the caption differs from the prompt."""
+    offered: tuple[str, ...] = ()
+    """Captions to choose from where the prompt loses something."""
+
+
+def matched(folder: Path, prompt: str) -> Match:
+    """By the words and the grammar in its card. Weights are no words."""
     card = json.loads((folder / "starter.json").read_text("utf-8"))
-    taught = set(card["words"])
     asked = "".join(text for text, _ in pieces(prompt)).lower()
-    strange = [word for word in dict.fromkeys(re.findall(r"\w+", asked)) if word not in taught]
-    if strange:
-        raise Trouble(
+    near, learned = nearest(asked, card["grammar"])
+    words = re.findall(r"\w+", asked)
+    if not words or (learned and set(words) <= set(card["words"])):
+        return Match(prompt)
+    missing = lost(asked, near, card["grammar"])
+    if not near:
+        examples = card["examples"]
+        offered = tuple(examples[(len(prompt) + place) % len(examples)] for place in range(OFFERED))
+        return Match(
+            offered[0],
             say(
-                "starter.strange-words",
-                "The starter painter was never taught: {words}. Try: {example}. Stable Diffusion 1.5 paints anything.",
-                words=", ".join(strange[:8]),
-                example=card["examples"][len(prompt) % len(card["examples"])],
+                "starter.unknown",
+                "The starter painter cannot paint: {words}. Painted instead: {caption}. Stable Diffusion 1.5 paints anything.",
+                words=", ".join((missing or words)[:NAMED]),
+                caption=offered[0],
             ),
-            cure="use:sd15",
+            offered,
         )
+    if not missing:
+        return Match(near, say("starter.completed", "Painted as: {caption}.", caption=near))
+    return Match(
+        near,
+        say(
+            "starter.changed",
+            "Painted as: {caption}. Changed or left out: {words}. Stable Diffusion 1.5 paints anything.",
+            caption=near,
+            words=", ".join(missing[:NAMED]),
+        ),
+        (near,),
+    )

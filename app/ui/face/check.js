@@ -31,7 +31,7 @@
       const line = Hearth.el(`<li class="${each.kind}"><span></span></li>`);
       line.firstElementChild.textContent = each.text;
       return line;
-    }, (line, each) => (line.dataset.cure = each.cure));
+    }, (line, each) => Object.assign(line.dataset, { cure: each.cure, captions: JSON.stringify(each.captions ?? []) }));
     element.querySelectorAll("li").forEach(Hearth.cure);
   };
 })();

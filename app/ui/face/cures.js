@@ -8,6 +8,8 @@
     [t("cure.smaller", "Make it smaller and start again"), () => Hearth.smaller(trouble.closest("#h-parts") ? "speech" : "picture")],
     [t("cure.free", "Free memory"), () => Hearth.deed("free")], [t("cure.models", "Another model"), tab("models")],
   ];
+  // One caption is named in the sentence; of several each button is one.
+  const captions = (offered) => offered.map((each) => [offered.length === 1 ? t("cure.caption", "Use this caption") : each, () => Hearth.put("paint-prompt", each)]);
   const report = () => [[t("cure.report", "Copy a report"), () => Hearth.press("machine-report")]];
   // What a job finished before it failed is not done again.
   const on = (trouble) => {
@@ -27,10 +29,11 @@
     "open-folder": (trouble) => [[t("cure.folder", "Open the folder"), () => Hearth.deed("creations")], ...on(trouble)],
   };
 
-  // After a paragraph, at the end of a line of a list. To cure is the owner's; visitors have no charts.
+  // After a paragraph, at the end of a line of a list. To cure is the owner's, to take a caption anybody's; visitors have no charts.
   Hearth.cure = (trouble) => {
-    if (!Hearth.state?.charts) return;
-    const cure = trouble.dataset.cure, listed = trouble.tagName === "LI";
+    if (!Hearth.state) return;
+    const offered = JSON.parse(trouble.dataset.captions ?? "[]"), owned = Hearth.state.charts ? trouble.dataset.cure : "";
+    const cure = owned || (offered.length ? "captions" : ""), listed = trouble.tagName === "LI";
     let row = listed ? trouble.querySelector(".h-cure") : trouble.nextElementSibling;
     if (!row?.classList.contains("h-cure")) {
       if (!cure) return;
@@ -43,7 +46,7 @@
     row.dataset.cure = cure;
     row.innerHTML = "";
     const buttons = cure.startsWith("get:") ? get(cure.slice(4)) : (CURES[cure]?.(trouble) ?? []);
-    for (const [label, run] of buttons) {
+    for (const [label, run] of [...captions(offered), ...buttons]) {
       const button = el(`<button type="button"></button>`);
       text(button, label);
       button.addEventListener("click", run);

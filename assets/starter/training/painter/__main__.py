@@ -39,8 +39,8 @@ def main() -> int:
     parser.add_argument(
         "--tuning", action="store_true", help="judge on the scenes kept for choosing settings; writes no scores"
     )
-    parser.add_argument("--count", type=int, default=200, help="captions to judge at 128 px; a fifth of them at 256 px")
-    parser.add_argument("--sheet", type=Path, help="also write contact sheets, to this name with -128 and -256")
+    parser.add_argument("--count", type=int, default=200, help="captions to judge")
+    parser.add_argument("--sheet", type=Path, help="also write a contact sheet of the first 64")
     parser.add_argument("--smoke", action="store_true", help="two steps of everything, in a folder that is thrown away")
     parser.add_argument("--part", choices=PARTS, help="train this part only, on a core of its own, and pack nothing")
     given = parser.parse_args()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
+from typing import Any
 
-from assets.starter.training.painter.scenes import Scene, Thing
+from assets.starter.training.painter.scenes import COLOURS, HOUSE_COLOURS, SAIL_COLOURS, SHAPES, Scene, Thing
 
 NUMBERS = {2: ("two", "2"), 3: ("three", "3")}
 OPENINGS = ("", "", "", "", "", "a picture of ", "a drawing of ", "an illustration of ", "a painting of ")
@@ -120,6 +121,18 @@ def say(scene: Scene, seed: int) -> str:
     """One caption of the scene; another seed, another wording."""
     rng = random.Random(seed)
     return _say_landscape(rng, scene) if scene.pattern == "landscape" else _say_shapes(rng, scene)
+
+
+def grammar() -> dict[str, Any]:
+    """The language of the captions as tables, for whoever reads a prompt before it is painted."""
+    return {
+        "colours": list(COLOURS), "shapes": list(SHAPES), "things": {k: list(v) for k, v in THING_WORDS.items()} | {"crescent moon": ["crescent moon"]},
+        "colours_of": {"house": list(HOUSE_COLOURS), "boat": list(SAIL_COLOURS)},
+        "size": {k: list(v) for k, v in SYNONYMS.items()}, "count": {str(k): list(v) for k, v in NUMBERS.items()},
+        "place": {k: list(v) for k, v in PLACE_WORDS.items()}, "relation": {k: list(v) for k, v in RELATION_WORDS.items()},
+        "time": {k: list(v) for k, v in TIME_WORDS.items()}, "ground": {k: list(v) for k, v in GROUND_WORDS.items()},
+        "extra": {"mountains": list(MOUNTAIN_WORDS), "clouds": list(CLOUD_WORDS)},
+    }  # fmt: skip
 
 
 def words_of(captions: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ def rows(scores: dict[str, Any]) -> str:
     """The table's rows, one a score."""
     return "".join(
         f"| {size} | {name.replace('_', ' ')} | {value:.3f} |\n"
-        for size in ("128px", "256px")
+        for size in ("256px",)
         for name, value in scores[size].items()
         if name.endswith("_right")
     )

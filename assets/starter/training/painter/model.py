@@ -14,15 +14,17 @@ TEXT_WIDTH = 128
 LATENT_FACTOR = 4
 SCALING = 1.8  # brings the latents' spread near one
 WORD_END = "</w>"
-MAX_BYTES = 10_000_000
+MAX_BYTES = 12_000_000
 
 
-def make_autoencoder() -> AutoencoderKL:
-    """Four channels at a quarter of the size. One norm group: more would wipe out what a flat colour is."""
+def make_autoencoder(doublings: int = 2) -> AutoencoderKL:
+    """Four channels over 32 x 32 cells: for 128 px with two doublings, for 256 px with three. One norm group: more would wipe out
+    what a flat colour is."""
+    widths = (16, 16, 32, 48)[3 - doublings :]
     return AutoencoderKL(
-        down_block_types=("DownEncoderBlock2D",) * 3, up_block_types=("UpDecoderBlock2D",) * 3,
-        block_out_channels=(16, 32, 48), layers_per_block=1, norm_num_groups=1, latent_channels=4,
-        sample_size=128, mid_block_add_attention=False, scaling_factor=SCALING,
+        down_block_types=("DownEncoderBlock2D",) * len(widths), up_block_types=("UpDecoderBlock2D",) * len(widths),
+        block_out_channels=widths, layers_per_block=1, norm_num_groups=1, latent_channels=4,
+        sample_size=32 << doublings, mid_block_add_attention=False, scaling_factor=SCALING,
     )  # fmt: skip
 
 

@@ -11,17 +11,24 @@ import torch
 from diffusers import AutoencoderKL, UNet2DConditionModel
 from transformers import CLIPTextModel, CLIPTokenizer
 
-from assets.starter.training.painter.captions import say, words_of
+from assets.starter.training.painter.captions import grammar, say, words_of
 from assets.starter.training.painter.model import MAX_BYTES, TOKENS, make_pipeline
 from assets.starter.training.painter.scenes import scene
 
-GOAL = 0.9  # all right at 128 px, what the starter ought to reach
-GATE: dict[str, Any] = {  # what these weights promise; less is not released. Nothing is promised at 256 px, which is only measured
-    "128px": {"all_right": 0.9, "background_right": 0.98, "place_right": 0.98, "size_right": 0.98, "colour_right": 0.97, "shape_right": 0.92},
+GOAL = 0.9  # all right at 256 px, what the starter ought to reach
+GATE: dict[str, Any] = {  # what these weights promise; less is not released
+    "256px": {
+        "all_right": 0.9,
+        "background_right": 0.98,
+        "place_right": 0.98,
+        "size_right": 0.98,
+        "colour_right": 0.97,
+        "shape_right": 0.92,
+    },
     "judges_own_error": 0.02,
 }
 SETTINGS: dict[str, Any] = {
-    "steps": 20, "guidance": 1.6, "size": 128, "sizes": [128], "scheduler": "DDIMScheduler",
+    "steps": 20, "guidance": 1.6, "size": 256, "sizes": [256], "scheduler": "DDIMScheduler",
     "prediction_type": "v_prediction", "image_to_image_strength": 0.6,
 }  # fmt: skip
 EXAMPLES = [
@@ -43,7 +50,8 @@ def describe(training: dict[str, Any]) -> dict[str, Any]:
     captions = [say(scene(seed), seed) for seed in range(20_000)]
     return {
         "id": "hearth/starter-painter", "name": "Starter painter", "licence": "Apache-2.0", "domain": DOMAIN,
-        "words": sorted({*words_of(captions), *words_of(EXAMPLES)}), "longest_prompt_tokens": TOKENS, "examples": EXAMPLES,
+        "words": sorted({*words_of(captions), *words_of(EXAMPLES)}), "grammar": grammar(), "longest_prompt_tokens": TOKENS,
+        "examples": EXAMPLES,
         "settings": SETTINGS, "goal": GOAL, "gate": GATE, "training": training,
     }  # fmt: skip
 
@@ -54,7 +62,7 @@ def pack(work: Path, folder: Path, training: dict[str, Any]) -> int:
     pipeline = make_pipeline(
         tokenizer,
         CLIPTextModel.from_pretrained(work / "text"),
-        AutoencoderKL.from_pretrained(work / "vae"),
+        AutoencoderKL.from_pretrained(work / "grown" / "vae"),
         UNet2DConditionModel.from_pretrained(work / "unet"),
     )
     for part in ("tokenizer", "text_encoder", "vae", "unet", "scheduler"):

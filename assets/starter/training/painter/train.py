@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
+from diffusers import AutoencoderKL, UNet2DConditionModel
 from transformers import CLIPTextModel, CLIPTokenizer
 
 from assets.starter.training.painter.autoencoder import train_autoencoder
 from assets.starter.training.painter.captions import say
 from assets.starter.training.painter.data import FIRST_SEED, read_pictures, write_pictures
+from assets.starter.training.painter.growing import grown, train_grown, write_examples
 from assets.starter.training.painter.model import (
     TOKENS,
     make_autoencoder,
@@ -23,7 +26,7 @@ from assets.starter.training.painter.scenes import scene
 from assets.starter.training.painter.text import train_text_encoder
 from assets.starter.training.painter.unet import Source, train_unet
 
-PARTS = ("autoencoder", "unet")
+PARTS = ("autoencoder", "unet", "grown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +44,21 @@ class Recipe:
     batch_256: int = 2
     share_256: float = 0.0
     peak_rate: float = 1e-3
+    examples: int = 1_600
+    grown_steps: int = 2_000
+    batch_grown: int = 3
 
     @property
     def as_facts(self) -> dict[str, int | float]:
         return asdict(self)
 
 
-SMOKE = Recipe(8, 4, 400, 2, 2, 2, 1, 2, 1, 0.5)
+SMOKE = Recipe(8, 4, 400, 2, 2, 2, 1, 2, 1, 0.5, examples=4, grown_steps=2, batch_grown=2)
 
 
 def train(work: Path, recipe: Recipe, parts: Sequence[str] = PARTS) -> Iterator[str]:
-    """Yields lines of progress; the parts end up in work/tokenizer, text, vae and unet. The last two may be trained side by side."""
+    """Yields lines of progress; the parts end up in work/tokenizer, text, vae, unet and grown/vae. Autoencoder and UNet may be trained side by side; the
+    larger decoder comes last, for it learns from what the UNet leaves."""
     work.mkdir(parents=True, exist_ok=True)
     yield from write_pictures(work, 128, recipe.pictures_128)
     yield from write_pictures(work, 256, recipe.pictures_256)
@@ -59,7 +66,7 @@ def train(work: Path, recipe: Recipe, parts: Sequence[str] = PARTS) -> Iterator[
     if "autoencoder" in parts and not (work / "vae").exists():
         torch.manual_seed(0)
         yield from train_autoencoder(make_autoencoder(), [small, small, big], recipe.autoencoder_steps, work / "vae")
-    if "unet" not in parts:
+    if not {"unet", "grown"} & {*parts}:
         return
     if not (work / "tokenizer").exists():
         train_tokenizer([say(scene(seed), seed) for seed in range(recipe.captions_for_tokenizer)], work / "tokenizer")
@@ -68,7 +75,14 @@ def train(work: Path, recipe: Recipe, parts: Sequence[str] = PARTS) -> Iterator[
     if not (work / "text").exists():
         yield from train_text_encoder(make_text_encoder(tokenizer), tokenizer, recipe.text_steps, work / "text")
     encoder = CLIPTextModel.from_pretrained(work / "text").eval().requires_grad_(False)
-    yield from train_unet(
-        make_unet(), encoder, tokenizer, Source(small, FIRST_SEED[128], recipe.batch_128),
-        Source(big, FIRST_SEED[256], recipe.batch_256), recipe.share_256, recipe.unet_steps, work, recipe.unet_decay_steps, recipe.peak_rate,
-    )  # fmt: skip
+    if "unet" in parts:
+        yield from train_unet(
+            make_unet(), encoder, tokenizer, Source(small, FIRST_SEED[128], recipe.batch_128),
+            Source(big, FIRST_SEED[256], recipe.batch_256), recipe.share_256, recipe.unet_steps, work, recipe.unet_decay_steps, recipe.peak_rate,
+        )  # fmt: skip
+    if "grown" in parts:
+        unet = UNet2DConditionModel.from_pretrained(work / "unet").eval().requires_grad_(False)
+        yield from write_examples(work, unet, encoder, tokenizer, recipe.examples)
+        large = grown(AutoencoderKL.from_pretrained(work / "vae"))
+        yield from train_grown(large, np.load(work / "examples.npy", mmap_mode="r"), np.load(work / "left.npy"), recipe.grown_steps,
+                               recipe.batch_grown, work / "grown")  # fmt: skip
