@@ -9,7 +9,7 @@ import pytest
 from app.engine import script
 from app.engine.event import Stopped
 from app.engine.limits import DIA, limits_of
-from app.engine.request import PictureRequest, SpeechRequest
+from app.engine.request import PictureRequest, Request, SpeechRequest, VoicePrompt
 from app.sentence import Trouble
 from app.ui import speak_view, window
 from app.ui.guard import OWNER
@@ -48,6 +48,26 @@ def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
         parts = [each["text"] for each in speak_view.seen(desk, job, "en")["parts"]]
         assert parts == [part.text for part in script.check(text, desk.limits("starter-voice")[1]).parts]
         assert len(parts) > len(script.check(text).parts)
+
+
+@pytest.mark.parametrize(
+    ("request_", "key"),
+    [
+        (SpeechRequest("[S1] Hello, elephants.", model="starter-voice"), "script.words"),
+        (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", "Hello.")), "voice.follows-none"),
+        (PictureRequest("a dragon", model="starter-painter"), "starter.strange-words"),
+    ],
+)
+def test_what_a_starter_never_learned_is_refused_before_the_engine_starts(
+    tmp_path: Path, request_: Request, key: str
+) -> None:
+    with desk_at(tmp_path) as desk:
+        with pytest.raises(Trouble) as refused:
+            desk.begin(request_, OWNER)
+        assert refused.value.sentence.key == key and refused.value.cure.startswith("use:")
+        assert not desk.keeper.journal.waiting()
+        desk.begin(SpeechRequest("[S1] Hello.", "no/such/model"), OWNER)
+        assert len(desk.keeper.journal.waiting()) == 1, "what is not known here is the run's to tell"
 
 
 def test_a_voice_whose_settings_are_damaged_is_still_written_for(tmp_path: Path) -> None:

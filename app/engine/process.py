@@ -27,6 +27,7 @@ from app.engine.journal import OWNER, Job, Journal
 from app.engine.ladder import BY_ID
 from app.engine.message import Beat, Free, Order, Planned, Ready, Report, Run, SetChunk, Stop, Told
 from app.engine.progress import Progress
+from app.engine.refusal import refuse_at_once
 from app.engine.request import Request, to_json
 from app.engine.shelf import Made, Shelf
 from app.engine.state import EngineState, Sample
@@ -85,6 +86,7 @@ class Keeper:
     # What others ask of it.
 
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
+        refuse_at_once(request, self.home)
         job = self.journal.queue(request, choice, owner)
         self._board.open(job.id)
         self._wake()

@@ -41,6 +41,19 @@ class Voice:
     seconds: float
 
 
+def follows(limits: Limits) -> None:
+    """Raises Trouble where the model takes no voice from a recording."""
+    if not limits.clip_most_s:
+        raise Trouble(
+            say(
+                "voice.follows-none",
+                "{name} cannot follow a recording: it has voices of its own. Choose “A fresh one” as the voice, or Dia, which follows any recording.",
+                name=limits.name,
+            ),
+            cure="use:dia-1.6b",
+        )
+
+
 def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
     """The clip at the model's rate, without silence around it, not too long, with the words that are left in it."""
     path = Path(prompt.path)

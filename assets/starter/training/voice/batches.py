@@ -1,12 +1,11 @@
-"""What Dia is shown in training: batches of scripts with spoiled pasts, frames dropped and repeated. Knows no weights."""
+"""What Dia is shown in training: batches of scripts with spoiled pasts, frames dropped and repeated, prompts as an encoder finds them. Knows no weights."""
 
 from __future__ import annotations
 
 import math
 import random
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +15,11 @@ from torch import Tensor
 
 from . import codec, corpus, model
 
-POOL = 512
+TEXT_DROPOUT = 0.06
+FRAMES_A_BATCH = 1600
+POOL = 256
 LONGEST_FRAMES = 480
+MOST_BLUR = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +31,6 @@ class Batch:
     place: Tensor
     spoken: Tensor
 
-    def to(self, device: str) -> Batch:
-        return Batch(*(getattr(self, each.name).to(device, non_blocking=True) for each in fields(self)))
-
 
 def warped(example: corpus.Example, rng: np.random.Generator) -> corpus.Example:
     """Drops and repeats up to 5% of the frames, so that the place is told by what was said and not only by the clock."""
@@ -40,7 +39,7 @@ def warped(example: corpus.Example, rng: np.random.Generator) -> corpus.Example:
     rate = rng.uniform(0, 0.05)
     times = 1 + (rng.random(len(example.codes)) < rate).astype(int) - (rng.random(len(example.codes)) < rate).astype(int)
     keep = np.repeat(np.arange(len(times)), np.maximum(times, 0))
-    return corpus.Example(example.ids, example.codes[keep], example.place[keep])
+    return corpus.Example(example.ids, example.codes[keep], example.place[keep], int((keep < example.heard).sum()))
 
 
 def corrupted(codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -57,52 +56,51 @@ def corrupted(codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.
     return shown
 
 
-def collate(examples: list[corpus.Example], rng: np.random.Generator) -> Batch:
+def blurred(codes: NDArray[np.int64], books: Tensor, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The codes that are found for a sound a little beside the true one: a prompt comes from an encoder that errs."""
+    points = sum((books[channel, torch.from_numpy(codes[:, channel])] for channel in range(codec.CHANNELS)), torch.zeros(()))
+    beside = torch.from_numpy(rng.standard_normal(points.shape, np.float32)) * float(rng.uniform(0, MOST_BLUR)) * books[0].std(0)
+    return codec.quantise(points + beside, books).numpy()
+
+
+def collate(examples: list[corpus.Example], books: Tensor, rng: np.random.Generator) -> Batch:
     """Pads to one shape; rows are positions of the decoder, row r predicts what is laid at r + 1."""
-    longest_text = math.ceil(max(len(example.ids) for example in examples) / 16) * 16
-    rows = math.ceil((max(len(example.codes) for example in examples) + max(model.DELAY) + 2) / 16) * 16
+    longest_text = math.ceil(max(len(example.ids) for example in examples) / 8) * 8
+    rows = math.ceil((max(len(example.codes) for example in examples) + 5) / 8) * 8
     count = len(examples)
     ids, mask = torch.zeros(count, longest_text, dtype=torch.long), torch.zeros(count, longest_text, dtype=torch.long)
     inputs, labels = torch.empty(count, rows, codec.CHANNELS, dtype=torch.long), torch.empty(count, rows, codec.CHANNELS, dtype=torch.long)
     place, spoken = torch.zeros(count, rows), torch.zeros(count, rows, dtype=torch.bool)
     for row, example in enumerate(examples):
         mask[row, : len(example.ids)] = 1
-        ids[row, : len(example.ids)] = torch.tensor(example.ids)
-        codes = example.codes.astype(np.int64)
-        inputs[row] = torch.from_numpy(model.delayed(corrupted(codes, rng), rows + 1)[:-1])
-        labels[row] = torch.from_numpy(model.delayed(codes, rows + 1)[1:])
+        silent = rng.random() < TEXT_DROPOUT
+        if not silent:
+            ids[row, : len(example.ids)] = torch.tensor(example.ids)
+        shown = np.concatenate([blurred(example.codes[: example.heard], books, rng), corrupted(example.codes[example.heard :], rng)])
+        inputs[row] = torch.from_numpy(model.delayed(shown, rows + 1)[:-1])
+        labels[row] = torch.from_numpy(model.delayed(example.codes, rows + 1)[1:])
+        for channel, late in enumerate(model.DELAY):
+            labels[row, : late + example.heard, channel] = model.IGNORED
         frames = len(example.place)
         place[row, :frames] = torch.from_numpy(example.place)
         place[row, frames:] = len(example.ids) - 1
-        spoken[row, : frames + 1] = True
+        spoken[row, : frames + 1] = not silent
     labels[(labels == model.PAD) | (labels == model.BOS)] = model.IGNORED
     return Batch(ids, mask, inputs, labels, place, spoken)
 
 
-def shards(folder: Path) -> list[Path]:
-    """What there is so far of the phrases, which may still be in the making."""
-    return sorted((folder if folder.exists() else folder.with_suffix(".part")).glob("*.npz"))
-
-
-def batches(folder: Path, seed: int, frames: int, least_shards: int = 1) -> Iterator[Batch]:
-    """Batches without end, of new scripts of like lengths, at most `frames` each."""
+def batches(path: Path, books: Tensor, seed: int) -> Iterator[Batch]:
+    """Batches without end, of new scripts of like lengths."""
     rng, draws = random.Random(seed), np.random.default_rng(seed)
-    phrases: dict[str, list[corpus.Phrase]] = {}
-    known: set[str] = set()
+    phrases = corpus.read(path)
     while True:
-        fresh = [path for path in shards(folder) if path.name not in known]
-        if len(known) + len(fresh) < least_shards:
-            time.sleep(0.2)
-            continue
-        corpus.read(fresh, phrases)
-        known |= {path.name for path in fresh}
         drawn = (warped(corpus.draw(rng, phrases, LONGEST_FRAMES), draws) for _ in range(POOL))
         pool = sorted(drawn, key=lambda example: len(example.codes))
         groups: list[list[corpus.Example]] = [[]]
         for example in pool:
-            if (len(groups[-1]) + 1) * len(example.codes) > frames and groups[-1]:
+            if (len(groups[-1]) + 1) * len(example.codes) > FRAMES_A_BATCH and groups[-1]:
                 groups.append([])
             groups[-1].append(example)
         rng.shuffle(groups)
         for group in groups:
-            yield collate(group, draws)
+            yield collate(group, books, draws)

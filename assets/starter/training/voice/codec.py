@@ -1,4 +1,4 @@
-"""The codec's codes: 40 frames a second, each a mel cepstrum with pitch and voicing, quantised in six residual stages of k-means. No learning by gradient."""
+"""The codec's codes: 40 frames a second, each a mel cepstrum with pitch and voicing, quantised in four residual stages of k-means. No learning by gradient."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 RATE_HZ = 16000
 HOP = 400
 FRAMES_PER_S = RATE_HZ / HOP
-CHANNELS = 6
+CHANNELS = 4
 CODES = 256
 MELS = 64
 CEPSTRA = 24
@@ -42,9 +42,8 @@ def cosine_basis(mels: int = MELS, kept: int = CEPSTRA) -> Tensor:
 
 def log_mel(sound: Tensor, size: int = 1024, hop: int = HOP) -> Tensor:
     """(samples,) or (batch, samples) -> (..., frames, mels)."""
-    window = torch.hann_window(min(size, 800), device=sound.device)
-    spectrum = torch.stft(sound, size, hop, win_length=min(size, 800), window=window, return_complex=True).abs()
-    return torch.log(spectrum.transpose(-1, -2) @ mel_filters(size // 2 + 1).to(sound.device) + LOG_FLOOR * 25)
+    spectrum = torch.stft(sound, size, hop, win_length=min(size, 800), window=torch.hann_window(min(size, 800)), return_complex=True).abs()
+    return torch.log(spectrum.transpose(-1, -2) @ mel_filters(size // 2 + 1) + LOG_FLOOR * 25)
 
 
 def pitch(sound: Tensor, frames: int) -> Tensor:

@@ -15,7 +15,7 @@ from . import codec
 
 EOS, PAD, BOS = 256, 257, 258
 ROWS = 264
-DELAY = (0, 1, 2, 3, 4, 5)
+DELAY = (0, 1, 2, 3)
 IGNORED = -100
 WIDTH, TEXT_WIDTH = 192, 128
 FIRST_LOUDNESS, BRANCH_SCALE = 6.0, 0.5

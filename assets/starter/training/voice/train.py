@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,14 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parametrize
-from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from transformers import DiaForConditionalGeneration
 
 from . import codec, model
 from .batches import Batch, batches
-from .clock import clock
 
-CHANNEL_WEIGHTS = (1.0, 0.6, 0.45, 0.35, 0.3, 0.25)
+CHANNEL_WEIGHTS = (1.0, 0.5, 0.35, 0.25)
 GUIDED_LAYERS = (1, 2, 3)
 GUIDED_HEADS = 2
 TOLD_LAYERS = (2, 3)
@@ -29,13 +26,7 @@ GUIDE_WEIGHT, PLACE_WEIGHT = 1.0, 0.3
 COOLING_SHARE = 0.5
 OUTER_SHARE = 0.7
 RATE = 3.5e-3
-SAVED_EVERY_S, TOLD_EVERY = 60, 10
-FRAMES = {"cpu": 1600, "cuda": 24_000}
-"""In one batch."""
-WORKERS = {"cpu": 0, "cuda": 6}
-KEPT = {"cpu": 0.99, "cuda": 0.998}
-"""Of the averaged weights at each step."""
-LEAST_SHARDS = 1
+SAVED_EVERY_S = 120
 
 
 class SharedRows(nn.Module):
@@ -64,7 +55,6 @@ class Trainee(nn.Module):
         self.text_place = nn.Linear(model.TEXT_WIDTH, size)
         self.sound_places = nn.ModuleList(nn.Linear(model.WIDTH, size) for _ in GUIDED_LAYERS)
         self.telling = 0.9
-        self.register_buffer("weights", torch.tensor(CHANNEL_WEIGHTS), persistent=False)
         self._asked: dict[int, Tensor] = {}
         self._found: dict[int, Tensor] = {}
         self._near = self._told = torch.zeros(())
@@ -85,7 +75,7 @@ class Trainee(nn.Module):
         self._asked[layer] = asked
         self._found[layer] = torch.logsumexp(guided + self._near, dim=-1) - torch.logsumexp(guided, dim=-1)
         share = scores.softmax(-1)
-        if layer in TOLD_LAYERS and self.telling > 0:
+        if layer in TOLD_LAYERS and self._told.any():
             right = self._near.softmax(-1).expand(-1, GUIDED_HEADS, -1, -1)
             mixed = torch.where(self._told[:, None, None, None], right, share[:, :GUIDED_HEADS])
             share = torch.cat([mixed, share[:, GUIDED_HEADS:]], dim=1)
@@ -99,10 +89,10 @@ class Trainee(nn.Module):
         held["logits_dense.weight"] = self.dia.logits_dense.weight.detach()
         return held
 
-    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        far = (torch.arange(batch.ids.shape[1], device=batch.ids.device)[None, None] - batch.place[:, :, None].floor()).abs()
+    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, float]]:
+        far = (torch.arange(batch.ids.shape[1])[None, None] - batch.place[:, :, None].floor()).abs()
         self._near = torch.where(far < 0.5, 0.0, torch.where(far < 1.5, -1.5, -1e4))[:, None]
-        self._told = (torch.rand(len(batch.ids), device=batch.ids.device) < self.telling) & batch.spoken[:, 0]
+        self._told = (torch.rand(len(batch.ids)) < self.telling) & batch.spoken[:, 0]
         text = self.dia.model.encoder(input_ids=batch.ids, attention_mask=batch.mask).last_hidden_state
         hidden = self.dia.model.decoder(
             input_ids=batch.inputs, encoder_hidden_states=text, encoder_attention_mask=batch.mask, use_cache=False,
@@ -110,25 +100,25 @@ class Trainee(nn.Module):
         logits = self.dia.logits_dense(hidden).view(-1, model.ROWS).float()
         lost = functional.cross_entropy(logits, batch.labels.flatten(), ignore_index=model.IGNORED, reduction="none").view(-1, codec.CHANNELS)
         told = lost.sum(0) / (batch.labels != model.IGNORED).flatten(0, 1).sum(0)
-        codes = (told * self.weights).sum()
+        codes = (told * torch.tensor(CHANNEL_WEIGHTS)).sum()
         guide, place = self._guide(batch, text)
         total = codes + GUIDE_WEIGHT * guide + PLACE_WEIGHT * place
         parts = {"codes": told[0], "rest": told[1:].sum(), "guide": guide, "place": place}
-        return total, {name: part.detach() for name, part in parts.items()}
+        return total, {name: float(part.detach()) for name, part in parts.items()}
 
     def _guide(self, batch: Batch, text: Tensor) -> tuple[Tensor, Tensor]:
         """How far the guided heads look from the character being said, and how wrongly the helper heads tell the place."""
-        guide = place = torch.zeros((), device=text.device)
+        guide = place = torch.zeros(())
         target = model.waves(batch.place + 0.5)
         count = batch.spoken.sum().clamp(min=1)  # a batch whose every text was dropped has none
         for number, layer in enumerate(GUIDED_LAYERS):
-            guide = guide - (self._found[layer].mean(1) * batch.spoken).sum() / count / len(GUIDED_LAYERS)
+            guide = guide - self._found[layer].mean(1)[batch.spoken].sum() / count / len(GUIDED_LAYERS)
             wrong = (self.sound_places[number](self._asked[layer]).float() - target).pow(2).mean(-1)
-            place = place + (wrong * batch.spoken).sum() / count / len(GUIDED_LAYERS)
-        index = torch.arange(batch.ids.shape[1], device=text.device)
+            place = place + wrong[batch.spoken].sum() / count / len(GUIDED_LAYERS)
+        index = torch.arange(batch.ids.shape[1])
         own = (self.text_place(text).float() - model.waves(index + 0.5)[None]).pow(2).mean(-1)
         read = (batch.mask == 1) & batch.spoken[:, :1]
-        return guide, place + (own * read).sum() / read.sum().clamp(min=1)
+        return guide, place + own[read].sum() / read.sum().clamp(min=1)
 
 
 def optimizers(trainee: Trainee, rate: float) -> list[torch.optim.Optimizer]:
@@ -142,11 +132,11 @@ def optimizers(trainee: Trainee, rate: float) -> list[torch.optim.Optimizer]:
     ]
 
 
-def step_once(trainee: Trainee, steppers: list[torch.optim.Optimizer], batch: Batch, rate: float) -> dict[str, Tensor]:
+def step_once(trainee: Trainee, steppers: list[torch.optim.Optimizer], batch: Batch, rate: float) -> dict[str, float]:
     """One step of every optimizer at one rate."""
     for stepper, share in zip(steppers, (1.0, OUTER_SHARE), strict=True):
         stepper.param_groups[0]["lr"] = rate * share
-    with torch.autocast(batch.ids.device.type, torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16):
         loss, parts = trainee.loss(batch)
     loss.backward()
     nn.utils.clip_grad_norm_(trainee.parameters(), 1.0)
@@ -183,58 +173,37 @@ class Course:
         self.average, self.step, self.spent_s, self.told = held["average"], held["step"], held["spent_s"], held["told"]
 
 
-def begin(books: Tensor, rate: float, device: str = "cpu") -> Course:
-    trainee = Trainee(model.dia(), books).to(device)
+def begin(books: Tensor, rate: float) -> Course:
+    trainee = Trainee(model.dia(), books)
     return Course(trainee, optimizers(trainee, rate), {name: weight.clone() for name, weight in trainee.plain().items()})
 
 
-def shown(phrases: Path, seed: int, device: str) -> Iterator[Batch]:
-    """Batches on the device, made by processes of their own where there is a card to be fed."""
-    made = DataLoader(Endless(phrases, seed, FRAMES[device]), batch_size=None, num_workers=WORKERS[device], pin_memory=device == "cuda")
-    return (batch.to(device) if isinstance(batch, Batch) else Batch(*batch).to(device) for batch in made)
-
-
-class Endless(IterableDataset[Batch]):
-    """Batches of a seed; each worker has its own."""
-
-    def __init__(self, phrases: Path, seed: int, frames: int) -> None:
-        self._phrases, self._seed, self._frames = phrases, seed, frames
-
-    def __iter__(self) -> Iterator[Batch]:
-        torch.set_num_threads(1)
-        worker = get_worker_info()
-        return batches(self._phrases, self._seed + 1000 * (worker.id if worker else 0), self._frames, LEAST_SHARDS)
-
-
-def fit(sounds: Path, phrases: Path, out: Path, seconds: float, rate: float = RATE, seed: int = 1, device: str = "cpu") -> None:
-    """Trains for `seconds`. Until `out` is there, <out>.going holds the averaged weights and all that is needed to go on after an interruption."""
+def fit(sounds: Path, phrases: Path, out: Path, seconds: float, rate: float = RATE, seed: int = 1) -> None:
+    """Trains for `seconds` of one processor's time (pauses do not count). Until `out` is there, <out>.going holds the averaged weights and all that is
+    needed to go on after an interruption."""
     torch.manual_seed(seed)
-    now_s = clock(device)
-    with np.load(sounds) as held:
-        books = torch.from_numpy(held["books"])
-    going = out.with_suffix(".going")
-    course = begin(books, rate, device)
+    books, going = torch.from_numpy(np.load(sounds)["books"]), out.with_suffix(".going")
+    course = begin(books, rate)
     if going.exists():
         course.load(going)
-    begun, saved = now_s() - course.spent_s, time.monotonic()
-    for batch in shown(phrases, seed + course.step, device):
-        course.spent_s = now_s() - begun
+    begun, saved = time.process_time() - course.spent_s, time.monotonic()
+    for batch in batches(phrases, books, seed + course.step):
+        course.spent_s = time.process_time() - begun
         left = 1 - course.spent_s / seconds
         if left <= 0:
             break
         course.step += 1
         now = rate * min(1.0, course.step / 50, left / COOLING_SHARE)
         parts = step_once(course.trainee, course.steppers, batch, now)
-        keep = min(KEPT[device], course.step / (course.step + 20))
-        plain = course.trainee.plain()
-        torch._foreach_lerp_(list(course.average.values()), [plain[name] for name in course.average], 1 - keep)
-        if course.step % TOLD_EVERY == 1:
-            for name, value in parts.items():
-                course.told[name] = 0.8 * course.told.get(name, float(value)) + 0.2 * float(value)
-            course.trainee.telling = min(0.9, max(0.0, (course.told["guide"] - 0.6) / 1.5))
-        if course.step % 100 == 1:
-            told = " ".join(f"{name} {value:.3f}" for name, value in course.told.items())
-            print(f"step {course.step} {course.spent_s:.0f}s rate {now:.2e} telling {course.trainee.telling:.2f} {told}", flush=True)
+        keep = min(0.99, course.step / (course.step + 20))
+        for name, weight in course.trainee.plain().items():
+            course.average[name].lerp_(weight, 1 - keep)
+        for name, value in parts.items():
+            course.told[name] = 0.98 * course.told.get(name, value) + 0.02 * value
+        course.trainee.telling = min(0.9, max(0.0, (course.told["guide"] - 0.6) / 1.5))
+        if course.step % 50 == 0:
+            shown = " ".join(f"{name} {value:.3f}" for name, value in course.told.items())
+            print(f"step {course.step} {course.spent_s:.0f}s rate {now:.2e} {shown}", flush=True)
         if time.monotonic() - saved > SAVED_EVERY_S:
             course.save(going)
             saved = time.monotonic()

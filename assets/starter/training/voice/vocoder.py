@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,11 @@ from torch.nn.functional import interpolate
 from transformers import DacModel
 
 from . import codec, lookup, model
-from .clock import clock
 
-CROP_FRAMES, CROPS = 24, {"cpu": 8, "cuda": 48}
+CROP_FRAMES, CROPS = 24, 8
 STFT_SIZES = (1024, 512, 256, 128)
-HEARD_FRAMES, HEARD_CROPS = 24, {"cpu": 8, "cuda": 48}
+DECODER_STEPS, POLISH_STEPS, ENCODER_STEPS = 600, 7500, 2500
+HEARD_FRAMES, HEARD_CROPS = 24, 8
 PITCH_SHARE = 3.0
 
 
@@ -29,7 +30,7 @@ class Sounds:
             self.codes = np.split(held["codes"], np.cumsum(held["frames"])[:-1])
         self.rng = np.random.default_rng(seed)
 
-    def crops(self, frames: int, count: int) -> tuple[Tensor, Tensor]:
+    def crops(self, frames: int = CROP_FRAMES, count: int = CROPS) -> tuple[Tensor, Tensor]:
         """(count, frames * HOP) of sound and (count, CHANNELS, frames) of codes; now and then the quiet edges of a clip."""
         sounds, codes = [], []
         for _ in range(count):
@@ -48,7 +49,7 @@ def unlike(made: Tensor, true: Tensor) -> Tensor:
     """How different two sounds are: spectra at four resolutions, linear and in logarithm, and the log mel spectrum."""
     total = (codec.log_mel(made, hop=200) - codec.log_mel(true, hop=200)).abs().mean() * 2
     for size in STFT_SIZES:
-        window = torch.hann_window(size, device=true.device)
+        window = torch.hann_window(size)
         ours, theirs = (
             torch.stft(sound, size, size // 4, window=window, return_complex=True).abs().clamp(min=1e-4 * size**0.5) for sound in (made, true)
         )
@@ -57,39 +58,34 @@ def unlike(made: Tensor, true: Tensor) -> Tensor:
     return total
 
 
-def pace(share: float, step: int) -> float:
-    """The rate at a share of the time: a quick start, then full for half of the time, then falling."""
-    return max(0.0, min(1.0, (step + 1) / 30, 2.0 * (1 - share)))
-
-
-def fit_decoder(data: Path, out: Path, seconds: float, rate: float = 7e-4, seed: int = 1, device: str = "cpu") -> None:
-    """What the codes mean to the decoder begins as the k-means centres and learns along. `out` is there when all is done."""
+def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float = 7e-4, seed: int = 1, trained: Path | None = None) -> None:
+    """What the codes mean to the decoder begins as the k-means centres and learns along, or goes on from what is `trained`. `out` is there when all
+    is done."""
     torch.manual_seed(seed)
-    sounds, now_s = Sounds(data, seed), clock(device)
-    dac = model.dac()
-    lookup.lay(dac, sounds.books)
-    dac.to(device)
+    sounds = Sounds(data, seed)
+    dac = DacModel.from_pretrained(trained) if trained else model.dac()
+    if trained is None:
+        lookup.lay(dac, sounds.books)
     lookup.hold(dac)
     weights = list(dac.decoder.parameters())
     for quantizer in dac.quantizer.quantizers:
         weights += [*quantizer.codebook.parameters(), *quantizer.out_proj.parameters()]
     stepper = torch.optim.AdamW(weights, lr=rate, betas=(0.8, 0.98), weight_decay=0.0)
-    part, begun, told, step, share = out.with_suffix(".part"), now_s(), 0.0, 0, 0.0
-    while share < 1:
-        stepper.param_groups[0]["lr"] = rate * pace(share, step)
-        true, codes = (each.to(device) for each in sounds.crops(CROP_FRAMES, CROPS[device]))
-        with torch.autocast(device, torch.bfloat16):
+    part, begun, told = out.with_suffix(".part"), time.monotonic(), 0.0
+    for step in range(steps):
+        stepper.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / 30, 2.0 * (steps - step) / steps)
+        true, codes = sounds.crops()
+        with torch.autocast("cpu", torch.bfloat16):
             made = dac.decode(audio_codes=codes).audio_values
         loss = unlike(made.float(), true)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(weights, 5.0)
         stepper.step()
         stepper.zero_grad(set_to_none=True)
-        step, share = step + 1, (now_s() - begun) / seconds
-        if step % 50 == 1:
-            told = 0.7 * told + 0.3 * float(loss.detach()) if step > 1 else float(loss.detach())
-            print(f"decoder step {step} {now_s() - begun:.0f}s loss {told:.3f}", flush=True)
-        if step % 500 == 0 or share >= 1:
+        told = 0.97 * told + 0.03 * float(loss.detach()) if step else float(loss.detach())
+        if step % 25 == 24:
+            print(f"decoder step {step + 1} {time.monotonic() - begun:.0f}s loss {told:.3f}", flush=True)
+        if step % 100 == 99 or step == steps - 1:
             lookup.level(dac)
             dac.save_pretrained(part)
     part.rename(out)
@@ -105,31 +101,32 @@ def other(sound: Tensor, rng: np.random.Generator) -> Tensor:
     return (sound * loud + torch.randn_like(sound) * noise).clamp(-1, 1)
 
 
-def fit_encoder(data: Path, out: Path, seconds: float, rate: float = 2e-3, seed: int = 2, device: str = "cpu") -> None:
+def fit_encoder(data: Path, out: Path, steps: int = ENCODER_STEPS, rate: float = 2e-3, seed: int = 2) -> None:
     """The encoder learns the features of a sound; which codes they are is then a matter of lookup. `out` is there when all is done."""
     torch.manual_seed(seed)
-    sounds, dac, now_s = Sounds(data, seed), model.dac(), clock(device)
+    sounds, dac = Sounds(data, seed), model.dac()
     lookup.lay(dac, sounds.books)
-    dac.to(device)
     weights = list(dac.encoder.parameters())
-    importance = torch.ones(codec.FEATURES, 1, device=device)
+    importance = torch.ones(codec.FEATURES, 1)
     importance[codec.CEPSTRA :] = PITCH_SHARE
     stepper = torch.optim.AdamW(weights, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
-    part, begun, told, step, share = out.with_suffix(".part"), now_s(), 0.0, 0, 0.0
-    while share < 1:
-        stepper.param_groups[0]["lr"] = rate * pace(share, step)
-        sound = other(sounds.crops(HEARD_FRAMES, HEARD_CROPS[device])[0], sounds.rng)
-        wanted = torch.stack([lookup.scaled(codec.features(one), sounds.books).T for one in sound]).to(device)
-        found = dac.encoder(sound.to(device)[:, None])[:, : codec.FEATURES]
-        loss = ((found - wanted).pow(2) * importance).sum(1).mean()
+    part, begun, told = out.with_suffix(".part"), time.monotonic(), 0.0
+    for step in range(steps):
+        stepper.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / 30, 2.0 * (steps - step) / steps)
+        sound = other(sounds.crops(HEARD_FRAMES, HEARD_CROPS)[0], sounds.rng)
+        points = torch.stack([codec.features(one) for one in sound])
+        found = dac.encoder(sound[:, None])[:, : codec.FEATURES]
+        loss = ((found - lookup.scaled(points, sounds.books).mT).pow(2) * importance).sum(1).mean()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(weights, 5.0)
         stepper.step()
         stepper.zero_grad(set_to_none=True)
-        step, share = step + 1, (now_s() - begun) / seconds
-        if step % 50 == 1:
-            told = 0.7 * told + 0.3 * float(loss.detach()) if step > 1 else float(loss.detach())
-            print(f"encoder step {step} {now_s() - begun:.0f}s loss {told:.3f}", flush=True)
-        if step % 500 == 0 or share >= 1:
+        told = 0.97 * told + 0.03 * float(loss.detach()) if step else float(loss.detach())
+        if step % 25 == 24:
+            with torch.no_grad():
+                codes = dac.quantizer(dac.encoder(sound[:, None]))[1][:, 0]
+            right = float((codes == torch.stack([codec.quantise(one, sounds.books)[:, 0] for one in points])).float().mean())
+            print(f"encoder step {step + 1} {time.monotonic() - begun:.0f}s loss {told:.3f} first code right {right:.2f}", flush=True)
+        if step % 100 == 99 or step == steps - 1:
             dac.save_pretrained(part)
     part.rename(out)
