@@ -17,7 +17,7 @@ from app.compat.seam import applied
 from app.engine import sound, speech, takes
 from app.engine.control import Control
 from app.engine.dia import Decoding
-from app.engine.event import Finished, Note, Sound, Step, Stopped
+from app.engine.event import Finished, Sound, Step, Stopped
 from app.engine.event import Part as Spoken
 from app.engine.request import SpeechRequest, VoicePrompt, from_json
 from app.sentence import Trouble

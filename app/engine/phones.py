@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
@@ -28,7 +27,7 @@ ORDER: Final = (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6)
 """The letters around a letter, from the one that tells most."""
 _VOICELESS, _HISSING = frozenset("ptkfT"), frozenset("szSZcj")
 _VOWEL_SIGNS: Final = frozenset("".join(VOWELS.values()))
-_ENDINGS: Final = {"'ll": "l", "'d": "d", "'ve": "v", "'re": "r", "'m": "m"}
+_ENDINGS: Final = {"ll": "l", "d": "d", "ve": "v", "re": "r", "m": "m"}
 
 
 def sign(phone: str, stressed: bool) -> str:
@@ -62,12 +61,13 @@ def word_sounds(word: str, path: Path) -> str:
     rows = table(path)
     if (exact := rows.get("=" + word)) is not None:
         return exact
-    base, mark, _ = word.partition("'")
-    ending = word[len(base) :]
-    if mark and base:
-        said = word_sounds(base, path)
-        return said + (_ENDINGS.get(ending) or _possessive(said) if ending in ("'s", *_ENDINGS) else word_sounds(ending.replace("'", ""), path) if ending != "'" else "")
-    return "".join(letter_sounds(surroundings(base, place), rows) for place in range(len(base)))
+    base, mark, ending = word.partition("'")
+    if not mark:
+        return "".join(letter_sounds(surroundings(base, place), rows) for place in range(len(base)))
+    said = word_sounds(base, path)
+    if ending == "s":
+        return said + ("0z" if said[-1:] in _HISSING else "s" if said[-1:] in _VOICELESS else "z")
+    return said + _ENDINGS.get(ending, "".join(word_sounds(part, path) for part in ending.split("'")))
 
 
 def letter_sounds(around: str, rows: dict[str, str]) -> str:
@@ -75,17 +75,12 @@ def letter_sounds(around: str, rows: dict[str, str]) -> str:
     return next((rows[around[:size]] for size in range(len(around), 0, -1) if around[:size] in rows), "")
 
 
-def _possessive(said: str) -> str:
-    return "0z" if said[-1:] in _HISSING else "s" if said[-1:] in _VOICELESS else "z"
-
-
 @lru_cache(maxsize=1024)
 def sounded(text: str, path: Path) -> str:
     """Text as sounds; words stay apart, and the marks , . ; : ! ? stay behind them."""
     said: list[str] = []
     for token in spelling.spoken(text).split():
-        found = re.match(r"[^,.;:!?]*", token)
-        word = found[0] if found else ""
+        word = token.rstrip(",.;:!?")
         said.append(word_sounds(word, path) + token[len(word) :])
         if len(said) > 1 and said[-2] == "D0" and said[-1][0] in _VOWEL_SIGNS:
             said[-2] = "Dx"

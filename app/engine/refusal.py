@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.engine import catalog, script, voices
 from app.engine.limits import limits_of
-from app.engine.model import Model
+from app.engine.model import Kind, Model
 from app.engine.painting import starter
 from app.engine.request import Request, SpeechRequest
 from app.engine.stock import best, located
@@ -29,7 +29,8 @@ def refuse(request: Request, model: Model, home: Home) -> None:
 def refuse_at_once(request: Request, home: Home) -> None:
     """The same before the engine starts, which takes seconds. A model that is not known here is left to the run, which says so."""
     try:
-        model = catalog.find(request.model) if request.model else best(home, "speech" if isinstance(request, SpeechRequest) else "picture")
+        kind: Kind = "speech" if isinstance(request, SpeechRequest) else "picture"
+        model = catalog.find(request.model) if request.model else best(home, kind)
     except Trouble:
         return
     refuse(request, model, home)

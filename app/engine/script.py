@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.engine.limits import DIA, Limits
+from app.engine.spelling import unspeakable
 from app.engine.turns import Part, Turn, gathered
 from app.sentence import Sentence, Trouble, say
 
@@ -54,7 +55,7 @@ class Checked:
 def check(text: str, limits: Limits = DIA) -> Checked:
     """The parts of a script and everything there is to say about it. With a fatal problem the parts are not to be spoken."""
     problems: list[Problem] = []
-    marks = tuple(_turns_and_pauses(_cleaned(text, problems), limits, problems))
+    marks = tuple(_turns_and_pauses(_cleaned(text, limits, problems), limits, problems))
     parts, pause_s = gathered(marks, limits)
     if not parts:
         problems.append(
@@ -83,7 +84,7 @@ def check(text: str, limits: Limits = DIA) -> Checked:
                 ),
             )
         )  # fmt: skip
-    longest = max((len(part.text.encode()) for part in parts), default=0)
+    longest = max((sum(limits.bytes_of(turn.text) + 6 for turn in part.turns) - 1 for part in parts), default=0)
     return Checked(tuple(parts), tuple(problems), seconds, longest, pause_s)
 
 
@@ -97,10 +98,10 @@ def speakable(text: str, limits: Limits = DIA) -> Checked:
     return checked
 
 
-def _cleaned(text: str, problems: list[Problem]) -> str:
+def _cleaned(text: str, limits: Limits, problems: list[Problem]) -> str:
     plain = unicodedata.normalize("NFC", text).translate(_PLAIN)
     replaced = sum(text.count(chr(code)) for code in _PLAIN if chr(code) not in "\u00a0\u202f\u200b\u200d\ufeff\u00ad")
-    if replaced:
+    if replaced and limits.sounds is None:
         problems.append(
             Problem(
                 "note",
@@ -112,19 +113,38 @@ def _cleaned(text: str, problems: list[Problem]) -> str:
             )
         )  # fmt: skip
     visible = "".join(each if unicodedata.category(each)[0] != "C" else " " for each in plain)
-    strange = sorted({each for each in visible if ord(each) > 0x24F and not unicodedata.category(each).startswith("Z")})
-    if strange:
-        problems.append(
+    problems += _strange(visible, limits)
+    return visible
+
+
+def _strange(text: str, limits: Limits) -> list[Problem]:
+    """Signs that this voice has no sounds for."""
+    if limits.sounds is None:
+        signs = sorted({each for each in text if ord(each) > 0x24F and not unicodedata.category(each).startswith("Z")})
+        noise = say(
+            "script.not-english",
+            "Dia was trained on English. These signs may come out as noise: {signs}",
+            signs=" ".join(signs[:12]),
+        )
+        return [Problem("warning", noise)] if signs else []
+    letters, others = unspeakable(text)
+    found: list[Problem] = []
+    if letters:
+        found.append(
             Problem(
-                "warning",
+                "fatal",
                 say(
-                    "script.not-english",
-                    "Dia was trained on English. These signs may come out as noise: {signs}",
-                    signs=" ".join(strange[:12]),
+                    "script.other-letters",
+                    "{name} speaks English only, and has no sounds for: {signs}. Write these words in Latin letters.",
+                    name=limits.name, signs=" ".join(letters[:12]),
                 ),
             )
-        )
-    return visible
+        )  # fmt: skip
+    if others:
+        found.append(
+            Problem("warning", say("script.no-sound", "These signs have no sound and are left out: {signs}", signs=" ".join(others[:12])))
+        )  # fmt: skip
+    return found
 
 
 def _turns_and_pauses(text: str, limits: Limits, problems: list[Problem]) -> Iterator[Turn | float]:
@@ -244,7 +264,12 @@ def _known(text: str, limits: Limits, problems: list[Problem], unknown: dict[str
     text = _SQUARE.sub(square, text)
     for found in _ROUND.finditer(text):
         inside = found[1].strip().lower()
-        if limits.words is None and len(inside.split()) <= 2 and inside not in limits.nonverbals:
+        if (
+            limits.words is None
+            and limits.sounds is None
+            and len(inside.split()) <= 2
+            and inside not in limits.nonverbals
+        ):
             problems.append(
                 Problem(
                     "warning",

@@ -8,13 +8,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-_ONES: Final = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
-_TENS: Final = "zero ten twenty thirty forty fifty sixty seventy eighty ninety".split()
-_GROUPS: Final = ("", " thousand", " million", " billion", " trillion")
-_ORDINALS: Final = {
-    "one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth", "twelve": "twelfth",
-}  # fmt: skip
-MONTHS: Final = "january february march april may june july august september october november december".split()
+from app.engine.counting import cardinal, figures, number, ordinal, whole, year
+
+MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
 _MONTH: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec|" + "|".join(MONTHS) + r")"
 _ABBREVIATIONS: Final = {
     "mr": "mister", "mrs": "missis", "ms": "miz", "dr": "doctor", "prof": "professor", "jr": "junior", "sr": "senior", "gen": "general",
@@ -42,70 +40,31 @@ _SIGNS: Final = {
     "×": "times", "÷": "divided by", "±": "plus or minus", "©": "copyright", "½": "one half", "¼": "one quarter", "¾": "three quarters",
     "§": "section", "<": "less than", ">": "greater than",
 }  # fmt: skip
-_QUIET: Final = frozenset("\"'`*_|~^\\/#{}[]()<>«»•·´¨¸-–—…®™¿¡,.;:!?")
-_SHORT: Final = frozenset(
-    "a i am an as at be by do go he hi if in is it me my no of oh ok on or so to up us we all and any are bad but can did do for get god got had has "
-    "her him his how let man may new not now off old one our out own put red run say see set she sit the too top try two use was way who why win yes "
-    "yet you day big ten six sad hot end ask eat far few fun job key kid lot low law men war bed".split()
-)
+_QUIET: Final = frozenset("\"'`*_|~^\\/#{}[]()<>«»“”„‟‘’‚‛‹›•·´¨¸-–—…®™¿¡,.;:!?")
+_SHORT: Final = frozenset(re.findall(r"[a-z]+", """
+    a i am an as at be by do go he hi if in is it me my no of oh ok on or so to up us we all and any are bad but can did do for get god got had has
+    her him his how let man may new not now off old one our out own put red run say see set she sit the too top try two use was way who why win yes
+    yet you day big ten six sad hot end ask eat far few fun job key kid lot low law men war bed
+"""))  # fmt: skip
+"""Short words that are words in capitals, too."""
 _SAID: Final = {
     "hmm": "hum", "hm": "hum", "mmm": "um", "mm": "um", "shh": "shush", "psst": "pist", "brr": "burr", "tsk": "tisk",
     "ok": "okay", "jpeg": "jay peg", "ascii": "as key", "gui": "gooey", "wifi": "why fie", "wi-fi": "why fie",
 }  # fmt: skip
-_ROMAN: Final = {"ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "x": 10, "xi": 11, "xii": 12}
+_ROMAN: Final = {
+    "ii": 2,
+    "iii": 3,
+    "iv": 4,
+    "v": 5,
+    "vi": 6,
+    "vii": 7,
+    "viii": 8,
+    "ix": 9,
+    "x": 10,
+    "xi": 11,
+    "xii": 12,
+}
 _FRACTIONS: Final = {2: "half", 3: "third", 4: "quarter"}
-
-
-def cardinal(number: int) -> str:
-    """A whole number in words: 1204 is "one thousand two hundred four"."""
-    if number < 0:
-        return "minus " + cardinal(-number)
-    if number < 20:
-        return _ONES[number]
-    if number < 100:
-        return _TENS[number // 10] + (f" {_ONES[number % 10]}" if number % 10 else "")
-    if number < 1000:
-        return f"{_ONES[number // 100]} hundred" + (f" {cardinal(number % 100)}" if number % 100 else "")
-    parts = []
-    for group in _GROUPS:
-        if number % 1000:
-            parts.append(cardinal(number % 1000) + group)
-        number //= 1000
-    return " ".join(reversed(parts))
-
-
-def ordinal(number: int) -> str:
-    """21 is "twenty first"."""
-    *before, last = cardinal(number).split()
-    last = _ORDINALS.get(last) or (last[:-1] + "ieth" if last.endswith("y") else last + "th")
-    return " ".join([*before, last])
-
-
-def year(number: int) -> str:
-    """1984 is "nineteen eighty four", 2005 "two thousand five"."""
-    if number % 1000 < 10 or not 1000 <= number < 10000:
-        return cardinal(number)
-    high, low = divmod(number, 100)
-    if not low:
-        return f"{cardinal(high)} hundred"
-    return f"{cardinal(high)} {'oh ' if low < 10 else ''}{cardinal(low)}"
-
-
-def figures(text: str) -> str:
-    """Figure by figure."""
-    return " ".join(_ONES[int(each)] for each in text if each.isdigit())
-
-
-def whole(text: str) -> str:
-    """A whole number as a person wrote it: grouped or not; with a leading zero or very long it is read figure by figure."""
-    plain = text.replace(",", "")
-    return figures(plain) if len(plain) > 15 or (len(plain) > 1 and plain[0] == "0") else cardinal(int(plain))
-
-
-def number(text: str) -> str:
-    """A number with or without decimals."""
-    before, dot, after = text.partition(".")
-    return (whole(before) if before else "zero") + (f" point {figures(after)}" if dot else "")
 
 
 def letters(text: str) -> str:
@@ -136,7 +95,15 @@ def _time(found: re.Match[str]) -> str:
     half = letters((found["half"] or "").replace(".", ""))
     if hours > 24 or minutes > 59:
         return f"{cardinal(hours)} {cardinal(minutes)}"
-    said = f" {'oh ' if minutes < 10 else ''}{cardinal(minutes)}" if minutes else "" if half else " o'clock" if 0 < hours < 13 else " hundred"
+    said = (
+        f" {'oh ' if minutes < 10 else ''}{cardinal(minutes)}"
+        if minutes
+        else ""
+        if half
+        else " o'clock"
+        if 0 < hours < 13
+        else " hundred"
+    )
     return f"{cardinal(hours)}{said} {half}".rstrip()
 
 
@@ -156,11 +123,15 @@ def _slashed(found: re.Match[str]) -> str:
 
 def _month_day(found: re.Match[str]) -> str:
     day = int(found["day"])
-    return f"{found['month']} {ordinal(day) if 0 < day < 32 else cardinal(day)}"
+    return f"{_month(found)} {ordinal(day) if 0 < day < 32 else cardinal(day)}"
 
 
 def _day_month(found: re.Match[str]) -> str:
-    return f"the {ordinal(int(found['day']))} of {found['month']}" if 0 < int(found["day"]) < 32 else found[0]
+    return f"the {ordinal(int(found['day']))} of {_month(found)}" if 0 < int(found["day"]) < 32 else found[0]
+
+
+def _month(found: re.Match[str]) -> str:
+    return _ABBREVIATIONS.get(found["month"].lower(), found["month"])
 
 
 def _fraction(found: re.Match[str]) -> str:
@@ -199,8 +170,8 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]
         (r"(?<![\w.])-(?=[\d.])", lambda found: "minus "),
         (r"\bno\.\s?(?=\d)", lambda found: "number "),
         (rf"(?P<sign>[$£€¥])\s?(?P<sum>(?:{_COUNT})(?:\.\d+)?)(?:\s(?P<size>thousand|million|billion|trillion)\b)?", _money),
-        (r"\b(?P<hour>\d{1,2}):(?P<minute>\d\d)(?:\s?(?P<half>[ap]\.?m\b\.?))?(?![\d:])", _time),
-        (r"\b(?P<hour>\d{1,2})(?P<minute>)\s?(?P<half>[ap]\.?m\b\.?)", lambda found: f"{cardinal(int(found['hour']))} {letters(found['half'].replace('.', ''))}"),
+        (r"\b(?P<hour>\d{1,2}):(?P<minute>\d\d)(?:\s?(?P<half>[ap]\.?m\b(?:\.(?=\s*\S))?))?(?![\d:])", _time),
+        (r"\b(?P<hour>\d{1,2})(?P<minute>)\s?(?P<half>[ap]\.?m\b(?:\.(?=\s*\S))?)", lambda found: f"{cardinal(int(found['hour']))} {letters(found['half'].replace('.', ''))}"),
         (r"\b(?:[a-z]\.)+[a-z]\b\.?", _dotted),
         (r"\b(\d{4})-(\d\d?)-(\d\d?)\b", _iso),
         (r"\b(\d\d?)/(\d\d?)/(\d{4})\b", _slashed),
@@ -212,12 +183,14 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]
         (rf"(?P<count>(?:{_COUNT})(?:\.\d+)?)\s?(?P<unit>{_NAMES})(?![a-z\d])", _unit),
         (r"\b\d{3}-\d{3}-\d{4}\b|\b\d{3}-\d{4}\b", lambda found: ", ".join(figures(each) for each in found[0].split("-"))),
         (r"\b\d+(?:\.\d+){2,}\b", lambda found: " point ".join(whole(each) for each in found[0].split("."))),
-        (rf"\b(?:{_COUNT})?\.\d+|\b(?:\d{{1,3}}(?:,\d{{3}})+)", lambda found: f" {number(found[0])} "),
+        (rf"(?<!\w)(?:{_COUNT})?\.\d+|\b(?:\d{{1,3}}(?:,\d{{3}})+)", lambda found: f" {number(found[0])} "),
         (r"(?<=\d)-(?=\d)", lambda found: " to "),
         (r"\d+", _plain),
     )
 )  # fmt: skip
-_ROMAN_AFTER: Final = re.compile(r"\b(chapter|part|volume|book|act|scene|world war|section|phase)\s+([ivx]{2,4}|[vx])\b", re.IGNORECASE)
+_ROMAN_AFTER: Final = re.compile(
+    r"\b(chapter|part|volume|book|act|scene|world war|section|phase)\s+([ivx]{2,4}|[vx])\b", re.IGNORECASE
+)
 _SHORTENED: Final = re.compile(r"\b([a-z]{2,6})\.(?=(\s*)(.?))", re.IGNORECASE)
 _SAINT: Final = re.compile(r"\bSt\.(\s+(?=[A-Z]))?")
 _TOKEN: Final = re.compile(r"[a-z]+(?:'[a-z]+)*'?|[,.;:!?]+|\S", re.IGNORECASE)
@@ -229,7 +202,12 @@ def unspeakable(text: str) -> tuple[list[str], list[str]]:
     others: dict[str, None] = {}
     for each in unicodedata.normalize("NFC", text):
         plain = _stripped(each)
-        if each.isspace() or each in _SIGNS or each in _QUIET or (plain.isascii() and (plain.isalnum() or not plain.strip())):
+        if (
+            each.isspace()
+            or each in _SIGNS
+            or each in _QUIET
+            or (plain.isascii() and (plain.isalnum() or not plain.strip()))
+        ):
             continue
         (letters if unicodedata.category(each)[0] in "LN" else others)[each] = None
     return list(letters), list(others)
@@ -243,7 +221,7 @@ def spoken(text: str) -> str:
     shouted = len(capitals) > 3 and len(capitals) == len(re.findall(r"[A-Za-z]{2,}", text))
     said: list[str] = []
     for token in _TOKEN.findall(text):
-        if token[0].isalpha():
+        if token[0].isascii() and token[0].isalpha():
             said.extend(_word(token, shouted).split())
         elif token[0] in ",.;:!?":
             if said and said[-1][-1] not in ".;:!?":
@@ -257,16 +235,29 @@ def spoken(text: str) -> str:
 
 def _stripped(text: str) -> str:
     """Without accents; ligatures and the like taken apart."""
-    text = text.replace("ß", "ss").replace("æ", "ae").replace("Æ", "Ae").replace("ø", "o").replace("Ø", "O").replace("œ", "oe").replace("ł", "l")
+    text = (
+        text.replace("ß", "ss")
+        .replace("æ", "ae")
+        .replace("Æ", "Ae")
+        .replace("ø", "o")
+        .replace("Ø", "O")
+        .replace("œ", "oe")
+        .replace("ł", "l").replace("Ł", "L")
+    )
     kept = "".join(each if each in _SIGNS else unicodedata.normalize("NFKD", each) for each in text)
-    return "".join(each for each in kept if not unicodedata.combining(each)).translate({0x2018: "'", 0x2019: "'", 0x2013: " - ", 0x2014: " - "})
+    return "".join(each for each in kept if not unicodedata.combining(each)).translate(
+        {0x2018: "'", 0x2019: "'", 0x2013: " - ", 0x2014: " - "}
+    )
 
 
 def _written(text: str) -> str:
     """Numbers and abbreviations in words."""
     for rule, said in _RULES:
         text = rule.sub(said, text)
-    text = _ROMAN_AFTER.sub(lambda found: f"{found[1]} {cardinal(_ROMAN[found[2].lower()])}" if found[2].lower() in _ROMAN else found[0], text)
+    text = _ROMAN_AFTER.sub(
+        lambda found: f"{found[1]} {cardinal(_ROMAN[found[2].lower()])}" if found[2].lower() in _ROMAN else found[0],
+        text,
+    )
     text = re.sub(r"(?<=\w )A(?=[.,;:!?]|$)", "ay", text)
     text = _SAINT.sub(lambda found: "Saint " if found[1] else "Street ", text)
     text = _SHORTENED.sub(_shortened, text)
