@@ -12,7 +12,6 @@ from app.engine import script
 from app.engine.hearing import composed
 from app.engine.limits import Limits, limits_of
 from app.engine.phones import CONSONANTS, VOWELS, sounded, table, word_sounds
-from app.engine.turns import Turn
 
 TABLE = Path(__file__).parents[1] / "assets" / "starter" / "training" / "free" / "sounds.gz"
 
