@@ -16,7 +16,7 @@ COMMANDS = {
     "speak": ("app.engine.command.speak", "speak a script into a sound file"),
     "paint": ("app.engine.command.paint", "paint a prompt into a picture"),
     "models": ("app.engine.command.models", "list, get and remove models"),
-    "doctor": ("app.compat.doctor", "what this machine can do, what was decided for it, and why"),
+    "doctor": ("app.engine.command.doctor", "what this machine can do, what was decided for it, and why"),
     "bench": ("app.compat.bench", "measure attention on this machine"),
     "install-app": ("app.install", "put Hearth among your apps, with its icon"),
     "remove-app": ("app.install", "take it away from there, and say where your things are"),

@@ -1,157 +1,129 @@
-"""The bench measures what it says: every way is right, memory is seen whole, and the figures hold the promises made for this processor."""
+"""The bench measures what it says: contenders are right, memory is seen whole, and the figures hold the promises made for this processor."""
 
 from __future__ import annotations
 
 import json
-import time
-from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
 import torch
-from PIL import Image
 
 from app.__main__ import main
-from app.compat import bench
+from app.compat import contest
 from app.compat.attention import compose
-from app.compat.bench import MIB, extra_bytes, fits, timed
-from app.compat.contest import CASES, Case, Way, made, ways
+from app.compat.bench import MIB, Row, extra_bytes, measured, planned, table
+from app.compat.calls import DIA, Call
+from app.compat.contest import Case, cases, contenders
 from app.compat.hardware import Hardware, probe
+from app.compat.measuring import HOPELESS, error, made, turns
 from app.compat.plan import Dtype
 from app.compat.tiles import WORKSPACE_BYTES
+from app.compat.ways import Shape
 from tests.plans import plan
 
-BY_NAME = {each.name: each for each in CASES}
 pytestmark = pytest.mark.usefixtures("every_core")
 HERE = Hardware(
     kind="cpu", name="here", memory_bytes=16 << 30, free_bytes=8 << 30, ram_bytes=16 << 30, torch=torch.__version__
 )
+STEP = Shape(2, 16, 4, 1, 3072, 128, False, False, "float32")
+SMALL = (
+    Shape(2, 8, 2, 1, 700, 32, False, False, "float32"),
+    Shape(2, 8, 2, 150, 150, 32, False, True, "float32"),
+    Shape(1, 4, 4, 300, 77, 40, False, False, "float32"),
+    Shape(1, 4, 4, 200, 200, 64, True, False, "float32"),
+)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_every_way_computes_the_same(case: Case, dtype: Dtype) -> None:
-    small = replace(case, queries=min(case.queries, 40), keys=min(case.keys, 1500))
-    query, key, value = made(small, dtype, "cpu")
-    wanted = torch.nn.functional.scaled_dot_product_attention(
-        query.double(), key.double(), value.double(), enable_gqa=case.heads > case.kv_heads
-    )
-    found = {way: attend(query, key, value) for way, attend in ways(HERE, small, dtype).items()}
-    assert set(found) >= {"torch", "repeat", "chunks", "math", "hearth"}
-    for way, result in found.items():
-        error = float((result.double() - wanted).abs().max() / wanted.abs().max())
-        assert error < (1e-5 if dtype == "float32" else 4e-2), way
+@pytest.mark.parametrize("shape", SMALL)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_every_contender_computes_the_same(shape: Shape, dtype: Dtype) -> None:
+    shape = shape._replace(dtype=dtype)
+    given = made(shape, "cpu")
+    errors = {name: error(run(*given), shape, given) for name, run in contenders(plan(), shape).items()}
+    assert {"torch", "automatic", "own"} <= set(errors) and ("64" in errors) == (shape.queries > 64)
+    assert max(errors.values()) <= max(1e-6, 1.2 * errors["torch"]), errors
 
 
-def test_what_does_not_fit_is_said_and_not_tried() -> None:
-    assert fits("math", BY_NAME["sd15-1024"], 8 << 30) is not None
-    assert "24.0 GiB" in str(fits("repeat", BY_NAME["sd15-1024"], 8 << 30))
-    assert fits("hearth", BY_NAME["sd15-1024"], 8 << 30) is None
+def test_an_error_is_seen() -> None:
+    given = made(SMALL[0], "cpu")
+    right = contenders(plan(), SMALL[0])["torch"](*given)
+    assert error(right * 1.01, SMALL[0], given) == pytest.approx(0.01, rel=0.01)
 
 
-def test_every_way_has_its_turn_first() -> None:
+def test_every_call_of_every_model_is_there_once() -> None:
+    every = list(cases())
+    bare = [each.call._replace(name="") for each in every]
+    assert len(set(bare)) == len(bare) and {each.family for each in every} == {"dia", *contest.PICTURES}
+    assert any(each.call.queries == 36864 and each.call.head_dim == 40 for each in every), "SD 1.5 at 1536 pixels"
+    assert {call._replace(name="") for call in DIA} <= set(bare)
+
+
+def test_what_is_too_large_is_measured_in_part_and_said() -> None:
+    large = next(each for each in cases(("sd15",), (1536,)) if each.call.queries == 36864 and each.call.keys == 36864)
+    part = large.measured("float32", 2)
+    assert part.keys == 36864 and part.queries < 36864 and part.heads < 8
+    told = list(table([Row(large.title, "float32", "4 heads, 1024 queries", 1, "64", 1, 1, 0, 0, 1, 1, "as torch")]))
+    assert "of it 4 heads, 1024 queries over all keys" in told[-1]
+
+
+def test_every_contender_has_its_turn_first_and_the_hopeless_go() -> None:
     order: list[str] = []
-    run: dict[str, Way] = {
-        name: lambda query, key, value, name=name: order.append(name) or query  # type: ignore[func-returns-value,misc]
-        for name in "abc"
-    }
-    taken = timed(run, made(Case("", "", 1, 1, 1, 1, 1, 1), "float32", "cpu"), "cpu", 0.0)
-    assert "".join(order) == "aabbcc" + "bbccaa" and all(len(each) == 2 for each in taken.values())
+
+    def runner(name: str, loops: int) -> contest.Contender:
+        def run(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+            order.append(name)
+            for _ in range(loops):
+                value = value @ value
+            return value
+
+        return run
+
+    given = tuple(torch.zeros(200, 200) for _ in range(3))
+    run = {"a": runner("a", 1), "b": runner("b", 1), "slow": runner("slow", 200), "kept": runner("kept", 200)}
+    list(islice(turns(run, (*given, None), "cpu", ("a", "b", "kept")), 8))  # type: ignore[arg-type]
+    assert "".join(order[:8]) == "aabbslowslowkeptkept" and HOPELESS < 200
+    assert order[8] == "b" and "slow" not in order[8:] and "kept" in order[8:]
 
 
 def test_memory_is_seen_whole() -> None:
-    """Repeating K and V at Dia's decode takes 2 x 50 MB less what they were; folding takes next to nothing."""
-    case = BY_NAME["dia-decode"]
-    repeated = extra_bytes(case, "repeat", "float32", HERE)
-    assert 90 * MIB < repeated < 140 * MIB
-    assert extra_bytes(case, "hearth", "float32", HERE) < 16 * MIB
+    """Scores of 100 MB, by torch's math kernel and tile by tile."""
+    shape = Shape(1, 8, 8, 1800, 1800, 16, False, False, "float32")
+    assert extra_bytes(shape, "torch", plan()) < 40 * MIB
+    assert extra_bytes(shape, "own", plan()) < 40 * MIB
+    assert extra_bytes(shape, "own 1024", plan()) > 55 * MIB
 
 
-def test_table_json_and_picture(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small = tuple(replace(each, queries=min(each.queries, 64), keys=64) for each in CASES[:3])
-    monkeypatch.setattr(bench, "CASES", small)
-    picture = tmp_path / "plot.png"
-    assert (
-        main(
-            [
-                "bench",
-                "attention",
-                "--seconds",
-                "0",
-                "--dtype",
-                "float32",
-                "--no-memory",
-                "--json",
-                "--plot",
-                str(picture),
-            ]
-        )
-        == 0
-    )
+def test_table_and_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    few = (Call("a", 1, 4, 2, 100, 100, 16), Call("b", 1, 4, 4, 8, 30, 16))
+    monkeypatch.setattr(contest, "DIA", few)
+    given = ["bench", "attention", "--only", "dia", "--seconds", "0", "--dtype", "float32", "--no-memory", "--json"]
+    assert main([*given, "--measure", "--home", str(tmp_path)]) == 0
     told = capsys.readouterr()
-    figures = json.loads(told.out)
-    assert {row["way"] for row in figures["rows"]} == {"torch", "repeat", "chunks", "math", "hearth"}
-    assert len(figures["rows"]) == 15 and all(row["elapsed_s"] > 0 for row in figures["rows"])
-    assert "Dia, a prompt of 512, float32" in told.err and "folded" in told.err
-    drawn = Image.open(picture)
-    assert drawn.width == 1400 and len(drawn.getcolors(1 << 20) or []) > 50
-
-
-def medians(case: Case, dtype: Dtype, seconds: float) -> dict[str, float]:
-    taken = timed(ways(probe(), case, dtype), made(case, dtype, "cpu"), "cpu", seconds)
-    return {way: sorted(each)[len(each) // 2] for way, each in taken.items()}
-
-
-@pytest.mark.parametrize(("dtype", "times"), [("float32", 3.0), ("bfloat16", 1.5)])
-def test_decoding_is_faster_than_the_usual_remedy(
-    dtype: Dtype, times: float, one_core: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Loosely, and in this thread's own time, which nothing beside it changes; the slow tests hold the figures themselves."""
-    if dtype == "bfloat16" and not probe().fast_bf16:
-        pytest.skip("no plan takes bfloat16 on this processor")
-    monkeypatch.setattr("time.perf_counter", time.thread_time)
-    case = BY_NAME["dia-decode"]
-    taken = timed(ways(probe(), case, dtype), made(case, dtype, "cpu"), "cpu", 1.0)
-    assert min(taken["repeat"]) > times * min(taken["hearth"]), taken
+    rows = json.loads(told.out)["rows"]
+    assert [row["case"] for row in rows] == ["dia a", "dia b"] and [row["hand"] for row in rows] == ["64", ""]
+    assert all(row["torch_s"] > 0 and row["automatic_s"] > 0 and row["automatic_error"] < 1e-5 for row in rows)
+    assert "dia a, float32" in told.err and "automatic beside torch at most" in told.err
+    assert "way:1x4x2x128x128x16 float32" in next((tmp_path / "verdicts").iterdir()).read_text("utf-8")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("dtype", "remedy", "native"), [("float32", 10, 2), ("bfloat16", 5, 8)])
-def test_decoding_on_a_quiet_machine(dtype: Dtype, remedy: float, native: float) -> None:
+@pytest.mark.parametrize(("dtype", "native"), [("float32", 1.5), ("bfloat16", 4)])
+def test_a_step_on_a_quiet_machine(dtype: Dtype, native: float) -> None:
     """A busy neighbour spoils a run of a millisecond: one of four must be undisturbed."""
-    runs = [medians(BY_NAME["dia-decode"], dtype, 3.0) for _ in range(4)]
-    assert any(took["repeat"] > remedy * took["hearth"] and took["torch"] > native * took["hearth"] for took in runs), (
-        runs
-    )
+    case = Case("dia", 0, next(call for call in DIA if call.name == "a step over 3072"))
+    runs = [measured(case, dtype, planned(case, dtype, probe(), {}), "cpu", 3.0, 1.0, False) for _ in range(4)]
+    assert any(row.torch_s > native * row.automatic_s for row in runs), runs
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_prompt_on_a_quiet_machine(dtype: Dtype) -> None:
-    took = medians(BY_NAME["dia-prefill"], dtype, 8.0)
-    assert took["hearth"] < 1.05 * min(each for way, each in took.items() if way != "hearth"), took
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", ["sd15-512", "sd15-768"])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_pictures_take_a_sixteenth_of_the_memory(case: str, dtype: Dtype) -> None:
-    most = extra_bytes(BY_NAME[case], "math", dtype, HERE)
-    for way in ("hearth", "hearth-keys"):
-        assert extra_bytes(BY_NAME[case], way, dtype, HERE) < most / 16, way
-    took = medians(BY_NAME[case], dtype, 1.0)
-    assert max(took["hearth"], took["hearth-keys"]) < took["math"], took
-
-
-@pytest.mark.slow
-def test_key_chunks_keep_memory_flat() -> None:
-    few, many = (
-        extra_bytes(replace(BY_NAME["sd15-512"], queries=256, keys=keys), "hearth-keys", "float32", HERE)
-        for keys in (4096, 65536)
-    )
-    assert many < 1.25 * few + 4 * MIB, (few, many)
+def test_a_picture_on_a_quiet_machine(dtype: Dtype) -> None:
+    case = next(each for each in cases(("sd15",), (512,)) if each.call.queries == 4096 == each.call.keys)
+    rows = [measured(case, dtype, planned(case, dtype, HERE, {}), "cpu", 5.0, 3.0, True) for _ in range(2)]
+    assert any(row.beside_torch < 1.03 and row.beside_best < 1.05 and row.own_beside_best < 1.3 for row in rows), rows
+    assert all(row.automatic_error <= 1.2 * row.torch_error for row in rows)
+    assert all((row.extra_bytes or 0) < 64 * MIB for row in rows)
 
 
 @pytest.mark.parametrize("keys", [1000, 8000])
@@ -170,4 +142,4 @@ def test_own_tiles_stay_small(keys: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch, "baddbmm", spy)
         compose(plan(kernels=()))(query, key, key)
-    assert sizes and max(sizes) <= WORKSPACE_BYTES["cpu"] / 3
+    assert sizes and max(sizes) <= WORKSPACE_BYTES["cpu"] / 2

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
-from app.engine import script
+from app import mend
+from app.compat.ladder import subject
+from app.compat.plan import AUTO, Choice, decide
+from app.compat.pretend import MACHINES
+from app.compat.verdicts import Seen, Verdict, learn
+from app.engine import catalog, process, script
+from app.engine.diagnosis import Death
 from app.engine.event import Stopped
 from app.engine.limits import DIA, limits_of
+from app.engine.model import need
 from app.engine.request import PictureRequest, Request, SpeechRequest, VoicePrompt
-from app.sentence import Trouble
-from app.ui import speak_view, window
-from app.ui.guard import OWNER
-from tests.guests import desk_at
+from app.sentence import Trouble, say
+from app.ui import live, machine_view, show, speak_view, window
+from app.ui.guard import OWNER, Person
+from tests.guests import desk_at, until
 from tests.tiny import STARTER, save_voice
 
 
@@ -91,3 +101,88 @@ def test_no_choice_is_passed_over_while_an_answer_is_on_its_way(tmp_path: Path) 
     asked = [each for each in listeners if each["backend_fn"] and CHOICES & {event for _, event in each["targets"]}]
     assert len(asked) > 8
     assert not [each["targets"] for each in asked if each["trigger_mode"] == "once"]
+
+
+def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: Path) -> None:
+    """With what runs broke of before, the memory of now and what the owner chose; while a job runs, the plan of that job."""
+    with desk_at(tmp_path) as desk:
+        hardware = dataclasses.replace(MACHINES["cpu"], pretended="", free_bytes=3 << 30)
+        seen = Verdict(subject("sd15", "float32-decoder"), passed=False, seen=Seen("numbers", 4, "bfloat16"))
+        learn(desk.keeper.home.verdicts, hardware, seen)
+        learn(desk.keeper.home.verdicts, hardware, Verdict(subject("sd15", "smaller-chunk"), False, seen=Seen("memory", 3, "", 512)))
+        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
+        desk.set_chunk(4096)
+        desk.keep_choice(Choice(dtype="bfloat16"))
+        shown = desk.plan("sd15", desk.choice(OWNER))
+        runs = decide(hardware, need(catalog.find("sd15")), Choice(chunk=4096, dtype="bfloat16"), desk.verdicts())
+        assert shown == runs and shown.chunk_q == 512
+        vae = shown.of("vae")
+        assert vae is not None and vae.compute == "float32"
+        assert desk.offer(catalog.find("sd15")).forecast.plan == runs  # type: ignore[union-attr]
+        view = machine_view.seen(desk, "sd15", "", "en")
+        assert view["curve"]["chunk"] == 4096 and view["curve"]["runs"] == "4096 asked for; 512 runs. Memory ran out at step 3."
+        tight = desk.plan("sdxl", desk.choice(OWNER))
+        roomier = dataclasses.replace(hardware, free_bytes=12 << 30)
+        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=roomier)
+        assert desk.plan("sdxl", desk.choice(OWNER)).offload != tight.offload, "memory is counted as it is now"
+        job = desk.begin(PictureRequest("a tree", model="sd15"), OWNER)
+        running = dataclasses.replace(shown, offload="model")
+        desk.keeper._board.planned(job, "sd15", running)
+        desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
+        assert desk.plan("sd15", desk.choice(OWNER)) == running != desk.plan("sdxl", desk.choice(OWNER))
+
+
+def test_the_chunk_is_the_keepers_and_outlives_a_restart(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        desk.set_chunk(300)
+        assert desk.keeper.chunk == desk.choice(OWNER).chunk == 300
+    with desk_at(tmp_path) as desk:
+        assert desk.keeper.chunk == 300
+        desk.settings.put({"choice": {"chunk": "a lot", "nonsense": 3}})
+    with desk_at(tmp_path) as desk:
+        assert desk.keeper.chunk == AUTO and desk.choice(OWNER) == Choice()
+        desk.settings.put({"choice": []})
+    with desk_at(tmp_path) as desk:
+        desk.set_chunk(64)
+        assert desk.choice(OWNER) == Choice(chunk=64)
+def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits is not failed; the owner is told why, and has buttons for it. Nobody else has either."""
+    with desk_at(tmp_path) as desk:
+        app = Starlette(routes=live.routes(desk))
+        owner, guest = TestClient(app), TestClient(app)
+        monkeypatch.setattr(
+            live, "who", lambda request: OWNER if "guest" not in request.headers else Person("ada", owner=False)
+        )
+        assert owner.get("/hearth/live").json()["standing"] is None
+        desk.keeper._failed_starts = process.STARTS
+        desk.keeper._set(trouble=Death(say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=7), "crash"))  # fmt: skip
+        until(lambda: desk.keeper.state.gave_up)
+        standing = owner.get("/hearth/live").json()["standing"]
+        assert standing["cure"] == "repair" and "does not start" in standing["text"] and "code 7" in standing["text"]
+        assert owner.get("/hearth/live").json()["strip"]["doing"] == "the engine does not start"
+        assert "standing" not in guest.get("/hearth/live", headers={"guest": "1"}).json()
+        for act in ("again", "repair"):
+            assert guest.post(f"/hearth/engine/{act}", headers={"guest": "1"}).status_code == 404
+        desk.keeper._start_at_s = 10**12
+        assert owner.post("/hearth/engine/again").status_code == 200 and desk.keeper._start_at_s == 0.0
+        monkeypatch.delenv(mend.LEFT, raising=False)
+        assert "repair" in owner.post("/hearth/engine/repair").json()["text"] and not desk.leaving.is_set()
+        monkeypatch.setenv(mend.LEFT, str(tmp_path / "left.json"))
+        (desk.keeper.home.logs / "engine.log").write_text("no module named torch")
+        owner.post("/hearth/engine/repair")
+        left = mend.kept(tmp_path / "left.json")
+        assert desk.leaving.is_set() and left is not None and "does not start" in left.english
+        assert "no module named torch" in left.report and "code 7" in left.english
+
+
+def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
+    """It said "ready" while nothing ran."""
+    with desk_at(tmp_path) as desk:
+        desk.keeper._closing = True  # its own turns would say that all is well again
+        desk.keeper._wake()
+        desk.keeper._thread.join()
+        desk.keeper._set(ready=True, obstacle=say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Put that right; what waits goes on by itself.", file="x", fault="y"))  # fmt: skip
+        told = show.standing(desk.keeper.state, "en")
+        assert told is not None and "x cannot be used (y)" in told["text"]
+        assert show.doing(desk.keeper.state, None, "en") == "held up"
+        desk.keeper._closing = False

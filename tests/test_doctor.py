@@ -11,12 +11,17 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import EXIT_TROUBLE, main
-from app.compat import doctor, verdicts
+from app.compat import verdicts
 from app.compat.hardware import Hardware
 from app.compat.plan import SETTLED, decide
 from app.compat.pretend import MACHINES
 from app.compat.quirks import QUIRKS
 from app.compat.verdicts import Verdict
+from app.engine.catalog import BY_ID
+from app.engine.command import doctor
+from app.engine.command.hardware_table import SHOWN
+from app.engine.model import need
+from app.paths import home
 
 TOP = Path(__file__).parent.parent
 
@@ -35,9 +40,9 @@ def test_the_page_says_every_sentence_of_every_plan(
     for field, reason in zip(SETTLED, decide(MACHINES[name]).because, strict=True):
         if field not in ("precision", "offload", "vae", "quantised"):
             assert f"{reason.sentence} [{reason.source}]" in page, field
-    for model, need in doctor.EXAMPLES.items():
-        plan = decide(MACHINES[name], need)
-        assert model in page
+    for each in SHOWN:
+        plan = decide(MACHINES[name], need(BY_ID[each]))
+        assert BY_ID[each].title in page
         for reason in (*plan.because, *plan.warnings):
             if reason.field in ("precision", "offload", "quantised") or reason in plan.warnings:
                 assert str(reason.sentence) in page
@@ -62,7 +67,7 @@ def test_json_holds_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     verdicts.store(tmp_path / "verdicts", machine, seen)
     assert main(["doctor", "--json", "--pretend", "m2-16gb", "--home", str(tmp_path)]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["machine"]["name"] == "Apple M2" and set(found["plans"]) == set(doctor.MODELS)
+    assert found["machine"]["name"] == "Apple M2" and list(found["plans"]) == list(doctor.needs(home(str(tmp_path))))
     plan = found["plans"]["Attention of any model"]
     assert [each["field"] for each in plan["because"]] == list(SETTLED)
     assert all(each["sentence"]["words"] and each["sentence"]["key"] for each in plan["because"])

@@ -7,13 +7,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from app.compat.chunks import MEASURED
-from app.compat.hardware import Hardware
+from app.compat.hardware import Hardware, with_room
 from app.compat.memory import peak_bytes
 from app.compat.meter import Reading
 from app.compat.plan import Choice, decide
@@ -22,14 +21,13 @@ from app.compat.verdicts import Verdict, load
 from app.engine import catalog
 from app.engine.control import Control
 from app.engine.errand import Tune
-from app.engine.event import Finished
+from app.engine.event import Finished, Step
 from app.engine.forecast import asks, forecast
 from app.engine.model import need
 from app.engine.request import PictureRequest, SpeechRequest
 from app.engine.session import Session
 from app.engine.shelf import Creation
 from app.paths import home
-from app.ui import paint_view
 
 GIB = 1 << 30
 SDXL, SD15, DIA = (catalog.find(name) for name in ("sdxl", "sd15", "dia-1.6b"))
@@ -122,29 +120,29 @@ def test_parts_wait_where_this_machine_can_have_them(name: str) -> None:
 
 def test_what_is_loaded_already_counts_as_free_and_changes_no_plan() -> None:
     empty = forecast(PictureRequest("a"), SDXL, card(11), Choice(), {})
-    loaded = forecast(PictureRequest("a"), SDXL, card(11 - 7), Choice(), {}, held_bytes=7 * GIB)
+    now = Reading(device_bytes=7 * GIB, allocated_bytes=7 * GIB, free_bytes=4 * GIB)
+    loaded = forecast(PictureRequest("a"), SDXL, with_room(card(11), now, held_bytes=7 * GIB), Choice(), {})
     assert loaded.plan == empty.plan and loaded.free_bytes == empty.free_bytes
 
 
 @pytest.mark.parametrize(
-    ("kind", "reading", "free_gib"),
+    ("kind", "reading", "held_gib", "free_gib"),
     [
-        ("cuda", Reading(process_bytes=9 << 30, device_bytes=3 << 30, limit_bytes=5 << 30), 5),
-        ("cuda", Reading(process_bytes=9 << 30, limit_bytes=12 << 30), 4),  # the card was not in use yet
-        ("mps", Reading(process_bytes=9 << 30, device_bytes=3 << 30, limit_bytes=6 << 30), 4),
-        ("cpu", Reading(process_bytes=2 << 30, limit_bytes=7 << 30), 7),
-        ("cpu", Reading(), 4),
+        ("cuda", Reading(process_bytes=9 << 30, device_bytes=3 << 30, free_bytes=5 << 30), 0, 5),
+        ("cuda", Reading(process_bytes=9 << 30, device_bytes=3 << 30, free_bytes=2 << 30), 3, 5),
+        ("cuda", Reading(process_bytes=9 << 30, device_bytes=3 << 30, free_bytes=7 << 30), 3, 8),  # never more than there is
+        ("cuda", Reading(process_bytes=9 << 30, free_bytes=12 << 30), 0, 4),  # the card was not in use yet
+        ("mps", Reading(process_bytes=9 << 30, device_bytes=3 << 30, free_bytes=6 << 30), 0, 6),
+        ("cpu", Reading(process_bytes=2 << 30, free_bytes=7 << 30), 0, 7),
+        ("cpu", Reading(), 0, 4),
     ],
-)
-def test_only_what_lies_in_the_same_memory_is_given_back(kind: Any, reading: Reading, free_gib: int) -> None:
+)  # fmt: skip
+def test_the_memory_that_is_free_now_is_of_the_right_device(
+    kind: Any, reading: Reading, held_gib: int, free_gib: int
+) -> None:
     hardware = Hardware(kind, memory_bytes=8 << 30, free_bytes=4 << 30)
-    state = SimpleNamespace(hardware=hardware, reading=reading)
-    shelf = SimpleNamespace(find=lambda **_: [])
-    desk = SimpleNamespace(
-        keeper=SimpleNamespace(state=state, shelf=shelf), choice=lambda _: Choice(), verdicts=dict
-    )  # fmt: skip
-    told = paint_view.fit(cast(Any, desk), PictureRequest("a", model="sdxl"), cast(Any, None), "en")
-    assert f"{free_gib}.0 GB are free" in told, told
+    assert with_room(hardware, reading, held_gib << 30).free_bytes == free_gib << 30
+    assert with_room(dataclasses.replace(hardware, pretended="m1-8gb"), reading, 0).free_bytes == 4 << 30
 
 
 def test_a_machine_that_does_not_say_what_is_free_is_taken_for_a_small_one() -> None:
@@ -193,5 +191,5 @@ def test_tuning_changes_the_next_plan_from_end_to_end(tmp_path: Path) -> None:
     assert plans[-1].chunk_q == int(kept.words)
     session.verdicts[kept.subject] = dataclasses.replace(kept, words="3")
     seen = run(PictureRequest(**card))
-    assert plans[-1].chunk_q == 3 and any("3" in getattr(event, "attention", "") for event in seen)
+    assert plans[-1].chunk_q == 3 and any(event.ran and event.ran.rows == 3 for event in seen if isinstance(event, Step))
     session.free()

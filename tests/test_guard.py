@@ -342,7 +342,7 @@ def test_an_upload_is_its_senders_alone(naive: str, ada: httpx.Client, eve: http
 
 @pytest.mark.parametrize(
     "path",
-    ["hearth/models", "hearth/shelf", "hearth/machine", "hearth/share", "hearth/export", "hearth/sheet", "hearth/queue/x/up", "hearth/voices",
+    ["hearth/models", "hearth/shelf", "hearth/machine", "hearth/share", "hearth/export", "hearth/sheet", "hearth/queue/x/up", "hearth/engine/repair", "hearth/voices",
      "gradio_api/info", "gradio_api/openapi.json", "openapi.json", "docs", "redoc", "monitoring", "monitoring/summary", "gradio_api/runs",
      "gradio_api/process_recording", "gradio_api/proxy=http://127.0.0.1:1/", "gradio_api/call/hidden", "gradio_api/deep_link", "v1/models",
      "sdapi/v1/options", "gradio_api/mcp/", "gradio_api/vibe-code", "gradio_api/dev/reload", "login", "gradio_api/component_server"],

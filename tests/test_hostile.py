@@ -191,7 +191,7 @@ def test_creations_move_from_one_disk_to_another(tmp_path: Path, monkeypatch: py
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(shutil, "copyfile", full)
-    made.write_bytes(b"sound")
+    made.write_bytes(b"another sound")
     with pytest.raises(OSError, match="No space"):
         shelf.keep(job, [made], Made("m"))
     assert made.exists() and [path.name for path in (tmp_path / "shelf").iterdir()] == [kept.path.name], (

@@ -1,83 +1,346 @@
-"""The ladder, the diagnosis of a death, and the folding of events: pure, so every case is walked."""
+"""The ladder as a part of deciding: every rung and pair of rungs over machines, models and choices; a death's diagnosis; events folded."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import pairwise
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any, get_args
 
 import pytest
 
-from app.compat.hardware import Hardware
+from app.compat.ladder import BY_ID, RUNGS, SMALLEST_CHUNK, Rung, choices, climb, learned, running, subject, told
+from app.compat.memory import (
+    COPIES_OF_SCORES,
+    GIB,
+    MIB,
+    gib,
+    needed_bytes,
+    resident_bytes,
+    scores_bytes,
+    vae_bytes,
+)
 from app.compat.meter import Reading
-from app.compat.plan import Choice, Need, Plan, Precision, decide
+from app.compat.placing import SMALLEST
+from app.compat.plan import AUTO, SETTLED, Choice, Dtype, Kernel, Need, Plan, Reason, decide
 from app.compat.pretend import MACHINES
 from app.compat.quirks import QUIRKS
+from app.compat.terms import Fault, Gqa, Offload, Quantised
+from app.compat.verdicts import Seen, Verdict, Verdicts
 from app.engine import event
+from app.engine.catalog import CATALOG
 from app.engine.diagnosis import diagnose
-from app.engine.ladder import BY_ID, RUNGS, SMALLEST_CHUNK, Fault, next_rung, stepped
+from app.engine.model import need
 from app.engine.progress import Progress
-from app.sentence import say
+from app.sentence import Sentence, Trouble, say
+
+NEEDS = {model.id: need(model) for model in CATALOG}
+FORCED = (
+    Choice(), Choice(chunk=4096), Choice(chunk=64), Choice(dtype="float16"), Choice(dtype="bfloat16"), Choice(kernels="math"),
+    Choice(gqa="native"), Choice(offload="none", quantised="none"), Choice(chunk=300, dtype="float16", offload="model"),
+)  # fmt: skip
+SEEN = {
+    "numbers": Seen("numbers", 4, "float16"), "memory": Seen("memory", 3), "crash": Seen("crash", None),
+}  # fmt: skip
 
 
-def plan_of(hardware: Hardware) -> Plan:
-    return decide(hardware, Need(kind="picture", width=512, height=512), Choice(), {})
+def verdict(model: str, rung: Rung, most: int | None = 512) -> Verdict:
+    seen = SEEN[next(fault for fault in SEEN if fault in rung.faults)]
+    return Verdict(subject(model, rung.id), False, seen=replace(seen, chunk_most=most if rung.id == "smaller-chunk" else None))
 
 
-def climbed(plan: Plan, fault: Fault) -> list[tuple[str, Plan]]:
-    steps = []
-    while (step := next_rung(plan, fault)) and len(steps) < 60:
-        rung, plan = step
-        steps.append((rung.id, plan))
+def known(*verdicts: Verdict) -> dict[str, Verdict]:
+    return {each.subject: each for each in verdicts}
+
+
+def climbed(machine: str, asked: Need, fault: Fault, choice: Choice = Choice()) -> list[tuple[str, Plan]]:  # noqa: B008
+    verdicts: dict[str, Verdict] = {}
+    steps: list[tuple[str, Plan]] = []
+
+    def decided(known: Verdicts) -> Plan:
+        return decide(MACHINES[machine], asked, choice, known)
+
+    while (found := climb(decided, asked, verdicts, SEEN[fault])) is not None:
+        taken, new, plan = found
+        verdicts[new.subject] = new
+        steps.append((taken.rung.id, plan))
+        assert len(steps) < 20, "the ladder does not end"
     return steps
 
 
-@pytest.mark.parametrize("name", MACHINES)
-@pytest.mark.parametrize("fault", ["numbers", "memory", "crash"])
-def test_every_ladder_ends_and_every_rung_changes_the_plan(name: str, fault: Fault) -> None:
-    start = plan_of(MACHINES[name])
-    steps = climbed(start, fault)
-    assert 0 < len(steps) < 20
-    plans = [start, *(plan for _, plan in steps)]
-    assert all(before != after for before, after in pairwise(plans))
+# What a sentence says is what the plan is: every name of an option and every number in a reason.
+
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "dtype": get_args(Dtype), "gqa": get_args(Gqa), "offload": get_args(Offload), "quantised": get_args(Quantised), "kernels": get_args(Kernel),
+}  # fmt: skip
+
+
+def positive(plan: Plan, reason: Reason) -> bool:
+    """Whether it speaks for the option itself, not against one that was not taken."""
+    against = {each.sentence for rejected in plan.rejected if rejected.field == reason.field for each in rejected.objections}
+    return reason.sentence not in against
+
+
+def says_what_is(plan: Plan, asked: Need) -> None:
+    assert [each.field for each in plan.because] == list(SETTLED)
+    for reason in plan.because:
+        field, words = reason.field, str(reason.sentence)
+        if field in OPTIONS and positive(plan, reason) and reason.sentence.key != "plan.overruled":
+            own = getattr(plan, field)
+            named = {option for option in OPTIONS[field] if re.search(rf"\b{re.escape(option)}\b", words)}
+            assert named <= (set(own) if isinstance(own, tuple) else {own}), (field, own, words)
+        for name, value in reason.sentence.values:
+            expected = numbers(plan, asked, reason).get(name)
+            if isinstance(value, int | float) and positive(plan, reason):
+                assert expected is not None and value in expected, (field, name, value, expected, words)
+    for rejected in plan.rejected:
+        assert rejected.objections and rejected.option != str(getattr(plan, rejected.field)), rejected
+
+
+def numbers(plan: Plan, asked: Need, reason: Reason) -> dict[str, tuple[Any, ...]]:
+    """Every number that a reason of this field may hold, out of the plan."""
+    most: tuple[Any, ...] = (plan.chunk_most,)
+    return {
+        "budget_bytes": {"mib": (plan.budget_bytes // MIB,), "chunk": most},
+        "chunk_q": {"chunk": (plan.chunk_q,)},
+        "chunk_most": {"chunk": most},
+        "chunk_k": {"keys": (plan.chunk_k,)},
+        "vae": {"pixels": (plan.vae.tile_pixels,)},
+    }.get(reason.field, {})
+
+
+def every_plan(machine: str, model: str, count: int) -> Iterator[tuple[tuple[Rung, ...], Choice, Plan]]:
+    asked = NEEDS[model]
+    for choice in FORCED if count < 2 else FORCED[:4:3]:
+        for rungs in itertools.combinations(RUNGS, count):
+            try:
+                plan = decide(MACHINES[machine], asked, choice, known(*(verdict(model, rung) for rung in rungs)))
+            except Trouble:
+                # A choice that cannot work here cannot without the rungs either.
+                with pytest.raises(Trouble):
+                    decide(MACHINES[machine], asked, choice)
+                continue
+            yield rungs, choice, plan
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_no_reason_names_another_value_than_the_fields(machine: str, count: int) -> None:
+    walked = 0
+    for model, asked in NEEDS.items():
+        for _, _, plan in every_plan(machine, model, count):
+            says_what_is(plan, asked)
+            walked += 1
+    assert walked >= 8 * (1, 10, 45)[count]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_each_field_that_a_rung_changes_says_so_with_what_was_seen(machine: str) -> None:
+    changed = 0
+    for model, asked in NEEDS.items():
+        plain = decide(MACHINES[machine], asked)
+        for rungs, choice, plan in every_plan(machine, model, 1):
+            if choice != Choice():
+                continue
+            (rung,) = rungs
+            for field in (each.partition("/")[0] for each in rung.against):
+                if field not in SETTLED or getattr(plan, field) == getattr(plain, field):
+                    continue
+                changed += 1
+                seen = str(told(verdict(model, rung).seen))  # type: ignore[arg-type]
+                reason = next(each for each in plan.because if each.field == field)
+                assert seen in str(reason.sentence) and str(rung.sentence) in str(reason.sentence), (field, reason)
+                before = getattr(plain, field)
+                options = [str(each) for each in before] if isinstance(before, tuple) else [before]
+                gone = {each.option for each in plan.rejected if each.field == field and any(seen in str(o.sentence) for o in each.objections)}
+                names = {"whole" if each == plain.vae else "kernel" if each is None else "no" if each is False else each for each in options}
+                assert gone & names, (field, before, gone)
+    assert changed > 10
+
+
+@pytest.mark.parametrize("fault", get_args(Fault))
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_ladder_ends_and_every_rung_changes_the_plan(machine: str, fault: Fault) -> None:
+    climbs = 0
+    for asked in NEEDS.values():
+        for choice in FORCED:
+            try:
+                before = decide(MACHINES[machine], asked, choice)
+            except Trouble:
+                continue
+            for _, after in climbed(machine, asked, fault, choice):
+                assert choices(before) != choices(after)
+                before = after
+                climbs += 1
+    assert climbs > 20
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("chunk", [AUTO, 4096, 512, 33])
+def test_each_smaller_chunk_really_runs_fewer_queries_at_a_time(machine: str, chunk: Any) -> None:
+    """With 4096 asked for, "smaller chunks" was once said seven times while 4096 ran each time."""
+    for model in ("sd15", "sdxl", "dia-1.6b"):
+        asked = NEEDS[model]
+        try:
+            rows = running(decide(MACHINES[machine], asked, Choice(chunk=chunk)), asked)
+        except Trouble:
+            continue
+        for rung, plan in climbed(machine, asked, "memory", Choice(chunk=chunk)):
+            if rung == "smaller-chunk":
+                assert running(plan, asked) < rows
+                rows = running(plan, asked)
+        assert rows <= (64 if asked.kind == "speech" else SMALLEST_CHUNK) or rows <= SMALLEST_CHUNK
+
+
+def test_what_is_asked_what_runs_and_why_they_differ() -> None:
+    asked = NEEDS["sd15"]
+    rung = BY_ID["smaller-chunk"]
+    plan = decide(MACHINES["rtx-3060"], asked, Choice(chunk=4096), known(verdict("sd15", rung)))
+    (why,) = [each.sentence for each in plan.because if each.field == "chunk_q"]
+    assert plan.chunk_q == plan.chunk_most == 512
+    assert str(why) == "4096 asked for; 512 runs. Memory ran out at step 3."
+    assert ("chunk_q", "4096") in [(each.field, each.option) for each in plan.rejected]
+    assert decide(MACHINES["rtx-3060"], asked, Choice(chunk=64), known(verdict("sd15", rung))).chunk_q == 64
+    automatic = decide(MACHINES["rtx-3060"], asked, Choice(), known(verdict("sd15", rung)))
+    assert automatic.chunk_q == AUTO and automatic.chunk_most == 512
+
+
+def test_float32_after_float16_says_what_was_seen() -> None:
+    rung = BY_ID["float32"]
+    plan = decide(MACHINES["m3-max-64gb"], NEEDS["sd15"], Choice(), known(verdict("sd15", rung)))
+    (why,) = [each.sentence for each in plan.because if each.field == "dtype"]
+    assert plan.dtype == "float32"
+    assert str(why) == "The whole model computes in float32. float16 produced NaN or infinity at step 4."
+    (asked,) = [
+        each.sentence for each in decide(MACHINES["m3-max-64gb"], NEEDS["sd15"], Choice(dtype="float16"), known(verdict("sd15", rung))).because
+        if each.field == "dtype"
+    ]  # fmt: skip
+    assert "You asked for float16" in str(asked) and "NaN" in str(asked)
+
+
+def test_every_lowered_field_says_what_lowered_it() -> None:
+    for machine in MACHINES.values():
+        for model, asked in NEEDS.items():
+            plain, bounded = decide(machine, asked), decide(machine, asked, Choice(), known(verdict(model, BY_ID["smaller-chunk"], 64)))
+            if plain.budget_bytes != bounded.budget_bytes:
+                (why,) = [each for each in bounded.because if each.field == "budget_bytes"]
+                assert "Memory ran out at step 3." in str(why.sentence)
+                assert ("budget_bytes", str(plain.budget_bytes)) in [(each.field, each.option) for each in bounded.rejected]
+    knee = Verdict("chunk:sd15", passed=True, words="1024")
+    plan = decide(MACHINES["t4"], NEEDS["sd15"], Choice(), known(knee, verdict("sd15", BY_ID["smaller-chunk"])))
+    (why,) = [each for each in plan.because if each.field == "chunk_q"]
+    assert str(why.sentence) == "512 queries at a time instead of 1024. Memory ran out at step 3."
+
+
+def test_the_last_rung_is_the_one_that_is_told() -> None:
+    verdicts = known(*(verdict("sd15", BY_ID[each]) for each in ("offload", "offload-all")))
+    (why,) = [each for each in decide(MACHINES["t4"], NEEDS["sd15"], Choice(), verdicts).because if each.field == "offload"]
+    assert "layer by layer" in str(why.sentence)
+
+
+def test_what_one_model_broke_of_says_nothing_of_another() -> None:
+    verdicts = known(*(verdict("sd15", rung) for rung in RUNGS))
+    assert decide(MACHINES["t4"], NEEDS["sdxl"], Choice(), verdicts) == decide(MACHINES["t4"], NEEDS["sdxl"])
+    assert [each.rung.id for each in learned(verdicts, "sd15")] == [rung.id for rung in RUNGS]
+
+
+def test_numbers_in_reasons_are_the_plans_own() -> None:
+    """The budget, the forecast of offloading and tiling: each GiB and MiB worked out again from what it speaks of."""
+    checked: set[str] = set()
+    for machine in MACHINES.values():
+        for asked in NEEDS.values():
+            for free in (machine.free_bytes, machine.free_bytes // 2, machine.free_bytes // 5):
+                hardware = replace(machine, free_bytes=free)
+                plan = decide(hardware, asked)
+                for reason in objected(plan):
+                    checked.add(checks(reason, plan, asked, free))
+    assert checked >= {"offload.swap", "offload.full", "vae.room", "chunk_q.budget", "budget.quarter"}, checked
+
+
+def objected(plan: Plan) -> Iterator[tuple[str, Sentence]]:
+    for rejected in plan.rejected:
+        yield from ((rejected.option, each.sentence) for each in rejected.objections)
+    yield from (("", each.sentence) for each in (*plan.because, *plan.warnings))
+
+
+def checks(reason: tuple[str, Sentence], plan: Plan, asked: Need, free: int) -> str:
+    option, sentence = reason
+    said = dict(sentence.values)
+    vae = next(((part, how) for part, how in zip(asked.parts, plan.precision, strict=True) if part.role == "vae"), None)
+    match sentence.key:
+        case "offload.swap" | "offload.full" if option:
+            needed = needed_bytes(asked, plan.precision, plan.quantised, option, SMALLEST)  # type: ignore[arg-type]
+            assert said["gib"] == gib(needed) and said["free"] == gib(free) and needed > free
+        case "vae.room" if option and vae:
+            tile = 0 if option == "whole" else int(option)
+            room = free - resident_bytes(asked, plan.precision, plan.quantised, plan.offload, vae[0])
+            assert said["gib"] == gib(vae_bytes(asked.width, asked.height, vae[1].compute, tile))
+            assert said["room"] == gib(max(0, room))
+        case "chunk_q.budget" if option:
+            rows = asked.queries if option == "whole" else min(int(option), asked.queries)
+            keys = min(asked.keys, plan.chunk_k or asked.keys)
+            size = scores_bytes(asked.batch, asked.heads, rows, keys, plan.score_dtype or plan.dtype)
+            assert said["mib"] == size // MIB and size * COPIES_OF_SCORES > plan.budget_bytes
+        case "budget.quarter":
+            assert said["mib"] == plan.budget_bytes // MIB <= GIB // MIB and plan.budget_bytes * 4 <= max(free, 64 * MIB)
+        case _:
+            return ""
+    return sentence.key
 
 
 def test_memory_shrinks_chunks_before_it_offloads() -> None:
-    ids = [id_ for id_, _ in climbed(plan_of(MACHINES["rtx-3060"]), "memory")]
+    steps = climbed("rtx-3060", NEEDS["sd15"], "memory")
+    ids = [id_ for id_, _ in steps]
     assert ids[0] == "smaller-chunk" and ids[-1] == "offload-all" and ids.index("tiled-decoder") < ids.index("offload")
-    last = climbed(plan_of(MACHINES["rtx-3060"]), "memory")[-1][1]
-    assert last.chunk_q == SMALLEST_CHUNK and last.offload == "sequential" and last.vae.tile_pixels > 0
+    last = steps[-1][1]
+    assert last.chunk_most == SMALLEST_CHUNK and last.offload == "sequential" and last.vae.tile_pixels > 0
 
 
-@pytest.mark.parametrize("name", ["cpu", "m1-8gb"])
-def test_where_memory_is_shared_a_pictures_parts_wait_in_files_and_a_voices_nowhere(name: str) -> None:
-    plan = plan_of(MACHINES[name])
-    assert climbed(plan, "memory")[-1][0] == "offload" and climbed(plan, "memory")[-1][1].offload == "model"
-    voice = replace(plan, precision=(Precision("model", "speech", plan.dtype, plan.dtype, plan.device),))
-    assert not {"offload", "offload-all"} & {id_ for id_, _ in climbed(voice, "memory")}
+@pytest.mark.parametrize("machine", ["cpu", "m1-8gb"])
+def test_where_memory_is_shared_a_pictures_parts_wait_in_files_and_a_voices_nowhere(machine: str) -> None:
+    steps = climbed(machine, NEEDS["sd15"], "memory")
+    assert steps[-1][0] == "offload" and steps[-1][1].offload == "model"
+    assert [id_ for id_, _ in climbed(machine, NEEDS["dia-1.6b"], "memory")] == ["smaller-chunk"]
 
 
-def test_from_groups_it_goes_on_to_single_layers() -> None:
-    steps = climbed(replace(plan_of(MACHINES["rtx-3060"]), offload="group"), "memory")
-    assert steps[-1][0] == "offload-all" and steps[-1][1].offload == "sequential"
+def test_the_ladder_of_a_voice_never_speaks_of_pictures() -> None:
+    for machine in MACHINES:
+        for fault in get_args(Fault):
+            for rung, _ in climbed(machine, NEEDS["dia-1.6b"], fault):
+                assert "icture" not in str(BY_ID[rung].sentence) and "ecoder" not in str(BY_ID[rung].sentence)
 
 
 def test_a_broken_decoder_is_helped_before_anything_else() -> None:
-    plan = decide(MACHINES["rtx-3060"], replace(Need(kind="picture", width=512, height=512)), Choice(), {})
-    plan = replace(plan, precision=())
-    memory = next_rung(plan, "memory", "vae")
-    assert memory is not None and memory[0].id == "tiled-decoder"
-    assert next_rung(plan, "memory", "denoiser") == next_rung(plan, "memory")
+    asked = NEEDS["sd15"]
+
+    def first(where: Any) -> str:
+        found = climb(lambda known: decide(MACHINES["t4"], asked, Choice(), known), asked, {}, Seen("memory"), where)
+        assert found is not None
+        return found[0].rung.id
+
+    assert first("vae") == "tiled-decoder" and first("denoiser") == first(None) == "smaller-chunk"
 
 
-def test_rungs_of_an_earlier_attempt_are_stepped_at_once() -> None:
-    plan = plan_of(MACHINES["m1-8gb"])
-    safer = stepped(plan, ("smaller-chunk", "contiguous", "a rung of next year"))
-    assert safer.contiguous and safer.chunk_q == 512 and stepped(plan, ()) == plan
+def test_where_the_weights_did_not_fit_only_what_holds_them_otherwise_is_tried() -> None:
+    asked = NEEDS["sdxl"]
+    found = climb(
+        lambda known: decide(MACHINES["rtx-3060"], asked, Choice(), known), asked, {}, Seen("memory"), loading=True
+    )
+    assert found is not None and found[0].rung.id == "offload"
+
+
+def test_a_tile_is_smaller_than_the_picture() -> None:
+    tiles = [plan.vae.tile_pixels for rung, plan in climbed("rtx-3060", NEEDS["sd15"], "memory") if "tile" in rung]
+    assert tiles == [256]
+    assert [plan.vae.tile_pixels for rung, plan in climbed("rtx-3060", NEEDS["sdxl"], "memory") if "tile" in rung] == [512, 256]
 
 
 def test_every_rung_has_a_sentence_of_its_own() -> None:
     assert len({rung.sentence.key for rung in RUNGS}) == len(RUNGS) == len(BY_ID)
-    assert all(str(rung.sentence) for rung in RUNGS)
+    fields_of_plan = {each.name for each in fields(Plan)}
+    for rung in RUNGS:
+        assert {each.partition("/")[0] for each in rung.against} <= fields_of_plan | {"decoder"}
 
 
 @pytest.mark.parametrize(
@@ -93,6 +356,17 @@ def test_every_rung_has_a_sentence_of_its_own() -> None:
 def test_a_death_is_told_by_its_code(code: int | None, words: str, wedged: bool, fault: Fault, key: str) -> None:
     death = diagnose(code, words, wedged)
     assert (death.fault, death.sentence.key, death.quirk) == (fault, key, "")
+
+
+@pytest.mark.parametrize(
+    ("free_gib", "key", "fault"), [(18, "death.outside", None), (2, "death.killed", "memory"), (0, "death.killed", "memory")]
+)
+def test_memory_is_blamed_only_where_it_was_short(free_gib: int, key: str, fault: Any) -> None:
+    """0.6 of 19 GB were taken, and the person was told to close other programs."""
+    last = Reading(system_bytes=19 * GIB, system_free_bytes=free_gib * GIB)
+    death = diagnose(-9, "", last=last)
+    assert (death.sentence.key, death.fault) == (key, fault)
+    assert diagnose(-15, "", last=last).fault is None, "who is asked to end did not fail"
 
 
 def test_last_words_that_are_known_name_their_row() -> None:

@@ -127,7 +127,7 @@ def test_with_the_seam_on_it_is_still_the_same_picture(
     with applied(tiny.plan(model, **SEAMS[remedy])) as seam:
         events = list(paints.run(request, Control(), seam, tmp_path))
     assert seam.calls > 0
-    assert all(event.attention for event in events if isinstance(event, Step))
+    assert all(event.ran for event in events if isinstance(event, Step))
     assert_same(
         decoded[0], plainly(folders[family], model, prompt="a red ball", guidance_scale=1.0, width=64, height=64)
     )

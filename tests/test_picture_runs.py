@@ -15,12 +15,15 @@ import tiny_pictures as tiny
 import torch
 from painters import SMALL, breaking, painter, parts, pixels
 
-from app.compat.plan import Vae
+from app.compat.ladder import climb
+from app.compat.plan import Choice, Vae, decide
+from app.compat.pretend import MACHINES
+from app.compat.verdicts import Seen
 from app.engine import catalog, picture
 from app.engine.control import Control
 from app.engine.event import Event, Finished, Part, Preview, Step, Stopped
 from app.engine.faults import NumbersBroke
-from app.engine.ladder import next_rung
+from app.engine.model import need
 from app.engine.painting import easel, keeping, preview, schedulers, steps
 from app.engine.painting.keeping import Kept
 from app.engine.painting.settled import settled
@@ -190,8 +193,11 @@ def test_a_decoder_without_room_says_so_and_tiles_come_first(folders: dict[str, 
             list(paints.run(PictureRequest("a", **SMALL), Control(), None, tmp_path))
     finally:
         hook.remove()
-    step = next_rung(tiny.plan(model), "memory", getattr(broke.value, "where", None))
-    assert step is not None and step[0].id == "tiled-decoder"
+    machine, asked = MACHINES["rtx-3060"], need(model, width=1024, height=1024)
+    found = climb(
+        lambda verdicts: decide(machine, asked, Choice(), verdicts), asked, {}, Seen("memory"), getattr(broke.value, "where", None)
+    )  # fmt: skip
+    assert found is not None and found[0].rung.id == "tiled-decoder"
 
 
 def test_previews_come_as_asked(folders: dict[str, Path], tmp_path: Path) -> None:

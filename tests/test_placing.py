@@ -23,9 +23,11 @@ from diffusers.hooks.group_offloading import _is_group_offload_enabled
 from painters import SMALL, gguf_of, lora, painter, parts, pixels
 from safetensors import SafetensorError
 
+from app.compat.ladder import subject
 from app.compat.plan import Need, Part, Plan, Precision, decide
 from app.compat.pretend import machine
 from app.compat.terms import Choice
+from app.compat.verdicts import Seen, Verdict
 from app.engine import catalog, picture
 from app.engine.control import Control
 from app.engine.event import Finished, Loading, Note
@@ -140,6 +142,17 @@ def test_in_one_memory_a_part_that_waits_lies_in_a_file(
         assert (pixels(parts(one)[0].path) == pixels(parts(other)[0].path)).all()
     assert all(len(there) == 1 for there in inside) and {name for there in inside for name in there} == set(modules)
     assert all(there[name] == whole[name] for there in inside for name in there)
+
+
+def test_what_a_pipeline_reads_of_a_decoder_that_waits_is_there(
+    folders: dict[str, Path], loaded: Any, tmp_path: Path
+) -> None:
+    """FLUX.2's pipeline scales its latents by the decoder's batch norm before it calls the decoder, and so does every preview."""
+    one, other = (
+        pixels(parts(painted(loaded(folders["flux2-klein"], offload=how), tmp_path / how, guidance=1.0))[0].path)
+        for how in ("model", "none")
+    )
+    assert (one == other).all()
 
 
 def size(part: torch.nn.Module) -> int:
@@ -290,11 +303,11 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
     asked = PictureRequest("a", model=str(folders["sd15"]), **{**SMALL, "steps": 1})
 
     def run(request: PictureRequest, choice: Choice, *rungs: str) -> list[Any]:
-        events = list(
-            session.run(
-                request, choice, Control(), tmp_path / str(len(list(tmp_path.iterdir()))), lambda *_: None, rungs
-            )
-        )
+        for rung in rungs:
+            verdict = Verdict(subject(asked.model, rung), passed=False, seen=Seen("memory"))
+            session.verdicts[verdict.subject] = verdict
+        job = tmp_path / str(len(list(tmp_path.iterdir())))
+        events = list(session.run(request, choice, Control(), job, lambda *_: None))
         assert isinstance(events[-1], Finished), events[-1]
         return events
 
@@ -302,7 +315,7 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
     pipe = session._owner.of("picture")._pipe
     changes = [
         (asked, Choice(chunk=64), ()), (replace(asked, scheduler="Euler"), Choice(), ()), (replace(asked, guidance=2.0), Choice(), ()),
-        (asked, Choice(), ("tiled-decoder",)),
+        (replace(asked, width=576, height=576), Choice(), ("tiled-decoder",)),
     ]  # fmt: skip
     for request, choice, rungs in changes:
         assert not any(isinstance(event, Loading) for event in run(request, choice, *rungs))
@@ -319,7 +332,9 @@ def test_a_pretended_card_says_what_it_cannot_do_here(folders: dict[str, Path], 
         session.run(asked, Choice(quantised="bnb-nf4", offload="group"), Control(), tmp_path / "job", lambda _, plan: plans.append(plan))
     )  # fmt: skip
     assert isinstance(events[-1], Finished), events[-1]
-    assert plans[0].quantised == "bnb-nf4" and plans[0].offload == "group"
-    assert "ground.whole" in [event.sentence.key for event in events if isinstance(event, Note)]
+    assert plans[0].quantised == "none" and plans[0].offload == "group"
+    (why,) = [each for each in plans[0].because if each.field == "quantised"]
+    assert "You asked for bnb-nf4" in str(why.sentence) and "cannot make such weights" in str(why.sentence)
+    assert why.sentence in [event.sentence for event in events if isinstance(event, Note)]
     assert _is_group_offload_enabled(session._owner.of("picture")._pipe.unet)
     session.free()

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from app.compat.examples import EXAMPLES
 from app.compat.hardware import Hardware
 from app.compat.plan import Choice, Need, Part, Plan, check, decide
 from app.compat.pretend import MACHINES
 from app.compat.quirk import Quirk, has_code, version
 from app.compat.quirks import QUIRKS, applying, matching
 from app.compat.verdicts import Verdict
+from app.engine.catalog import BY_ID
+from app.engine.command.hardware_table import SHOWN
+from app.engine.model import need
 from app.sentence import Trouble
 
 TOP = Path(__file__).parent.parent
@@ -33,7 +35,9 @@ FACTS = [
 M1, M2, M3 = MACHINES["m1-8gb"], MACHINES["m2-16gb"], MACHINES["m3-max-64gb"]
 LARGE = Need("large", "picture", 2, 8, 8, 40, 70000, 70000, parts=(Part("unet", "denoiser", 859_520_964),))
 """Attention past every limit there is."""
-MODELS = (Need(), *EXAMPLES.values(), LARGE, replace(LARGE, model="wide", queries=4096, keys=1 << 17, masked=False))
+XL = need(BY_ID["sdxl"])
+OWN_VAE = replace(XL, parts=tuple(replace(part, half_is_safe=part.role != "vae") for part in XL.parts))
+MODELS = (Need(), *(need(BY_ID[each]) for each in SHOWN), OWN_VAE, LARGE, replace(LARGE, model="wide", queries=4096, keys=1 << 17, masked=False))
 CHOICES = (
     Choice(), Choice(gqa="native"), Choice(gqa="folded"), Choice(gqa="expanded"), Choice(chunk=1), Choice(chunk=1000),
     Choice(chunk=65536), Choice(kernels="math"), Choice(kernels=("efficient", "math")), Choice(kernels="flash"),

@@ -18,6 +18,7 @@ from app.compat import kernels, tiles
 from app.compat.plan import LONGEST_CHUNK
 from app.compat.route import Route
 from app.compat.seam import FORCE_GQA, applied
+from app.compat.ways import Way
 from app.sentence import Trouble
 from tests.plans import plan
 
@@ -120,7 +121,7 @@ def test_many_threads_share_one_plan() -> None:
         threads = [threading.Thread(target=work) for _ in range(6)]
         for thread in threads:
             thread.start()
-        for chunk in (1, 7, None, 30, 2):
+        for chunk in (1, 7, "auto", 30, 2):
             seam.chunk = chunk
             ask()
         for thread in threads:
@@ -135,7 +136,7 @@ def test_the_chunk_changes_while_a_generation_runs() -> None:
     with torch.no_grad():
         wanted = layer(words)
         with applied(plan()) as seam:
-            for chunk in (None, 1, 5, 65536, None):
+            for chunk in ("auto", 1, 5, 65536, "auto"):
                 seam.chunk = chunk
                 torch.testing.assert_close(layer(words), wanted)
                 assert seam.chunk == chunk
@@ -148,25 +149,25 @@ def test_a_chunk_that_means_nothing_gets_a_sentence(chunk: object) -> None:
     with applied(plan()) as seam:
         with pytest.raises(Trouble, match="whole number of queries from 1 to 65536") as told:
             seam.set_chunk(chunk)  # type: ignore[arg-type]
-        assert repr(chunk) in str(told.value) and seam.chunk is None
+        assert repr(chunk) in str(told.value) and seam.chunk == "auto"
 
 
-def sized(asked: int | None, queries: int = 4096, **fields: object) -> tuple[int, int | None, bool]:
+def sized(asked: int | None, queries: int = 4096, **fields: object) -> tiles.Tile:
     query = torch.empty(1).expand(1, 8, queries, 40)
-    way = Route(plan(device="mps", kernels=("math",), **fields), F.scaled_dot_product_attention)
-    return way.size(query, query, query, None, 0.0, False, None, asked)
+    route = Route(plan(device="mps", kernels=("math",), **fields), F.scaled_dot_product_attention)
+    return route.size(query, query, query, None, 0.0, False, None, asked, Way("torch"))
 
 
 def test_a_chunk_that_is_moved_in_a_run_stays_below_what_metal_bears() -> None:
-    rows, cols, _ = sized(LONGEST_CHUNK, 65536)
-    assert cols is None and rows * 8 * 65536 == 1 << 30
-    assert sized(512, 65536)[0] == 512, "a size by hand that it bears is kept"
+    heads, rows, cols = sized(LONGEST_CHUNK, 65536)
+    assert heads == 8 and cols is None and rows * 8 * 65536 == 1 << 30
+    assert sized(512, 65536).rows == 512, "a size by hand that it bears is kept"
 
 
 def test_where_nothing_is_free_tiles_are_still_of_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "ask_free", lambda device: -(1 << 30))
-    rows, cols, _ = sized(None)
-    assert rows >= 32 and (cols is None or cols >= 1024)
+    _, rows, cols = sized(None)
+    assert rows >= 32 and cols is None
 
 
 @pytest.mark.parametrize("old_mac", [False, True])

@@ -11,16 +11,23 @@ from typing import Any
 import pytest
 import torch
 
-from app.compat.plan import Choice, Plan
-from app.compat.verdicts import load
+from app.compat.biting import biting
+from app.compat.failures import Limits
+from app.compat.ladder import subject
+from app.compat.meter import Reading
+from app.compat.plan import AUTO, Choice, Plan, decide
+from app.compat.verdicts import Seen, Verdict, learn, load
 from app.engine import catalog
 from app.engine.broken import failure, fault_of
 from app.engine.control import Control
 from app.engine.curve import read_curve
-from app.engine.errand import Tune
+from app.engine.errand import SelfTest, Tune
 from app.engine.event import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.faults import NumbersBroke
 from app.engine.ground import grounded
+from app.engine.live_plan import LivePlan
+from app.engine.message import Died
+from app.engine.model import need
 from app.engine.request import PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.session import Session
 from app.paths import home
@@ -55,11 +62,11 @@ def run(session: Session, tmp_path: Path, plans: list[Plan]) -> Run:
         request: Any,
         control: Control | None = None,
         job: str = "job",
-        rungs: tuple[str, ...] = (),
+        died: Died | None = None,
     ) -> list[Event]:
         return list(
             session.run(
-                request, Choice(), control or Control(), tmp_path / job, lambda model, plan: plans.append(plan), rungs
+                request, Choice(), control or Control(), tmp_path / job, lambda model, plan: plans.append(plan), died
             )
         )
 
@@ -134,9 +141,8 @@ def test_a_broken_run_takes_a_rung_and_goes_on(
     assert f"rung:{models['voice']}/{rung}" in stored
     plans.clear()
     run(speech(models), job="next")
-    assert len(plans) == 1 and plans[0].chunk_q == (512 if rung == "smaller-chunk" else None), (
-        "what was learned was forgotten"
-    )
+    assert len(plans) == 1 and plans[0].chunk_most == (64 if rung == "smaller-chunk" else None), "what was learned was forgotten"
+    assert plans[0].contiguous == (rung == "contiguous")
 
 
 def test_a_machine_that_breaks_every_way_is_told(
@@ -199,12 +205,20 @@ def test_attention_that_nobody_saw_is_no_success(
 
     monkeypatch.setattr(Seam, "calls", property(lambda self: 0))
     end = run(speech(models))[-1]
-    assert isinstance(end, Failed) and "past Hearth" in str(end.sentence)
+    assert isinstance(end, Failed) and "bypassed Hearth" in str(end.sentence)
 
 
-def test_rungs_of_a_dead_engine_are_taken_at_once(run: Run, models: dict[str, str], plans: list[Plan]) -> None:
-    assert isinstance(run(speech(models), rungs=("contiguous", "smaller-chunk"))[-1], Finished)
-    assert plans[0].contiguous and plans[0].chunk_q == 512
+def test_what_the_engine_died_of_changes_the_plan_at_once(run: Run, models: dict[str, str], plans: list[Plan]) -> None:
+    events = run(speech(models), died=Died("crash", 3, "aborted"))
+    assert isinstance(events[-1], Finished)
+    assert [event.rung for event in events if isinstance(event, Adjusted)] == ["contiguous", "own-arithmetic"]
+    assert plans[0].contiguous and plans[0].kernels == ()
+
+
+def test_a_voice_that_died_of_memory_is_told_nothing_about_pictures(run: Run, models: dict[str, str]) -> None:
+    events = run(speech(models), died=Died("memory", None, "killed"))
+    said = " ".join(str(event.sentence) for event in events if isinstance(event, Adjusted))
+    assert isinstance(events[-1], Finished) and "smaller chunks" in said and "icture" not in said
 
 
 def test_a_pretended_machine_plans_as_itself_and_works_here(tmp_path: Path, models: dict[str, str]) -> None:
@@ -214,7 +228,7 @@ def test_a_pretended_machine_plans_as_itself_and_works_here(tmp_path: Path, mode
         session.run(speech(models), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan))
     )
     assert isinstance(events[-1], Finished), events[-1]
-    real = grounded(plans[0], catalog.find(models["voice"]), session.home)
+    real = grounded(plans[0])
     assert plans[0].device == "mps" and real.device == "cpu" and plans[0].gqa == "folded"
 
 
@@ -222,10 +236,9 @@ def test_the_chunk_size_moves_in_the_middle_of_a_run(session: Session, models: d
     control, seen = Control(), []
     for event in session.run(picture(models, steps=6), Choice(), control, tmp_path / "job", lambda *_: None):
         if isinstance(event, Step):
-            seen.append(event.attention)
-            control.chunk = 3
-            session.set_chunk(3)
-    assert "3" not in seen[0] and "3" in seen[-1], seen
+            seen.append(event.ran)
+            session.dial.chunk = 3
+    assert seen[0].rows == seen[0].queries and seen[-1].rows == 3, seen
 
 
 def test_stop_keeps_what_is_there(run: Run, session: Session, models: dict[str, str], tmp_path: Path) -> None:
@@ -237,11 +250,9 @@ def test_stop_keeps_what_is_there(run: Run, session: Session, models: dict[str, 
 
 def test_what_torch_keeps_of_the_job_before_counts_as_free(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [3 << 30]
-    real = session.hardware
+    session.hardware = dataclasses.replace(session.hardware, kind="cpu", memory_bytes=8 << 30)
     monkeypatch.setattr("app.engine.session.release", kept.clear)
-    monkeypatch.setattr(
-        "app.engine.session.probe", lambda: dataclasses.replace(real, memory_bytes=8 << 30, free_bytes=(8 << 30) - sum(kept))
-    )  # fmt: skip
+    monkeypatch.setattr("app.engine.session.read", lambda: Reading(free_bytes=(8 << 30) - sum(kept)))
     assert session._now().free_bytes == 8 << 30
 
 
@@ -308,3 +319,72 @@ def test_words_that_a_starter_never_learned_are_told_before_it_is_loaded(
     assert isinstance(failed, Failed) and failed.cure == cure
     assert any(words in str(failed.sentence) for words in ("elephants", "cannot follow a recording", "dragon, mars"))
     assert not plans and not session.loaded
+
+
+def test_smaller_chunks_are_really_taken_when_memory_runs_out(models: dict[str, str], tmp_path: Path) -> None:
+    """With 4096 on the slider, smaller chunks were announced seven times while 4096 ran each time."""
+    session = Session(home(tmp_path / "home").made(), "m1-8gb")
+    session.dial.chunk = 4096
+    plans: list[Plan] = []
+    asked = picture(models, width=256, height=256, preview_every=0)
+    with biting("m1-8gb", limits=Limits(buffer_bytes=1_000_000)):
+        events = list(session.run(asked, Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)))
+    assert isinstance(events[-1], Finished), events[-1]
+    assert [event.rung for event in events if isinstance(event, Adjusted)] == ["smaller-chunk"] * 2
+    assert [plan.chunk_q for plan in plans] == [4096, 128, 64]
+    (why,) = [str(reason.sentence) for reason in plans[-1].because if reason.field == "chunk_q"]
+    assert why.startswith("4096 asked for; 64 runs. Memory ran out")
+    steps = [event for event in events if isinstance(event, Step)]
+    assert steps and all(step.ran and (step.ran.rows, step.ran.queries, step.asked) == (64, 256, 4096) for step in steps)
+    session.free()
+
+
+def test_back_to_automatic_acts_in_the_middle_of_a_run_and_the_plan_says_so(
+    session: Session, models: dict[str, str], tmp_path: Path
+) -> None:
+    session.dial.chunk = 3
+    plans: list[Plan] = []
+    seen = []
+    for event in session.run(
+        picture(models, steps=6), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)
+    ):
+        if isinstance(event, Step):
+            seen.append(event.ran)
+            session.dial.chunk = AUTO
+    assert seen[0].rows == 3 and seen[-1].rows == seen[-1].queries
+    assert [plan.chunk_q for plan in plans] == [3, AUTO]
+
+
+def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[str, str], tmp_path: Path) -> None:
+    session = Session(home(tmp_path / "home").made(), "m1-8gb")
+    model = catalog.find(models["sd15"])
+    facts = session.hardware
+    asked = dataclasses.replace(need(model), heads=64, kv_heads=64, queries=1 << 15, keys=1 << 15)
+    live = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial)
+    before = live.now
+    session.dial.chunk = 1 << 15
+    assert live.now is before and live.refused is not None and "chunk_q" in str(live.refused)
+    assert live.refused is live.refused, "decided once, told once"
+    again = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial, live)
+    assert again.now == before, "a rung is taken on what ran"
+    session.dial.chunk = 64
+    assert live.now.chunk_q == 64 and live.refused is None
+
+
+def test_a_death_while_loading_is_not_answered_with_chunks(run: Run, models: dict[str, str]) -> None:
+    events = run(speech(models), died=Died("memory", None, "killed", loading=True))
+    assert isinstance(events[-1], Finished)
+    assert "smaller-chunk" not in [event.rung for event in events if isinstance(event, Adjusted)]
+
+
+def test_what_another_process_learned_meanwhile_counts_and_stays(
+    run: Run, session: Session, models: dict[str, str], plans: list[Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung = Verdict(subject(models["voice"], "contiguous"), passed=False, seen=Seen("numbers", 4, "float16"))
+    learn(session.home.verdicts, session.hardware, rung)
+    run(speech(models))
+    assert plans[0].contiguous
+    session.verdicts.clear()
+    monkeypatch.setattr("app.engine.errands.selftest.steps", lambda hardware, found: iter(()))
+    run(SelfTest())
+    assert load(session.home.verdicts, session.hardware)[rung.subject] == rung

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pytest
 
 import app.ui.shelf
 from app import written
-from app.compat.plan import Choice
+from app.compat.plan import AUTO, Choice
 from app.engine.database import Database
 from app.engine.journal import Journal
 from app.engine.request import PictureRequest, SpeechRequest
@@ -204,7 +205,8 @@ def test_the_owner_goes_first_and_the_queue_can_be_reordered(journal: Journal) -
 
 def test_a_choice_survives_the_journal(journal: Journal) -> None:
     choice = Choice(chunk=64, gqa="folded", kernels=("math", "efficient"), dtype="float32")
-    assert journal.queue(PictureRequest("x"), choice).choice == choice
+    kept = journal.queue(PictureRequest("x"), choice).choice
+    assert kept == dataclasses.replace(choice, chunk=AUTO), "the chunk has its home in the keeper"
 
 
 def test_jobs_of_a_dead_process_are_interrupted_and_can_go_on(journal: Journal, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_a_run_tells_all_and_its_file_restores_the_request(
     assert steps and all(step.unit == "frames" and step.memory.process_bytes > 0 for step in steps)
     assert all(step.done <= step.total and step.parts == len(parts) for step in steps)
     assert all(step.realtime == pytest.approx(step.rate / speaker.limits.frame_rate) for step in steps)
-    assert any(step.attention for step in steps)
+    assert any(step.ran for step in steps)
     assert end.seconds == pytest.approx(sound.seconds_of(path), abs=0.01)
     assert from_json(sound.read_settings(path) or {}) == SpeechRequest(
         text=LONG, seed=5, max_frames=60, format="flac", tail_s=0.5

@@ -47,7 +47,10 @@ def test_one_more_is_learned_beside_the_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "garbage",
     [b"", b"\xff\xfe", b"{", b"[]", b"null", b'{"verdicts": 3}', b'{"verdicts": [{"subject": "a"}]}',
-     b'{"verdicts": [{"subject": "a", "passed": "yes"}]}', b'{"verdicts": [{"subject": "a", "passed": true, "error": "x"}]}'],
+     b'{"verdicts": [{"subject": "a", "passed": "yes"}]}', b'{"verdicts": [{"subject": "a", "passed": true, "error": "x"}]}',
+     b'{"verdicts": [{"subject": "a", "passed": false, "seen": {"fault": "numbres"}}]}',
+     b'{"verdicts": [{"subject": "a", "passed": false, "seen": {"fault": "memory", "chunk_most": "256"}}]}',
+     b'{"verdicts": [{"subject": "a", "passed": false, "seen": {"fault": "memory", "chunk_most": -4}}]}'],
 )  # fmt: skip
 def test_garbage_is_set_aside_and_not_fatal(tmp_path: Path, garbage: bytes) -> None:
     path = verdicts.file(tmp_path, T4)

@@ -81,6 +81,8 @@ def test_the_chunk_size_acts_in_the_middle_of_a_run(visit: Visit, opened: Open) 
     large = highest_bytes(page, engine)
     chunk(page, 64)
     small = highest_bytes(page, engine)
+    go(page, "machine")
+    expect(page.locator("#h-chunk-now")).to_have_text("Asked: 64. The largest call takes 64 of 1024 queries at a time.")
     page.evaluate("Hearth.press('paint-stop')")
     until(lambda: opened.jobs()[-1]["state"] not in ("queued", "running"))
     assert opened.jobs()[-1]["state"] == "stopped"
@@ -116,7 +118,7 @@ def test_the_last_place_of_the_slider_counts(visit: Visit, opened: Open) -> None
     page.unroute_all()
     page.fill("#machine-exact input, #machine-exact textarea", "auto")
     page.keyboard.press("Enter")
-    until(lambda: opened.settings()["choice"]["chunk"] is None)
+    until(lambda: opened.settings()["choice"]["chunk"] == "auto")
 
 
 def test_a_page_that_is_loaded_anew_shows_what_is_forced(visit: Visit, opened: Open) -> None:
@@ -152,7 +154,7 @@ def test_a_page_that_is_loaded_anew_shows_what_is_forced(visit: Visit, opened: O
     until(lambda: opened.settings()["choice"].get("dtype") is None)
     page.fill(exact, "")
     page.keyboard.press("Enter")
-    until(lambda: opened.settings()["choice"].get("chunk") is None)
+    until(lambda: opened.settings()["choice"].get("chunk") == "auto")
 
 
 def test_a_page_looks_at_the_model_that_is_loaded(visit: Visit, opened: Open) -> None:

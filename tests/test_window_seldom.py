@@ -66,6 +66,8 @@ def test_a_failure_stands_where_it_is_seen_with_its_cure(page: Page) -> None:
         ),
         ("paint", "picture", "#h-canvas", "get:sd15", ["Get it"]),
         ("speak", "speech", "#h-parts", "report", ["Copy a report"]),
+        ("speak", "speech", "#h-parts", "go-on", ["Go on with it", "Copy a report"]),
+        ("paint", "picture", "#h-canvas", "open-folder", ["Open the folder", "Go on with it"]),
     ):
         go(page, tab)
         alter(page, **job(kind, cure))
@@ -95,6 +97,25 @@ def test_an_engine_that_is_gone_covers_nothing(page: Page) -> None:
     middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
     assert page.evaluate("([x, y]) => Boolean(document.elementFromPoint(x, y).closest('.h-away-note'))", middle)
     assert not shut_out(page)
+
+
+def test_what_keeps_every_job_from_running_is_told_with_its_buttons(page: Page) -> None:
+    go(page, "speak")
+    page.route("**/hearth/engine/*", lambda route: route.fulfill(json={"text": ""}))
+    alter(page, interrupted=[{"id": "1", "text": WORDS}], standing={"text": f"{WORDS} {WORDS}", "cure": "repair"})
+    banner = page.locator("#h-interrupted")
+    expect(banner).to_have_text(f"{WORDS} {WORDS}Try againRepairCopy a report")
+    assert not shut_out(page)
+    above, below = banner.bounding_box(), page.locator("#h-rooms .h-card").first.bounding_box()
+    assert above and below and above["y"] + above["height"] <= below["y"], "it covers nothing"
+    for name, act in (("Try again", "again"), ("Repair", "repair")):
+        with page.expect_response(f"**/hearth/engine/{act}"):
+            banner.get_by_role("button", name=name).click()
+    alter(page, standing={"text": WORDS, "cure": ""})
+    expect(banner).to_have_text(f"{WORDS}Copy a report")
+    alter(page, interrupted=[{"id": "1", "text": WORDS}], standing=None)
+    expect(banner.get_by_role("button", name="Let it go")).to_be_visible()
+    page.unroute("**/hearth/engine/*")
 
 
 def test_the_queue_is_read_and_emptied(page: Page) -> None:

@@ -25,6 +25,9 @@ class Pipe:
 class Session:
     loaded = ""
 
+    def spare(self):
+        {spare}
+
 here = worker.Worker(Pipe())
 imported = worker.import_module
 
@@ -43,9 +46,9 @@ print(*(name for name in worker.AHEAD if name in sys.modules))
 
 
 def ahead(
-    during: str = "pass", asked_at_once: bool = False, room_bytes: int = 0, late: str = ""
+    during: str = "pass", asked_at_once: bool = False, room_bytes: int = 0, late: str = "", spare: str = "return iter(())"
 ) -> tuple[list[str], str]:
-    code = WORK.format(during=during, asked_at_once=asked_at_once, room_bytes=room_bytes, late=late)
+    code = WORK.format(during=during, asked_at_once=asked_at_once, room_bytes=room_bytes, late=late, spare=spare)
     done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.split(), done.stderr
@@ -74,6 +77,26 @@ def test_it_stops_when_somebody_asks() -> None:
 def test_a_library_that_is_broken_stops_no_engine() -> None:
     there, said = ahead("here._orders.put(Quit()); raise ImportError('broken: ' + name)")
     assert there == [] and "broken: transformers.modeling_utils" in said
+
+
+PIECES = "for piece in range(9): print('piece', piece); here._orders.put(Quit()) if piece == {last} else None; yield"
+
+
+def test_pieces_of_spare_work_end_where_somebody_asks() -> None:
+    there, _ = ahead(spare=PIECES.format(last=2))
+    assert [each for each in there if each.isdigit()] == ["0", "1", "2"]
+
+
+def test_no_spare_work_where_an_order_waits_or_memory_is_short() -> None:
+    late = "import threading; threading.Timer(1, here._orders.put, [Quit()]).start()"
+    for told in (ahead(asked_at_once=True, spare=PIECES.format(last=0)), ahead(room_bytes=1 << 60, late=late, spare=PIECES.format(last=0))):
+        assert "piece" not in told[0]
+
+
+def test_spare_work_that_fails_stops_no_engine() -> None:
+    late = "import threading; threading.Timer(1, here._orders.put, [Quit()]).start()"
+    _, said = ahead(late=late, spare="raise ValueError('not measured')")
+    assert "ValueError: not measured" in said
 
 
 CONSOLE = """

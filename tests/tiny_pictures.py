@@ -226,7 +226,7 @@ def plan(model: Model, dtype: str = "float32", **changes: Any) -> Plan:
     """A plan as decide() makes it for a processor, said by hand."""
     precision = tuple(Precision(part.name, part.role, dtype, dtype, "cpu") for part in model.parts)
     plain = Plan(
-        device="cpu", dtype=dtype, score_dtype=None, gqa="native", chunk_q=None, chunk_k=None, budget_bytes=1 << 28,
+        device="cpu", dtype=dtype, score_dtype=None, gqa="native", chunk_q="auto", chunk_most=None, chunk_k=None, ways=(), budget_bytes=1 << 28,
         contiguous=False, explicit_mask=False, expand_mask=False, pad_value=False, zero_masked_rows=False,
         kernels=("math",), precision=precision, offload="none", vae=Vae(), quantised="none", attention="sdpa",
         environment=(), because=(),

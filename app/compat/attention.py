@@ -7,14 +7,19 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function
 
 from app.compat import kernels
-from app.compat.plan import Plan
-from app.compat.route import AS_TORCH, STEP, Route, check
+from app.compat.aside import COMPILED, NESTED, aside
+from app.compat.plan import AUTO, Plan
+from app.compat.route import AS_TORCH, STEP, Route, Saw, check, unseen
 from app.compat.tiles import is_step, step
+from app.compat.ways import is_few
 
 Attention = Callable[..., Tensor]
+TINY = 1 << 16
+"""Scores of a grouped call that need no thought about the way it goes."""
 
 
 def torchs(attention: Attention) -> Attention:
@@ -27,14 +32,23 @@ def compose(
     plan: Plan,
     torch_attention: Attention | None = None,
     chunk: Callable[[], int | None] | None = None,
-    saw: Callable[[str], None] = lambda path: None,
+    saw: Saw = unseen,
 ) -> Attention:
-    """`chunk` is asked at each call, so that it can change while a generation runs; `saw` is told the path of each call."""
+    """`chunk` is asked at each call, so that it can change while a generation runs; `saw` is told of each call."""
     below = torchs(F.scaled_dot_product_attention if torch_attention is None else torch_attention)
-    rows_asked = chunk or (lambda: plan.chunk_q)
+    rows_planned = None if plan.chunk_q == AUTO else plan.chunk_q
+    rows_asked = chunk or (lambda: rows_planned)
     by_torch = kernels.restricted(below, plan)
+    outside = kernels.with_math(below, plan)
     route = Route(plan, by_torch)
     easy, small, steps = route.easy, route.small, route.steps
+    folds = bool(easy) and route.on_cpu and plan.gqa == "folded" and {"flash", "math"} <= set(plan.kernels)
+
+    def compiled() -> None:
+        saw(COMPILED)
+
+    compiled._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    # That is torch.compiler.assume_constant_result without its import of a second: called while compiling, not in the graph.
 
     def attend(
         query: Tensor,
@@ -46,18 +60,30 @@ def compose(
         scale: float | None = None,
         enable_gqa: bool = False,
     ) -> Tensor:
+        if is_compiling():
+            compiled()
+            return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
         given = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
         if has_torch_function(given):
+            if any(each.is_nested for each in given):
+                saw(NESTED)
+                return outside(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
             done: Tensor = handle_torch_function(
                 attend, given, query, key, value, attn_mask=attn_mask, dropout_p=dropout_p, is_causal=is_causal,
                 scale=scale, enable_gqa=enable_gqa,
             )  # fmt: skip
             return done
-        if steps and attn_mask is None and not (dropout_p or is_causal) and is_step(query, key, value, steps):
-            saw(STEP)
+        away = aside(query, key, value)
+        if away is not None:
+            saw(away)
+            return outside(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+        if torch._C._is_any_autocast_enabled() and torch.is_autocast_enabled(query.device.type):
+            return lowered(attend, query, key, value, attn_mask, dropout_p, is_causal, scale)
+        if steps and attn_mask is None and not (dropout_p or is_causal or scale == 0) and is_step(query, key, value, steps):
+            saw(STEP, query.shape[0] * query.shape[1] * key.shape[2], 1, 1)
             return step(query, key, value, scale)
         rows = rows_asked()
-        if easy and rows is None and value.dtype in easy and not query.is_nested:
+        if easy and rows is None and value.dtype in easy:
             asked, held = query.shape, key.shape
             if (
                 len(asked) == 4
@@ -65,20 +91,55 @@ def compose(
                 and held == value.shape
                 and query.dtype == key.dtype == value.dtype
                 and asked[0] * asked[1] * asked[2] * held[2] <= small
-                and (attn_mask is None or attn_mask.dtype == torch.bool or attn_mask.dtype == query.dtype)
-                and not (is_causal and attn_mask is not None)
+                and not is_few(asked[2], key.numel() // 2)
+                and (
+                    attn_mask is None
+                    or ((attn_mask.dtype in (torch.bool, query.dtype)) and attn_mask.dim() > 1 and not is_causal)
+                )
                 and route.lies_well(query, key, value)
             ):
-                saw(AS_TORCH)
                 try:
-                    return by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
-                except (RuntimeError, IndexError):
+                    out = by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
+                except (RuntimeError, IndexError) as error:
                     check(query, key, value, attn_mask)  # in plain words, where it is the question that is wrong
-                    raise
-        if query.is_nested or query.is_meta:
-            saw(AS_TORCH)
-            return by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+                    if not kernels.none_takes_it(error):
+                        raise
+                else:
+                    saw(AS_TORCH, asked[0] * asked[1] * asked[2] * held[2], asked[2], asked[2])
+                    return out
+            elif (
+                folds
+                and attn_mask is None
+                and not (is_causal or dropout_p)
+                and len(asked) == len(held) == 4
+                and asked[0] == held[0]
+                and held == value.shape
+                and 0 < held[1] < asked[1]
+                and not asked[1] % held[1]
+                and asked[3]
+                and query.dtype == key.dtype == value.dtype
+                and 0 < asked[0] * asked[1] * asked[2] * held[2] <= TINY
+            ):
+                # Folding alone: what the route asks besides takes longer than so small a call itself.
+                lines = query.reshape(asked[0], held[1], -1, asked[3])
+                out = by_torch(lines, key, value, None, 0.0, False, scale=scale).reshape(asked)
+                saw("folded", asked[0] * asked[1] * asked[2] * held[2], asked[2], asked[2])
+                return out
+        if not 0 <= dropout_p <= 1:
+            return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)  # torch has the words
         return route(query, key, value, attn_mask, dropout_p, is_causal, scale, rows, saw)
 
     attend.below = below  # type: ignore[attr-defined]
     return attend
+
+
+def lowered(
+    attend: Attention, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
+    scale: float | None,
+) -> Tensor:  # fmt: skip
+    """As autocast has it: attention in its dtype, from queries to result; float64 is left alone."""
+    kind = query.device.type
+    lower = torch.get_autocast_dtype(kind)
+    query, key, value = (each if each.dtype == torch.float64 else each.to(lower) for each in (query, key, value))
+    with torch.autocast(kind, enabled=False):
+        return attend(query, key, value, mask, dropout, causal, scale)

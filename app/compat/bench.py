@@ -1,4 +1,4 @@
-"""hearth bench attention: torch as it is, the usual remedies, and Hearth's paths, timed in one run at the shapes of real models, with their memory."""
+"""hearth bench attention: Hearth's choice against torch's own attention and every chunk by hand, in one run, with errors and memory."""
 
 from __future__ import annotations
 
@@ -8,91 +8,99 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
-from app.compat.contest import CASES, Case, Way, made, title, ways
+from app.compat import verdicts as seen
+from app.compat.calls import PICTURES, SIZES
 from app.compat.hardware import Hardware, probe
-from app.compat.plan import Dtype
-from app.sentence import Sentence, Trouble, say
+from app.compat.plan import Choice, Dtype, Need, Plan, decide
+from app.compat.verdicts import Verdicts
+from app.compat.ways import Shape
+from app.paths import home
+from app.sentence import Trouble, say
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from app.compat.contest import Case
 
-MIB, GIB = 1 << 20, 1 << 30
-LONGEST_ROUNDS = 30
-WEIGHTS_BYTES = 128 << 20
-
-
-COPIES_OF_SCORES = {"repeat": 3, "math": 3}
-"""Ways that write all scores down, and how often at their highest."""
+MIB: Final = 1 << 20
+LONGEST_ROUNDS: Final = 30
+FEWEST_ROUNDS: Final = 5
+HEADS: Final = ("torch ms", "by hand", "ms", "auto ms", "/torch", "/best", "err torch", "err auto", "+MiB", "own/best", "way")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was measured; None where it was not: the way did not fit, or memory was not asked for."""
+    """One call; seconds are medians, errors relative RMS against float64."""
 
     case: str
-    way: str
     dtype: Dtype
-    elapsed_s: float | None = None
-    fastest_s: float | None = None
+    part: str
+    """What was run of it, where it is too large to be run whole; empty: all."""
+    torch_s: float
+    hand: str
+    """The chunk by hand that was the quickest; empty: there is none below the queries."""
+    hand_s: float | None
+    automatic_s: float
+    torch_error: float
+    automatic_error: float
+    own_s: float
+    """With no kernel of torch's allowed, and the quickest chunk by hand there."""
+    own_hand_s: float | None
+    path: str
     extra_bytes: int | None = None
-    path: str = ""
-    why_not: str = ""
+    torch_extra_bytes: int | None = None
+
+    @property
+    def beside_torch(self) -> float:
+        return self.automatic_s / self.torch_s
+
+    @property
+    def beside_best(self) -> float:
+        return self.automatic_s / min(self.torch_s, self.hand_s or self.torch_s)
+
+    @property
+    def own_beside_best(self) -> float:
+        return self.own_s / (self.own_hand_s or self.own_s)
 
 
-def fits(way: str, case: Case, free_bytes: int) -> Sentence | None:
-    """None, or why not. Half of what is free, so that measuring does not push the machine into its swap."""
-    needed = case.scores * 4 * COPIES_OF_SCORES.get(way, 0)
-    if needed <= free_bytes // 2:
-        return None
-    return say(
-        "bench.large", "would take {needed} GiB, half of what is free is {half}",
-        needed=round(needed / GIB, 1), half=round(free_bytes / 2 / GIB, 1),
+def measured(
+    case: Case, dtype: Dtype, plan: Plan, device: str, seconds: float, deviation: float, memory: bool
+) -> Row:
+    import torch
+
+    from app.compat.contest import AUTOMATIC, OWN, TORCH, contenders
+    from app.compat.measuring import error, made, turns
+
+    shape, paths = case.measured(dtype, torch.get_num_threads()), list[str]()
+    run, given = contenders(plan, shape, lambda path, *_: paths.append(path)), made(shape, device, deviation)
+    times: dict[str, list[float]] = {name: [] for name in run}
+    errors: dict[str, float] = {}
+    began = time.perf_counter()
+    for name, elapsed, found in turns(run, given, device, (TORCH, AUTOMATIC, OWN)):
+        times[name].append(elapsed)
+        if name in (TORCH, AUTOMATIC):
+            errors.setdefault(name, error(found, shape, given))
+        rounds = len(times[TORCH])
+        if rounds > LONGEST_ROUNDS or (rounds > FEWEST_ROUNDS and time.perf_counter() - began > seconds):
+            break
+    took = {name: median(each) for name, each in times.items()}
+    hand = min((name for name in took if name.isdigit()), key=lambda name: took[name], default="")
+    own_hand = min((name for name in took if name.startswith(f"{OWN} ")), key=lambda name: took[name], default="")
+    extra = [extra_bytes(shape, name, plan) if memory else None for name in (AUTOMATIC, TORCH)]
+    part = "" if shape == case.shape(dtype) else f"{shape.batch * shape.heads} heads, {shape.queries} queries"
+    return Row(
+        case.title, dtype, part, took[TORCH], hand, took.get(hand), took[AUTOMATIC], errors[TORCH], errors[AUTOMATIC], took[OWN],
+        took.get(own_hand), paths[-1], *extra,
     )  # fmt: skip
 
 
-def wait(device: str) -> None:
-    """Accelerators answer before they are done."""
-    import torch
-
-    if device != "cpu":
-        (torch.cuda if device == "cuda" else torch.mps).synchronize()
-
-
-def timed(
-    run: dict[str, Way], given: tuple[Tensor, Tensor, Tensor], device: str, seconds: float
-) -> dict[str, list[float]]:
-    """Rounds in which every way has its turn, each time beginning with another. A turn is two calls and the second counts, because
-    the first pays for the memory that its neighbour gave back. Between them something else goes through the caches, as a model's
-    weights do between two calls of attention."""
-    import torch
-
-    weights = torch.zeros(WEIGHTS_BYTES, dtype=torch.uint8, device=device)
-    taken: dict[str, list[float]] = {way: [] for way in run}
-    order, begun = list(run), time.perf_counter()
-    for done in range(LONGEST_ROUNDS):
-        if done >= 2 and time.perf_counter() - begun > seconds:
-            break
-        for way in order[done % len(order) :] + order[: done % len(order)]:
-            run[way](*given)
-            weights.add_(1)
-            wait(device)
-            start = time.perf_counter()
-            run[way](*given)
-            wait(device)
-            taken[way].append(time.perf_counter() - start)
-    return taken
-
-
-def extra_bytes(case: Case, way: str, dtype: Dtype, hardware: Hardware) -> int:
+def extra_bytes(shape: Shape, name: str, plan: Plan) -> int:
     """The highest this call takes beside its inputs and result. In a process of its own, whose peak nothing else has raised."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_measured, args=(theirs, case, way, dtype, hardware))
+    child = context.Process(target=_extra, args=(theirs, shape, name, plan))
     child.start()
     theirs.close()
     try:
@@ -101,108 +109,114 @@ def extra_bytes(case: Case, way: str, dtype: Dtype, hardware: Hardware) -> int:
         raise Trouble(
             say(
                 "bench.died", "Memory was to be measured for {way} at {case}, and the process that did it ended. Close other programs, or leave memory out with --no-memory.",
-                way=way, case=case.title,
+                way=name, case="x".join(map(str, shape[:6])),
             )
         ) from None  # fmt: skip
     finally:
         child.join()
 
 
-def _measured(answer: Any, case: Case, way: str, dtype: Dtype, hardware: Hardware) -> None:
+def _extra(answer: Any, shape: Shape, name: str, plan: Plan) -> None:
+    from app.compat.contest import contenders
+    from app.compat.measuring import made, wait
     from app.compat.peak import Peak
 
-    attend, device = ways(hardware, case, dtype)[way], device_of(hardware)
-    small = made(replace(case, queries=min(case.queries, 16), keys=32), dtype, device)
-    attend(*small)  # what torch loads at its first call is not this call's memory
-    given = made(case, dtype, device)
-    wait(device)
-    peak = Peak(device)
+    attend = contenders(plan, shape)[name]
+    attend(*made(shape._replace(queries=min(shape.queries, 16), keys=32), plan.device))  # what torch loads at its first call is not this call's memory
+    given = made(shape, plan.device)
+    wait(plan.device)
+    peak = Peak(plan.device)
     result = attend(*given)
-    wait(device)
+    wait(plan.device)
     answer.send(max(0, peak.extra() - result.numel() * result.element_size()))
 
 
-def device_of(hardware: Hardware) -> str:
-    return "cuda" if hardware.kind == "rocm" else hardware.kind
+def planned(case: Case, dtype: Dtype, hardware: Hardware, known: Verdicts) -> Plan:
+    call = case.call
+    need = Need(
+        batch=call.batch, heads=call.heads, kv_heads=call.kv_heads, head_dim=call.head_dim, queries=call.queries,
+        keys=call.keys, masked=call.masked, causal=call.causal,
+    )  # fmt: skip
+    return decide(hardware, need, Choice(dtype=dtype), known)
 
 
-def measure(
-    cases: Iterable[Case], dtypes: Iterable[Dtype], hardware: Hardware, seconds: float, memory: bool
-) -> Iterator[Row]:
+def learned(cases: Iterable[Case], dtypes: Iterable[Dtype], hardware: Hardware, known: Verdicts) -> Verdicts:
+    """As the engine does it in its idle time, but at once."""
+    from app.compat.measuring import quickest
+    from app.compat.ways import near, subject
+
+    found = dict(known)
     for dtype in dtypes:
         for case in cases:
-            seen: list[str] = []
-            run = ways(hardware, case, dtype, seen.append)
-            reasons = {way: fits(way, case, hardware.free_bytes) for way in run}
-            able = {way: attend for way, attend in run.items() if reasons[way] is None}
-            taken = timed(able, made(case, dtype, device_of(hardware)), device_of(hardware), seconds)
-            for way in run:
-                if way not in able:
-                    yield Row(case.name, way, dtype, why_not=str(reasons[way]))
-                    continue
-                extra = extra_bytes(case, way, dtype, hardware) if memory else None
-                path = seen[-1] if way == "hearth" else ""
-                yield Row(case.name, way, dtype, median(taken[way]), min(taken[way]), extra, path)
+            shape = case.shape(dtype)
+            if subject(near(shape)) not in found:
+                plan = planned(case, dtype, hardware, {})
+                found |= {each.subject: each for each in quickest(shape, plan, plan.device) if each is not None}
+    return found
 
 
 def table(rows: Iterable[Row]) -> Iterator[str]:
-    """A line for each row, as soon as there is one; a heading where the case changes."""
-    heading = None
+    """A line for each row, as soon as there is one."""
+    width = 46
+    yield " " * width + " ".join(f"{each:>9}" for each in HEADS)
     for row in rows:
-        if (row.case, row.dtype) != heading:
-            heading = row.case, row.dtype
-            yield ""
-            yield f"{next(each.title for each in CASES if each.name == row.case)}, {row.dtype}"
-        elapsed = row.why_not if row.elapsed_s is None else f"{row.elapsed_s * 1e3:10.2f} ms"
-        extra = "" if row.extra_bytes is None else f"{row.extra_bytes / MIB:10.1f} MiB"
-        yield f"  {title(row.way)!s:<32}{elapsed}{extra}{'   ' + row.path if row.path else ''}"
+        hand = ("-", "-") if row.hand_s is None else (row.hand, f"{row.hand_s * 1e3:.2f}")
+        told = (
+            f"{row.torch_s * 1e3:.2f}", *hand, f"{row.automatic_s * 1e3:.2f}", f"{row.beside_torch:.2f}", f"{row.beside_best:.2f}",
+            f"{row.torch_error:.1e}", f"{row.automatic_error:.1e}", "-" if row.extra_bytes is None else f"{row.extra_bytes / MIB:.1f}",
+            f"{row.own_beside_best:.2f}", row.path,
+        )  # fmt: skip
+        yield f"{row.case + ', ' + row.dtype:<{width}}" + " ".join(f"{each:>9}" for each in told)
+        if row.part:
+            yield f"    (of it {row.part} over all keys)"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=["attention"], help="what to measure")
-    parser.add_argument(
-        "--dtype", choices=get_args(Dtype), action="append", help="once or more; default: float32, bfloat16"
-    )
-    parser.add_argument(
-        "--only", choices=[each.name for each in CASES], action="append", help="once or more; default: all"
-    )
-    parser.add_argument("--seconds", type=float, default=4.0, help="for each case; two rounds at least (default: 4)")
+    parser.add_argument("--dtype", choices=get_args(Dtype), action="append", help="once or more; default: float32, bfloat16")
+    parser.add_argument("--only", choices=["dia", *PICTURES], action="append", help="a family of models, once or more; default: all")
+    parser.add_argument("--size", type=int, choices=SIZES, action="append", help="of pictures, once or more; default: all")
+    parser.add_argument("--quick", action="store_true", help="pictures of 512 pixels alone, no memory")
+    parser.add_argument("--measure", action="store_true", help="first measure the ways and keep them, as the engine does when it is idle")
+    parser.add_argument("--seconds", type=float, default=3.0, help=f"for each call; {FEWEST_ROUNDS} rounds at least (default: 3)")
+    parser.add_argument("--deviation", type=float, default=1.0, help="of queries and keys (default: 1)")
     parser.add_argument("--no-memory", action="store_true", help="time alone, without a process for each measurement")
+    parser.add_argument("--home", metavar="DIR", help="where Hearth keeps its data")
     parser.add_argument("--json", action="store_true", help="the figures, for a program to read")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures as well")
 
 
 def main(args: argparse.Namespace) -> int:
     import torch
 
-    hardware = probe()
-    cases = [each for each in CASES if not args.only or each.name in args.only]
+    from app.compat.contest import cases
+
+    hardware, folder = probe(), home(args.home).verdicts
+    known: Verdicts = seen.load(folder, hardware)
+    sizes = tuple(args.size or (SIZES[:1] if args.quick else SIZES))
+    chosen = list(cases(tuple(args.only or ("dia", *PICTURES)), sizes))
+    dtypes: list[Dtype] = args.dtype or ["float32", "bfloat16"]
+    if args.measure:
+        known = learned(chosen, dtypes, hardware, known)
+        folder.mkdir(parents=True, exist_ok=True)
+        seen.store(folder, hardware, known)
     rows: list[Row] = []
 
     def kept() -> Iterator[Row]:
-        for row in measure(cases, args.dtype or ["float32", "bfloat16"], hardware, args.seconds, not args.no_memory):
-            rows.append(row)
-            yield row
+        for dtype in dtypes:
+            for case in chosen:
+                plan = planned(case, dtype, hardware, known)
+                memory = not (args.no_memory or args.quick)
+                rows.append(measured(case, dtype, plan, plan.device, args.seconds, args.deviation, memory))
+                yield rows[-1]
 
     about = f"{hardware.name}, torch {hardware.torch}, {torch.get_num_threads()} threads"
-    lines = table(kept())
-    print(about, file=sys.stderr if args.json else sys.stdout)
-    for line in lines:
-        print(line, file=sys.stderr if args.json else sys.stdout, flush=True)
+    where = sys.stderr if args.json else sys.stdout
+    print(about, file=where)
+    for line in table(kept()):
+        print(line, file=where, flush=True)
+    if rows:
+        worst = f"automatic beside torch at most {max(each.beside_torch for each in rows):.2f}, beside the best {max(each.beside_best for each in rows):.2f}"
+        print(f"{worst}, alone beside the best by hand {max(each.own_beside_best for each in rows):.2f}", file=where)
     if args.json:
-        print(
-            json.dumps(
-                {"machine": about, "cases": [asdict(each) for each in cases], "rows": [asdict(each) for each in rows]},
-                indent=1,
-            )
-        )
-    if args.plot:
-        from app.compat.benchplot import draw
-
-        draw(
-            rows,
-            {each.name: each.title for each in CASES},
-            {way: str(title(way)) for way in {row.way for row in rows}},
-            about,
-        ).save(args.plot)
+        print(json.dumps({"machine": about, "rows": [asdict(each) for each in rows]}, indent=1))
     return 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from app.compat.ladder import CHUNK_RUNG, Learned, told
 from app.compat.memory import COPIES_OF_SCORES, FUSED, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, free_bytes, scores_bytes
 from app.compat.quirk import Unit
-from app.compat.settle import MEASURED_HERE, Case, Objection, Option, Settled, settle
-from app.compat.terms import Dtype, Kernel, Need, Reason
-from app.sentence import say
+from app.compat.settle import LEARNED_HERE, MEASURED_HERE, Case, Objection, Option, Settled, settle
+from app.compat.terms import AUTO, Chunk, Dtype, Kernel, Need, Reason, Rejected
+from app.sentence import Value, say
 
 MEASURED: Final = "chunk:"
 """With a model's name: the verdict that holds, in its words, the size that was measured best for it."""
@@ -31,8 +32,8 @@ def chunk_k(case: Case, dtype: Dtype) -> tuple[int | None, Settled]:
 
 def chunk_q(
     case: Case, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], keys: int | None, budget: int
-) -> tuple[int | None, Settled]:
-    need, forced = case.need, case.choice.chunk
+) -> tuple[Chunk, Settled]:
+    need, forced = case.need, None if case.choice.chunk == AUTO else case.choice.chunk
     fixed = largest_chunk(need, score, keys, budget)
     automatic = Option(
         "automatic",
@@ -65,7 +66,41 @@ def chunk_q(
     }
     more = {name: _too_large(case, dtype, score, kernels, rows, keys, budget) for name, rows in sizes.items()}
     settled = settle(case, "chunk_q", options, dtype, more, None if forced is None else str(forced))
-    return (int(settled.option) if settled.option.isdigit() else None), settled
+    most = _bounding(case)
+    if most is not None and settled.option.isdigit() and int(settled.option) > most.seen.chunk_most:  # type: ignore[operator]
+        settled = _bounded(settled, most, forced is not None)
+    return (int(settled.option) if settled.option.isdigit() else AUTO), settled
+
+
+def bound(case: Case) -> tuple[int | None, Settled]:
+    """The most that may run at a time since memory ran out."""
+    most = _bounding(case)
+    if most is None:
+        free = say("chunk_most.none", "Memory never ran out here with this model, so nothing limits the chunk.")
+        return None, Settled("none", Reason("chunk_most", free, "Hearth's rule"))
+    why = say(
+        "chunk_most.learned", "Attention takes at most {chunk} queries at a time. {seen}",
+        chunk=most.seen.chunk_most or 0, seen=told(most.seen),
+    )  # fmt: skip
+    none = Rejected("chunk_most", "none", (Reason("chunk_most", told(most.seen), LEARNED_HERE),))
+    return most.seen.chunk_most, Settled(str(most.seen.chunk_most), Reason("chunk_most", why, LEARNED_HERE), (none,))
+
+
+def _bounding(case: Case) -> Learned | None:
+    return next((each for each in case.learned if each.rung.id == CHUNK_RUNG and each.seen.chunk_most), None)
+
+
+def _bounded(settled: Settled, most: Learned, by_hand: bool) -> Settled:
+    """What was asked for or chosen is more than memory allowed before."""
+    runs = str(most.seen.chunk_most)
+    values: dict[str, Value] = {"asked": int(settled.option), "chunk": most.seen.chunk_most or 0, "seen": told(most.seen)}
+    if by_hand:
+        why = say("chunk_q.bounded", "{asked} asked for; {chunk} runs. {seen}", **values)
+    else:
+        why = say("chunk_q.lowered", "{chunk} queries at a time instead of {asked}. {seen}", **values)
+    because = Reason("chunk_q", why, LEARNED_HERE)
+    gone = tuple(each for each in settled.rejected if each.option != runs)
+    return Settled(runs, because, (*gone, Rejected("chunk_q", settled.option, (because,))), settled.warnings)
 
 
 def measured(case: Case) -> int | None:
@@ -80,17 +115,29 @@ def largest_chunk(need: Need, score: Dtype, keys: int | None, budget: int) -> in
     return max(16, min(4096, 1 << max(0, (budget // max(1, row)).bit_length() - 1)))
 
 
-def budget(case: Case, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, Reason]:
+def budget(case: Case, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, Settled]:
     """A quarter of what is free beside the model, at most 1 GiB; never more than the rows allow."""
     most = min(max(free_bytes // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
     for unit, share in (("bytes", 1), ("elements", scores_bytes(1, 1, 1, 1, score))):
         most = min([most, *(limit * share for _, limit in _limits(case, dtype, unit))])  # type: ignore[arg-type]
+    need, learned, before = case.need, _bounding(case), most
+    if learned is not None:
+        rows = learned.seen.chunk_most or 0
+        enough = scores_bytes(need.batch, need.heads, rows, need.keys, score) * COPIES_OF_SCORES
+        most = min(most, max(SCORES_AT_LEAST, enough))
     sentence = say(
         "budget.quarter",
         "The scores of one call may take {mib} MiB: a quarter of the memory that is free beside the model, at most 1024.",
         mib=most // MIB,
     )
-    return most, Reason("budget_bytes", sentence, "Hearth's rule")
+    if learned is None or most == before:
+        return most, Settled(str(most), Reason("budget_bytes", sentence, "Hearth's rule"))
+    lowered = say(
+        "budget.learned", "The scores of one call may take {mib} MiB, no more than {chunk} queries at a time need. {seen}",
+        mib=most // MIB, chunk=learned.seen.chunk_most or 0, seen=told(learned.seen),
+    )  # fmt: skip
+    gone = Rejected("budget_bytes", str(before), (Reason("budget_bytes", told(learned.seen), LEARNED_HERE),))
+    return most, Settled(str(most), Reason("budget_bytes", lowered, LEARNED_HERE), (gone,))
 
 
 def _limits(case: Case, dtype: Dtype, unit: Unit) -> list[tuple[Objection, int]]:

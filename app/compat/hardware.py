@@ -8,7 +8,10 @@ import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from app.compat.meter import Reading
 
 Kind = Literal["cpu", "cuda", "mps", "rocm", "directml"]
 System = Literal["linux", "macos", "windows"]
@@ -77,6 +80,15 @@ def probe() -> Hardware:
     if importlib.util.find_spec("torch_directml") is not None:
         return replace(facts, kind="directml", name="DirectML", unified=False)
     return replace(facts, unseen_card=_unseen_card())
+
+
+def with_room(hardware: Hardware, reading: Reading, held_bytes: int) -> Hardware:
+    """The same machine with the memory that is free now. `held_bytes`: what Hearth itself holds and would give back."""
+    # Before a card is in use, the reading is of another memory than the card's.
+    of_device = (reading.device_bytes is None) == (hardware.kind == "cpu")
+    if hardware.pretended or not (of_device and reading.free_bytes):
+        return hardware
+    return replace(hardware, free_bytes=min(hardware.memory_bytes, reading.free_bytes + held_bytes))
 
 
 def _card(facts: Hardware, torch: ModuleType) -> Hardware:

@@ -29,6 +29,10 @@ NONE_TAKES_IT = ("No available kernel", "No viable backend")
 _ONE_AT_A_TIME = threading.RLock()
 
 
+def none_takes_it(error: Exception) -> bool:
+    return any(words in str(error) for words in NONE_TAKES_IT)
+
+
 def restricts(plan: Plan) -> bool:
     """Whether the plan forbids a kernel that this device has. Where none is allowed, none is asked, and no switch is needed."""
     return bool(plan.kernels) and not EXIST.get(plan.device, frozenset()) <= set(plan.kernels)
@@ -63,11 +67,19 @@ def only(kernels: Collection[Kernel]) -> Iterator[None]:
 
 def restricted(torch_attention: Callable[..., Tensor], plan: Plan) -> Callable[..., Tensor]:
     """torch's attention with none but the plan's kernels."""
-    if not restricts(plan):
-        return torch_attention
+    return through(torch_attention, plan.kernels) if restricts(plan) else torch_attention
 
+
+def with_math(torch_attention: Callable[..., Tensor], plan: Plan) -> Callable[..., Tensor]:
+    """The same where Hearth's own arithmetic cannot stand in: then torch's plainest kernel may, for the others refuse much."""
+    if not plan.kernels or "math" in plan.kernels:
+        return restricted(torch_attention, plan)
+    return through(torch_attention, (*plan.kernels, "math"))
+
+
+def through(torch_attention: Callable[..., Tensor], kernels: Collection[Kernel]) -> Callable[..., Tensor]:
     def attention(*args: object, **kwargs: object) -> Tensor:
-        with only(plan.kernels):
+        with only(kernels):
             return torch_attention(*args, **kwargs)
 
     return attention

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from app.compat.hardware import Hardware
-from app.compat.terms import Dtype, Need, Offload, Part, Plan, Precision, Quantised, Vae
+from app.compat.terms import AUTO, Dtype, Need, Offload, Part, Plan, Precision, Quantised, Vae
 
 BYTES: Final[dict[Dtype, int]] = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 BYTES_PER_PARAMETER: Final[dict[Quantised, float]] = {
@@ -109,10 +109,11 @@ def weights_bytes(need: Need, plan: Plan) -> int:
 def peak_bytes(need: Need, plan: Plan) -> int:
     """What a forecast says: weights, caches and working memory at their highest, with the scores as the plan bounds them."""
     base = needed_bytes(need, plan.precision, plan.quantised, plan.offload, plan.vae)
-    rows, keys = min(need.queries, plan.chunk_q or need.queries), min(need.keys, plan.chunk_k or need.keys)
+    rows = need.queries if plan.chunk_q == AUTO else min(need.queries, plan.chunk_q)
+    rows, keys = min(rows, plan.chunk_most or rows), min(need.keys, plan.chunk_k or need.keys)
     scores = scores_bytes(need.batch, need.heads, rows, keys, plan.score_dtype or plan.dtype) * COPIES_OF_SCORES
     # A chunk by hand is kept, whatever is free; kernels that never write all scores down need no more than the rest.
-    kept = plan.chunk_q is not None and not FUSED & set(plan.kernels)
+    kept = plan.chunk_q != AUTO and not FUSED & set(plan.kernels)
     return base + (scores if kept else min(scores, plan.budget_bytes))
 
 

@@ -26,6 +26,11 @@ class Reading:
     """The most seen of what counts on this machine (device if it has its own memory, else the process)."""
     limit_bytes: int = 0
     """Past this it swaps or fails."""
+    free_bytes: int = 0
+    """What this process could still take; cached blocks count, for they can be used again."""
+    system_free_bytes: int = 0
+    """Of the computer's own memory; 0: nobody looked."""
+    system_bytes: int = 0
     swap_bytes: int = 0
 
 
@@ -34,6 +39,7 @@ class _Device:
     held_bytes: int
     allocated_bytes: int
     limit_bytes: int
+    free_bytes: int
     unified: bool
 
 
@@ -53,10 +59,11 @@ class Meter:
         self._lock = Lock()
 
     def read(self) -> Reading:
-        process_bytes = self._process.memory_info().rss
-        device = _device()
+        process_bytes, system = self._process.memory_info().rss, psutil.virtual_memory()
+        available = system.available
+        device = _device(available)
         if device is None:
-            counts, limit_bytes = process_bytes, process_bytes + psutil.virtual_memory().available
+            counts, limit_bytes = process_bytes, process_bytes + available
         elif device.unified:
             # Metal's buffers are only in part in the process's resident pages: the larger of the two is nearer the truth.
             counts, limit_bytes = max(process_bytes, device.held_bytes), device.limit_bytes
@@ -73,6 +80,9 @@ class Meter:
                 allocated_bytes=device.allocated_bytes if device else None,
                 highest_bytes=self._highest_bytes,
                 limit_bytes=limit_bytes,
+                free_bytes=device.free_bytes if device else available,
+                system_free_bytes=available,
+                system_bytes=system.total,
                 swap_bytes=self._swap_bytes,
             )
 
@@ -108,19 +118,18 @@ def _swap_bytes() -> int:
         return 0
 
 
-def _device() -> _Device | None:
+def _device(available_bytes: int) -> _Device | None:
     torch = sys.modules.get("torch")
     if torch is None or getattr(torch.__spec__, "_initializing", False):
         return None
     if torch.cuda.is_initialized():  # else the question itself would make a context, some hundred megabytes of it
         return _cuda(torch)
     if torch.backends.mps.is_available():
-        return _Device(
-            held_bytes=torch.mps.driver_allocated_memory(),
-            allocated_bytes=torch.mps.current_allocated_memory(),
-            limit_bytes=torch.mps.recommended_max_memory(),
-            unified=True,
-        )
+        limit_bytes, allocated_bytes = torch.mps.recommended_max_memory(), torch.mps.current_allocated_memory()
+        held_bytes = torch.mps.driver_allocated_memory()
+        # Metal's own count leaves out what other programs hold, the system's leaves out Metal's limit.
+        free_bytes = min(max(0, limit_bytes - allocated_bytes), available_bytes + max(0, held_bytes - allocated_bytes))
+        return _Device(held_bytes, allocated_bytes, limit_bytes, free_bytes, unified=True)
     return None
 
 
@@ -129,9 +138,11 @@ def _cuda(torch: ModuleType) -> _Device:
     stats = torch.cuda.memory_stats_as_nested_dict()
     held_bytes = stats["reserved_bytes"]["all"]["current"]
     free_bytes, _total_bytes = torch.cuda.mem_get_info()
+    allocated_bytes = stats["allocated_bytes"]["all"]["current"]
     return _Device(
         held_bytes=held_bytes,
-        allocated_bytes=stats["allocated_bytes"]["all"]["current"],
+        allocated_bytes=allocated_bytes,
         limit_bytes=held_bytes + free_bytes,  # what other programs hold is not ours to fill
+        free_bytes=free_bytes + held_bytes - allocated_bytes,
         unified=False,
     )

@@ -66,6 +66,16 @@ def offload(case: Case, how: tuple[Precision, ...], quantisation: Quantised) -> 
         )
         more["group"].append(one_memory)
         more["sequential"].append(one_memory)
+        if case.need.kind == "speech":
+            more["model"].append(
+                Objection(
+                    say(
+                        "offload.voice",
+                        "A voice and its codec work in turn all the time, so neither can be unloaded meanwhile.",
+                    ),
+                    fatal=True,
+                )
+            )
     return settle(case, "offload", options, None, more, case.choice.offload, frugal=True)
 
 
@@ -79,7 +89,8 @@ def decode(case: Case, how: tuple[Precision, ...], quantisation: Quantised, offl
     room = free_bytes(case.hardware) - resident_bytes(need, how, quantisation, offloading, part)
     options = [Option("whole", say("vae.whole", "The picture is decoded whole: it fits."))]
     more: dict[str, list[Objection]] = {}
-    for tile in (0, TILE_PIXELS, SMALLEST_TILE_PIXELS):
+    # A tile as large as the picture would change nothing.
+    for tile in (0, *(each for each in (TILE_PIXELS, SMALLEST_TILE_PIXELS) if each < max(need.width, need.height))):
         name = str(tile) if tile else "whole"
         if tile:
             options.append(

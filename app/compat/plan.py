@@ -8,12 +8,15 @@ from typing import Final, get_args
 from app.compat import parts as parts_of
 from app.compat import precision, rules
 from app.compat.hardware import Hardware
+from app.compat.ladder import learned
 from app.compat.memory import BYTES, free_bytes
 from app.compat.quirk import Quirk, version
 from app.compat.quirks import QUIRKS, applying, is_retired
 from app.compat.settle import MEASURED_HERE, Case, Objection, Option, Settled, retirement, settle
 from app.compat.terms import (
+    AUTO,
     Choice,
+    Chunk,
     Dtype,
     Gqa,
     Kernel,
@@ -32,8 +35,8 @@ from app.compat.verdicts import Verdict, Verdicts
 from app.sentence import Trouble, say
 
 __all__ = [
-    "Choice", "Dtype", "Gqa", "Kernel", "Need", "Offload", "Part", "Plan", "Precision", "Quantised", "Reason", "Rejected",
-    "Role", "Vae", "check", "decide",
+    "AUTO", "Choice", "Chunk", "Dtype", "Gqa", "Kernel", "Need", "Offload", "Part", "Plan", "Precision", "Quantised", "Reason", "Rejected",
+    "Role", "Vae", "check", "chunk_of", "decide",
 ]  # fmt: skip
 
 LONGEST_CHUNK: Final = 65536
@@ -55,7 +58,7 @@ def decide(
     check(hardware, rows)
     validate(choice, need)
     retired = tuple(row for row in rows if row.applies(hardware) and is_retired(row, verdicts))
-    case = Case(hardware, need, choice, verdicts, applying(hardware, verdicts, rows), retired)
+    case = Case(hardware, need, choice, verdicts, applying(hardware, verdicts, rows), retired, learned(verdicts, need.model))
     device = "cuda" if hardware.kind == "rocm" else hardware.kind
     settled = {"device": _device(case), "dtype": precision.dtype(case), "attention": _attention(case)}
     dtype: Dtype = settled["dtype"].option  # type: ignore[assignment]
@@ -65,8 +68,8 @@ def decide(
     settled |= {**parts.settled, **attention.settled, "environment": _environment(case)}
     return Plan(
         device=device, dtype=dtype, score_dtype=attention.score_dtype, gqa=attention.gqa,  # type: ignore[arg-type]
-        chunk_q=attention.chunk_q, chunk_k=attention.chunk_k, budget_bytes=attention.budget_bytes, **attention.flags,
-        kernels=attention.kernels, precision=parts.precision, offload=parts.offload, vae=parts.vae,
+        chunk_q=attention.chunk_q, chunk_most=attention.chunk_most, chunk_k=attention.chunk_k, budget_bytes=attention.budget_bytes, **attention.flags,
+        kernels=attention.kernels, ways=attention.ways, precision=parts.precision, offload=parts.offload, vae=parts.vae,
         quantised=parts.quantised, attention="sdpa", environment=environment,
         because=tuple(settled[field].because for field in SETTLED),
         rejected=tuple(each for field in SETTLED for each in settled[field].rejected),
@@ -97,7 +100,7 @@ def check(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:
 
 def validate(choice: Choice, need: Need) -> None:
     """A choice and a need that mean something."""
-    if choice.chunk is not None and (
+    if choice.chunk != AUTO and (
         isinstance(choice.chunk, bool) or not isinstance(choice.chunk, int) or not 1 <= choice.chunk <= LONGEST_CHUNK
     ):
         raise Trouble(
@@ -131,6 +134,20 @@ def validate(choice: Choice, need: Need) -> None:
                 heads=need.heads, kv_heads=need.kv_heads,
             )
         )  # fmt: skip
+
+
+def chunk_of(text: str | None) -> Chunk:
+    """As a person writes it."""
+    if text is None or text == AUTO:
+        return AUTO
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= LONGEST_CHUNK:
+        raise Trouble(
+            say(
+                "chunk.bad", 'A chunk size of "{chunk}" cannot be used. Give a whole number from 1 to {longest}, or auto.',
+                chunk=text, longest=LONGEST_CHUNK,
+            )
+        )  # fmt: skip
+    return int(text)
 
 
 def _device(case: Case) -> Settled:

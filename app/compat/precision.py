@@ -7,7 +7,7 @@ from typing import Final
 
 from app.compat.hardware import Kind
 from app.compat.memory import SCRATCH_BYTES, free_bytes, gib, part_bytes
-from app.compat.settle import Case, Objection, Option, Settled, objections, reasons, settle
+from app.compat.settle import LEARNED_HERE, Case, Objection, Option, Settled, objections, reasons, settle
 from app.compat.terms import Dtype, Part, Precision, Reason, Rejected
 from app.sentence import Sentence, say
 
@@ -74,6 +74,7 @@ def precision(case: Case, dtype: Dtype, device: str) -> tuple[tuple[Precision, .
         made.append(Precision(part.name, part.role, stored, compute, device))
     made = _codec_aside(case, made)
     wider = [each for _, found in computed for each in found]
+    wider.sort(key=lambda each: each.objections[0].source != LEARNED_HERE)
     narrower = [Rejected("precision", f"storage: {each.option}", each.objections) for each in storing.rejected]
     because = _told(made, dtype, wider, storing)
     return tuple(made), Settled(storing.option, because, (*wider, *narrower), storing.warnings)
@@ -94,6 +95,9 @@ def _told(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: S
 def _compute(case: Case, part: Part, dtype: Dtype) -> tuple[Dtype, tuple[Rejected, ...]]:
     if part.role == "codec":
         return "float32", ()
+    broke = objections(case, "decoder", dtype, dtype) if part.role == "vae" else []
+    if broke:
+        return "float32", (Rejected("precision", f"{part.name}: {dtype}", reasons("precision", broke)),)
     if part.half_is_safe or dtype != "float16":
         return dtype, ()
     against = objections(case, "unsafe", "float16", dtype)

@@ -22,7 +22,7 @@ from app.compat.quirk import Quirk
 from app.compat.rules import KERNELS
 from app.compat.samples import Made, Shape, error, make
 from app.compat.seam import applied
-from app.compat.terms import Choice, Dtype, Kernel, Need, Plan
+from app.compat.terms import AUTO, Choice, Dtype, Kernel, Need, Plan
 from app.sentence import Trouble
 
 TOLERANCE: Final[dict[Dtype, float]] = {"float64": 1e-10, "float32": 1e-3, "float16": 5e-3, "bfloat16": 2e-2}
@@ -189,7 +189,7 @@ def _at(look: Callable[[Dtype, str], Measured], dtype: Dtype) -> Callable[[str],
 def careful(plan: Plan) -> Plan:
     """Nothing of torch's fused attention, every remedy on."""
     return replace(
-        plan, score_dtype="float32", gqa="folded", chunk_q=None, chunk_k=4096, budget_bytes=256 << 20, contiguous=True,
+        plan, score_dtype="float32", gqa="folded", chunk_q=AUTO, chunk_k=4096, budget_bytes=256 << 20, contiguous=True,
         explicit_mask=True, expand_mask=True, pad_value=True, zero_masked_rows=True, kernels=(),
     )  # fmt: skip
 

@@ -60,6 +60,7 @@ def quantised(case: Case, how: tuple[Precision, ...]) -> Settled:
 
 def _unusable(case: Case, name: Quantised) -> list[Objection]:
     hardware, need, found = case.hardware, case.need, list[Objection]()
+    found += [Objection(why, "this machine", overrules=True) for kind, why in need.impossible if kind == name]
     if name == "awq" and (hardware.kind != "cuda" or (hardware.capability or (0, 0)) < _AMPERE):
         found.append(
             Objection(

@@ -9,6 +9,15 @@ from torch import Tensor
 
 from app.sentence import Trouble, say
 
+
+class WrongShape(Trouble, RuntimeError):
+    """A question that makes no attention, for people; and for programs the kind of error that torch raises for it."""
+
+
+class WrongDims(WrongShape, IndexError):
+    """A dimension that is not there: torch raises IndexError for a mask, RuntimeError for the rest."""
+
+
 Layout = Literal["separate", "fused by head", "fused by tensor", "unknown"]
 
 
@@ -16,14 +25,14 @@ def upright(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
     """Batch, heads, length, width: as torch broadcasts, but the key's heads may be a divisor of the query's. And the batch as it was given."""
     for name, each in (("query", query), ("key", key), ("value", value)):
         if each.dim() < 2:
-            raise Trouble(
+            raise WrongShape(
                 say(
                     "attention.flat", "Attention was asked with a {name} of {dims} dimension. It needs length and width: 2 at least.",
                     name=name, dims=each.dim(),
                 )
             )  # fmt: skip
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
-        raise Trouble(
+        raise WrongShape(
             say(
                 "attention.sizes",
                 "Attention was asked of query {query}, key {key} and value {value}. Query and key need the same width, key and value the same length.",
@@ -31,7 +40,7 @@ def upright(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
             )
         )  # fmt: skip
     asked, held = query.shape, key.shape
-    if len(asked) == 4 and held[:3] == value.shape[:3] and asked[0] == held[0] and held[1] and not asked[1] % held[1]:
+    if len(asked) == 4 and held[:3] == value.shape[:3] and asked[0] == held[0] and divides(held[1], asked[1]):
         return query, key, value, asked[:1]
     dims = max(query.dim(), key.dim(), value.dim(), 4)
     query, key, value = (each[(None,) * (dims - each.dim())] for each in (query, key, value))
@@ -39,8 +48,8 @@ def upright(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
     if query.shape[-3] == 1 < most:
         query = query.expand(*query.shape[:-3], most, *query.shape[-2:])
     for each in (key, value):
-        if not each.shape[-3] or query.shape[-3] % each.shape[-3]:
-            raise Trouble(
+        if not divides(each.shape[-3], query.shape[-3]):
+            raise WrongShape(
                 say(
                     "attention.heads",
                     "Attention was asked with {heads} query heads over {few} key/value heads, which does not divide. Use a multiple of {few} query heads.",
@@ -52,7 +61,7 @@ def upright(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
     try:
         lead: tuple[int, ...] = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3], value.shape[:-3])  # type: ignore[no-untyped-call]
     except RuntimeError:
-        raise Trouble(
+        raise WrongShape(
             say(
                 "attention.batch",
                 "Attention was asked of query {query}, key {key} and value {value}, whose batches do not broadcast. Give them one batch size.",
@@ -63,12 +72,17 @@ def upright(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
     return query, key, value, lead
 
 
+def divides(few: int, heads: int) -> bool:
+    """Whether so many key/value heads can be shared out; nothing over nothing can."""
+    return few in (1, heads) or (few > 0 and heads > 0 and not heads % few)
+
+
 def upright_mask(mask: Tensor, lead: tuple[int, ...], heads: int, queries: int, keys: int) -> Tensor:
     """Four dimensions, each whole or 1; never expanded but where several batch dimensions become one."""
     full = (*lead, heads, queries, keys)
     fits = all(size in (1, want) for size, want in zip(reversed(mask.shape), reversed(full), strict=False))
     if not fits or not 2 <= mask.dim() <= len(full):
-        raise Trouble(
+        raise WrongDims(
             say(
                 "attention.mask",
                 "Attention was asked with a mask of {given} for {heads} heads, {queries} queries and {keys} keys, to which it does not broadcast. Each of its sizes must be that number or 1, and the last two must be there.",
@@ -91,7 +105,7 @@ def align_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
     if mask.dtype in (torch.bool, dtype):
         return mask
     if not mask.is_floating_point():
-        raise Trouble(
+        raise WrongShape(
             say(
                 "attention.mask.dtype",
                 "Attention was asked with a mask of {dtype}. Give True and False, or numbers to be added to the scores.",

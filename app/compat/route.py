@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from app.compat.kernels import NONE_TAKES_IT, streams
+from app.compat.kernels import none_takes_it, streams
 from app.compat.memory import SCORES_AT_LEAST
 from app.compat.plan import Gqa, Plan
 from app.compat.remedies import (
@@ -24,18 +24,26 @@ from app.compat.remedies import (
     visible,
     wants_copy,
 )
-from app.compat.tiles import COPIES, Free, even, is_few, own, tile_size, workspace_bytes
+from app.compat.tiles import COPIES, OWN_BYTES, WIDENED_BYTES, Free, Tile, even, own, tile_size, workspace_bytes
+from app.compat.ways import OWN, Shape, Way, near, rule
 
+Saw = Callable[..., None]
+"""Is told of each call: its path, how many scores it has, queries at a time, and of how many."""
 AS_TORCH = "as torch"
 METAL_SCORES = 1 << 30
 """Of one call, in numbers: Metal spoils more silently (mps-int32), and an older macOS dies of 4 GiB (mps-4gib)."""
-STEP = "folded, own arithmetic"
+OWN_PATH = "own arithmetic"
+STEP = f"folded, {OWN_PATH}"
 HALVES = (torch.float16, torch.bfloat16)
-SHORT_KEYS = 256
 SHORT_ROWS = 64
+TOO_FEW_ROWS = 32
+"""Shorter chunks of all heads read K and V too often: own arithmetic takes fewer heads instead."""
 MANY_QUERIES = 32
 """From here on a causal fold goes group by group, so that torch's kernel can skip what is masked."""
-LONG_QUERIES = 128
+
+
+def unseen(path: str, scores: int = 0, rows: int = 0, queries: int = 0) -> None:
+    """Where nobody counts."""
 
 
 def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
@@ -43,6 +51,14 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Non
     query, key, value, lead = upright(query, key, value)
     if mask is not None:
         align_mask(upright_mask(mask, lead, query.shape[1], query.shape[2], key.shape[2]), query.dtype)
+
+
+def nothing(*tensors: Tensor | None) -> Tensor:
+    """Attention over no numbers: zeros, and zeros for whoever wants gradients."""
+    query, _, value, _ = tensors
+    assert query is not None and value is not None
+    tied = sum(each.flatten()[:0].sum() for each in tensors if each is not None and each.is_floating_point())
+    return value.new_zeros(*query.shape[:3], value.shape[3]) + tied
 
 
 class Route:
@@ -55,36 +71,39 @@ class Route:
         self.small = self.workspace // (8 * COPIES)
         """Scores, in numbers, that need no thought about memory."""
         self.free = Free()
+        self.ways = dict(plan.ways)
         self.bfloat16_is_fast = torch.cpu._is_avx512_bf16_supported()
         folds = self.on_cpu and plan.gqa == "folded" and plan.kernels and plan.chunk_k is None and not plan.contiguous
-        halves = {torch.bfloat16} if self.bfloat16_is_fast and plan.score_dtype is None else set()
-        self.steps = {torch.float32} | halves if folds else set()
+        self.steps = {torch.float32} if folds else set()
         """Dtypes in which a step of speech goes the shortest way there is."""
         asks = plan.contiguous or plan.pad_value or plan.expand_mask or plan.zero_masked_rows or plan.explicit_mask
         full = {torch.float32, torch.float64}
-        self.easy = full if self.on_cpu or plan.score_dtype == "float32" else full | set(HALVES)
+        halves = {torch.bfloat16} if self.on_cpu else set() if plan.score_dtype == "float32" else set(HALVES)
+        self.easy = full | halves
         """Dtypes in which an ungrouped, short call goes to torch unseen."""
-        if asks or not plan.kernels or plan.chunk_k is not None:
+        if asks or not plan.kernels or plan.chunk_k is not None or plan.chunk_most is not None:
             self.easy = set()
 
     def __call__(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
-        scale: float | None, rows: int | None, saw: Callable[[str], None],
+        scale: float | None, rows: int | None, saw: Saw,
     ) -> Tensor:  # fmt: skip
         dims, given = max(query.dim(), key.dim(), value.dim()), value.dtype
         query, key, value, lead = upright(query, key, value)
-        batch, heads, queries, _ = query.shape
+        heads, queries = query.shape[1:3]
         dtype = self.dtype(given)
         if mask is not None:
             mask = align_mask(upright_mask(mask, lead, heads, queries, key.shape[2]), dtype)
         if not query.dtype == key.dtype == value.dtype == dtype:
             query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
         query, key, value = self.lay_out(query, key, value)
+        if not query.shape[3]:  # scores of 0, whatever the scale
+            query, key, scale = F.pad(query, (0, 1)), F.pad(key, (0, 1)), 1.0
         if key.numel() and query.numel() and value.numel():
             out = self.go(query, key, value, mask, dropout, causal, scale, rows, saw)
         else:
             saw(AS_TORCH)
-            out = value.new_zeros(batch, heads, queries, value.shape[3])
+            out = nothing(query, key, value, mask)
         out = out if dtype == given else out.to(given)
         if dims > 4:
             return out.reshape(*lead, *out.shape[1:])
@@ -118,84 +137,86 @@ class Route:
 
     def go(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
-        scale: float | None, asked: int | None, saw: Callable[[str], None],
+        scale: float | None, asked: int | None, saw: Saw,
     ) -> Tensor:  # fmt: skip
-        queries, groups = query.shape[2], query.shape[1] // key.shape[1]
-        rows, cols, ours = self.size(query, key, value, mask, dropout, causal, scale, asked)
-        gqa = (
-            None
-            if groups == 1
-            else "folded"
-            if ours
-            else self.gqa(causal and mask is None and rows >= queries, queries)
-        )
+        queries, heads, groups = query.shape[2], query.shape[0] * key.shape[1], query.shape[1] // key.shape[1]
+        way = self.way(query, key, mask, causal)
+        tile = self.size(query, key, value, mask, dropout, causal, scale, asked, way)
+        ours = way.by == "own" or tile.heads < heads or tile.cols is not None
+        gqa = None if groups == 1 else "folded" if ours else way.by if way.by in ("native", "folded") else self.plan.gqa
         path: list[str] = [gqa] if gqa and gqa != "native" else []
-        if rows < queries or cols:
-            path.append(f"chunked {rows} x {cols}" if cols else f"chunked {rows}")
+        if tile.rows < queries or tile.cols:
+            path.append(f"chunked {tile.rows} x {tile.cols}" if tile.cols else f"chunked {tile.rows}")
         if ours:
-            path.append("own arithmetic")
-        saw(", ".join(path) or AS_TORCH)
+            path.append(OWN_PATH)
+        scores = query.shape[0] * query.shape[1] * queries * key.shape[2]
         if not ours:
             try:
-                return self.through_torch(query, key, value, mask, dropout, causal, scale, rows, gqa)
+                out = self.through_torch(query, key, value, mask, dropout, causal, scale, tile.rows, gqa)
             except RuntimeError as error:
-                if not any(words in str(error) for words in NONE_TAKES_IT):
+                if not none_takes_it(error):
                     raise
+                path.append(OWN_PATH)
+            else:
+                saw(", ".join(path) or AS_TORCH, scores, tile.rows, queries)
+                return out
+        saw(", ".join(path), scores, tile.rows, queries)
         scale = query.shape[3] ** -0.5 if scale is None else scale
-        return own(query, key, value, mask, dropout, causal, scale, rows, cols, prescale=not self.on_cpu)
+        return own(query, key, value, mask, dropout, causal, scale, tile, prescale=not self.on_cpu)
+
+    def way(self, query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> Way:
+        if not self.plan.kernels:
+            return OWN
+        shape = Shape(
+            query.shape[0], query.shape[1], key.shape[1], query.shape[2], key.shape[2], query.shape[3], mask is not None, causal,
+            str(query.dtype).removeprefix("torch."),
+        )  # fmt: skip
+        if (measured := self.ways.get(near(shape)) if self.ways else None) is not None:
+            return measured
+        if not self.on_cpu:
+            return Way("torch")
+        return rule(shape, self.plan.gqa == "folded", self.bfloat16_is_fast)
 
     def size(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
-        scale: float | None, asked: int | None,
-    ) -> tuple[int, int | None, bool]:  # fmt: skip
-        """Queries at a time, keys at a time (None: all), and whether by Hearth's own arithmetic."""
+        scale: float | None, asked: int | None, way: Way,
+    ) -> Tile:  # fmt: skip
+        """How much at once: by hand, else the way's, within the memory that is free."""
         batch, heads, queries, _ = query.shape
         keys, groups = key.shape[2], heads // key.shape[1]
         cols = self.plan.chunk_k if self.plan.chunk_k and self.plan.chunk_k < keys else None
-        ours = cols is not None or self.ours(query, key, groups)
-        rows = queries if asked is None else min(asked, queries)
-        item = (
-            query.element_size() if cols is None else max(query.element_size(), 4)
-        )  # a running maximum is kept in float32
+        ours = way.by == "own" or cols is not None
+        most = self.plan.chunk_most or queries
+        asked = None if asked is None else min(asked, most)
         if asked is not None and self.plan.device == "mps":
             # A size by hand may come in the middle of a run, past decide().
-            rows = min(rows, max(1, METAL_SCORES // (batch * heads * (cols or keys))))
-        row_bytes = batch * heads * (cols or keys) * item * COPIES
-        if rows * row_bytes > self.workspace and (
-            ours or not streams(self.plan, query, key, value, mask, dropout, causal, scale, groups > 1)
+            asked = min(asked, max(1, METAL_SCORES // (batch * heads * (cols or keys))))
+        wanted = asked or way.rows or (most if most < queries else None)
+        wanted = None if wanted is None else min(wanted, most)
+        rows = min(wanted or queries, queries)
+        row_bytes = batch * heads * (cols or keys) * query.element_size() * COPIES
+        if not ours and (
+            rows * row_bytes <= self.workspace
+            or streams(self.plan, query, key, value, mask, dropout, causal, scale, groups > 1)
         ):
-            # A size by hand is kept; then only keys are cut, and only where one row of scores is too large.
-            # Metal may hold more than it recommends: then nothing is free, and tiles of one key would take for ever.
-            free = max(self.free(query.device) // 4, SCORES_AT_LEAST)
-            budget = min(self.plan.budget_bytes or self.workspace, free)
-            limit = min(budget, self.workspace) if asked is None else max(budget, 1)
-            if asked is None or row_bytes > limit:
-                most, fewer = tile_size(limit, row_bytes, rows, cols or keys)
-                rows, cols = most if asked is None else rows, fewer or cols
-        ours = ours or cols is not None
-        if ours and causal and asked is None and self.on_cpu:
-            rows = min(
-                rows, max(SHORT_ROWS, queries // 4)
-            )  # what lies above the diagonal of a chunk is computed in vain
-        return (even(rows, queries) if asked is None else rows), cols, ours
-
-    def gqa(self, causal: bool, queries: int) -> Gqa:
-        """A processor's own kernel shares K and V as well, and is the faster one where it may skip what is masked (26 ms against 28)."""
-        if causal and self.on_cpu and queries >= LONG_QUERIES and self.plan.gqa == "folded":
-            return "native"
-        return self.plan.gqa
-
-    def ours(self, query: Tensor, key: Tensor, groups: int) -> bool:
-        """Whether Hearth's own arithmetic is right where torch's kernels may not run, or faster on a processor, as measured (README)."""
-        if not self.plan.kernels:
-            return True
-        if not self.on_cpu or (groups > 1 and self.plan.gqa != "folded"):
-            return False
-        rows, keys = groups * query.shape[2], key.shape[2]
-        if query.dtype == torch.bfloat16:
-            fast = rows == 1 or rows >= SHORT_ROWS or keys >= SHORT_KEYS
-            return fast and self.bfloat16_is_fast and self.plan.score_dtype is None
-        return query.dtype == torch.float32 and is_few(rows, key)
+            return Tile(batch * key.shape[1], rows, None)
+        # A size by hand is kept as long as one row of all heads fits; own arithmetic cuts heads and keys instead.
+        # Metal may hold more than it recommends: then nothing is free, and tiles of one key would take for ever.
+        free = max(self.free(query.device) // 4, SCORES_AT_LEAST)
+        limit = min(self.plan.budget_bytes or self.workspace, free)
+        limit = min(limit, self.workspace) if asked is None and not way.rows else limit
+        fit = min(rows, limit // row_bytes)
+        if not ours and fit >= (min(rows, TOO_FEW_ROWS) if asked is None else 1):
+            return Tile(batch * key.shape[1], even(fit, queries) if asked is None else rows, None)
+        at_once = torch.get_num_threads() if self.on_cpu else heads
+        few = batch * key.shape[1]
+        if query.dtype in HALVES:  # keys and values are widened, as many heads at once
+            few = min(few, max(at_once, WIDENED_BYTES // (4 * keys * (key.shape[3] + value.shape[3]))))
+        found = tile_size(limit // OWN_BYTES, few, groups, queries, cols or keys, at_once, wanted)
+        if causal and asked is None and self.on_cpu:
+            # What lies above the diagonal of a chunk is computed in vain.
+            found = found._replace(rows=min(found.rows, max(SHORT_ROWS, queries // 4)))
+        return found._replace(cols=found.cols or cols)
 
     def through_torch(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,

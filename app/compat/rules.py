@@ -6,14 +6,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.compat.chunks import budget, chunk_k, chunk_q
+from app.compat.chunks import bound, budget, chunk_k, chunk_q
 from app.compat.hardware import Kind
 from app.compat.quirk import version
-from app.compat.settle import Case, Objection, Option, Settled, objections, reasons, refuse, second, settle
-from app.compat.terms import Dtype, Kernel, Reason, Rejected
+from app.compat.settle import (
+    LEARNED_HERE,
+    MEASURED_HERE,
+    Case,
+    Objection,
+    Option,
+    Settled,
+    objections,
+    overruled,
+    reasons,
+    refuse,
+    second,
+    settle,
+)
+from app.compat.terms import Chunk, Dtype, Kernel, Reason, Rejected
+from app.compat.ways import Shape, Way, shape_of, way_of
 from app.sentence import Sentence, say
 
 _NO, _YES = "no", "yes"
+HALVES: Final = ("float16", "bfloat16")
 
 KERNELS: Final[dict[Kind, tuple[Kernel, ...]]] = {
     "cuda": ("flash", "efficient", "cudnn", "math"),
@@ -48,6 +63,9 @@ FLAGS: Final[dict[str, tuple[Sentence, Sentence]]] = {
 
 
 def score_dtype(case: Case, dtype: Dtype) -> Settled:
+    if dtype not in HALVES:
+        same = say("score_dtype.same", "The model computes in {dtype}, and its scores with it.", dtype=dtype)
+        return Settled("kernel", Reason("score_dtype", same, "Hearth's rule"))
     options = (
         Option("kernel", say("score_dtype.kernel", "torch's kernels here sum scores in float32 by themselves.")),
         Option("float32", say("score_dtype.float32", "Scores are kept in float32.")),
@@ -66,6 +84,8 @@ def kernels(case: Case, dtype: Dtype) -> tuple[tuple[Kernel, ...], Settled]:
             fatal=True,
         )
         refuse(case, "kernels", name, against.get(name, (absent,)))
+    broke = next((each for name in forced or () for each in against.get(name, ()) if each.overrules), None)
+    asked, forced = forced, None if broke is not None else forced
     taken = tuple(name for name in here if not against[name]) if forced is None else forced
     told = ", ".join(taken) or "own"
     why = Reason(
@@ -76,6 +96,8 @@ def kernels(case: Case, dtype: Dtype) -> tuple[tuple[Kernel, ...], Settled]:
     first = next((reason for name in here for reason in reasons("kernels", against[name])), None)
     if forced is not None:
         because = Reason("kernels", say("plan.yours", "You asked for {option}.", option=told), "your choice")
+    elif broke is not None:
+        because = Reason("kernels", overruled(", ".join(asked or ()), broke.sentence), LEARNED_HERE)
     else:
         because = first or why
     rejected = tuple(
@@ -139,17 +161,41 @@ def flag(case: Case, field: str, dtype: Dtype) -> Settled:
     return settle(case, field, (Option(_NO, no), Option(_YES, yes)), dtype, {_NO: more})
 
 
+def ways(case: Case, kernels: Sequence[Kernel], gqa: str) -> tuple[tuple[tuple[Shape, Way], ...], Settled]:
+    """What was measured here, of what the plan allows. Whoever chooses kernels or groups by hand is taken at his word."""
+    by_hand = case.choice.kernels is not None or case.choice.gqa is not None
+    told = ((shape_of(name), way_of(seen.words)) for name, seen in case.verdicts.items() if seen.passed)
+    found = tuple(
+        (shape, way) for shape, way in told
+        if shape is not None and way is not None and not by_hand and may(case.hardware.kind, kernels, gqa, way)
+    )  # fmt: skip
+    if not found:
+        sentence = say("ways.rule", "No shape of attention has been measured here yet; a rule measured elsewhere chooses the way.")
+        return (), Settled("rule", Reason("ways", sentence, "measured on torch 2.13"))
+    sentence = say("ways.measured", "{count} shapes of attention go the way that was the quickest here.", count=len(found))
+    return found, Settled(str(len(found)), Reason("ways", sentence, MEASURED_HERE))
+
+
+def may(kind: Kind, kernels: Sequence[Kernel], gqa: str, way: Way) -> bool:
+    """On a processor native groups are only slow; elsewhere they may be wrong, and the plan has decided."""
+    if way.by == "own":
+        return True
+    return bool(kernels) and (way.by in ("torch", gqa) or (kind == "cpu" and gqa == "folded"))
+
+
 @dataclass(frozen=True, slots=True)
 class Attention:
     """The attention fields of a plan, and how each was settled."""
 
     score_dtype: Dtype | None
     gqa: str
-    chunk_q: int | None
+    chunk_q: Chunk
+    chunk_most: int | None
     chunk_k: int | None
     budget_bytes: int
     flags: dict[str, bool]
     kernels: tuple[Kernel, ...]
+    ways: tuple[tuple[Shape, Way], ...]
     settled: dict[str, Settled]
 
 
@@ -161,11 +207,13 @@ def attention(case: Case, dtype: Dtype, beside_bytes: int) -> Attention:
     most, why = budget(case, dtype, kept or dtype, beside_bytes)
     keys, keys_settled = chunk_k(case, dtype)
     rows, rows_settled = chunk_q(case, dtype, kept or dtype, some, keys, most)
+    bounded, bound_settled = bound(case)
     groups = gqa(case, dtype, some)
+    quickest, measured = ways(case, some, groups.option)
     settled = {
-        "score_dtype": score, "gqa": groups, "chunk_q": rows_settled, "chunk_k": keys_settled,
-        "budget_bytes": Settled(str(most), why), "kernels": running,
+        "score_dtype": score, "gqa": groups, "chunk_q": rows_settled, "chunk_most": bound_settled, "chunk_k": keys_settled,
+        "budget_bytes": why, "kernels": running, "ways": measured,
         **{field: flag(case, field, dtype) for field in FLAGS},
     }  # fmt: skip
     flags = {field: settled[field].option == _YES for field in FLAGS}
-    return Attention(kept, groups.option, rows, keys, most, flags, some, settled)
+    return Attention(kept, groups.option, rows, bounded, keys, most, flags, some, quickest, settled)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -13,7 +13,8 @@ import torch.nn.functional as F
 
 from app.compat import kernels
 from app.compat.attention import Attention, compose
-from app.compat.plan import LONGEST_CHUNK, Plan
+from app.compat.plan import AUTO, LONGEST_CHUNK, Chunk, Plan
+from app.compat.terms import Ran
 from app.sentence import Trouble, say
 
 FORCE_GQA = "TRANSFORMERS_SDPA_FORCE_GQA"
@@ -23,15 +24,19 @@ FORCE_GQA = "TRANSFORMERS_SDPA_FORCE_GQA"
 class Seam:
     """What runs while a plan is applied: how often attention was called, which way it went, and how many queries go at a time."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, asked: Callable[[], Chunk] | None = None) -> None:
+        """`asked` is the home of the chunk size where somebody else keeps it; else it sits here."""
         self.plan = plan
         self.paths: Counter[str] = Counter()
         """Calls by the path they took."""
-        self._chunk = plan.chunk_q
+        self._chunk: Chunk = plan.chunk_q
+        self._asked = asked
         self._lock = threading.Lock()
+        self._largest: Ran | None = None
+        self._largest_scores = -1
         self._found: Attention = F.scaled_dot_product_attention
         self._outer: Seam | None = next((each for each in _seams if each.attention is self._found), None)
-        self.attention: Attention = compose(plan, self._found, lambda: self._chunk, self._saw)
+        self.attention: Attention = compose(plan, self._found, self._rows, self._saw)
 
     @property
     def calls(self) -> int:
@@ -39,17 +44,21 @@ class Seam:
             return self.paths.total()
 
     @property
-    def chunk(self) -> int | None:
-        """Queries at a time; None is automatic."""
-        return self._chunk
+    def chunk(self) -> Chunk:
+        """Queries at a time as asked for now; what runs is never more than the plan's `chunk_most`."""
+        return self._chunk if self._asked is None else self._asked()
 
     @chunk.setter
-    def chunk(self, chunk: int | None) -> None:
+    def chunk(self, chunk: Chunk) -> None:
         self.set_chunk(chunk)
 
-    def set_chunk(self, chunk: int | None) -> None:
+    def _rows(self) -> int | None:
+        chunk = self._chunk if self._asked is None else self._asked()
+        return None if chunk == AUTO else chunk
+
+    def set_chunk(self, chunk: Chunk) -> None:
         """From the next call on, in every thread."""
-        if chunk is not None and (type(chunk) is not int or not 1 <= chunk <= LONGEST_CHUNK):
+        if chunk != AUTO and (type(chunk) is not int or not 1 <= chunk <= LONGEST_CHUNK):
             raise Trouble(
                 say(
                     "seam.chunk",
@@ -60,11 +69,19 @@ class Seam:
             )  # fmt: skip
         self._chunk = chunk
 
-    def _saw(self, path: str) -> None:
+    def take_largest(self) -> Ran | None:
+        """How the largest call went since this was last asked; None: there was none."""
+        with self._lock:
+            largest, self._largest, self._largest_scores = self._largest, None, -1
+        return largest
+
+    def _saw(self, path: str, scores: int = 0, rows: int = 0, queries: int = 0) -> None:
         with self._lock:
             self.paths[path] += 1
+            if scores > self._largest_scores:
+                self._largest, self._largest_scores = Ran(path, rows, queries), scores
         if self._outer is not None:
-            self._outer._saw(path)
+            self._outer._saw(path, scores, rows, queries)
 
 
 class _World:
@@ -93,12 +110,12 @@ _world: list[_World] = []
 
 
 @contextmanager
-def applied(plan: Plan) -> Iterator[Seam]:
-    """A plan in the place of torch's attention, for everything this process runs, in every thread. An inner one goes before an outer one."""
+def applied(plan: Plan, asked: Callable[[], Chunk] | None = None) -> Iterator[Seam]:
+    """Put a plan in the place of torch's attention, for everything this process runs, in every thread. Nested calls: the innermost plan wins."""
     with _lock:
         if not _seams:
             _world.append(_World())
-        seam = Seam(plan)
+        seam = Seam(plan, asked)
         _seams.append(seam)
         F.scaled_dot_product_attention = seam.attention
         _world[0].put(plan)

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.compat.hardware import Hardware
+from app.compat.ladder import Learned
 from app.compat.quirk import Quirk
 from app.compat.terms import Choice, Dtype, Need, Reason, Rejected
 from app.compat.verdicts import Verdicts
 from app.sentence import Sentence, Trouble, say
 
 MEASURED_HERE = "measured here"
+LEARNED_HERE = "an earlier run on this machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class Case:
     verdicts: Verdicts
     rows: tuple[Quirk, ...]
     retired: tuple[Quirk, ...]
+    learned: tuple[Learned, ...] = ()
+    """What runs of this model broke of here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class Objection:
     source: str = "Hearth's rule"
     fatal: bool = False
     """Wrong, dead or impossible; else only unwise."""
+    overrules: bool = False
+    """A run broke of it, or it cannot be had: not taken while there is another way, not even where a person asks for it."""
 
 
 Objections = Mapping[str, Sequence[Objection]]
@@ -69,27 +75,36 @@ def objections(
             option=option, words=seen.words or f"{seen.error:.2g}",
         )  # fmt: skip
         found.append(Objection(wrong, MEASURED_HERE, fatal=True))
-    return [*found, *more]
+    broke = [
+        Objection(each.sentence, LEARNED_HERE, overrules=True)
+        for each in case.learned
+        if f"{field}/{option}" in each.rung.against
+    ]
+    return [*broke, *found, *more]
 
 
 def settle(
     case: Case, field: str, options: Sequence[Option], dtype: Dtype | None, more: Objections | None = None,
     forced: str | None = None, frugal: bool = False,
 ) -> Settled:  # fmt: skip
-    """The first option that nothing speaks against; else one that is not wrong, with a warning: the first, or where
-    the order is one of memory (`frugal`) the last."""
+    """The first option that nothing speaks against; else one that no run broke of and that is not wrong, with a warning: the
+    first, or where the order is one of memory (`frugal`) the last."""
     against = {
         each.name: objections(case, field, each.name, dtype, (more or {}).get(each.name, ())) for each in options
     }
-    if forced is not None:
+    broke = next((each for each in against.get(forced or "", ()) if each.overrules), None)
+    if forced is not None and broke is None:
         refuse(case, field, forced, against.get(forced, ()))
         taken = next(each for each in options if each.name == forced)
         because = Reason(field, say("plan.yours", "You asked for {option}.", option=forced), "your choice")
     else:
         free = [each for each in options if not against[each.name]]
         right = [each for each in options if not any(objection.fatal for objection in against[each.name])]
-        taken = free[0] if free else (right or options)[-1 if frugal or not right else 0]
+        whole = [each for each in right if not any(objection.overrules for objection in against[each.name])]
+        taken = free[0] if free else (whole or right or options)[-1 if frugal or not right else 0]
         because = _because(case, field, taken, options, against, dtype)
+        if broke is not None and taken.name != forced:
+            because = Reason(field, overruled(forced or "", broke.sentence), broke.source)
     return Settled(
         taken.name,
         because,
@@ -112,6 +127,10 @@ def refuse(case: Case, field: str, forced: str, against: Iterable[Objection]) ->
         raise Trouble(sentence, *(each.sentence for each in against), cure="automatic")
 
 
+def overruled(asked: str, why: Sentence) -> Sentence:
+    return say("plan.overruled", "You asked for {option}, which gives way here. {why}", option=asked, why=why)
+
+
 def reasons(field: str, against: Iterable[Objection]) -> tuple[Reason, ...]:
     return tuple(Reason(field, each.sentence, each.source) for each in against)
 
@@ -128,14 +147,17 @@ def _because(
     for row in case.retired:
         if f"{field}/{taken.name}" in row.against and row.concerns(case.hardware, case.need, dtype):
             return Reason(field, retirement(row), MEASURED_HERE)
+    better = options[: options.index(taken)]
+    broke = next((each for option in reversed(better) for each in against[option.name] if each.overrules), None)
+    if broke is not None:
+        return Reason(field, broke.sentence, broke.source)
     if against[taken.name]:
         least = say(
             "plan.least", "Something speaks against every way here; {option} is the least of them.", option=taken.name
         )
         return Reason(field, least, "Hearth's rule")
-    before = options.index(taken) - 1
-    if before >= 0 and against[options[before].name]:
-        first = sorted(against[options[before].name], key=lambda each: not each.fatal)[0]
+    if better and against[better[-1].name]:
+        first = sorted(against[better[-1].name], key=lambda each: not each.fatal)[0]
         return Reason(field, first.sentence, first.source)
     return Reason(field, taken.why, taken.source)
 

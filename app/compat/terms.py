@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
+from app.compat.ways import Shape, Way
 from app.sentence import Sentence
 
 Dtype = Literal["float64", "float32", "float16", "bfloat16"]
@@ -13,6 +14,11 @@ Kernel = Literal["flash", "cudnn", "efficient", "math"]
 Offload = Literal["none", "model", "group", "sequential"]
 Quantised = Literal["none", "awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf"]
 Role = Literal["text", "denoiser", "vae", "speech", "codec"]
+Fault = Literal["numbers", "memory", "crash"]
+"""How a run can break through no fault of the person."""
+Chunk = int | Literal["auto"]
+"""Queries that attention takes at a time, or left to Hearth."""
+AUTO: Final = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +63,15 @@ class Need:
     """How its weights are published."""
     also_published: tuple[Quantised, ...] = ()
     """Other forms to be had of the same model: a GGUF file beside the plain weights."""
+    impossible: tuple[tuple[Quantised, Sentence], ...] = ()
+    """Ways to make its weights smaller that are not to be had here, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The person's will; None is automatic."""
 
-    chunk: int | None = None
+    chunk: Chunk = AUTO
     gqa: Gqa | None = None
     kernels: tuple[Kernel, ...] | Kernel | None = None
     """One, several, or () for Hearth's own arithmetic alone."""
@@ -91,6 +99,17 @@ class Vae:
 
 
 @dataclass(frozen=True, slots=True)
+class Ran:
+    """How one call of attention went."""
+
+    path: str
+    """In words, as the seam counts it."""
+    rows: int
+    """Queries at a time."""
+    queries: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reason:
     field: str
     sentence: Sentence
@@ -114,8 +133,10 @@ class Plan:
     score_dtype: Dtype | None
     """None: scores as the kernel keeps them."""
     gqa: Gqa
-    chunk_q: int | None
-    """None: from free memory at each call, within `budget_bytes`. Live: the seam holds the current one."""
+    chunk_q: Chunk
+    """Queries at a time as planned; AUTO: from free memory at each call, within `budget_bytes`."""
+    chunk_most: int | None
+    """The most that attention may take at a time since memory ran out in an earlier run; None: it never did."""
     chunk_k: int | None
     """Keys at a time with a running maximum; None: only where one row of scores is too large."""
     budget_bytes: int
@@ -129,6 +150,8 @@ class Plan:
     kernels: tuple[Kernel, ...]
     """Which of torch's kernels may run, best first; empty: Hearth's own arithmetic only. On Metal "math" is torch's own
     attention, whatever it is made of."""
+    ways: tuple[tuple[Shape, Way], ...]
+    """The quickest way for each shape that was measured here; for all others a rule decides."""
     precision: tuple[Precision, ...]
     offload: Offload
     vae: Vae

@@ -8,18 +8,33 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from app import written
 from app.compat.hardware import Hardware
+from app.compat.terms import Fault
 
 _FORMAT: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What a run of a model broke of."""
+
+    fault: Fault
+    step: int | None = None
+    """None: while the model was loading, or nobody knows."""
+    dtype: str = ""
+    """What broke computed in it."""
+    chunk_most: int | None = None
+    """How many queries at a time attention may take since."""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """`subject` is "row:<quirk id>" (does the defect show here?) or "path:<field>/<option>/<dtype>" (is this option right here?),
-    or "chunk:<model>" (how many queries at a time are best; the number is in the words)."""
+    or "chunk:<model>" (how many queries at a time are best; the number is in the words), "way:<shape>" (the quickest exact way of
+    attention, in the words), or "rung:<model>/<rung id>" (a run of this model broke and went on with this rung of the ladder)."""
 
     subject: str
     passed: bool
@@ -29,6 +44,8 @@ class Verdict:
     elapsed_s: float = 0.0
     words: str = ""
     """The machine's own words where it raised."""
+    seen: Seen | None = None
+    """For a rung: what the run broke of."""
 
 
 Verdicts = Mapping[str, Verdict]
@@ -78,11 +95,19 @@ def learn(folder: Path, hardware: Hardware, verdict: Verdict) -> dict[str, Verdi
     return known
 
 
+def _seen(told: dict[str, Any]) -> Seen:
+    seen = Seen(**told)
+    counts = (seen.step, seen.chunk_most)
+    if seen.fault not in get_args(Fault) or any(each is not None and (type(each) is not int or each < 0) for each in counts):
+        raise ValueError(told)
+    return seen
+
+
 def _read(told: dict[str, Any]) -> Verdict:
-    error = told.get("error", 0)
+    error, seen = told.get("error", 0), told.get("seen")
     verdict = Verdict(
         str(told["subject"]), told["passed"], math.inf if error is None else float(error),
-        float(told.get("elapsed_s", 0)), str(told.get("words", "")),
+        float(told.get("elapsed_s", 0)), str(told.get("words", "")), _seen(seen) if seen else None,
     )  # fmt: skip
     if not isinstance(verdict.passed, bool):
         raise TypeError(verdict.passed)

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import dataclasses
+import sqlite3
 from pathlib import Path
 
 from app.engine.diagnosis import Death
 from app.engine.event import Failed, Finished, Stopped
 from app.engine.journal import Job
-from app.engine.ladder import RUNGS
-from app.engine.message import Run
+from app.engine.lives import DEATHS, Lives
 from app.engine.progress import Progress
-from app.sentence import say
-
-SAFER = 2
-"""How many rungs at once a job takes after a death: it has one more attempt, so it does not creep."""
+from app.sentence import Sentence, say
 
 
-def safer(run: Run, death: Death) -> Run:
-    """The same once more, on the first rungs that are for what it died of."""
-    return dataclasses.replace(
-        run, rungs=(*run.rungs, *[rung.id for rung in RUNGS if death.fault in rung.faults][:SAFER])
-    )
-
-
-def died_twice(death: Death, progress: Progress) -> Failed:
+def given_up(death: Death, lives: Lives) -> Failed:
     return Failed(
-        say("job.died-twice", "The engine died twice at this job, so it is not tried a third time. Parts that were finished are kept. Try smaller settings, or another model."),
-        (death.sentence,), "report", tuple(part.path for part in progress.parts),
+        say("job.given-up", "The engine died {deaths} times in a row at this job and finished nothing new in between, so the job was given up. What was finished is kept. Try smaller settings, or another model.", deaths=DEATHS),
+        (death.sentence,), "go-on" if any(lives.reached.values()) else "report",
+    )  # fmt: skip
+
+
+def measuring_died(death: Death) -> Failed:
+    """An errand finishes nothing on the way, so it is not tried again by itself."""
+    return Failed(
+        say("errand.died", "The engine died while measuring, so the measurement was ended. Start it again if you want it."),
+        (death.sentence,), "report",
     )  # fmt: skip
 
 
@@ -42,6 +39,17 @@ def no_start(log: Path, trouble: Death | None) -> Failed:
         (trouble.sentence,) if trouble else (),
         "repair",
     )
+
+
+def stumbled(fault: Exception, database: Path) -> Death:
+    """What keeps jobs from running, though no engine died of it."""
+    if isinstance(fault, sqlite3.Error):
+        return no_database(database, fault)
+    if isinstance(fault, OSError) and fault.filename:
+        words: Sentence = say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Put that right; what waits goes on by itself.", file=str(fault.filename), fault=fault.strerror or type(fault).__name__)  # fmt: skip
+    else:
+        words = say("keeper.stumbled", "Jobs cannot run: {fault}. Hearth keeps trying, and what waits goes on by itself. Please send a report.", fault=f"{type(fault).__name__}: {fault}"[:300])  # fmt: skip
+    return Death(words, "crash")
 
 
 def no_database(file: Path, fault: Exception) -> Death:

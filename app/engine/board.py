@@ -33,6 +33,11 @@ class Board:
     def now(self, job: str) -> Progress:
         return self.known(job) or Progress()
 
+    def open_jobs(self) -> list[str]:
+        """Those that somebody may be following to their end."""
+        with self._lock:
+            return [each for each, progress in self._progress.items() if progress.end is None]
+
     def post(self, job: str, event: Event) -> None:
         self._change(job, lambda progress: progress.after(event))
         with self._lock:

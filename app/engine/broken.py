@@ -10,9 +10,9 @@ from pathlib import Path
 import torch
 
 from app.compat.quirks import matching
+from app.compat.terms import Fault
 from app.engine.event import Failed
 from app.engine.faults import NumbersBroke
-from app.engine.ladder import Fault
 from app.sentence import say
 
 MEMORY_WORDS = (

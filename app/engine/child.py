@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
+from app.compat.meter import Reading
 from app.engine import worker
 from app.engine.diagnosis import Death, diagnose
 from app.engine.message import Order, Quit, Report
@@ -62,12 +63,12 @@ class Child:
             while self._pipe.poll():
                 yield self._pipe.recv()
 
-    def bury(self, wedged: bool) -> Death:
+    def bury(self, wedged: bool, last: Reading) -> Death:
         """It is dead, or has to be: why."""
         self._process.kill()
         self._process.join()
         self._pipe.close()
-        return diagnose(self._process.exitcode, self._last_words(), wedged)
+        return diagnose(self._process.exitcode, self._last_words(), wedged, last)
 
     def end(self, patience_s: float) -> None:
         self.send(Quit())
@@ -77,8 +78,9 @@ class Child:
         self._pipe.close()
 
     def _last_words(self) -> str:
-        if not self._log.exists():
+        try:
+            with self._log.open("rb") as file:
+                file.seek(max(self._log_start, self._log.stat().st_size - LAST_WORDS_BYTES))
+                return file.read().decode("utf-8", errors="replace")
+        except OSError:  # It wrote nothing, or somebody took the log away.
             return ""
-        with self._log.open("rb") as file:
-            file.seek(max(self._log_start, self._log.stat().st_size - LAST_WORDS_BYTES))
-            return file.read().decode("utf-8", errors="replace")

@@ -12,10 +12,11 @@ import torch.nn.functional as F
 from app.compat import selftest
 from app.compat.chunks import MEASURED
 from app.compat.hardware import Hardware
+from app.compat.ladder import CHUNK_RUNG, subject
 from app.compat.meter import read
 from app.compat.plan import Choice, decide
 from app.compat.seam import applied
-from app.compat.verdicts import Verdict, learn, store
+from app.compat.verdicts import Verdict, learn, load, store
 from app.engine.control import Control
 from app.engine.curve import KNEE, ROUNDS, SIZES, Curve, Point, keep_curve
 from app.engine.event import Event, Finished, Note, Step, Stopped
@@ -34,7 +35,7 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[str, Verdict], cont
             return
         eta_s = elapsed / done * (total - done) if done else None
         yield Step(done, total, done / elapsed if elapsed else 0.0, "measurements", eta_s, read())
-    verdicts.update(found)
+    verdicts.update(load(home.verdicts, hardware) | found)  # what another process learned meanwhile stays
     store(home.verdicts, hardware, verdicts)
     paths = [verdict for subject, verdict in found.items() if subject.startswith("path:")]  # the rest are known defects
     yield Note(
@@ -54,7 +55,9 @@ def tune(
     """Times one attention call of the model at each size, in turn and several times over, and keeps the medians. From then on the
     automatic chunk of this model is the knee, where it fits."""
     asked = need(model)
-    plan = decide(hardware, asked, Choice())
+    # Every size is measured, also those that memory once did not allow.
+    known = {name: each for name, each in verdicts.items() if name != subject(model.id, CHUNK_RUNG)}
+    plan = decide(hardware, asked, Choice(), known)
     device = "cpu" if hardware.pretended else plan.device
     rows = asked.batch, asked.heads, asked.queries, asked.head_dim
     dtype = getattr(torch, plan.dtype)

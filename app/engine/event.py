@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.compat.meter import Reading
+from app.compat.terms import AUTO, Chunk, Ran
 from app.sentence import Sentence
 
 
@@ -38,8 +39,10 @@ class Step:
     """Seconds of sound made in one second; None for pictures."""
     part: int = 0
     parts: int = 1
-    attention: str = ""
-    """The path that most calls of this step took, for the strip: "folded, chunk 512"."""
+    ran: Ran | None = None
+    """How the largest call of attention went since the step before."""
+    asked: Chunk = AUTO
+    """The chunk size that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,7 @@ class Failed:
     objections: tuple[Sentence, ...] = ()
     cure: str = ""
     files: tuple[str, ...] = ()
+    seconds: float = 0.0
 
 
 Event = Loading | Unloaded | Step | Preview | Sound | Part | Adjusted | Note | Finished | Stopped | Failed

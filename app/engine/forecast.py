@@ -21,6 +21,8 @@ from app.sentence import Sentence, Trouble, say
 TIGHT = 0.85
 """Of what is free; above it other programs begin to suffer."""
 GIB = 1 << 30
+Impossible = tuple[tuple[Quantised, Sentence], ...]
+"""As `ground.impossible` says it."""
 OFFLOADS: Final[tuple[Offload, ...]] = ("model", "group", "sequential")
 QUANTISED: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-int8", "bnb-nf4", "gguf")
 FRACTIONS: Final = (0.75, 0.5)
@@ -55,22 +57,24 @@ def forecast(
     hardware: Hardware,
     choice: Choice,
     verdicts: Mapping[str, Verdict],
-    held_bytes: int = 0,
     past: Iterable[Creation] = (),
     frames: int = 0,
+    impossible: Impossible = (),
 ) -> Forecast:
-    """`held_bytes`: what Hearth itself holds and would give back. `frames`: how much speech the script is thought to need."""
-    asked = asks(model, request)
-    free = min(free_bytes(hardware) + held_bytes, hardware.memory_bytes or free_bytes(hardware) + held_bytes)
-    roomy = dataclasses.replace(hardware, free_bytes=free)
+    """`hardware` as it is now: what Hearth itself holds and would give back counts as free. `frames`: how much speech the script
+    is thought to need."""
+    asked, free = asks(model, request, impossible), free_bytes(hardware)
+
+    def cures_of() -> tuple[Cure, ...]:
+        return tuple(cured(request, model, dataclasses.replace(hardware, free_bytes=free), choice, verdicts, impossible))
+
     try:
-        plan = decide(roomy, asked, choice, verdicts)
+        plan = decide(hardware, asked, choice, verdicts)
     except Trouble as trouble:
-        cures = tuple(cured(request, model, roomy, choice, verdicts))
-        return Forecast("no", trouble.sentence, 0, 0, free, None, None, cures)
+        return Forecast("no", trouble.sentence, 0, 0, free, None, None, cures_of())
     peak = peak_bytes(asked, plan)
     fit, sentence = judged(peak, free)
-    cures = tuple(cured(request, model, roomy, choice, verdicts)) if fit == "no" else ()
+    cures = cures_of() if fit == "no" else ()
     mine = [
         each
         for each in past
@@ -80,10 +84,12 @@ def forecast(
     return Forecast(fit, sentence, peak, weights_bytes(asked, plan), free, seconds, plan, cures)
 
 
-def asks(model: Model, request: Request) -> Need:
+def asks(model: Model, request: Request, impossible: Impossible = ()) -> Need:
     if isinstance(request, PictureRequest):
-        return need(model, width=request.width, height=request.height, guidance=request.guidance)
-    return need(model)
+        asked = need(model, width=request.width, height=request.height, guidance=request.guidance)
+    else:
+        asked = need(model)
+    return dataclasses.replace(asked, impossible=impossible)
 
 
 def judged(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentence]:
@@ -100,13 +106,14 @@ def judged(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Senten
 
 
 def cured(
-    request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Mapping[str, Verdict]
-) -> Iterator[Cure]:
+    request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Mapping[str, Verdict],
+    impossible: Impossible = (),
+) -> Iterator[Cure]:  # fmt: skip
     """Single changes that make it fit, the mildest first; of each kind the first that does."""
     seen: set[str] = set()
     for sentence, changed, chosen in (*_freer(request, choice, hardware.unified), *_smaller(request, model, choice)):
         try:
-            plan = decide(hardware, asks(model, changed), chosen, verdicts)
+            plan = decide(hardware, asks(model, changed, impossible), chosen, verdicts)
         except Trouble:
             continue
         if sentence.key not in seen and peak_bytes(asks(model, changed), plan) <= hardware.free_bytes:

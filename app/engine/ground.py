@@ -1,38 +1,43 @@
-"""Where the work of a plan really happens: on a pretended machine the processor does it, with all of the plan's other choices that it can."""
+"""What a pretended machine cannot pretend: its work is done by this processor, with the weights that this processor can hold."""
 
 from __future__ import annotations
 
 import importlib.util
 from dataclasses import replace
+from typing import get_args
 
 from app.compat.hardware import Hardware
-from app.compat.plan import Plan
+from app.compat.plan import Plan, Quantised
 from app.engine import stock
 from app.engine.model import Model
 from app.paths import Home
 from app.sentence import Sentence, say
 
 
-def grounded(plan: Plan, model: Model, home: Home) -> Plan:
-    """The plan itself on a real machine."""
+def grounded(plan: Plan) -> Plan:
+    """For a pretended machine, the plan so that this processor can run it; on a real machine the plan itself."""
     if plan.runs_on == plan.device:
         return plan
     precision = tuple(replace(part, device=plan.runs_on) for part in plan.precision)
-    quantised = plan.quantised if _can_be_small(plan, model, home) else "none"
-    return replace(plan, device=plan.runs_on, precision=precision, quantised=quantised)
+    return replace(plan, device=plan.runs_on, precision=precision)
 
 
-def left_whole(plan: Plan, hardware: Hardware) -> Sentence:
-    return say(
+def impossible(hardware: Hardware, model: Model, home: Home) -> tuple[tuple[Quantised, Sentence], ...]:
+    """Ways to make this model's weights smaller that a pretended machine may have and this processor has not."""
+    if not hardware.pretended:
+        return ()
+    why = say(
         "ground.whole",
-        "{machine} is pretended: this processor does its work and cannot make {kind} weights, so the model runs with whole ones.",
-        machine=hardware.name, kind=plan.quantised,
-    )  # fmt: skip
+        "{machine} is pretended: this processor does its work and cannot make such weights.",
+        machine=hardware.name,
+    )
+    kinds: tuple[Quantised, ...] = get_args(Quantised)
+    return tuple((kind, why) for kind in kinds if kind != "none" and not _can_make(kind, model, home))
 
 
-def _can_be_small(plan: Plan, model: Model, home: Home) -> bool:
+def _can_make(kind: Quantised, model: Model, home: Home) -> bool:
     """On the processor: torchao any model, bitsandbytes only transformers'."""
-    match plan.quantised:
+    match kind:
         case "torchao-int8":
             return importlib.util.find_spec("torchao") is not None
         case "bnb-int8" | "bnb-nf4":

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from app.compat.plan import Plan
+from app.engine.delivery import DELIVERED, Delivery
 from app.engine.event import Failed, Finished, Stopped
 from app.engine.journal import Job, State
 from app.engine.progress import Progress
@@ -21,7 +22,6 @@ FOLDERS_KEPT = 30
 """Folders of ended jobs, so that a part can be done again."""
 UPLOADS_S = 86_400
 STATES: dict[type, State] = {Finished: "finished", Stopped: "stopped", Failed: "failed"}
-FINISHED_PARTS = ("part-*.wav", "picture-*.png")
 PREVIEWS = "preview-*.jpg"
 SOUNDS = "sound-*.wav"
 """Pieces of parts, as they were heard while they were made: the parts hold the same."""
@@ -43,11 +43,18 @@ def shelved(shelf: Shelf, job: Job, event: End, progress: Progress, folder: Path
         return Failed(say("shelf.full", "The result is done, but it could not be moved to {folder}: {fault}. It lies in {where}.", folder=str(shelf.folder), fault=str(fault), where=str(folder)), cure="open-folder")  # fmt: skip
     for preview in folder.glob(PREVIEWS):
         preview.unlink(missing_ok=True)
+    shutil.rmtree(folder / DELIVERED, ignore_errors=True)
     return dataclasses.replace(event, files=tuple(str(creation.path) for creation in kept))
 
 
-def finished_parts(folder: Path) -> list[Path]:
-    return [path for pattern in FINISHED_PARTS for path in sorted(folder.glob(pattern))]
+def handed_over(event: Stopped | Failed, delivery: Delivery, folder: Path, died: bool) -> End:
+    """The end with what was finished before it. `died`: only the engine stood in the way, so where nothing is missing the job is finished."""
+    if died and delivery.whole:
+        return Finished(delivery.files, 0.0, 0.0, "", 0, delivery.seconds)
+    event = dataclasses.replace(event, files=delivery.files, seconds=delivery.seconds)
+    if isinstance(event, Failed):
+        event = dataclasses.replace(event, objections=(*event.objections, *delivery.said(folder)))
+    return event
 
 
 def drop_sounds(folder: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import psutil
 
-from app.compat.plan import Choice
+from app.compat.plan import AUTO, Choice
 from app.engine.database import Database
 from app.engine.request import Request, from_json, to_json
 from app.sentence import Trouble
@@ -51,9 +51,9 @@ def _lives(runner: str) -> bool:
 
 
 def choice_from(values: dict[str, Any]) -> Choice:
-    """What dataclasses.asdict made of one, by way of JSON, which has no tuples."""
+    """What dataclasses.asdict made of one, by way of JSON, which has no tuples. The chunk has its home in the keeper, not here."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    return Choice(**values)
+    return dataclasses.replace(Choice(**values), chunk=AUTO)
 
 
 def _job(row: sqlite3.Row) -> Job:
@@ -111,7 +111,7 @@ class Journal:
             if not waiting:
                 return None
             self.begin(waiting[0].id)
-        return self.job(waiting[0].id)
+            return self.job(waiting[0].id)
 
     def begin(self, id_: str) -> None:
         """One more attempt begins; it is written before the work, so that a crash of everything is seen by the next start."""
@@ -120,6 +120,10 @@ class Journal:
             time.time(),
             id_,
         )
+
+    def put_back(self, id_: str) -> None:
+        """Its engine died: it waits again, where it stood in the queue."""
+        self._db.write("UPDATE jobs SET state='queued' WHERE id=? AND state='running'", id_)
 
     def end(self, id_: str, state: State, words: str = "") -> None:
         self._db.write("UPDATE jobs SET state=?, words=?, ended_s=? WHERE id=?", state, words, time.time(), id_)
@@ -155,8 +159,17 @@ class Journal:
             return None
 
     def go_on(self, id_: str) -> None:
-        """Queue an interrupted job again; its folder still holds what was finished."""
+        """Queue a job again that did not come to its end; its folder still holds what was finished."""
         self._db.write(
-            "UPDATE jobs SET state='queued', runner=?, ended_s=NULL, position=? WHERE id=? AND state='interrupted'",
+            "UPDATE jobs SET state='queued', runner=?, words='', ended_s=NULL, position=? WHERE id=? AND state IN ('interrupted', 'failed')",
             self._me, time.time(), id_,
         )  # fmt: skip
+
+    def unfinished(self, request: Request, choice: Choice, owner: str = OWNER) -> list[Job]:
+        """Jobs that asked for exactly this and did not come to their end, the latest first."""
+        rows = self._db.rows(
+            "SELECT * FROM jobs WHERE state IN ('interrupted', 'failed') AND owner=? AND request=? ORDER BY created_s DESC",
+            owner, json.dumps(to_json(request)),
+        )  # fmt: skip
+        wanted = dataclasses.replace(choice, chunk=AUTO)
+        return [job for job in map(_job, rows) if job.choice == wanted]

@@ -6,10 +6,22 @@ from dataclasses import dataclass
 
 from app.compat.hardware import Hardware
 from app.compat.meter import Reading
-from app.compat.plan import Choice, Plan
+from app.compat.plan import Choice, Chunk, Plan
+from app.compat.terms import Fault
 from app.engine.errand import Errand
 from app.engine.event import Event
 from app.engine.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """What the engine died of at this job, so that the next attempt goes another way."""
+
+    fault: Fault
+    step: int | None
+    words: str
+    loading: bool = False
+    """It died while the model was loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +32,7 @@ class Run:
     request: Request | Errand
     choice: Choice
     folder: str
-    rungs: tuple[str, ...] = ()
-    """Rungs of the ladder to start from: what an attempt before this one died of."""
+    died: Died | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +42,9 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class SetChunk:
-    """From the next attention call on; None is automatic."""
+    """From the next attention call on."""
 
-    chunk: int | None
+    chunk: Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +74,8 @@ class Beat:
     reading: Reading
     model: str
     quiet_s: float | None
+    held_bytes: int = 0
+    """Weights on the device, which go when another model needs the room."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from app.compat.hardware import Hardware
 from app.compat.plan import Choice, Quantised
 from app.compat.verdicts import Verdict
 from app.engine import stock
-from app.engine.forecast import Forecast, forecast
+from app.engine.forecast import Forecast, Impossible, forecast
 from app.engine.model import Model, downloads
 from app.engine.request import PictureRequest, SpeechRequest
 from app.paths import Home
@@ -37,9 +37,10 @@ class Offer:
 
 
 def offer(
-    home: Home, model: Model, hardware: Hardware | None, choice: Choice, verdicts: Mapping[str, Verdict]
-) -> Offer:
-    fit = None if hardware is None else fitting(model, hardware, choice, verdicts)
+    home: Home, model: Model, hardware: Hardware | None, choice: Choice, verdicts: Mapping[str, Verdict],
+    impossible: Impossible = (),
+) -> Offer:  # fmt: skip
+    fit = None if hardware is None else fitting(model, hardware, choice, verdicts, impossible)
     quantised = fit.plan.quantised if fit is not None and fit.plan is not None else "none"
     return Offer(
         model,
@@ -59,7 +60,9 @@ def download_bytes(model: Model, quantised: Quantised) -> int:
     return total
 
 
-def fitting(model: Model, hardware: Hardware, choice: Choice, verdicts: Mapping[str, Verdict]) -> Forecast:
+def fitting(
+    model: Model, hardware: Hardware, choice: Choice, verdicts: Mapping[str, Verdict], impossible: Impossible = ()
+) -> Forecast:
     """For what its makers recommend: their size of picture, or any script."""
     request = SpeechRequest("[S1] .", model.id) if model.kind == "speech" else PictureRequest(".", model.id)
-    return forecast(request, model, hardware, choice, verdicts)
+    return forecast(request, model, hardware, choice, verdicts, impossible=impossible)

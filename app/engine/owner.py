@@ -50,7 +50,7 @@ class Owner:
 
     @property
     def held_bytes(self) -> int:
-        return sum(held.bytes for held in self._held.values())
+        return sum(held.bytes for held in tuple(self._held.values()))  # asked while a run may load or unload
 
     def of(self, kind: Kind) -> Loaded:
         return self._held[kind].loaded

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 
 from app.compat.meter import Meter
+from app.compat.terms import Ran
 from app.engine.event import Step
 
 STEP_EVERY_S = 0.1
@@ -25,19 +25,16 @@ class Pace:
     made: int = 0
     """Frames made in this run."""
     told_s: float = 0.0
-    paths: Counter[str] = field(default_factory=Counter)
-    """Attention calls by their path, up to the last step that was told."""
 
-    def step(self, part: int, frames: int, rows: int, elapsed_s: float, paths: Counter[str]) -> Step:
+    def step(self, part: int, frames: int, rows: int, elapsed_s: float, ran: Ran | None) -> Step:
         before, after = sum(self.expected[:part]), sum(self.expected[part + 1 :])
         done = before + frames
         total = before + max(self.expected[part], frames) + after
         rate = rows / elapsed_s if elapsed_s > 0 else 0.0
-        taken, self.paths = paths - self.paths, paths
         return Step(
             done=round(done), total=round(total), rate=rate, unit="frames", eta_s=(total - done) / rate if rate else None,
             memory=self.meter.read(), realtime=rate / self.frame_rate, part=part, parts=len(self.expected),
-            attention=max(taken, key=lambda path: taken[path], default=""),
+            ran=ran,
         )  # fmt: skip
 
     def finished(self, part: int, frames: int) -> None:

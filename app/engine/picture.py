@@ -6,7 +6,6 @@ import hashlib
 import json
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +30,7 @@ from app.engine.request import PictureRequest, to_json
 
 if TYPE_CHECKING:
     from app.compat.seam import Seam
+from app.compat.terms import Ran
 
 
 def load(
@@ -51,8 +51,8 @@ class Beat:
     """Since the step before."""
     kept: Kept
     clean: Callable[[], torch.Tensor]
-    paths: Counter[str]
-    """Which ways attention has gone so far."""
+    ran: Ran | None
+    """How the largest call of attention went in this step."""
 
 
 @dataclass(slots=True)
@@ -135,8 +135,6 @@ class Painter:
 
     def _paint(self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None) -> Iterator[Event]:
         kept = keeping.load(picture.kept_at, picture.mark)
-        paths: Counter[str] = Counter()
-
         def work(tell: Tell) -> None:
             try:
                 self._work(chosen, picture, control, seam, kept, tell)
@@ -147,8 +145,7 @@ class Painter:
             if isinstance(told, Beat):
                 keeping.save(picture.kept_at, told.kept, picture.mark)
                 picture.elapsed_s.append(told.elapsed_s)
-                yield self._step(told, picture, told.paths - paths)
-                paths = told.paths
+                yield self._step(told, picture)
                 yield from self._preview(told, chosen, picture)
             elif isinstance(told, Kept):
                 keeping.save(picture.kept_at, told, picture.mark)
@@ -191,7 +188,7 @@ class Painter:
             nonlocal last_s, guess
             before_s, last_s, guess = last_s, time.perf_counter(), clean
             total = getattr(pipe, "_num_timesteps", 0) or len(pipe.scheduler.timesteps)
-            tell(Beat(done, total, last_s - before_s, keep(), clean, Counter(seam.paths if seam else ())))
+            tell(Beat(done, total, last_s - before_s, keep(), clean, seam.take_largest() if seam else None))
 
         try:
             with steps.watched(pipe, getattr(pipe, self._family.denoiser), generator, control, step, kept):
@@ -204,14 +201,14 @@ class Painter:
         tell(Kept(chosen.request.steps or 0, latents, {}, generator.get_state(), whole=True))
         return latents
 
-    def _step(self, beat: Beat, picture: Picture, paths: Counter[str]) -> Step:
+    def _step(self, beat: Beat, picture: Picture) -> Step:
         # The first one carries the prompt's encoding; it counts only while there is no other.
         recent = picture.elapsed_s[1:][-5:] or picture.elapsed_s
         each_s = sum(recent) / len(recent)
         left = beat.total - beat.done + beat.total * (picture.of - picture.index - 1)
         return Step(
             beat.done, beat.total, 1 / max(each_s, 1e-9), "steps", left * each_s, self._meter.read(),
-            part=picture.index, parts=picture.of, attention=next((path for path, _ in paths.most_common(1)), ""),
+            part=picture.index, parts=picture.of, ran=beat.ran,
         )  # fmt: skip
 
     def _preview(self, beat: Beat, chosen: Settled, picture: Picture) -> Iterator[Event]:

@@ -1,10 +1,14 @@
-"""The keeper: holds one engine process, hands it one job after the other, and when it dies says why and starts it again."""
+"""The keeper: holds one engine process, hands it one job after the other, and when it dies says why and starts it again.
+
+Over 300 lines: all of it changes one state in one thread, and what could be told apart lies in aftermath, lives, delivery and jobfolder.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import json
+import logging
 import multiprocessing
 import sqlite3
 import threading
@@ -14,28 +18,33 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from app.compat.plan import Choice
-from app.engine.aftermath import died_twice, no_database, no_start, recalled, safer
+from app.compat.hardware import with_room
+from app.compat.plan import AUTO, Choice, Chunk
+from app.engine.aftermath import given_up, measuring_died, no_start, recalled, stumbled
 from app.engine.board import Board
 from app.engine.child import Child
 from app.engine.database import Database
+from app.engine.delivery import delivered
 from app.engine.diagnosis import Death
-from app.engine.errand import Errand
-from app.engine.event import END, Adjusted, Event, Failed, Finished, Step, Stopped
-from app.engine.jobfolder import STATES, drop_sounds, finished_parts, shelved, tidy, tidy_uploads
-from app.engine.journal import OWNER, Job, Journal
-from app.engine.ladder import BY_ID
-from app.engine.message import Beat, Free, Order, Planned, Ready, Report, Run, SetChunk, Stop, Told
+from app.engine.errand import Errand, SelfTest, Tune
+from app.engine.event import END, Adjusted, Event, Failed, Step, Stopped
+from app.engine.jobfolder import STATES, End, drop_sounds, handed_over, shelved, tidy, tidy_uploads
+from app.engine.journal import OWNER, Job, Journal, State
+from app.engine.lives import Lives, reached
+from app.engine.message import Beat, Died, Free, Order, Planned, Ready, Report, Run, SetChunk, Stop, Told
 from app.engine.progress import Progress
 from app.engine.refusal import refuse_at_once
 from app.engine.request import Request, to_json
-from app.engine.shelf import Made, Shelf
+from app.engine.shelf import Shelf
 from app.engine.state import EngineState, Sample
 from app.paths import Home
 
-ATTEMPTS = 2
 STARTS = 3
-"""An engine that dies this often before it is ready is not started again."""
+"""An engine that dies this often before it is ready is started again only now and then."""
+AGAIN_S, AGAIN_MOST_S = 30.0, 600.0
+"""After so long, then after twice as long, and so on."""
+STUMBLES = 5
+"""So often in a row the keeper itself fails before a command that waits for it is told to end."""
 TICK_S = 0.2
 NO_BEAT_S = 20.0
 """Beats come every second, also from within a long kernel; this long without one, nothing comes any more."""
@@ -44,6 +53,7 @@ QUIET_S = 600.0
 LISTENED_S = 60.0
 """A page that was listening when its job ended has fetched the last pieces of sound long before."""
 HISTORY = 600
+_log = logging.getLogger("hearth.keeper")
 
 
 class Keeper:
@@ -56,8 +66,10 @@ class Keeper:
         quiet_s: float = QUIET_S,
         no_beat_s: float = NO_BEAT_S,
         rest_s: float = 0.0,
+        patient: bool = True,
     ) -> None:
-        """`rest_s`: so long the engine is not started yet, unless something is asked for."""
+        """`rest_s`: so long the engine is not started yet, unless something is asked for. `patient`: where the engine does not start, jobs
+        wait until it does; a command has nobody to repair it meanwhile, and its job fails."""
         self.home = home.made()
         self.database = Database(home.database)
         self.journal = Journal(self.database)
@@ -66,15 +78,23 @@ class Keeper:
         self.state = EngineState()
         self.history: deque[Sample] = deque(maxlen=HISTORY)
         self._pretended = pretended
-        self._quiet_s, self._no_beat_s, self._rest_s = quiet_s, no_beat_s, rest_s
+        self._quiet_s, self._no_beat_s, self._rest_s, self._patient = quiet_s, no_beat_s, rest_s, patient
         self._lock = threading.RLock()
         self._board = Board()
         self._errands: deque[tuple[str, Errand]] = deque()
         self._ended_at_s: deque[tuple[float, Path]] = deque()
-        self._chunk: int | None = None
+        self.chunk: Chunk = AUTO
+        """The chunk size that is asked for: its one home in this process, handed to every engine that is started."""
         self._child: Child | None = None
         self._run: Run | None = None
-        self._failed_starts = 0
+        self._held: Run | None = None
+        """Taken from the queue, but not given to an engine: it goes back."""
+        self._fallen: tuple[Run, Death] | None = None
+        """What ran when its engine died, until it waits again or is given up."""
+        self._lives: dict[str, Lives] = {}
+        self._stopping: set[str] = set()
+        """Jobs that ran when their stop was asked for: an engine that dies meanwhile does not begin them again."""
+        self._failed_starts, self._start_at_s, self._stumbles = 0, 0.0, 0
         self._woken, self._waker = multiprocessing.Pipe(duplex=False)
         self._closing = False
         tidy(self.home.scratch / "jobs", {job.id for job in self.interrupted})
@@ -86,8 +106,9 @@ class Keeper:
     # What others ask of it.
 
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
+        """The chunk is not a job's own: all run with what is asked for while they run (`set_chunk`)."""
         refuse_at_once(request, self.home)
-        job = self.journal.queue(request, choice, owner)
+        job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
         self._board.open(job.id)
         self._wake()
         return job
@@ -114,8 +135,9 @@ class Keeper:
 
     def stop(self, job: str) -> None:
         """Within one step, keeping what is there. A job that still waits is taken out of the queue."""
+        self._stopping.add(job)
         if self.journal.withdraw(job) or self._withdrawn(job):
-            self._board.post(job, Stopped((), 0.0))
+            self._board.post(job, self._ended(job, Stopped((), 0.0)))
         else:
             self._send(Stop(job))
 
@@ -126,27 +148,37 @@ class Keeper:
             self._errands = deque(each for each in self._errands if each[0] != errand)
             return len(self._errands) < waiting
 
-    def set_chunk(self, chunk: int | None) -> None:
+    def set_chunk(self, chunk: Chunk) -> None:
         """Acts on a run in progress, and on those to come."""
-        self._chunk = chunk
-        self._send(SetChunk(chunk))
+        with self._lock:
+            self.chunk = chunk
+            self._send(SetChunk(chunk))
 
     def free(self) -> None:
         self._send(Free())
 
     def go_on(self, job: str) -> None:
-        """With an interrupted job, from the last part that was finished."""
+        """With a job that was interrupted or failed, from the last part that was finished."""
         self.interrupted = [each for each in self.interrupted if each.id != job]
-        self._board.open(job)
-        self.journal.go_on(job)
+        self._stopping.discard(job)
+        if self.journal.job(job).state in ("interrupted", "failed"):
+            self._board.open(job)
+            self.journal.go_on(job)
+            self._wake()
+
+    def unfinished(self, request: Request, choice: Choice) -> Job | None:
+        """The owner's latest job that asked for exactly this, did not come to its end, and left something to go on from."""
+        return next((job for job in self.journal.unfinished(request, choice) if reached(self.folder(job.id))), None)
+
+    def start_again(self) -> None:
+        """Now, an engine that does not start."""
+        self._start_at_s = 0.0
         self._wake()
 
     def let_go(self, job: str) -> None:
         """An interrupted job is given up; what was finished of it goes to the shelf."""
         self.interrupted = [each for each in self.interrupted if each.id != job]
-        known = self.journal.job(job)
-        self.shelf.keep(known, finished_parts(self.folder(job)), Made(model=known.request.model, whole=False))
-        self.journal.end(job, "stopped")
+        self._ended(job, Stopped((), 0.0))
 
     def folder(self, job: str) -> Path:
         return self.home.scratch / "jobs" / job
@@ -166,14 +198,22 @@ class Keeper:
         while not self._closing:
             try:
                 self._turn()
-            except sqlite3.Error as fault:
-                self._set(trouble=no_database(self.home.database, fault))
+                self._stumbles = 0
+                if self.state.obstacle is not None:
+                    self._set(obstacle=None)
+            except Exception as fault:  # Whatever it is: jobs wait for this thread, so it tells and goes on.
+                with contextlib.suppress(Exception):  # what it could not tell this time, it tells the next
+                    self._stumbled(fault)
                 time.sleep(TICK_S)
         if self._child is not None:
             self._child.end(patience_s=1 if self._run is None else 0)
 
     def _turn(self) -> None:
-        if self._child is None and self._failed_starts < STARTS:
+        self._take_back()
+        if self._fallen is not None:
+            self._again(*self._fallen)
+            self._fallen = None
+        if self._child is None and time.monotonic() >= self._start_at_s:
             self._spawn()
         if self._failed_starts >= STARTS:
             self._give_up()
@@ -184,23 +224,57 @@ class Keeper:
         while self._ended_at_s and time.monotonic() - self._ended_at_s[0][0] > LISTENED_S:
             drop_sounds(self._ended_at_s.popleft()[1])
 
+    def _stumbled(self, fault: Exception) -> None:
+        """The keeper itself failed: told, and begun anew from what journal and folders say. What an engine may have said meanwhile is lost, so
+        one that works is ended, and its job goes on like after a death."""
+        death = stumbled(fault, self.home.database)
+        self._stumbles += 1
+        child = self._child
+        if child is not None and (self._run is not None or not self.state.ready or not child.alive):
+            self._let_fall(death)
+            with contextlib.suppress(Exception):
+                child.bury(wedged=True, last=self.state.reading)
+            self._lost(death)
+        if death.sentence != self.state.obstacle:
+            _log.error("%s", death.sentence, exc_info=fault)
+        self._set(obstacle=death.sentence, trouble=death)
+        if not self._patient and self._stumbles >= STUMBLES:
+            self._fail_all(Failed(death.sentence))
+        self._take_back()
+
     def _spawn(self) -> None:
-        self._child = Child(self.home, self._pretended)
-        self._send(SetChunk(self._chunk))
+        with self._lock:
+            self._child = Child(self.home, self._pretended)
+            self._send(SetChunk(self.chunk))
 
     def _hand_next(self) -> None:
         with self._lock:
             id_, errand = self._errands.popleft() if self._errands else ("", None)
         if errand is not None:
-            self._hand(Run(id_, errand, Choice(), str(self.folder(id_))))
+            self._held = Run(id_, errand, Choice(), str(self.folder(id_)))
         elif job := self.journal.take():
-            self._hand(Run(job.id, job.request, job.choice, str(self.folder(job.id))))
+            died = self._lives.get(job.id, Lives()).climb
+            self._held = Run(job.id, job.request, job.choice, str(self.folder(job.id)), died)
+        if self._held is not None:
+            self._hand(self._held)
+            self._held = None
 
     def _hand(self, run: Run) -> None:
         Path(run.folder).mkdir(parents=True, exist_ok=True)
-        self._run = run
         self._set(job=run.job)
         self._send(run)
+        self._run = run
+
+    def _take_back(self) -> None:
+        """What could not be handed waits where it waited before."""
+        if self._held is None:
+            return
+        if isinstance(self._held.request, SelfTest | Tune):
+            with self._lock:
+                self._errands.appendleft((self._held.job, self._held.request))
+        else:
+            self.journal.put_back(self._held.job)
+        self._held = None
 
     def _hear(self) -> None:
         sources: list[Connection | int] = [self._woken]
@@ -220,12 +294,14 @@ class Keeper:
     def _take(self, report: Report) -> None:
         match report:
             case Ready():
-                self._failed_starts = 0
-                self._set(ready=True, hardware=report.hardware)
+                self._failed_starts, self._start_at_s = 0, 0.0
+                self._set(ready=True, gave_up=False, hardware=report.hardware)
             case Beat():
                 if self._child is not None:
                     self._child.beat_s = time.monotonic()
-                self._set(reading=report.reading, model=report.model)
+                known = self.state.hardware
+                now = with_room(known, report.reading, report.held_bytes) if known is not None else None
+                self._set(reading=report.reading, model=report.model, hardware=now)
                 step = self._board.now(self._run.job).step if self._run is not None else None
                 self.history.append(
                     Sample(time.time(), step.rate if step else 0.0, step.unit if step else "", report.reading)
@@ -247,16 +323,30 @@ class Keeper:
             self._set(job="", **({} if isinstance(event, Failed) else {"trouble": None}))
         self._board.post(job, event)
 
-    def _ended(self, job: str, event: Finished | Stopped | Failed) -> Event:
-        """Its files move to the shelf and its row is closed."""
-        self._ended_at_s.append((time.monotonic(), self.folder(job)))
+    def _ended(self, job: str, event: End, died: bool = False) -> End:
+        """Its files move to the shelf and its row is closed. Never raises: somebody waits for this end. `died`: given up after deaths, so it
+        can be gone on with where anything of it is there."""
+        folder = self.folder(job)
+        self._ended_at_s.append((time.monotonic(), folder))
+        self._stopping.discard(job)
+        self._lives.pop(job, None)
         if job.startswith("errand-"):
             return event
-        event = shelved(self.shelf, self.journal.job(job), event, self._board.now(job), self.folder(job))
+        try:
+            known = self.journal.job(job)
+            if isinstance(event, Failed) or (isinstance(event, Stopped) and not event.files):
+                event = handed_over(event, delivered(self.home, known.request, folder), folder, died)
+            event = shelved(self.shelf, known, event, self._board.now(job), folder)
+        except Exception as fault:
+            _log.exception("the end of a job")
+            event = Failed(stumbled(fault, self.home.database).sentence, cure="report")
         with contextlib.suppress(
             sqlite3.Error
         ):  # A row that cannot be closed stays open: the next start offers to go on with it.
-            self.journal.end(job, STATES[type(event)], str(event.sentence) if isinstance(event, Failed) else "")
+            state: State = "interrupted" if died and isinstance(event, Failed) else STATES[type(event)]
+            self.journal.end(job, state, str(event.sentence) if isinstance(event, Failed) else "")
+            if state == "interrupted":
+                self.interrupted = [*self.interrupted, self.journal.job(job)]
         return event
 
     def _watch(self) -> None:
@@ -268,39 +358,60 @@ class Keeper:
             self._bury(self._child, wedged=True)
 
     def _bury(self, child: Child, wedged: bool = False) -> None:
-        """The engine is dead or has to be: say why, and do its job once more on a safer plan."""
+        """The engine is dead or has to be: say why."""
         if not wedged:
             self._drain(child)  # What it still said before it died counts.
-        death = child.bury(wedged)
-        self._child, run, self._run = None, self._run, None
-        self._failed_starts += not self.state.ready
+        death = child.bury(wedged, self.state.reading)
+        self._let_fall(death)
+        self._lost(death)
+
+    def _let_fall(self, death: Death) -> None:
+        """There is no engine any more; what it ran is seen to in the next turn."""
+        if self._run is not None:
+            self._fallen = self._run, death
+        self._child = self._run = None
+
+    def _lost(self, death: Death) -> None:
+        if not self.state.ready:
+            self._failed_starts += 1
+            often = self._failed_starts - STARTS
+            self._start_at_s = time.monotonic() + min(AGAIN_MOST_S, AGAIN_S * 2**often) if often >= 0 else 0.0
         self._set(ready=False, model="", job="", restarts=self.state.restarts + 1, trouble=death)
-        if run is not None:
-            self._again(run, death)
 
     def _again(self, run: Run, death: Death) -> None:
-        errand = run.job.startswith("errand-")
-        if errand or self.journal.job(run.job).attempts >= ATTEMPTS:
-            failed = died_twice(death, self._board.now(run.job))
-            self._board.post(run.job, self._ended(run.job, failed))
+        """It waits for the next engine, on a safer plan; unless engines only die at it, and it gets nowhere."""
+        if run.job.startswith("errand-"):
+            self._board.post(run.job, self._ended(run.job, measuring_died(death)))
             return
-        run = safer(run, death)
+        before = self._lives.get(run.job, Lives())
+        progress = self._board.now(run.job)
+        at = progress.step.done + 1 if progress.step is not None else None
+        loading = progress.loading is not None
+        died = None if death.fault is None else Died(death.fault, at, str(death.sentence), loading)
+        lives = before.died(reached(self.folder(run.job)), died)
+        if lives.over:
+            self._board.post(run.job, self._ended(run.job, given_up(death, lives), died=any(lives.reached.values())))
+            return
+        self.journal.put_back(run.job)
+        self._lives[run.job] = lives
         self._board.post(run.job, Adjusted("restart", death.sentence, death.quirk))
-        for rung in run.rungs:
-            self._board.post(run.job, Adjusted(rung, BY_ID[rung].sentence))
-        self.journal.begin(run.job)
-        self._spawn()
-        self._hand(run)
+        if run.job in self._stopping:
+            self.stop(run.job)
 
     def _give_up(self) -> None:
-        """An engine that cannot even start fails what waits, instead of trying for ever."""
+        """The engine cannot even start. Jobs wait until it does, or fail where nobody could repair it meanwhile."""
         self._set(gave_up=True)
         failed = no_start(self.home.logs / "engine.log", self.state.trouble)
         while self._errands:
             id_, _ = self._errands.popleft()
             self._board.post(id_, self._ended(id_, failed))
-        while job := self.journal.take():
-            self._board.post(job.id, self._ended(job.id, failed))
+        if not self._patient:
+            self._fail_all(failed)
+
+    def _fail_all(self, failed: Failed) -> None:
+        self._fallen = None
+        for job in self._board.open_jobs():
+            self._board.post(job, self._ended(job, failed))
 
     # Small things both sides use.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import filecmp
 import json
 import re
 import shutil
@@ -114,11 +115,18 @@ class Shelf:
         folder.mkdir(parents=True, exist_ok=True)
 
     def keep(self, job: Job, files: Iterable[str | Path], made: Made) -> list[Creation]:
-        """Move finished files in and write their rows. A file is moved before its row is written: nothing is ever lost, at worst unlisted."""
+        """Move finished files in and write their rows. A file is moved before its row is written: nothing is ever lost, at worst unlisted.
+        What this job gave before it was gone on with is not kept twice."""
         kept = []
+        before = [each for each in self.of_job(job.id) if not (each.binned or each.condition)]
         text = job.request.text if isinstance(job.request, SpeechRequest) else job.request.prompt
         settings = to_json(job.request)
         for file in map(Path, files):
+            same = next((each for each in before if filecmp.cmp(file, each.path, shallow=False)), None)
+            if same is not None:
+                file.unlink()
+                kept.append(same)
+                continue
             now = time.time()
             path = reserved(self.folder, file_name(text, file.suffix, now))
             _move(file, path)

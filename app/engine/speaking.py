@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from app.sentence import Trouble, say
 
 if TYPE_CHECKING:
     from app.compat.seam import Seam
+from app.compat.terms import Ran
 
 FIRST_SOUND_S = 0.5
 SOUND_S = 1.0
@@ -128,7 +128,7 @@ class Speaking:
                 now_s = time.monotonic()
                 if now_s - pace.told_s >= STEP_EVERY_S:
                     pace.told_s = now_s
-                    yield pace.step(index, decoding.frames, decoding.made - made_before, now_s - began_s, self._paths())
+                    yield pace.step(index, decoding.frames, decoding.made - made_before, now_s - began_s, self._ran())
                 chunk = int((SOUND_S if pieces else FIRST_SOUND_S) * codec.frame_rate)
                 if decoding.frames - given >= chunk + OVERLAP_FRAMES:
                     last = decoding.frames - OVERLAP_FRAMES
@@ -166,8 +166,8 @@ class Speaking:
             unfinished.drop(self._job, index)
         return take
 
-    def _paths(self) -> Counter[str]:
-        return Counter(self._seam.paths) if self._seam is not None else Counter()
+    def _ran(self) -> Ran | None:
+        return self._seam.take_largest() if self._seam is not None else None
 
     def _sound(self, index: int, pieces: list[sound.Samples], first_frame: int) -> Sound:
         path = self._job / f"sound-{index:03d}-{len(pieces) - 1:03d}.wav"

@@ -8,6 +8,7 @@ from app.compat.hardware import Hardware
 from app.compat.meter import Reading
 from app.compat.plan import Plan
 from app.engine.diagnosis import Death
+from app.sentence import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,4 +35,6 @@ class EngineState:
     trouble: Death | None = None
     """Why the last engine died; None once a job went well."""
     gave_up: bool = False
-    """It died so often before it was ready that it is not started again."""
+    """It died so often before it was ready that it is started again only now and then."""
+    obstacle: Sentence | None = None
+    """What keeps jobs from running, though the engine may be ready; None once they can."""

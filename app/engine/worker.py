@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
 from multiprocessing.connection import Connection
@@ -19,9 +20,9 @@ from typing import TYPE_CHECKING, Final
 import psutil
 
 from app.compat.hardware import Hardware
-from app.compat.meter import read
+from app.compat.meter import Reading, read
 from app.compat.quirks import applying
-from app.engine.control import Control
+from app.engine.control import Control, Dial
 from app.engine.event import END, Event, Step
 from app.engine.message import Beat, Free, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop, Told
 from app.imports import uncollected
@@ -54,6 +55,7 @@ class Worker:
         self._sending = threading.Lock()
         self._orders: queue.Queue[Run | Free | Quit] = queue.Queue()
         self._control = Control()
+        self.dial = Dial()
         self._job = ""
         self._withdrawn: set[str] = set()
         self._spoke_s: float | None = None
@@ -76,23 +78,28 @@ class Worker:
                     if order.job == self._job:
                         self._control.stop()
                 case SetChunk():
-                    self._control.chunk = order.chunk
-                    if self._session is not None:
-                        self._session.set_chunk(order.chunk)
+                    self.dial.chunk = order.chunk
                 case _:
                     self._orders.put(order)
 
     def beat(self) -> None:
+        reading, measured = Reading(), True
         while True:
+            try:
+                reading, measured = read(), True
+            except Exception:  # A meter that fails keeps its last word; no job is ended for it.
+                if measured:
+                    traceback.print_exc()
+                measured = False
             spoke_s = self._spoke_s
-            model = self._session.loaded if self._session is not None else ""
-            self.report(Beat(read(), model, None if spoke_s is None else time.monotonic() - spoke_s))
+            model, held = (self._session.loaded, self._session.held_bytes) if self._session is not None else ("", 0)
+            self.report(Beat(reading, model, None if spoke_s is None else time.monotonic() - spoke_s, held))
             time.sleep(BEAT_S)
 
     def work(self, session: Session) -> None:
         self._session = session
         self._import_ahead()
-        while not isinstance(order := self._orders.get(), Quit):
+        while not isinstance(order := self._next(session), Quit):
             if isinstance(order, Free):
                 session.free()
             else:
@@ -110,8 +117,20 @@ class Worker:
                 traceback.print_exc()
                 return
 
+    def _next(self, session: Session) -> Run | Free | Quit:
+        """The next order; until it comes, short pieces of work that nobody waits for."""
+        try:
+            spare = session.spare()
+            while self._orders.empty() and psutil.virtual_memory().available >= ROOM_BYTES:
+                next(spare)
+        except StopIteration:
+            pass
+        except Exception:  # What cannot be measured is left to the rules.
+            traceback.print_exc()
+        return self._orders.get()
+
     def _run(self, session: Session, run: Run) -> None:
-        self._control, self._job = Control(chunk=self._control.chunk), run.job
+        self._control, self._job = Control(), run.job
         if run.job in self._withdrawn:
             self._control.stop()
         self._spoke_s = time.monotonic()
@@ -121,7 +140,7 @@ class Worker:
             self.report(Planned(run.job, model, plan))
 
         held: Event | None = None
-        for event in session.run(run.request, run.choice, self._control, Path(run.folder), planned, run.rungs):
+        for event in session.run(run.request, run.choice, self._control, Path(run.folder), planned, run.died):
             now = self._spoke_s = time.monotonic()
             if isinstance(event, Step) and event.done < event.total and now - last_step_s < STEP_EVERY_S:
                 held = event
@@ -152,6 +171,15 @@ def write_to(log: Path) -> None:
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
 
 
+def lasting(needed: Callable[[], None]) -> None:
+    """An engine that hears nothing or beats no more is no use: it ends with the reason in its log, and the keeper starts another."""
+    try:
+        needed()
+    except BaseException:
+        traceback.print_exc()
+    os._exit(1)
+
+
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     """Where the process begins. What torch reads from the environment is set before torch is imported."""
     os.environ.update(environment())
@@ -159,12 +187,12 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     write_to(log)
     worker = Worker(pipe)
-    threading.Thread(target=worker.listen, name="listen", daemon=True).start()
-    threading.Thread(target=worker.beat, name="beat", daemon=True).start()
+    for needed in (worker.listen, worker.beat):
+        threading.Thread(target=lasting, args=(needed,), name=needed.__name__, daemon=True).start()
     with uncollected():
         from app.engine.session import Session
 
-    session = Session(home, pretended)
+    session = Session(home, pretended, worker.dial)
     worker.report(Ready(session.hardware))
     worker.work(session)
     session.free()

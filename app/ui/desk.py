@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.compat.hardware import Hardware
-from app.compat.plan import Choice, Plan, decide
+from app.compat.plan import AUTO, Choice, Chunk, Plan, chunk_of, decide
 from app.compat.pretend import machine
 from app.compat.verdicts import Verdict, load
 from app.engine import catalog, script, voices
 from app.engine.catalog import CATALOG
 from app.engine.errand import Errand
 from app.engine.fetch import Downloads
+from app.engine.ground import impossible
 from app.engine.journal import choice_from
 from app.engine.limits import DIA, Limits, limits_of
 from app.engine.model import Model, need
+from app.engine.offer import Offer, offer
 from app.engine.process import Keeper
 from app.engine.progress import Progress
 from app.engine.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
@@ -63,11 +65,14 @@ class Desk:
     errand_kind: str = ""
     counter: threading.Lock = field(default_factory=threading.Lock)
     """So that many who ask at once are counted one after the other."""
+    leaving: threading.Event = field(default_factory=threading.Event)
+    """Set where this process is to end, so that start.py can repair what it runs on."""
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Of each script that was shown lately."""
     downloads: Downloads = field(init=False)
 
     def __post_init__(self) -> None:
+        self.keeper.set_chunk(self._kept_chunk())
         self.downloads = Downloads(self.keeper.home)
         self.downloads.recall(self.models())
 
@@ -251,8 +256,20 @@ class Desk:
 
     def choice(self, person: Person) -> Choice:
         """What the owner forced on the Machine tab; a visitor takes what is decided."""
-        kept: dict[str, Any] = self.settings.get("choice", {}) if person.owner else {}
-        return choice_from(kept)
+        kept = known_choice(self.settings.get("choice")) if person.owner else {}
+        return dataclasses.replace(choice_from(kept), chunk=self.keeper.chunk)
+
+    def set_chunk(self, chunk: Chunk) -> None:
+        """From now on, also in the middle of a run; still so after a restart."""
+        self.keeper.set_chunk(chunk)
+        self.settings.change("choice", {}, lambda kept: {**known_choice(kept), "chunk": chunk})
+
+    def _kept_chunk(self) -> Chunk:
+        kept = known_choice(self.settings.get("choice")).get("chunk")
+        try:
+            return chunk_of(None if kept is None else str(kept))
+        except Trouble:  # Whoever wrote in the file by hand sees on the slider that it is automatic.
+            return AUTO
 
     def cure(self, cure: str) -> str:
         """Another model is used if it is here, else it is to be got first."""
@@ -289,7 +306,25 @@ class Desk:
                     "The engine is still waking up; what this machine can do is known in a moment.",
                 )
             )
-        return decide(hardware, need(catalog.find(model)), choice, {} if pretended else self.verdicts())
+        if not pretended and choice == self.choice(OWNER) and (running := self.running_plan(model)):
+            return running
+        found = catalog.find(model)
+        if pretended:
+            return decide(hardware, need(found), choice)
+        asked = dataclasses.replace(need(found), impossible=impossible(hardware, found, self.keeper.home))
+        return decide(hardware, asked, choice, self.verdicts())
+
+    def offer(self, model: Model) -> Offer:
+        """What it would mean to get this model, for this machine as it is now and with what the owner chose."""
+        hardware, home = self.hardware(), self.keeper.home
+        without = impossible(hardware, model, home) if hardware is not None else ()
+        return offer(home, model, hardware, self.choice(OWNER), self.verdicts(), without)
+
+    def running_plan(self, model: str) -> Plan | None:
+        """That of the job that runs with this model, as it stands after each rung."""
+        job = self.keeper.state.job
+        progress = self.keeper.progress(job) if job else None
+        return progress.plan if progress is not None and progress.model == model else None
 
     def verdicts(self) -> dict[str, Verdict]:
         """As they stand on disk now: the engine writes them."""
@@ -301,6 +336,12 @@ class Desk:
             return catalog.find(model).title if model else ""
         except Trouble:
             return Path(model).name
+
+
+def known_choice(kept: Any) -> dict[str, Any]:
+    """A choice as the settings have it; whoever wrote nonsense there by hand has left it automatic."""
+    names = {each.name for each in dataclasses.fields(Choice)}
+    return {name: value for name, value in kept.items() if name in names} if isinstance(kept, dict) else {}
 
 
 def kind_of(request: Request) -> str:

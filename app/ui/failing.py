@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from app import __version__, mend, repair
+from app.engine.event import Failed
 from app.paths import Home
 from app.sentence import Trouble
 from app.ui.words import Language, text, told
@@ -48,15 +49,20 @@ def left(place: Home, fault: BaseException, spoken: Language) -> Path:
     raise OSError("there is no folder to write to")
 
 
-def failure(place: Home, fault: BaseException) -> mend.Failure:
+def handed(place: Home, failed: Failed) -> None:
+    """To start.py: once this process has ended it shows why the engine does not start, with Repair, and then opens Hearth again."""
+    mend.keep(Path(os.environ[mend.LEFT]), failure(place, Trouble(failed.sentence, *failed.objections), "engine.log"))
+
+
+def failure(place: Home, fault: BaseException, log: str = "hearth.log") -> mend.Failure:
     """So that a copied report does not tell who somebody is, home is written as ~."""
     english, chinese = (
-        told(fault.sentence, each) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. What went wrong stands below.", each)
+        " ".join(told(part, each) for part in (fault.sentence, *fault.objections)) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. What went wrong stands below.", each)
         for each in ("en", "zh")
     )  # fmt: skip
     trace = "" if isinstance(fault, Trouble) else "".join(traceback.format_exception(fault))
     facts = f"hearth {__version__}, Python {platform.python_version()}, {platform.platform()}"
-    report = f"{facts}\n\n{trace}{LOG}{mend.tail(place.logs / 'hearth.log')}"
+    report = f"{facts}\n\n{trace}{LOG}{mend.tail(place.logs / log)}"
     return mend.Failure(english, chinese, report.replace(str(Path.home()), "~"))
 
 

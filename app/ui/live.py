@@ -14,10 +14,11 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from app.engine.aftermath import no_start
 from app.engine.request import to_json
 from app.paths import assets
 from app.sentence import Trouble, say
-from app.ui import machine_view, paint_view, show, speak_view
+from app.ui import failing, machine_view, paint_view, show, speak_view
 from app.ui.bundle import FACE, bundle
 from app.ui.desk import Desk
 from app.ui.guard import Person, who
@@ -56,6 +57,7 @@ def routes(desk: Desk) -> list[Route]:
             if "cure" in (end := answer.get(kind, {}).get("end") or {}):
                 end["cure"] = desk.cure(end["cure"])
         answer["queue"] = desk.queue_view(person)
+        answer["standing"] = show.standing(state, spoken)
         answer["interrupted"] = [{"id": job.id, "text": show.title_of(job.request)} for job in desk.keeper.interrupted]
         looked_at = list(desk.keeper.history)[-CHARTED:] if "charts" in request.query_params else []
         answer["charts"] = show.charts(looked_at)
@@ -134,6 +136,20 @@ def routes(desk: Desk) -> list[Route]:
         act(job)
         return JSONResponse({})
 
+    def engine(request: Request) -> Response:
+        """An engine that does not start: tried again now, or handed to start.py, whose page makes everything anew."""
+        if not who(request).owner:
+            return Response(status_code=404)
+        if request.path_params["act"] == "again":
+            desk.keeper.start_again()
+        elif not failing.watched():
+            line = say("engine.line", "Quit Hearth, copy this line into a terminal, then start Hearth again: {line}", line=failing.line())  # fmt: skip
+            return JSONResponse({"text": told(line, language(request))})
+        else:
+            failing.handed(desk.keeper.home, no_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble))
+            desk.leaving.set()
+        return JSONResponse({"text": ""})
+
     async def keep_voice(request: Request) -> Response:
         """The voice of something that was spoken, kept under a name."""
         asked = await request.json()
@@ -155,7 +171,7 @@ def routes(desk: Desk) -> list[Route]:
         Route("/hearth/sheet", sheet), Route("/hearth/live", live), Route("/hearth/words", words), Route("/hearth/face/{name}", face),
         Route("/hearth/machine", machine), Route("/hearth/check", check, methods=["POST"]), Route("/hearth/made/{job}/{name}", made),
         Route("/hearth/creation/{id:int}", creation), Route("/hearth/smaller/{kind}", smaller, methods=["POST"]),
-        Route("/hearth/drafts", drafts, methods=["GET", "POST"]),
+        Route("/hearth/engine/{act}", engine, methods=["POST"]), Route("/hearth/drafts", drafts, methods=["GET", "POST"]),
     ]  # fmt: skip
 
 
@@ -167,7 +183,7 @@ def visiting(desk: Desk, person: Person, spoken: Language) -> show.View:
     if state.job and not own:
         strip["doing"] = text("visitor.busy", "busy for somebody else", spoken)
     answer: show.View = {
-        "strip": {**strip, "memory": None, "machine": ""}, "queue": desk.queue_view(person),
+        "strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.queue_view(person),
     }  # fmt: skip
     for kind, seen in (("speech", speak_view.seen), ("picture", paint_view.seen)):
         if job := desk.current(kind, person):

@@ -7,10 +7,9 @@ from typing import Any, Final, get_args
 
 import gradio as gr
 
-from app.compat.plan import Choice, Dtype, Gqa, Kernel, Offload, Quantised
+from app.compat.plan import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Offload, Quantised, chunk_of
 from app.compat.pretend import MACHINES
 from app.engine.catalog import CATALOG
-from app.engine.command.running import chunk_of
 from app.engine.curve import SIZES
 from app.engine.errand import SelfTest, Tune
 from app.sentence import Trouble
@@ -20,7 +19,8 @@ from app.ui.guard import OWNER
 from app.ui.rows import LATEST, QUICK, Refresh, hidden_button
 from app.ui.words import label, language, word
 
-AUTO: Final = ""
+ANY: Final = ""
+"""In a list of options: left to Hearth."""
 
 
 def build(desk: Desk) -> Refresh:
@@ -41,7 +41,7 @@ def build(desk: Desk) -> Refresh:
                     label=word("machine.model", "What was decided, and why, for"),
                 )  # fmt: skip
                 pretended = gr.Dropdown(
-                    [(word("machine.this", "this machine"), AUTO), *((each.name, key) for key, each in MACHINES.items())], value=AUTO,
+                    [(word("machine.this", "this machine"), ANY), *((each.name, key) for key, each in MACHINES.items())], value=ANY,
                     label=word("machine.as", "Look at it as"), elem_id="machine-as",
                 )  # fmt: skip
                 gr.HTML(f'<section id="h-plan" data-model="{CATALOG[0].id}"></section>', apply_default_css=False)
@@ -49,6 +49,7 @@ def build(desk: Desk) -> Refresh:
             with gr.Column(elem_classes="h-card"):
                 gr.HTML('<section id="h-curve"></section>', apply_default_css=False)
                 slider = gr.Slider(0, len(SIZES), 0, step=1, elem_id="machine-chunk", label=word("machine.chunk", "Chunk size"))  # fmt: skip
+                gr.HTML('<p id="h-chunk-now" class="h-soft"></p>', apply_default_css=False)
                 with gr.Row(elem_classes="h-inline"):
                     exact = gr.Textbox("", label=word("machine.exact", "Exactly"), placeholder="auto", elem_id="machine-exact", scale=1)  # fmt: skip
                     tune = gr.Button(word("machine.tune", "Tune for this model"), elem_id="machine-tune")
@@ -71,23 +72,19 @@ def build(desk: Desk) -> Refresh:
             gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
     stop, changed = hidden_button("machine-stop"), hidden_button("machine-typed")
 
-    def set_chunk(size: int | None) -> None:
-        desk.settings.change("choice", {}, lambda kept: {**kept, "chunk": size})
-        desk.keeper.set_chunk(size)
-
     def slid(place: float) -> str:
-        size = SIZES[int(place) - 1] if place >= 1 else None
-        set_chunk(size)
-        return "" if size is None else str(size)
+        size: Chunk = SIZES[int(place) - 1] if place >= 1 else AUTO
+        desk.set_chunk(size)
+        return "" if size == AUTO else str(size)
 
     def typed(text: str, request: gr.Request) -> tuple[Any, str]:
         try:
             size = chunk_of(text.strip() or None)
         except Trouble as trouble:
             return gr.skip(), show.trouble(trouble, language(request))
-        if size == desk.choice(OWNER).chunk:
+        if size == desk.keeper.chunk:
             return gr.skip(), ""
-        set_chunk(size)
+        desk.set_chunk(size)
         return place_of(size), ""
 
     def tried(*values: Any) -> Choice:
@@ -136,13 +133,13 @@ def build(desk: Desk) -> Refresh:
         """A page that is loaded looks at the model that is, too."""
         there, loaded, now = offered(desk), desk.keeper.state.model, desk.choice(OWNER)
         looked_at = gr.update(choices=there, value=loaded if loaded in dict(there).values() else CATALOG[0].id)
-        forced = [now.dtype or AUTO, now.gqa or AUTO, list(now.kernels or ()), now.offload or AUTO, now.quantised or AUTO]  # fmt: skip
-        return [looked_at, place_of(now.chunk), "" if now.chunk is None else str(now.chunk), *forced]
+        forced = [now.dtype or ANY, now.gqa or ANY, list(now.kernels or ()), now.offload or ANY, now.quantised or ANY]  # fmt: skip
+        return [looked_at, place_of(now.chunk), "" if now.chunk == AUTO else str(now.chunk), *forced]
 
     return Refresh(fill, [model, slider, exact, *choices], offer, [model])
 
 
-def place_of(chunk: int | None) -> int:
+def place_of(chunk: Chunk) -> int:
     """On the slider: 0 is automatic, and so shown for what is none of its sizes."""
     return SIZES.index(chunk) + 1 if chunk in SIZES else 0
 
@@ -158,8 +155,8 @@ def offered(desk: Desk) -> list[tuple[str, str]]:
 
 def forced_choice(name: str, label: Any, options: tuple[str, ...]) -> gr.Dropdown:
     return gr.Dropdown(
-        [(word("machine.auto", "automatic"), AUTO), *((label_of(each), each) for each in options)],
-        value=AUTO,
+        [(word("machine.auto", "automatic"), ANY), *((label_of(each), each) for each in options)],
+        value=ANY,
         label=label,
         elem_id=f"machine-{name}",
     )

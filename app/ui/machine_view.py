@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from app import __version__
 from app.compat.hardware import Hardware
 from app.compat.memory import COPIES_OF_SCORES, scores_bytes
-from app.compat.plan import Need, Plan
+from app.compat.plan import AUTO, Chunk, Need, Plan
 from app.compat.verdicts import Verdict
 from app.engine import catalog
 from app.engine.curve import Curve, read_curve
@@ -80,11 +80,11 @@ def kept(spoken: Language) -> str:
 
 FIELDS: dict[str, Sentence] = {
     "device": say("field.device", "device"), "dtype": say("field.dtype", "precision"), "score_dtype": say("field.score_dtype", "scores"),
-    "gqa": say("field.gqa", "grouped heads"), "chunk_q": say("field.chunk_q", "chunk of queries"), "chunk_k": say("field.chunk_k", "chunk of keys"),
+    "gqa": say("field.gqa", "grouped heads"), "chunk_q": say("field.chunk_q", "chunk of queries"), "chunk_most": say("field.chunk_most", "largest chunk"), "chunk_k": say("field.chunk_k", "chunk of keys"),
     "budget_bytes": say("field.budget_bytes", "memory for scores"), "contiguous": say("field.contiguous", "layout"),
     "explicit_mask": say("field.explicit_mask", "causal mask"), "expand_mask": say("field.expand_mask", "mask"),
     "pad_value": say("field.pad_value", "value size"), "zero_masked_rows": say("field.zero_masked_rows", "masked rows"),
-    "kernels": say("field.kernels", "kernels"), "precision": say("field.precision", "part by part"), "offload": say("field.offload", "offload"),
+    "kernels": say("field.kernels", "kernels"), "ways": say("field.ways", "ways of attention"), "precision": say("field.precision", "part by part"), "offload": say("field.offload", "offload"),
     "vae": say("field.vae", "decoder"), "quantised": say("field.quantised", "quantised weights"), "attention": say("field.attention", "attention"),
     "environment": say("field.environment", "environment"),
 }  # fmt: skip
@@ -138,6 +138,8 @@ def chosen(plan: Plan, field: str, spoken: Language) -> str:
         )
     if field == "budget_bytes":
         return f"{value / (1 << 30):.2f} GB"
+    if field == "ways":
+        return told(say("ways.count", "{count} measured", count=len(value)), spoken) if value else text("ways.by-rule", "by rule", spoken)
     if field == "environment":
         return ", ".join(f"{name}={setting}" for name, setting in value)
     if isinstance(value, bool):
@@ -159,6 +161,7 @@ OPTIONS: dict[str, Sentence] = {
 SOURCES: dict[str, Sentence] = {
     "Hearth's rule": say("source.own", "Hearth's rule"), "this machine": say("source.here", "this machine"),
     "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured on torch 2.13, Dia's decoding step"),
+    "measured on torch 2.13": say("source.torch", "measured on torch 2.13"),
 }  # fmt: skip
 """Those that are words; the rest name a thread or a file."""
 
@@ -234,7 +237,7 @@ def selftest_view(verdicts: Mapping[str, Verdict]) -> View:
     return {"paths": paths, "rows": known, "right": sum(row["passed"] for row in paths), "total": len(paths)}
 
 
-def curve_view(need: Need, plan: Plan, measured: Curve | None, chunk: int | None, spoken: Language) -> View:
+def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spoken: Language) -> View:
     """Predicted memory and measured speed at each size, and where we are on it."""
     speeds = {point.chunk: point.seconds for point in measured.points} if measured else {}
     points = [
@@ -251,8 +254,16 @@ def curve_view(need: Need, plan: Plan, measured: Curve | None, chunk: int | None
     elif need.queries <= CURVE_SIZES[0]:
         note = text("curve.small", "This model's attention is so small that no chunk size matters.", spoken)
     return {
-        "points": points, "chunk": chunk, "knee": measured.knee if measured else None, "budget": plan.budget_bytes, "queries": need.queries, "note": note,
+        "points": points, "chunk": None if asked == AUTO else asked, "runs": runs(plan, asked, spoken), "knee": measured.knee if measured else None, "budget": plan.budget_bytes, "queries": need.queries, "note": note,
     }  # fmt: skip
+
+
+def runs(plan: Plan, asked: Chunk, spoken: Language) -> str:
+    """Why what runs is not what was asked for; empty where it is."""
+    field = "chunk_most" if plan.chunk_q == AUTO else "chunk_q"
+    if plan.chunk_most is None or (plan.chunk_q == asked != AUTO):
+        return ""
+    return next(told(reason.sentence, spoken) for reason in plan.because if reason.field == field)
 
 
 CURVE_SIZES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)

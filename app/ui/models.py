@@ -17,10 +17,10 @@ from starlette.routing import Route
 from app.engine import catalog, gate, stock
 from app.engine.fetch import Status
 from app.engine.model import Model, downloads
-from app.engine.offer import FITS, offer
+from app.engine.offer import FITS
 from app.sentence import Trouble, say
 from app.ui.desk import Desk
-from app.ui.guard import OWNER, who
+from app.ui.guard import who
 from app.ui.shelf import reveal
 from app.ui.show import View
 from app.ui.words import Language, language, text, told
@@ -78,9 +78,7 @@ def named(desk: Desk, id_: str) -> Model:
 
 def get(desk: Desk, id_: str) -> None:
     model = named(desk, id_)
-    desk.downloads.start(
-        model, offer(desk.keeper.home, model, desk.hardware(), desk.choice(OWNER), desk.verdicts()).quantised
-    )
+    desk.downloads.start(model, desk.offer(model).quantised)
 
 
 def remove(desk: Desk, id_: str) -> None:
@@ -133,7 +131,7 @@ def view(desk: Desk, spoken: Language) -> View:
 
 
 def row(desk: Desk, model: Model, spoken: Language) -> View:
-    found = offer(desk.keeper.home, model, desk.hardware(), desk.choice(OWNER), desk.verdicts())
+    found = desk.offer(model)
     fit, local = found.forecast, bool(model.path) and not model.starter
     facts = [told(each, spoken) for each in (model.note, model.least) if each is not None]
     return {

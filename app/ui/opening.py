@@ -6,7 +6,6 @@ import argparse
 import hashlib
 import logging
 import os
-import time
 import webbrowser
 from functools import partial
 from pathlib import Path
@@ -34,6 +33,8 @@ from app.ui.words import i18n
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"
 MANY_CORES = 4
+WAIT_S = 1.0
+"""Windows hears Ctrl+C only between two waits."""
 PAGE_FIRST_S = 3.0
 """On fewer cores the engine, which takes seconds to import torch, waits so long that the page is there first."""
 
@@ -118,8 +119,9 @@ def served(args: argparse.Namespace, place: Home, alone: Instance) -> int:
             webbrowser.open(address)
         if args.share:
             shared(sharing, args.share)
-        while True:
-            time.sleep(3600)
+        while not desk.leaving.wait(WAIT_S):
+            pass
+        return 1
     except KeyboardInterrupt:
         return 0
     finally:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import html
-from dataclasses import replace
 from pathlib import Path
 
-from app.compat.hardware import Hardware
-from app.compat.meter import Reading
 from app.engine import catalog
 from app.engine.forecast import Forecast, forecast
+from app.engine.ground import impossible
 from app.engine.painting import starter
 from app.engine.progress import Progress
 from app.engine.request import PictureRequest
@@ -122,15 +120,6 @@ def fit(desk: Desk, request: PictureRequest, person: Person, spoken: Language) -
         return ""
     model = catalog.find(request.model) if request.model else best(desk.keeper.home, "picture")
     past = desk.keeper.shelf.find(kind="picture", model=model.id, most=8)
-    roomy = emptied(hardware, desk.keeper.state.reading)
-    found = forecast(request, model, roomy, desk.choice(person), desk.verdicts(), past=past)
+    without = impossible(hardware, model, desk.keeper.home)
+    found = forecast(request, model, hardware, desk.choice(person), desk.verdicts(), past=past, impossible=without)
     return fits(found, spoken)
-
-
-def emptied(hardware: Hardware, reading: Reading) -> Hardware:
-    """With what is free once Hearth gives back what it holds: the meter's limit. Where that is another memory's (before a card is
-    in use) or leaves other programs out (Metal's), what was free when the engine began, before it held anything."""
-    of_device = (reading.device_bytes is None) == (hardware.kind == "cpu")
-    if hardware.pretended or hardware.kind == "mps" or not (of_device and reading.limit_bytes):
-        return hardware
-    return replace(hardware, free_bytes=reading.limit_bytes)

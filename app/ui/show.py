@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +13,7 @@ import soundfile
 
 from app.compat.hardware import Hardware
 from app.compat.meter import Reading
-from app.compat.plan import Plan
+from app.compat.plan import AUTO, Plan
 from app.engine.event import Failed, Finished, Step, Stopped
 from app.engine.progress import Progress
 from app.engine.request import Request, SpeechRequest
@@ -35,12 +34,16 @@ def strip(state: EngineState, progress: Progress | None, title: str, spoken: Lan
         "rate": rate(step, spoken) if step else "",
         "eta_s": step.eta_s if step else None,
         "memory": memory(state.reading) if state.ready else None,
-        "machine": machine(state.hardware, state.plan if state.job else None, step.attention if step else "", spoken),
+        "machine": machine(state.hardware, state.plan if state.job else None, step, spoken),
+        "chunk": chunk_now(step, spoken),
+        "plan": plan_stamp(state),
     }
 
 
 def doing(state: EngineState, progress: Progress | None, spoken: Language) -> str:
     if progress is None or not state.job or progress.end is not None:
+        if state.obstacle is not None:
+            return text("strip.held", "held up", spoken)
         if state.ready:
             return text("strip.ready", "ready", spoken)
         if state.gave_up:
@@ -62,6 +65,17 @@ def doing(state: EngineState, progress: Progress | None, spoken: Language) -> st
     else:
         counted = say("strip.measuring", "measuring, {done} of {total}", done=step.done, total=step.total)
     return told(counted, spoken)
+
+
+def standing(state: EngineState, spoken: Language) -> View | None:
+    """What keeps every job from running, with the button for it; None where nothing does."""
+    if state.obstacle is not None:
+        return {"text": told(state.obstacle, spoken), "cure": ""}
+    if not state.gave_up:
+        return None
+    sentence = say("engine.waits", "The engine does not start. What waits goes on when it does.")
+    words = (sentence, *([state.trouble.sentence] if state.trouble else []))
+    return {"text": " ".join(told(each, spoken) for each in words), "cure": "repair"}
 
 
 def loading(progress: Progress, spoken: Language) -> str:
@@ -96,24 +110,49 @@ def memory(reading: Reading) -> View:
     }  # fmt: skip
 
 
-def machine(hardware: Hardware | None, plan: Plan | None, attention: str, spoken: Language) -> str:
+def machine(hardware: Hardware | None, plan: Plan | None, step: Step | None, spoken: Language) -> str:
     if hardware is None:
         return ""
     if plan is None:
         return hardware.name
-    return ", ".join((hardware.name, told(GQA_WORDS[plan.gqa], spoken), chunk(plan, attention, spoken)))
+    return ", ".join((hardware.name, told(GQA_WORDS[plan.gqa], spoken), chunk(plan, step, spoken)))
 
 
-def chunk(plan: Plan, attention: str, spoken: Language) -> str:
-    """As the last step had it, for it may be changed on the way; before the first, as it is planned."""
-    taken = CHUNKED.search(attention)
-    size = int(taken[1]) if taken else None if attention else plan.chunk_q
-    if size is not None:
-        return told(say("strip.chunk", "chunk {chunk}", chunk=size), spoken)
-    return text("strip.whole", "in one piece", spoken) if attention else text("strip.chunk-auto", "chunk auto", spoken)
+def chunk(plan: Plan, step: Step | None, spoken: Language) -> str:
+    """As the largest call of the last step had it; before the first, as it is planned."""
+    if step is None or step.ran is None:
+        if plan.chunk_q == AUTO:
+            return text("strip.chunk-auto", "chunk auto", spoken)
+        return told(say("strip.chunk", "chunk {chunk}", chunk=plan.chunk_q), spoken)
+    ran = step.ran
+    if ran.queries == 1:
+        return text("strip.decode", "one query at a time", spoken)
+    if ran.rows >= ran.queries:
+        return text("strip.whole", "in one piece", spoken)
+    if step.asked != AUTO and ran.rows < min(step.asked, ran.queries):
+        return told(say("strip.chunk-asked", "chunk {chunk} ({asked} asked)", chunk=ran.rows, asked=step.asked), spoken)
+    return told(say("strip.chunk", "chunk {chunk}", chunk=ran.rows), spoken)
 
 
-CHUNKED = re.compile(r"chunked (\d+)")
+def chunk_now(step: Step | None, spoken: Language) -> str:
+    """Beside the slider: what is asked, and what the largest call of the last step took."""
+    if step is None or step.ran is None or step.ran.queries < 2:
+        return ""
+    asked = text("word.automatic", "automatic", spoken) if step.asked == AUTO else str(step.asked)
+    sentence = say(
+        "chunk.now", "Asked: {asked}. The largest call takes {rows} of {queries} queries at a time.",
+        asked=asked, rows=step.ran.rows, queries=step.ran.queries,
+    )  # fmt: skip
+    return told(sentence, spoken)
+
+
+def plan_stamp(state: EngineState) -> str:
+    """Changes when the plan on the Machine tab has to be drawn anew: another job, a rung, half a GiB more or less free."""
+    if state.job:
+        return f"{state.job} {hash(state.plan):x}"
+    return str(state.hardware.free_bytes >> 29) if state.hardware is not None else ""
+
+
 GQA_WORDS = {
     "native": say("gqa.native", "native GQA"),
     "folded": say("gqa.folded", "folded GQA"),

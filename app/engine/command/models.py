@@ -63,7 +63,7 @@ def main(args: argparse.Namespace) -> int:
 
 def list_(place: Home, args: argparse.Namespace) -> int:
     hardware = known(args.pretend)
-    verdicts = {} if args.pretend else load(place.verdicts, hardware)
+    verdicts = load(place.verdicts, hardware)
     for each in [catalog.find(name) for name in args.model] or CATALOG:
         found = offer(place, each, hardware, Choice(), verdicts)
         print(json.dumps(plain(found)) if args.json else "\n".join(lines(found)))
@@ -103,7 +103,7 @@ def get(place: Home, args: argparse.Namespace) -> int:
     """Ctrl+C pauses; the same command goes on from there."""
     models = [catalog.find(each) for each in args.model]
     hardware = known(args.pretend)
-    verdicts = {} if args.pretend else load(place.verdicts, hardware)
+    verdicts = load(place.verdicts, hardware)
     downloads = Downloads(place)
     try:
         for model in models:

@@ -5,20 +5,30 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import shutil
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, get_args
 
-from app.compat.plan import Choice, Dtype, Gqa
+from app.compat.plan import Choice, Dtype, Gqa, chunk_of
+from app.engine.command import output
 from app.engine.event import END, Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
+from app.engine.journal import Job
 from app.engine.process import Keeper
 from app.engine.request import Request
 from app.paths import home
 from app.sentence import Sentence, Trouble, say
 
-FINISHED, FAILED, TROUBLE, STOPPED = 0, 1, 2, 130
+FINISHED, FAILED, TROUBLE, INCOMPLETE, UNWRITTEN, STOPPED = 0, 1, 2, 3, 4, 130
+CODES = """exit codes:
+  0    all of it is made
+  1    nothing could be made
+  2    it cannot be done as asked; nothing was begun
+  3    only some parts are made: -o holds those, and the same command goes on with the rest
+  4    it is made, but could not be written to -o; the message says where it is
+  130  stopped with Ctrl+C; what was there is kept
+"""
 BAR_LETTERS = 24
 
 
@@ -32,6 +42,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernels", help="which of torch's attention kernels may run, by commas")
     common(parser)
     parser.add_argument("--json", action="store_true", help="print every event as a line of JSON")
+    parser.add_argument("--anew", action="store_true", help="begin again, where the same command would go on with what it did not finish")  # fmt: skip
+    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, CODES
 
 
 def common(parser: argparse.ArgumentParser) -> None:
@@ -44,20 +56,6 @@ def common(parser: argparse.ArgumentParser) -> None:
 def choice_of(args: argparse.Namespace) -> Choice:
     kernels = tuple(args.kernels.split(",")) if args.kernels else None
     return Choice(chunk=chunk_of(args.chunk), gqa=args.gqa, kernels=kernels, dtype=args.dtype)
-
-
-def chunk_of(text: str | None) -> int | None:
-    if text is None or text == "auto":
-        return None
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise Trouble(
-            say(
-                "chunk.bad",
-                'A chunk size of "{chunk}" cannot be used. Give a whole number from 1 up, or auto.',
-                chunk=text,
-            )
-        )
-    return int(text)
 
 
 def text_of(given: str | None, file: Path | None) -> str:
@@ -80,11 +78,14 @@ def text_of(given: str | None, file: Path | None) -> str:
 def carry_out(request: Request, args: argparse.Namespace) -> int:
     """One job through the keeper, as the window does it. Ctrl+C stops it and keeps what is there; a second one gives up waiting."""
     choice = choice_of(args)
-    keeper = Keeper(home(args.home), args.pretend)
+    if args.output is not None:
+        output.writable(args.output, request)
+    keeper = opened(args)
     show = as_lines(sys.stdout) if args.json else as_bar(sys.stderr)
     end: Event | None = None
+    keeper.set_chunk(choice.chunk)
     try:
-        job = keeper.submit(request, choice)
+        job = begun(keeper, request, choice, args.anew)
         events = keeper.follow(job.id)
         while end is None:
             try:
@@ -97,15 +98,51 @@ def carry_out(request: Request, args: argparse.Namespace) -> int:
     finally:
         keeper.close()
     assert isinstance(end, END)
-    for number, file in enumerate(end.files):
-        saved = Path(file)
-        if args.output is not None:
-            saved = args.output if number == 0 else args.output.with_stem(f"{args.output.stem} {number + 1}")
-            saved.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, saved)
-        if not args.json:
-            print(saved)
-    return {Finished: FINISHED, Stopped: STOPPED}.get(type(end), FAILED)
+    asked = output.names(args.output, len(end.files)) if args.output else [None] * len(end.files)
+    written = [saved(Path(file), path) for file, path in zip(end.files, asked, strict=True)]
+    for path in written:
+        if path is not None and not args.json:
+            print(path)
+    if isinstance(end, Failed) and (end.files or end.cure == "go-on"):
+        tell(say("command.go-on", "The same command goes on from here: what is finished is not done again. With --anew it begins from the start."))  # fmt: skip
+    if None in written:
+        return UNWRITTEN
+    return {Finished: FINISHED, Stopped: STOPPED}.get(type(end), INCOMPLETE if end.files else FAILED)
+
+
+def opened(args: argparse.Namespace) -> Keeper:
+    place = home(args.home)
+    try:
+        return Keeper(place, args.pretend, patient=False)
+    except OSError as fault:
+        raise Trouble(say("command.home", "{folder}, where Hearth keeps its things, cannot be used ({fault}). Name another folder with --home.", folder=str(place.root), fault=output.why(fault))) from fault  # fmt: skip
+
+
+def begun(keeper: Keeper, request: Request, choice: Choice, anew: bool) -> Job:
+    """Where exactly this was asked for before and not finished, that is gone on with."""
+    before = None if anew else keeper.unfinished(request, choice)
+    if before is None:
+        return keeper.submit(request, choice)
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(before.created_s))
+    tell(say("command.goes-on", "Going on with what was begun on {when}. To begin from the start instead: --anew", when=when))  # fmt: skip
+    keeper.go_on(before.id)
+    return before
+
+
+def saved(file: Path, path: Path | None) -> Path | None:
+    """Where the result is to be had; None where it could not be written, which is told."""
+    if path is None:
+        return file
+    try:
+        output.write(file, path)
+    except OSError as fault:
+        tell(say("output.late", "{path} could not be written ({fault}). The result is on the Shelf, in {file}.", path=str(path), fault=output.why(fault), file=str(file)))  # fmt: skip
+        return None
+    return path
+
+
+def tell(sentence: Sentence) -> None:
+    print(f"hearth: {sentence}", file=sys.stderr, flush=True)
 
 
 def as_lines(out: IO[str]) -> Callable[[Event], None]:

@@ -7,13 +7,16 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import psutil
 import torch
 from safetensors import safe_open
 
 from app.engine.painting import keeping
+
+SMALL_BYTES: Final = 1 << 16
+"""Buffers up to this size stay: pipelines read some while their part waits (the batch norm beside FLUX.2's decoder)."""
 
 
 class Turns:
@@ -88,8 +91,9 @@ class Turns:
 
 
 def _leaves(part: torch.nn.Module) -> Iterator[torch.Tensor]:
-    """All tensors; of a packed one (torchao's) those that it is made of."""
-    for tensor in dict.fromkeys((*part.parameters(), *part.buffers())):
+    """Parameters and large buffers; of a packed tensor (torchao's) those that it is made of."""
+    large = (each for each in part.buffers() if each.nbytes > SMALL_BYTES)
+    for tensor in dict.fromkeys((*part.parameters(), *large)):
         yield from _inner(tensor)
 
 

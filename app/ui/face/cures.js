@@ -9,6 +9,11 @@
     [t("cure.free", "Free memory"), () => Hearth.deed("free")], [t("cure.models", "Another model"), tab("models")],
   ];
   const report = () => [[t("cure.report", "Copy a report"), () => Hearth.press("machine-report")]];
+  // What a job finished before it failed is not done again.
+  const on = (trouble) => {
+    const kind = trouble.closest("#h-parts") ? "speech" : trouble.closest("#h-canvas") ? "picture" : "";
+    return kind ? [[t("interrupted.on", "Go on with it"), () => fetch(`hearth/queue/${Hearth.state[kind].job}/go-on`, { method: "POST" })]] : [];
+  };
   const CURES = {
     "use:dia-1.6b": () => use("speak"),
     "use:sd15": () => use("paint"),
@@ -18,7 +23,8 @@
     automatic: () => [[t("cure.machine", "Open Machine"), tab("machine")]],
     report,
     repair: report,
-    "open-folder": () => [[t("cure.folder", "Open the folder"), () => Hearth.deed("creations")]],
+    "go-on": (trouble) => [...on(trouble), ...report()],
+    "open-folder": (trouble) => [[t("cure.folder", "Open the folder"), () => Hearth.deed("creations")], ...on(trouble)],
   };
 
   // After a paragraph, at the end of a line of a list. To cure is the owner's; visitors have no charts.

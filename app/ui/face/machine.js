@@ -1,7 +1,7 @@
 // Machine: the plan with its reasons, the chunk curve, the live charts, the self-test.
 (() => {
   const { t, text, el, list, gb, ask } = Hearth;
-  let model = "", as = "", asked = "", view = null;
+  let model = "", as = "", asked = "", stamp = "", view = null;
 
   Hearth.look_at = (nextModel, nextAs) => {
     [model, as] = [nextModel ?? model, nextAs ?? ""];
@@ -9,7 +9,7 @@
   };
 
   async function refresh() {
-    asked = `${model} ${as} ${document.querySelector("#machine-exact input, #machine-exact textarea")?.value}`;
+    asked = `${model} ${as} ${document.querySelector("#machine-exact input, #machine-exact textarea")?.value} ${stamp}`;
     try {
       view = await ask(`hearth/machine?model=${encodeURIComponent(model)}&as=${encodeURIComponent(as)}`);
       draw();
@@ -46,11 +46,13 @@
     if (!view.plan) return;
     const rows = (all) => all.map((row) => `<tr><td>${esc(row.what)}</td><td>${esc(row.choice)}</td><td>${esc(row.because)}
       <div class="h-under"><span class="h-soft">${source(row)}</span>${rejected(row.rejected)}</div></td></tr>`).join("");
+    const open = [...element.querySelectorAll("details")].map((each) => each.open);
     const first = view.plan.rows.filter((row) => row.first), rest = view.plan.rows.filter((row) => !row.first);
     const head = `<thead><tr><th scope="col">${t("plan.what", "what")}</th><th scope="col">${t("plan.choice", "choice")}</th><th scope="col">${t("plan.because", "because")}</th></tr></thead>`;
     element.innerHTML = `<table class="h-table">${head}<tbody>${rows(first)}</tbody></table>
       <details><summary>${t("plan.rest", "The rest of the plan")}</summary><table class="h-table">${head}<tbody>${rows(rest)}</tbody></table></details>
       ${[...view.plan.warnings, ...view.plan.retired].map((each) => `<p class="h-soft">${esc(each)}</p>`).join("")}`;
+    element.querySelectorAll("details").forEach((each, i) => (each.open = Boolean(open[i])));
   }
 
   const esc = (words) => String(words).replace(/[&<>"]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign]);
@@ -84,12 +86,14 @@
     document.querySelector("#machine-chunk input[type=range]")?.setAttribute("aria-valuetext", curve.chunk ?? t("word.automatic", "automatic"));
     element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "works at once, in the middle of a run too")}</span></h2>
       <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "scores memory, predicted: {low} to {high} MB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
-      <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "speed, measured here") : t("curve.untuned", "speed: not measured yet, press Tune")}${curve.knee ? t("curve.knee", ", with its knee at {knee}", { knee: curve.knee }) : ""}</span></p>${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}
+      <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "speed, measured here") : t("curve.untuned", "speed: not measured yet, press Tune")}${curve.knee ? t("curve.knee", ", with its knee at {knee}", { knee: curve.knee }) : ""}</span></p>${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}${curve.runs ? `<p class="h-runs">${esc(curve.runs)}</p>` : ""}
       <svg class="h-plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="${esc(label)}">
       ${over >= 0 ? `<rect class="swap" x="${x(over) - 18}" y="0" width="${W - x(over) + 18}" height="${H - bottom + 6}"/><text class="swap" x="${x(over) - 10}" y="14">${t("curve.over", "past its budget")}</text>` : ""}
       <line class="ground" x1="0" x2="${W}" y1="${H - bottom + 4}" y2="${H - bottom + 4}"/><polyline class="memory" points="${memory}"/>${known.length ? `<polyline class="speed" points="${speed}"/>` : ""}
       ${at >= 0 ? `<line class="now" x1="${x(at)}" x2="${x(at)}" y1="${top}" y2="${H - bottom}"/><circle class="now" cx="${x(at)}" cy="${y((logs[at] - low) / (high - low || 1))}" r="5"/>` : ""}${marks}</svg>`;
   }
+
+  Hearth.area("#h-chunk-now", (element, { strip }) => text(element, strip.chunk));
 
   // Gradio's sliders tell of a release by hand alone: one by a key counts as well.
   document.addEventListener("keyup", (event) => {
@@ -170,8 +174,9 @@
   Hearth.area("#h-words", (element, { strip, errand }) => {
     if (!element.offsetParent) return;
     if (!model) model = document.querySelector("#h-plan")?.dataset.model ?? "";
+    stamp = strip.plan;
     const end = errand?.end ? JSON.stringify(errand.end) : "";
-    const now = `${model} ${as} ${document.querySelector("#machine-exact input, #machine-exact textarea")?.value}`;
+    const now = `${model} ${as} ${document.querySelector("#machine-exact input, #machine-exact textarea")?.value} ${strip.plan}`;
     if (now !== asked || (end && end !== ended) || (!view?.words && strip.machine)) refresh();
     ended = end;
   });

@@ -53,9 +53,38 @@
   }
   Hearth.area("dialog.h-queue", draw);
 
+  // What keeps every job from running stands where else the jobs do that a crash cut short.
+  Hearth.area("#h-strip", (element, { standing }) => {
+    let banner = document.querySelector("#h-interrupted.h-standing");
+    if (!standing) return banner?.remove();
+    if (banner?.dataset.cure !== standing.cure) {
+      document.querySelector("#h-interrupted")?.remove();
+      banner = el(`<div id="h-interrupted" class="h-standing" role="alert"><span></span></div>`);
+      banner.dataset.cure = standing.cure;
+      element.after(banner);
+      const add = (label, run) => {
+        const button = el(`<button type="button" class="h-chip"></button>`);
+        text(button, label);
+        button.addEventListener("click", run);
+        banner.append(button);
+      };
+      const engine = async (act) => {
+        const answer = await Hearth.ask(`hearth/engine/${act}`, { method: "POST" });
+        if (answer.text) banner.dataset.line = answer.text;
+      };
+      if (standing.cure === "repair") {
+        add(t("cure.again", "Try again"), () => engine("again"));
+        add(t("cure.repair", "Repair"), () => engine("repair"));
+      }
+      add(t("cure.report", "Copy a report"), () => Hearth.press("machine-report"));
+    }
+    text(banner.firstElementChild, banner.dataset.line ?? standing.text);
+  });
+
   // Jobs that a crash cut short: one line, two answers.
-  Hearth.area("#h-strip", (element, { interrupted }) => {
+  Hearth.area("#h-strip", (element, { interrupted, standing }) => {
     let banner = document.querySelector("#h-interrupted");
+    if (standing) return;
     if (!interrupted?.length) return banner?.remove();
     if (!banner) {
       banner = el(`<div id="h-interrupted" role="status"><span></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></div>`);

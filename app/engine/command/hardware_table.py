@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from app.compat.examples import EXAMPLES
 from app.compat.hardware import Hardware
 from app.compat.plan import decide
 from app.compat.pretend import MACHINES
-from app.compat.terms import Plan
+from app.compat.terms import AUTO, Plan
+from app.engine.catalog import BY_ID
+from app.engine.model import need
 
-COLUMNS = ("Machine", "torch", "Computes in", "Scores", "Grouped heads", "Chunk", "torch's kernels", *EXAMPLES)
+SHOWN = ("dia-1.6b", "sd15", "sdxl")
+COLUMNS = ("Machine", "torch", "Computes in", "Scores", "Grouped heads", "Chunk", "torch's kernels", *(BY_ID[each].title for each in SHOWN))
 
 
 def table() -> str:
@@ -18,11 +20,11 @@ def table() -> str:
 
 def _row(machine: Hardware) -> tuple[str, ...]:
     plan = decide(machine)
-    chunk = "fixed" if plan.chunk_q else "automatic"
+    chunk = "fixed" if plan.chunk_q != AUTO else "automatic"
     keys = f", {plan.chunk_k} keys" if plan.chunk_k else ""
     return (
         f"{machine.name}, {round(machine.memory_bytes / 2**30)} GB", machine.torch, plan.dtype, plan.score_dtype or "the kernel's",
-        plan.gqa, chunk + keys, ", ".join(plan.kernels) or "none: Hearth's own", *(_fit(decide(machine, need)) for need in EXAMPLES.values()),
+        plan.gqa, chunk + keys, ", ".join(plan.kernels) or "none: Hearth's own", *(_fit(decide(machine, need(BY_ID[each]))) for each in SHOWN),
     )  # fmt: skip
 
 

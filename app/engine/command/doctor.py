@@ -15,16 +15,18 @@ from typing import Any
 
 from app import __version__
 from app.compat import verdicts as seen
-from app.compat.examples import EXAMPLES
 from app.compat.hardware import Hardware, probe
-from app.compat.plan import SETTLED, Need, check, decide
+from app.compat.plan import AUTO, SETTLED, Need, check, decide
 from app.compat.pretend import machine
 from app.compat.terms import Plan, Reason
 from app.compat.verdicts import Verdict, Verdicts
-from app.paths import home
+from app.engine.catalog import CATALOG
+from app.engine.command.hardware_table import SHOWN
+from app.engine.model import need
+from app.engine.stock import located
+from app.paths import Home, home
 from app.sentence import Sentence, say
 
-MODELS: Mapping[str, Need] = {"Attention of any model": Need(), **EXAMPLES}
 _WEIGHTS = ("precision", "offload", "vae", "quantised")
 _MIB, _GIB = 1 << 20, 1 << 30
 
@@ -47,13 +49,21 @@ def main(args: argparse.Namespace) -> int:
     if args.selftest:
         known = test(hardware, known)
         seen.store(folder, hardware, known)
-    plans = {name: decide(hardware, need, verdicts=known) for name, need in MODELS.items()}
+    plans = {name: decide(hardware, asked, verdicts=known) for name, asked in needs(home(args.home)).items()}
     if args.json:
         print(json.dumps(told(hardware, plans, known), indent=1))
         return 0
     print("\n".join(wrapped(page(plans, args.why))))
     print("\n".join(wrapped(tested(known, seen.file(folder, hardware)))))
     return 0
+
+
+def needs(place: Home) -> dict[str, Need]:
+    """Any model's attention, the three best-known models, and all that are on this machine."""
+    shown = [each for each in CATALOG if each.id in SHOWN or (each.source and located(place, each))]
+    return {"Attention of any model": Need()} | {
+        each.title: need(each) for each in shown
+    }
 
 
 def test(hardware: Hardware, known: Verdicts) -> dict[str, Verdict]:
@@ -134,12 +144,18 @@ def value(plan: Plan, field: str) -> str:
             return f"{plan.budget_bytes // _MIB} MiB"
         case "kernels":
             return ", ".join(plan.kernels) or "Hearth's own arithmetic"
+        case "ways":
+            return f"{len(plan.ways)} measured here" if plan.ways else "by rule"
         case "environment":
             return " ".join(f"{name}={setting}" for name, setting in plan.environment)
         case "vae":
             return f"tiles of {plan.vae.tile_pixels} pixels" if plan.vae.tile_pixels else "whole"
-        case "chunk_q" | "chunk_k":
+        case "chunk_q":
+            return "automatic" if found == AUTO else str(found)
+        case "chunk_k":
             return str(found or "automatic")
+        case "chunk_most":
+            return str(found or "not limited")
         case "score_dtype":
             return str(found or "as the kernel keeps them")
     return {True: "yes", False: "no"}.get(found, str(found))

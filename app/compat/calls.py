@@ -1,0 +1,103 @@
+"""List the calls of attention that each family of models makes, by the size of the picture or the length of the speech. Pure, no torch."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from app.compat.ways import Shape
+
+GUIDED: Final = 2
+"""With guidance the model is asked with the prompt and without it at once."""
+CLIP_TOKENS: Final = 77
+
+
+class Call(NamedTuple):
+    """`name` says where in the model; sizes as the model's config gives them."""
+
+    name: str
+    batch: int
+    heads: int
+    kv_heads: int
+    queries: int
+    keys: int
+    head_dim: int
+    masked: bool = False
+    causal: bool = False
+
+    def shape(self, dtype: str) -> Shape:
+        return Shape(*self[1:], dtype)
+
+
+def unet(levels: tuple[tuple[int, int, int], ...], batch: int, width: int, height: int) -> tuple[Call, ...]:
+    """`levels`: pixels a token, heads, head size. Each level looks at itself and at the text."""
+    found: list[Call] = []
+    for pixels, heads, dim in levels:
+        tokens = -(-width // pixels) * -(-height // pixels)
+        found.append(Call(f"itself, {pixels} px a token", batch, heads, heads, tokens, tokens, dim))
+        found.append(Call(f"text, {pixels} px a token", batch, heads, heads, tokens, CLIP_TOKENS, dim))
+    return tuple(found)
+
+
+def joint(batch: int, heads: int, dim: int, text: int, masked: bool, width: int, height: int) -> tuple[Call, ...]:
+    """Transformers in which picture and text look at each other in one call."""
+    tokens = -(-width // 16) * -(-height // 16) + text
+    return (Call("picture and text", batch, heads, heads, tokens, tokens, dim, masked),)
+
+
+SD15: Final = ((8, 8, 40), (16, 8, 80), (32, 8, 160), (64, 8, 160))
+SDXL: Final = ((16, 10, 64), (32, 20, 64))
+CLIP_L: Final = Call("prompt, CLIP-L", GUIDED, 12, 12, CLIP_TOKENS, CLIP_TOKENS, 64, causal=True)
+CLIP_G: Final = Call("prompt, CLIP-G", GUIDED, 20, 20, CLIP_TOKENS, CLIP_TOKENS, 64, causal=True)
+QWEN: Final = Call("prompt, Qwen3", 1, 32, 8, 512, 512, 128, masked=True)
+PICTURES: Final = ("sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image")
+SIZES: Final = (512, 768, 1024, 1536)
+
+
+def t5(batch: int, tokens: int) -> Call:
+    return Call("prompt, T5", batch, 64, 64, tokens, tokens, 64, masked=True)
+
+
+def picture(family: str, width: int, height: int) -> tuple[Call, ...]:
+    """The prompt, one step of the denoiser, and the VAE."""
+    tokens = -(-width // 16) * -(-height // 16)
+    latent = -(-width // 8) * -(-height // 8)
+    vae = Call("VAE", 1, 1, 1, latent, latent, 512)
+    match family:
+        case "sd15":
+            own = (CLIP_L, *unet(SD15, GUIDED, width, height))
+        case "sdxl":
+            own = (CLIP_L, CLIP_G, *unet(SDXL, GUIDED, width, height))
+        case "pixart-sigma":
+            own = (
+                t5(GUIDED, 300), Call("itself", GUIDED, 16, 16, tokens, tokens, 72), Call("text", GUIDED, 16, 16, tokens, 300, 72, masked=True),
+            )  # fmt: skip
+        case "sd3":
+            own = (CLIP_L, CLIP_G, t5(GUIDED, 256), *joint(GUIDED, 24, 64, 333, False, width, height), Call("itself", GUIDED, 24, 24, tokens, tokens, 64))
+        case "flux":
+            own = (CLIP_L, t5(1, 256), *joint(1, 24, 128, 256, False, width, height))
+        case "flux2-klein":
+            own = (QWEN, *joint(1, 24, 128, 512, False, width, height))
+        case "z-image":
+            own = (QWEN, *joint(1, 30, 128, 512, True, width, height))
+        case _:
+            return ()
+    return (*own, vae)
+
+
+PROMPTS: Final = (128, 512)
+CACHES: Final = (64, 256, 1024, 3072)
+
+
+def speech(heads: int, kv_heads: int, head_dim: int, text: int, longest: int) -> tuple[Call, ...]:
+    """Dia: its encoder, the reading of a voice's clip, and single steps over a cache that grows."""
+    found = [Call(f"text of {rows}", GUIDED, heads, heads, rows, rows, head_dim) for rows in (text // 4, text)]
+    for rows in (each for each in PROMPTS if each <= longest):
+        found.append(Call(f"a clip of {rows}", GUIDED, heads, kv_heads, rows, rows, head_dim, causal=True))
+        found.append(Call(f"a clip of {rows}, text", GUIDED, heads, heads, rows, text, head_dim))
+    for keys in (each for each in CACHES if each <= longest):
+        found.append(Call(f"a step over {keys}", GUIDED, heads, kv_heads, 1, keys, head_dim))
+    found += [Call(f"a step, text of {keys}", GUIDED, heads, heads, 1, keys, head_dim) for keys in (text // 4, text)]
+    return tuple(found)
+
+
+DIA: Final = speech(16, 4, 128, 1024, 3072)

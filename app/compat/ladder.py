@@ -1,0 +1,177 @@
+"""The ladder: what a model's runs broke of on this machine, as objections that every later plan weighs; and what to try next. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.compat.memory import COPIES_OF_SCORES, FUSED, scores_bytes
+from app.compat.terms import AUTO, Fault, Need, Plan, Role
+from app.compat.verdicts import Seen, Verdict, Verdicts
+from app.sentence import Sentence, say
+
+SMALLEST_CHUNK: Final = 32
+FIRST_CHUNK: Final = 512
+SPEECH_CHUNK: Final = 64
+"""Speech takes one query at a time but for its prompt, so there is nothing to gain by going down slowly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    id: str
+    faults: frozenset[Fault]
+    against: tuple[str, ...]
+    """The options that it speaks against, as a quirk's row does: "dtype/float16". None: it bounds the chunk."""
+    sentence: Sentence
+    first_for: Role | None = None
+    """Where the fault is known to lie in this part, this rung comes before all others."""
+
+
+CHUNK_RUNG: Final = "smaller-chunk"
+RUNGS: Final[tuple[Rung, ...]] = (
+    Rung(
+        "contiguous", frozenset({"numbers", "crash"}), ("contiguous/no",),
+        say("ladder.contiguous", "Tensors are made contiguous before attention."),
+    ),
+    Rung(
+        "float32-scores", frozenset({"numbers"}), ("score_dtype/kernel",),
+        say("ladder.float32-scores", "Attention scores are computed in float32."),
+    ),
+    Rung(
+        "float32-decoder", frozenset({"numbers"}), ("decoder/float16", "decoder/bfloat16"),
+        say("ladder.float32-decoder", "The decoder computes in float32."),
+        first_for="vae",
+    ),
+    Rung(
+        "own-arithmetic", frozenset({"numbers", "crash"}),
+        ("kernels/flash", "kernels/cudnn", "kernels/efficient", "kernels/math", "explicit_mask/no", "expand_mask/no"),
+        say("ladder.own-arithmetic", "Hearth computes attention itself instead of torch's kernels."),
+    ),
+    Rung(
+        "float32", frozenset({"numbers"}), ("dtype/float16", "dtype/bfloat16"),
+        say("ladder.float32", "The whole model computes in float32."),
+    ),
+    Rung(
+        CHUNK_RUNG, frozenset({"memory", "crash"}), (),
+        say("ladder.smaller-chunk", "Attention works in smaller chunks."),
+    ),
+    Rung(
+        "tiled-decoder", frozenset({"memory"}), ("vae/whole",),
+        say("ladder.tiled-decoder", "The picture is decoded in tiles."),
+        first_for="vae",
+    ),
+    Rung(
+        "small-tiles", frozenset({"memory"}), ("vae/whole", "vae/512"),
+        say("ladder.small-tiles", "The picture is decoded in small tiles."),
+        first_for="vae",
+    ),
+    Rung(
+        "offload", frozenset({"memory"}), ("offload/none",),
+        say("ladder.offload", "Idle model parts are moved off the device."),
+    ),
+    Rung(
+        "offload-all", frozenset({"memory"}), ("offload/none", "offload/model", "offload/group"),
+        say("ladder.offload-all", "Weights are moved to the device layer by layer, which is slow."),
+    ),
+)  # fmt: skip
+BY_ID: Final = {rung.id: rung for rung in RUNGS}
+CAUSES: Final[dict[Fault, Sentence]] = {
+    "numbers": say("fault.numbers", "The model produced NaN or infinity; the run goes on from the last good step."),
+    "memory": say("fault.memory", "Memory ran out; the run goes on with less."),
+    "crash": say("fault.crash", "torch failed at this calculation; the run goes on another way."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A rung that a model's runs on this machine have taken, and what they broke of."""
+
+    rung: Rung
+    seen: Seen
+
+    @property
+    def sentence(self) -> Sentence:
+        return say("learned", "{rung} {seen}", rung=self.rung.sentence, seen=told(self.seen))
+
+
+def told(seen: Seen) -> Sentence:
+    """What was seen, for a person."""
+    if seen.step is None:
+        return {
+            "numbers": say("seen.numbers", "{dtype} produced NaN or infinity.", dtype=seen.dtype),
+            "memory": say("seen.memory", "Memory ran out."),
+            "crash": say("seen.crash", "The calculation failed in torch or in the graphics system."),
+        }[seen.fault]
+    return {
+        "numbers": say("seen.numbers-at", "{dtype} produced NaN or infinity at step {step}.", dtype=seen.dtype, step=seen.step),
+        "memory": say("seen.memory-at", "Memory ran out at step {step}.", step=seen.step),
+        "crash": say("seen.crash-at", "The calculation failed in torch or in the graphics system at step {step}.", step=seen.step),
+    }[seen.fault]  # fmt: skip
+
+
+def subject(model: str, rung: str) -> str:
+    return f"rung:{model}/{rung}"
+
+
+def learned(verdicts: Verdicts, model: str) -> tuple[Learned, ...]:
+    """In the ladder's order."""
+    found = ((rung, verdicts.get(subject(model, rung.id))) for rung in RUNGS)
+    return tuple(Learned(rung, verdict.seen) for rung, verdict in found if verdict is not None and verdict.seen)
+
+
+def climb(
+    decided: Callable[[Verdicts], Plan], need: Need, verdicts: Verdicts, seen: Seen, where: Role | None = None, words: str = "",
+    loading: bool = False,
+) -> tuple[Learned, Verdict, Plan] | None:  # fmt: skip
+    """The first rung for this fault that changes the plan, what is learned by taking it, and the plan with it; None: there is none left.
+    `loading`: the weights did not even fit, so only a rung that holds them in another way can help."""
+    before = decided(verdicts)
+    for rung in sorted(RUNGS, key=lambda rung: where is None or rung.first_for != where):
+        if seen.fault not in rung.faults:
+            continue
+        most = smaller(before, need) if rung.id == CHUNK_RUNG else None
+        if rung.id == CHUNK_RUNG and most is None:
+            continue
+        known = replace(seen, chunk_most=most, dtype=seen.dtype or computed(before, where))
+        verdict = Verdict(subject(need.model, rung.id), passed=False, words=words, seen=known)
+        after = decided({**verdicts, verdict.subject: verdict})
+        if choices(after) != choices(before) and not (loading and held(after) == held(before)):
+            return Learned(rung, known), verdict, after
+    return None
+
+
+def choices(plan: Plan) -> Plan:
+    """A plan without its reasons."""
+    return replace(plan, because=(), rejected=(), warnings=(), retired=())
+
+
+def held(plan: Plan) -> tuple[object, ...]:
+    """How the weights are held."""
+    return plan.precision, plan.offload, plan.quantised
+
+
+def computed(plan: Plan, where: Role | None) -> str:
+    part = plan.of(where) if where is not None else None
+    return part.compute if part is not None else plan.dtype
+
+
+def smaller(plan: Plan, need: Need) -> int | None:
+    """How many queries at a time are fewer than what runs now; None where it cannot be fewer."""
+    now = running(plan, need)
+    if now <= SMALLEST_CHUNK:
+        return None
+    if need.kind == "speech":
+        return SPEECH_CHUNK if now > SPEECH_CHUNK else None
+    return max(SMALLEST_CHUNK, min(FIRST_CHUNK, 1 << (now - 1).bit_length() - 1))
+
+
+def running(plan: Plan, need: Need) -> int:
+    """How many queries the model's widest attention takes at a time under this plan."""
+    rows = need.queries if plan.chunk_q == AUTO else min(need.queries, plan.chunk_q)
+    rows = min(rows, plan.chunk_most or rows)
+    if plan.chunk_q == AUTO and not FUSED & set(plan.kernels):
+        keys = min(need.keys, plan.chunk_k or need.keys)
+        row = scores_bytes(need.batch, need.heads, 1, keys, plan.score_dtype or plan.dtype) * COPIES_OF_SCORES
+        rows = min(rows, max(1, plan.budget_bytes // row))
+    return rows

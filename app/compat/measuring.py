@@ -1,0 +1,158 @@
+"""Time contenders for one shape of attention in turn, beside their error against float64, and find the quickest way among the exact."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from statistics import median
+from typing import Any, Final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from app.compat.attention import compose
+from app.compat.plan import AUTO, Plan
+from app.compat.route import Saw, unseen
+from app.compat.rules import may
+from app.compat.verdicts import Verdict
+from app.compat.ways import Shape, Way, near, rule, subject, words
+
+Given = tuple[Tensor, Tensor, Tensor, Tensor | None]
+Contender = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
+
+BETWEEN_BYTES: Final = 128 << 20
+ROUNDS: Final = 7
+HOPELESS: Final = 1.3
+"""Whoever took this much longer than the quickest in the first round has no second."""
+BETTER: Final = 0.95
+"""A way takes the place of the rule's only where it is clearly quicker, at its best and in the middle: what is measured on a
+machine that does other things as well wavers."""
+NO_COARSER: Final = 1.2
+ROUNDING: Final = {"float64": 1e-14, "float32": 1e-6}
+"""Errors that are alike for all: half precision has none such, there torch's own error is the measure."""
+PIECE: Final = 8_000_000_000
+"""Operations in one call, about 0.1 s on two cores: whoever gives an order waits no longer."""
+KEPT_QUERIES: Final = 1024
+
+
+def reduced(shape: Shape, most: int, at_once: int) -> Shape:
+    """With fewer heads, then fewer queries, where one call is more than `most` operations. Keys stay: they decide what fits a cache."""
+    def less(count: int, least: int, shape: Shape) -> int:
+        work = 4 * shape.batch * shape.heads * shape.queries * shape.keys * shape.head_dim
+        return min(count, max(min(count, least), count * most // work))
+
+    batch = less(shape.batch, 1, shape)
+    few = shape._replace(batch=batch)
+    kv_heads = less(shape.kv_heads, 2 * at_once, few)
+    few = few._replace(heads=kv_heads * shape.groups, kv_heads=kv_heads)
+    return few._replace(queries=less(shape.queries, KEPT_QUERIES, few))
+
+
+def made(shape: Shape, device: str, deviation: float = 1.0) -> Given:
+    """Made in their dtype at once, so that no copy is remembered as a peak."""
+    torch.manual_seed(0)
+    like: dict[str, Any] = {"dtype": getattr(torch, shape.dtype), "device": device}
+    query = torch.empty(shape.batch, shape.heads, shape.queries, shape.head_dim, **like).normal_(std=deviation)
+    key = torch.empty(shape.batch, shape.kv_heads, shape.keys, shape.head_dim, **like).normal_(std=deviation)
+    value = torch.empty_like(key).normal_()
+    mask = torch.ones(shape.batch, 1, 1, shape.keys, dtype=torch.bool, device=device) if shape.masked else None
+    return query, key, value, mask
+
+
+def error(found: Tensor, shape: Shape, given: Given) -> float:
+    """Relative RMS against float64, over the first rows of the first head."""
+    rows = min(shape.queries, 128)
+    query, key, value = (each[0, 0].double().cpu() for each in given[:3])
+    scores = query[:rows] @ key.T * shape.head_dim**-0.5
+    if shape.causal:
+        scores.masked_fill_(torch.arange(shape.keys) > torch.arange(rows)[:, None], -torch.inf)
+    right = torch.softmax(scores, -1) @ value
+    return float(((found[0, 0, :rows].double().cpu() - right).square().mean() / right.square().mean()).sqrt())
+
+
+def torchs(shape: Shape) -> Contender:
+    """torch as it is."""
+    return lambda query, key, value, mask: F.scaled_dot_product_attention(
+        query, key, value, mask, is_causal=shape.causal, enable_gqa=shape.groups > 1
+    )
+
+
+def composed(plan: Plan, shape: Shape, saw: Saw = unseen) -> Contender:
+    attend = compose(plan, saw=saw)
+    return lambda query, key, value, mask: attend(
+        query, key, value, mask, is_causal=shape.causal, enable_gqa=shape.groups > 1
+    )
+
+
+def turns(run: dict[str, Contender], given: Given, device: str, always: Collection[str] = ()) -> Iterator[tuple[str, float, Tensor]]:
+    """For ever: each contender's name, time and result, each round beginning with another. A turn is two calls and the second
+    counts, because the first pays for the memory that its neighbour gave back. Between them something else goes through the
+    caches, as a model's weights do between two calls of attention. `always`: who stays even where he is hopeless."""
+    between = torch.zeros(BETWEEN_BYTES, dtype=torch.uint8, device=device)
+    order, first = list(run), dict[str, float]()
+    done = 0
+    while True:
+        at = done % len(order)
+        for name in order[at:] + order[:at]:
+            run[name](*given)
+            between.add_(1)
+            wait(device)
+            start = time.perf_counter()
+            found = run[name](*given)
+            wait(device)
+            elapsed = time.perf_counter() - start
+            first.setdefault(name, elapsed)
+            yield name, elapsed, found
+        done += 1
+        order = [name for name in order if name in always or first[name] <= HOPELESS * min(first.values())]
+
+
+def wait(device: str) -> None:
+    """Accelerators answer before they are done."""
+    if device != "cpu":
+        (torch.cuda if device == "cuda" else torch.mps).synchronize()
+
+
+def candidates(plan: Plan, shape: Shape) -> tuple[Way, ...]:
+    by: tuple[Way, ...] = (Way("torch"),) if shape.groups == 1 else (Way("native"), Way("folded"))
+    kind: Any = plan.device
+    chunks = (Way(way.by, rows) for way in by for rows in (64, 128) if shape.causal and rows < shape.queries)
+    return tuple(way for way in (*by, *chunks, Way("own"), Way("own", 256)) if may(kind, plan.kernels, plan.gqa, way))
+
+
+def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
+    """None after each short piece of work, so that it can be left off, and at the end what was found."""
+    small = reduced(shape, PIECE, torch.get_num_threads())
+    given = made(small, device)
+    fast = bool(torch.cpu._is_avx512_bf16_supported())
+    first = rule(small, plan.gqa == "folded", fast) if plan.device == "cpu" else Way("torch")
+    ways = {words(way): way for way in (first, *candidates(plan, small))}
+    run = {
+        name: composed(replace(plan, ways=((near(small), way),), chunk_q=AUTO, chunk_k=None), small) for name, way in ways.items()
+    }
+    allowed = max(ROUNDING.get(shape.dtype, 0.0), NO_COARSER * error(torchs(small)(*given), small, given))
+    yield None
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    errors: dict[str, float] = {}
+    for name, elapsed, found in turns(run, given, device):
+        if name not in errors:
+            errors[name] = error(found, small, given)
+        times[name].append(elapsed)
+        if max(map(len, times.values())) > ROUNDS:
+            break
+        yield None
+    exact = [name for name in times if errors[name] <= allowed]
+    if not exact:
+        yield Verdict(subject(near(shape)), passed=False, error=min(errors.values()))
+        return
+    best = chosen({name: times[name] for name in exact}, words(first))
+    yield Verdict(subject(near(shape)), passed=True, error=errors[best], elapsed_s=median(times[best]), words=best)
+
+
+def chosen(times: dict[str, list[float]], ruled: str) -> str:
+    """The quickest, or what the rule says where that is about as quick."""
+    best = min(times, key=lambda name: median(times[name]))
+    kept = ruled in times and any(each(times[best]) > BETTER * each(times[ruled]) for each in (min, median))
+    return ruled if kept else best

@@ -1,0 +1,99 @@
+"""Turn what a job finished into files for a person: its parts joined to one sound, its pictures copied. The job's folder keeps its own. No torch."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+import soundfile
+
+from app.engine import catalog, joining, script, takes
+from app.engine.joining import Finish, Piece
+from app.engine.limits import DIA, Limits, limits_of
+from app.engine.request import Request, SpeechRequest, to_json
+from app.engine.seed import seed_of
+from app.engine.stock import best, located
+from app.paths import Home
+from app.sentence import Sentence, Trouble, say
+
+DELIVERED: Final = "delivered"
+"""A folder in the job's own: what lies in it goes to the shelf."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """`missing` counts from 1. `fault`: why what is finished is not in `files`."""
+
+    files: tuple[str, ...] = ()
+    seconds: float = 0.0
+    missing: tuple[int, ...] = ()
+    total: int = 0
+    fault: str = ""
+
+    @property
+    def whole(self) -> bool:
+        return bool(self.files) and not self.missing
+
+    def said(self, folder: Path) -> tuple[Sentence, ...]:
+        """What is missing, and where the rest is."""
+        if self.fault:
+            return (say("job.not-delivered", "What was finished could not be put together ({fault}); its parts lie in {folder}.", fault=self.fault, folder=str(folder)),)  # fmt: skip
+        if not (self.files and self.missing):
+            return ()
+        done = self.total - len(self.missing)
+        return (say("job.missing", "Finished: {done} of {total}. Missing: {missing}.", done=done, total=self.total, missing=ranges(self.missing)),)  # fmt: skip
+
+
+def delivered(home: Home, request: Request, folder: Path) -> Delivery:
+    if not folder.is_dir():
+        return Delivery()
+    try:
+        return (
+            _speech(home, request, folder) if isinstance(request, SpeechRequest) else _pictures(request.batch, folder)
+        )
+    except (OSError, Trouble, soundfile.LibsndfileError, ValueError) as fault:
+        return Delivery(fault=str(fault))
+
+
+def _speech(home: Home, request: SpeechRequest, folder: Path) -> Delivery:
+    checked = script.check(request.text, limits_for(home, request.model))
+    total = len(checked.parts)
+    wanted = tuple(sorted(set(request.only_parts))) or tuple(range(total))
+    finished = [place for place in wanted if takes.find(takes.sound_path(folder, place)) is not None]
+    missing = tuple(place + 1 for place in wanted if place not in finished)
+    if not finished:
+        return Delivery(missing=missing, total=total)
+    kept = [place for place in range(len(request.keep)) if place not in wanted and takes.sound_path(folder, place).is_file()]  # fmt: skip
+    pieces = [Piece(takes.sound_path(folder, place), checked.parts[place].pause_before_s) for place in sorted((*finished, *kept)) if place < total]  # fmt: skip
+    finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + checked.pause_after_s)
+    target = folder / DELIVERED / f"speech.{request.format}"
+    seconds = joining.join(pieces, target, finish, to_json(replace(request, seed=seed_of(request, folder))))
+    return Delivery((str(target),), seconds, missing, total)
+
+
+def _pictures(total: int, folder: Path) -> Delivery:
+    """Copies: what goes on with the job finds its own where they were."""
+    finished = {place: folder / f"picture-{place}.png" for place in range(total)}
+    missing = tuple(place + 1 for place, path in finished.items() if not path.is_file())
+    (folder / DELIVERED).mkdir(exist_ok=True)
+    files = [str(shutil.copy2(path, folder / DELIVERED)) for path in finished.values() if path.is_file()]
+    return Delivery(tuple(files), 0.0, missing, total)
+
+
+def limits_for(home: Home, model: str) -> Limits:
+    """What the voice can take; Dia's where the voice is gone."""
+    try:
+        found = located(home, catalog.find(model) if model else best(home, "speech"))
+        return limits_of(found.folder, found.companions.get("codec")) if found else DIA
+    except Trouble:
+        return DIA
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """1, 3-5, 9"""
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0])]  # fmt: skip
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

@@ -1,0 +1,50 @@
+"""The plan of a run for the chunk size that is asked for now: decided anew when the slider moves, also in the middle of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from app.compat.plan import Chunk, Plan
+from app.engine.control import Dial
+from app.sentence import Trouble
+
+
+class LivePlan:
+    """Read by the attention of any thread; deciding is pure, so two threads that decide at once decide the same."""
+
+    def __init__(self, decided: Callable[[Chunk], Plan], dial: Dial, before: LivePlan | None = None) -> None:
+        """`before`: of the same job, before a rung was taken. Trouble where there is none and the size that is asked for cannot run."""
+        self._decided, self._dial = decided, dial
+        self._plans: dict[Chunk, Plan | Trouble] = {}
+        first = self._plan(dial.chunk)
+        self.asked: Chunk = dial.chunk if before is None or isinstance(first, Plan) else before.asked
+        """The size that was asked for last and can run."""
+        latest = self._plan(self.asked)
+        if isinstance(latest, Trouble):
+            raise latest
+        self._latest = latest
+
+    @property
+    def refused(self) -> Trouble | None:
+        """Why the size that is asked for now cannot run here; what ran before goes on."""
+        found = self._plan(self._dial.chunk)
+        return found if isinstance(found, Trouble) else None
+
+    @property
+    def now(self) -> Plan:
+        asked = self._dial.chunk
+        found = self._plan(asked)
+        if isinstance(found, Plan):
+            self.asked, self._latest = asked, found
+        return self._latest
+
+    def _plan(self, asked: Chunk) -> Plan | Trouble:
+        if asked not in self._plans:
+            try:
+                self._plans[asked] = self._decided(asked)
+            except Trouble as trouble:
+                self._plans[asked] = trouble
+        return self._plans[asked]
+
+    def chunk(self) -> Chunk:
+        return self.now.chunk_q

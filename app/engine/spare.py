@@ -1,0 +1,57 @@
+"""Measure ways of attention while the engine is idle: each shape of the installed models once, in pieces of about a tenth of a second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import torch
+
+from app.compat.calls import Call, picture, speech
+from app.compat.hardware import Hardware
+from app.compat.measuring import quickest
+from app.compat.plan import decide
+from app.compat.verdicts import Verdict, learn
+from app.compat.ways import matters, near, subject
+from app.engine import catalog, stock
+from app.engine.model import Model, need
+from app.engine.owner import THREADS
+from app.paths import Home
+from app.sentence import Trouble
+
+KINDS: Final = ("cpu", "cuda", "rocm")
+"""On Metal a shape that it does not bear ends the process: nothing is tried there that nobody asked for."""
+
+
+def measuring(home: Home, hardware: Hardware, verdicts: dict[str, Verdict]) -> Iterator[None]:
+    """Verdicts are kept for this torch, system and card as they come; whoever stops in the middle loses the shape that he is at."""
+    if hardware.pretended or hardware.kind not in KINDS:
+        return
+    for model in catalog.CATALOG:
+        # The starters' attention is too small for a choice.
+        if model.starter or stock.located(home, model) is None:
+            continue
+        try:
+            plan = decide(hardware, need(model), verdicts=verdicts)
+        except Trouble:  # it cannot run here: said when somebody asks for it
+            continue
+        for call in calls(model):
+            shape = call.shape(plan.dtype)
+            if not matters(shape) or subject(near(shape)) in verdicts:
+                continue
+            if torch.get_num_threads() != THREADS:  # a small model's speech runs on fewer
+                return
+            for found in quickest(shape, plan, plan.device):
+                if found is not None:
+                    verdicts.update(learn(home.verdicts, hardware, found))
+                yield
+
+
+def calls(model: Model) -> tuple[Call, ...]:
+    """At the recommended size of its pictures."""
+    shape, settings = model.attention, model.settings
+    if model.kind == "speech":
+        return speech(shape.heads, shape.kv_heads, shape.head_dim, shape.text_tokens, shape.keys)
+    rows = need(model).batch  # one without guidance
+    made = picture(model.family, settings.width, settings.height)
+    return tuple(call._replace(batch=min(call.batch, rows)) for call in made)

@@ -1,0 +1,91 @@
+"""An engine's process without torch: real, killed for real, started in a moment. It speaks the keeper's language and writes parts to disk."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+
+from app.compat.hardware import Hardware
+from app.compat.meter import Reading
+from app.engine import script, takes
+from app.engine.delivery import limits_for
+from app.engine.event import Failed, Finished, Loading, Part, Step
+from app.engine.message import Beat, Quit, Ready, Report, Run, Told
+from app.engine.request import SpeechRequest
+from app.paths import Home
+from app.sentence import say
+
+SENDING = threading.Lock()
+LIVES = "lives.json"
+"""What each life of the engine does, in the home's folder: how many parts it finishes before it dies, where it dies, and what place it blocks."""
+
+
+def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
+    plan = home.root / LIVES
+    lives = json.loads(plan.read_text()) if plan.is_file() else []
+    life = lives.pop(0) if lives else {}
+    plan.write_text(json.dumps(lives))
+    if life.get("dies") == "start":
+        die()
+    told(pipe, Ready(Hardware(kind="cpu", name="light")))
+    threading.Thread(target=beat, args=(pipe,), daemon=True).start()
+    while not isinstance(order := pipe.recv(), Quit):
+        if isinstance(order, Run):
+            run(pipe, home, order, life)
+
+
+def told(pipe: Connection, report: Report) -> None:
+    with SENDING:
+        pipe.send(report)
+
+
+def beat(pipe: Connection) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            told(pipe, Beat(Reading(), "", None))
+            time.sleep(0.5)
+
+
+def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> None:
+    request, job = order.request, Path(order.folder)
+    assert isinstance(request, SpeechRequest)
+    told(pipe, Told(order.job, Loading("light", say("test.loading", "loading"))))
+    if life.get("dies") == "loading":
+        die()
+    parts = script.check(request.text, limits_for(home, request.model)).parts
+    made = 0
+    for index, part in enumerate(parts):
+        if takes.find(takes.sound_path(job, index)) is None:
+            if made == life.get("parts", len(parts)) and "fails" in life:
+                return told(pipe, Told(order.job, Failed(say("test.fails", "the disk is full"), cure="open-folder")))
+            if made == life.get("parts", len(parts)):
+                die()
+            speak(job, index, part.text)
+            made += 1
+        told(pipe, Told(order.job, Step(index + 1, len(parts), 1.0, "frames", None, Reading(), part=index, parts=len(parts))))  # fmt: skip
+        told(pipe, Told(order.job, Part(index, len(parts), str(takes.sound_path(job, index)), part.text, 5, 0.5)))
+    if blocks := life.get("blocks"):
+        Path(str(blocks)).mkdir()
+    if life.get("dies") == "joining":
+        die()
+    target = job / "speech.wav"
+    target.write_bytes(takes.sound_path(job, 0).read_bytes())
+    told(pipe, Told(order.job, Finished((str(target),), 1.0, 1.0, "frames", 0, 1.0)))
+
+
+def speak(job: Path, index: int, text: str) -> None:
+    tone = (0.2 * np.sin(np.arange(8000) * (0.05 + 0.01 * index))).astype(np.float32)
+    codes = np.zeros((4, 1), np.int16)
+    takes.save(job, index, tone, 16000, text=text, seed=5, key="light", whole=True, codes=codes)
+
+
+def die() -> None:
+    time.sleep(0.05)  # what was said is heard first
+    os.kill(os.getpid(), 9)
