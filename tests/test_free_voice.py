@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from app.engine.limits import limits_of
-from app.engine.phones import table, word_sounds
 from assets.starter.training.free import __main__ as program
 from assets.starter.training.free import batches, card, corpus, evaluate, flite, letters, smoke, texts
 from assets.starter.training.free.flite import Phone, Utterance
+from assets.starter.training.free.phones import sounded, table, word_sounds
 from assets.starter.training.voice import model
 
 GOOD = {
@@ -135,7 +134,6 @@ def test_two_steps_of_the_training_fit_together(tmp_path: Path) -> None:
     told = smoke.run(tmp_path)
     assert told["second_loss"] < told["first_loss"] < 8 and 0 < told["frames"] <= 24
     assert told["seconds"] == pytest.approx(told["frames"] / 40)
-    limits = limits_of(tmp_path / "voice")
-    assert limits.sounds == tmp_path / "voice" / "sounds.gz" and limits.read("no ten") == "nN tEn"
+    assert sounded("no ten", tmp_path / "voice" / "sounds.gz") == "nN tEn"
     assert len(json.loads((tmp_path / "voice" / "starter.json").read_text())["voices"]) == 8
     assert next(islice(torch.load(tmp_path / "dia.pt", weights_only=True)["average"].values(), 1)).isfinite().all()

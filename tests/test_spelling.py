@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine import counting
-from app.engine.spelling import spoken, unspeakable
+from assets.starter.training.free import counting
+from assets.starter.training.free.spelling import spoken, unspeakable
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_starter_hears_a_clip_for_as_long_as_it_says(
     joined(events)
     assert 60 < heard[0] <= 120, "frames, 40 a second"
     notes = [event.sentence.key for event in events if isinstance(event, Note)]
-    assert "voice.trimmed" in notes and "voice.brief" not in notes
+    assert "voice.trimmed" in notes and "voice.brief" not in notes and "speech.own-voices" not in notes
 
 
 def test_a_part_that_lost_its_way_is_not_heard(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:

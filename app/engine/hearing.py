@@ -44,7 +44,6 @@ def composed(said: tuple[Turn, ...], limits: Limits) -> str:
             joined[-1] = Turn(turn.speaker, f"{joined[-1].text} {turn.text}")
         else:
             joined.append(turn)
-    joined = [Turn(turn.speaker, limits.read(turn.text)) for turn in joined]
     if not limits.carries:
         return " ".join(map(str, joined))
     if joined[0].speaker == 2:

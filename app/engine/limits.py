@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.engine.phones import sounded
 from app.sentence import Trouble, say
 
 NONVERBALS = frozenset({
@@ -35,27 +34,19 @@ class Limits:
     part_most_s: float = 20.0
     """More text at once is spoken too fast."""
     bytes_per_s: float = 14.5
-    """Of what the encoder reads."""
     words: frozenset[str] | None = None
     """The only words it knows; None: any."""
-    sounds: Path | None = None
-    """The table by which text becomes the sounds that it reads, any English then; None: it reads the letters themselves."""
     spell: dict[str, str] = field(default_factory=dict)
     """Words, as a person writes them, to what the model reads."""
     nonverbals: frozenset[str] = NONVERBALS
     carries: bool = True
     """It takes voices over from what it heard before. If not, each tag is a voice of its own."""
     clip_most_s: float = 15.0
-    """Of a clip that is to give the voice; more of one is left out. 0: it has its own voices, and takes none."""
+    """Of a clip that is to give the voice; more of one is left out."""
+    own_voices: frozenset[str] | None = None
+    """It follows only recordings that these models spoke; None: any."""
     settings: dict[str, float] = field(default_factory=dict)
     """Recommended: guidance, temperature, top_p, cfg_filter."""
-
-    def read(self, text: str) -> str:
-        """What the encoder reads for a text."""
-        return sounded(text, self.sounds) if self.sounds else text
-
-    def bytes_of(self, text: str) -> int:
-        return len(self.read(text).encode())
 
     @property
     def seconds_most(self) -> float:
@@ -97,11 +88,11 @@ def _limits(folder: Path, codec: Path | None) -> Limits:
         part_most_s=min(float(starter.get("part_most_s", DIA.part_most_s)), shared),
         bytes_per_s=float(starter.get("bytes_per_s", DIA.bytes_per_s)),
         words=frozenset(starter["words"]) if "words" in starter else None,
-        sounds=folder / str(starter["sounds"]) if "sounds" in starter else None,
         spell=dict(starter.get("spelling", {})),
         nonverbals=frozenset(starter.get("nonverbals", ())) if starter else NONVERBALS,
         carries=not starter,
-        clip_most_s=float(starter.get("clip_most_s", 0.0)) if starter else DIA.clip_most_s,
+        clip_most_s=float(starter.get("clip_most_s", DIA.clip_most_s)),
+        own_voices=frozenset(starter.get("own_voices", ())) if starter else None,
         settings=DIA.settings | recommended(starter.get("generation", {})),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -9,7 +10,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.engine.limits import DIA, Limits
-from app.engine.spelling import unspeakable
 from app.engine.turns import Part, Turn, gathered
 from app.sentence import Sentence, Trouble, say
 
@@ -17,6 +17,8 @@ Severity = Literal["note", "warning", "fatal"]
 PAUSE_S = 0.5
 PAUSE_MOST_S = 30.0
 LONG_S = 600.0
+WORDS_TOLD, ALIKE = 12, 0.7
+"""So many unknown words are named; so alike (difflib's ratio) are those that are offered instead: houses and house, not hey and why."""
 
 _MARK = re.compile(r"\[\s*(?:s|speaker)\s*(\d{1,6})\s*\]|\(\s*pause\b([^()]*)\)", re.IGNORECASE)
 _LENGTH = re.compile(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*(ms|s|sec|seconds?)?\s*", re.IGNORECASE)
@@ -55,7 +57,7 @@ class Checked:
 def check(text: str, limits: Limits = DIA) -> Checked:
     """The parts of a script and everything there is to say about it. With a fatal problem the parts are not to be spoken."""
     problems: list[Problem] = []
-    marks = tuple(_turns_and_pauses(_cleaned(text, limits, problems), limits, problems))
+    marks = tuple(_turns_and_pauses(_cleaned(text, problems), limits, problems))
     parts, pause_s = gathered(marks, limits)
     if not parts:
         problems.append(
@@ -84,7 +86,7 @@ def check(text: str, limits: Limits = DIA) -> Checked:
                 ),
             )
         )  # fmt: skip
-    longest = max((sum(limits.bytes_of(turn.text) + 6 for turn in part.turns) - 1 for part in parts), default=0)
+    longest = max((len(part.text.encode()) for part in parts), default=0)
     return Checked(tuple(parts), tuple(problems), seconds, longest, pause_s)
 
 
@@ -98,10 +100,10 @@ def speakable(text: str, limits: Limits = DIA) -> Checked:
     return checked
 
 
-def _cleaned(text: str, limits: Limits, problems: list[Problem]) -> str:
+def _cleaned(text: str, problems: list[Problem]) -> str:
     plain = unicodedata.normalize("NFC", text).translate(_PLAIN)
     replaced = sum(text.count(chr(code)) for code in _PLAIN if chr(code) not in "\u00a0\u202f\u200b\u200d\ufeff\u00ad")
-    if replaced and limits.sounds is None:
+    if replaced:
         problems.append(
             Problem(
                 "note",
@@ -113,38 +115,19 @@ def _cleaned(text: str, limits: Limits, problems: list[Problem]) -> str:
             )
         )  # fmt: skip
     visible = "".join(each if unicodedata.category(each)[0] != "C" else " " for each in plain)
-    problems += _strange(visible, limits)
-    return visible
-
-
-def _strange(text: str, limits: Limits) -> list[Problem]:
-    """Signs that this voice has no sounds for."""
-    if limits.sounds is None:
-        signs = sorted({each for each in text if ord(each) > 0x24F and not unicodedata.category(each).startswith("Z")})
-        noise = say(
-            "script.not-english",
-            "Dia was trained on English. These signs may come out as noise: {signs}",
-            signs=" ".join(signs[:12]),
-        )
-        return [Problem("warning", noise)] if signs else []
-    letters, others = unspeakable(text)
-    found: list[Problem] = []
-    if letters:
-        found.append(
+    strange = sorted({each for each in visible if ord(each) > 0x24F and not unicodedata.category(each).startswith("Z")})
+    if strange:
+        problems.append(
             Problem(
-                "fatal",
+                "warning",
                 say(
-                    "script.other-letters",
-                    "{name} speaks English only, and has no sounds for: {signs}. Write these words in Latin letters.",
-                    name=limits.name, signs=" ".join(letters[:12]),
+                    "script.not-english",
+                    "Dia was trained on English. These signs may come out as noise: {signs}",
+                    signs=" ".join(strange[:12]),
                 ),
             )
-        )  # fmt: skip
-    if others:
-        found.append(
-            Problem("warning", say("script.no-sound", "These signs have no sound and are left out: {signs}", signs=" ".join(others[:12])))
-        )  # fmt: skip
-    return found
+        )
+    return visible
 
 
 def _turns_and_pauses(text: str, limits: Limits, problems: list[Problem]) -> Iterator[Turn | float]:
@@ -202,17 +185,27 @@ def _turns_and_pauses(text: str, limits: Limits, problems: list[Problem]) -> Ite
             )
         )  # fmt: skip
     if unknown:
-        problems.append(
-            Problem(
-                "fatal",
-                say(
-                    "script.words",
-                    "{name} knows only {known} words, and not: {words}. Use its words, or Dia, which speaks any English.",
-                    name=limits.name, known=len(limits.words or ()), words=", ".join(list(unknown.values())[:12]),
-                ),
-                cure="use:dia-1.6b",
-            )
+        problems.append(Problem("fatal", _unknown(unknown, limits), cure="use:dia-1.6b"))
+
+
+def _unknown(words: dict[str, str], limits: Limits) -> Sentence:
+    """Which words it never learned, and for those that are spelt alike the nearest that it did. `words`: in lower case, and as they stand there."""
+    ordered = sorted(limits.words or ())
+    shown = dict(list(words.items())[:WORDS_TOLD])
+    near = {word: close[0] for word in shown if (close := difflib.get_close_matches(word, ordered, 1, ALIKE))}
+    told = ", ".join(shown.values())
+    if not near:
+        return say(
+            "script.words",
+            "{name} knows only {known} words, and not: {words}. Use its words, or Dia, which speaks any English.",
+            name=limits.name, known=len(ordered), words=told,
         )  # fmt: skip
+    return say(
+        "script.words-near",
+        "{name} knows only {known} words, and not: {words}. Nearest that it knows: {near}. Use its words, or Dia, which speaks any English.",
+        name=limits.name, known=len(ordered), words=told,
+        near=", ".join(f"{shown[word]} → {each}" for word, each in near.items()),
+    )  # fmt: skip
 
 
 def _pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
@@ -264,12 +257,7 @@ def _known(text: str, limits: Limits, problems: list[Problem], unknown: dict[str
     text = _SQUARE.sub(square, text)
     for found in _ROUND.finditer(text):
         inside = found[1].strip().lower()
-        if (
-            limits.words is None
-            and limits.sounds is None
-            and len(inside.split()) <= 2
-            and inside not in limits.nonverbals
-        ):
+        if limits.words is None and len(inside.split()) <= 2 and inside not in limits.nonverbals:
             problems.append(
                 Problem(
                     "warning",

@@ -84,6 +84,8 @@ class Session:
     ) -> Iterator[Event]:  # fmt: skip
         model = self._model(request)
         refuse(request, model, self.home)
+        if isinstance(request, SpeechRequest):
+            request = replace(request, model=model.id)  # the file says who spoke it, for the voices that are kept from it
         facts = self._now()
         asked = asks(model, request, impossible(facts, model, self.home))
 

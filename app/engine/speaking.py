@@ -54,7 +54,6 @@ class Speaking:
             yield Note(problem.sentence)
         clip: Heard | None = None
         if request.voice is not None:
-            voices.follows(limits)
             prompt = voices.prepared(request.voice, limits)
             yield from map(Note, prompt.notes)
             clip = Heard(self._codec.encode(prompt.samples), prompt.turns)

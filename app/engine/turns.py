@@ -45,7 +45,7 @@ class Part:
 def seconds_of(text: str, limits: Limits = DIA) -> float:
     """About how long this text takes to say; a laugh or a sigh counts a second."""
     spoken, nonverbals = _NONVERBAL.subn("", text)
-    return limits.bytes_of(spoken) / limits.bytes_per_s + nonverbals
+    return len(spoken.encode()) / limits.bytes_per_s + nonverbals
 
 
 def gathered(marks: Iterable[Turn | float], limits: Limits) -> tuple[list[Part], float]:
@@ -117,7 +117,7 @@ def _seconds(turns: list[Turn], limits: Limits) -> float:
 
 
 def _fits(turns: list[Turn], limits: Limits) -> bool:
-    return sum(len("[S1] ") + limits.bytes_of(turn.text) + 1 for turn in turns) - 1 <= _bytes_most(limits)
+    return len(" ".join(map(str, turns)).encode()) <= _bytes_most(limits)
 
 
 def _bytes_most(limits: Limits) -> int:
@@ -131,11 +131,9 @@ def _pieces(text: str, limits: Limits) -> list[str]:
     pieces = _cut(text, _SENTENCE_END)
     for end in (_CLAUSE_END, _WORD_END):
         pieces = [
-            part
-            for piece in pieces
-            for part in (_packed(_cut(piece, end), most, limits) if limits.bytes_of(piece) > most else [piece])
+            part for piece in pieces for part in (_packed(_cut(piece, end), most) if _bytes(piece) > most else [piece])
         ]
-    return [letters for piece in pieces for letters in _letters(piece, most, limits)]
+    return [letters for piece in pieces for letters in _letters(piece, most)]
 
 
 def _cut(text: str, end: re.Pattern[str]) -> list[str]:
@@ -144,23 +142,25 @@ def _cut(text: str, end: re.Pattern[str]) -> list[str]:
     return [piece for a, b in pairwise(places) if (piece := text[a:b].strip())]
 
 
-def _packed(pieces: list[str], most: int, limits: Limits) -> list[str]:
+def _packed(pieces: list[str], most: int) -> list[str]:
     """As few as can be, none longer than `most` bytes unless it came so."""
     packed: list[str] = []
     for piece in pieces:
-        if packed and limits.bytes_of(packed[-1]) + 1 + limits.bytes_of(piece) <= most:
+        if packed and _bytes(packed[-1]) + 1 + _bytes(piece) <= most:
             packed[-1] += f" {piece}"
         else:
             packed.append(piece)
     return packed
 
 
-def _letters(piece: str, most: int, limits: Limits) -> Iterator[str]:
+def _letters(piece: str, most: int) -> Iterator[str]:
     """A single word that is longer than all the space there is."""
-    while limits.bytes_of(piece) > most:
+    while _bytes(piece) > most:
         letters = piece.encode()[:most].decode(errors="ignore")
-        while limits.bytes_of(letters) > most:
-            letters = letters[: len(letters) // 2]
         yield letters
         piece = piece[len(letters) :]
     yield piece
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode())

@@ -10,7 +10,7 @@ from .export import LONGEST_S, VOICES
 TEMPLATE = """# Hearth starter voice, second edition
 
 A very small Dia (the real `DiaForConditionalGeneration`, `DacModel`, `DiaProcessor`) that comes with Hearth, so that a fresh machine speaks with no
-download. It speaks any English: Hearth writes numbers out and turns words into sounds (`app/engine/phones.py`, `sounds.gz`), and these sounds, one
+download. It speaks any English: Hearth writes numbers out and turns words into sounds (`phones.py`, `sounds.gz`), and these sounds, one
 byte each, are what Dia's encoder reads. Its voices: {voices}.
 
 | measured on sentences it never met | starter voice | flite itself |

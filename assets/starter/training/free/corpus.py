@@ -17,12 +17,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from app.engine import spelling
-from app.engine.phones import sign
-
 from ..voice import codec, model
-from . import texts
+from . import spelling, texts
 from .flite import OWN, VOICES, Flite, Utterance
+from .phones import sign
 
 DELAY = (0, 1, 2, 3, 4, 5)
 """Six codebooks: for eight voices four leave twice as much unsaid (2.4 against 1.3 of 100)."""

@@ -11,16 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from app.engine import spelling
-from app.engine.phones import sounded
-
 from ..voice import speak
 from ..voice.evaluate import span_s
 from ..voice.judge import word_errors
 from ..voice.prompts import median_hz
-from . import texts
+from . import spelling, texts
 from .flite import OWN, Flite
 from .listener import Sound, heard
+from .phones import sounded
 
 GATE = {"words_wer_above_flite": 0.08, "digits_wer": 0.01, "unended_share": 0.0, "lost_or_repeated_share": 0.0, "semitones_too_near": 0.0, "voices_missed": 0.0}
 SENTENCES, DIGITS = 200, 60

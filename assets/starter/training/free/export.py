@@ -53,7 +53,7 @@ def describe(folder: Path, measured: dict[str, Any]) -> None:
     """Writes starter.json; `measured` are the scores of the weights beside it."""
     about = {
         **ABOUT, "sampling_rate_hz": codec.RATE_HZ, "frames_per_s": codec.FRAMES_PER_S, "channels": len(DELAY), "longest_s": LONGEST_S,
-        "clip_most_s": 0.0, "sounds": "sounds.gz", "bytes_per_s": SOUNDS_PER_S, "audio_kwargs": AUDIO_KWARGS, "generation": GENERATION,
+        "own_voices": [], "sounds": "sounds.gz", "bytes_per_s": SOUNDS_PER_S, "audio_kwargs": AUDIO_KWARGS, "generation": GENERATION,
         "voices": {name: [mark, flite.VOICES[mark].base, flite.VOICES[mark].shift] for name, mark in VOICES.items()}, "scores": measured,
     }
     (folder / "starter.json").write_text(json.dumps(about, indent=1) + "\n")

@@ -10,11 +10,9 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
-from app.engine import spelling
-from app.engine.phones import ORDER, letter_sounds, surroundings
-
-from . import corpus, lexicon, texts
+from . import corpus, lexicon, spelling, texts
 from .flite import Flite
+from .phones import ORDER, letter_sounds, surroundings
 
 MOST_SOUNDS = 2  # of one letter, as in "box"
 ROUNDS, SAMPLE = 4, 12_000

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable
 from pathlib import Path
 
-from app.engine.phones import sign
+from .phones import sign
 
 COMMON = Path("/usr/share/dict/american-english")  # Debian's wamerican
 RARE = Path("/usr/share/dict/web2")  # Debian's miscfiles

@@ -9,9 +9,7 @@ from functools import cache
 from pathlib import Path
 from zlib import crc32
 
-from app.engine import spelling
-
-from . import lexicon
+from . import lexicon, spelling
 
 WORDNET = Path("/usr/share/wordnet")  # Debian's wordnet-base
 FORTUNES = Path("/usr/share/games/fortunes")  # Debian's fortunes and fortunes-min

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from app.engine.counting import cardinal, figures, number, ordinal, whole, year
+from .counting import cardinal, figures, number, ordinal, whole, year
 
 MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",

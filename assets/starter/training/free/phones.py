@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
-from app.engine import spelling
+from . import spelling
 
 CONSONANTS: Final = {
     "b": "b", "ch": "c", "d": "d", "dh": "D", "f": "f", "g": "g", "hh": "h", "jh": "j", "k": "k", "l": "l", "m": "m", "n": "n", "ng": "G",
