@@ -54,7 +54,7 @@ def words_of(prompt: VoicePrompt, limits: Limits) -> tuple[Turn, ...]:
         raise Trouble(
             say(
                 "voice.not-own",
-                "{name} cannot follow this recording: it follows only voices that it spoke itself. Speak without the recording, or use Dia, which follows any.",
+                "{name} cannot follow this recording: it follows only voices that it spoke itself. Leave it out (“A fresh one”), choose a voice kept from its own results, or use Dia, which follows any.",
                 name=limits.name,
             ),
             cure="use:dia-1.6b",
