@@ -14,16 +14,18 @@ from app.compat.ladder import subject
 from app.compat.plan import AUTO, Choice, decide
 from app.compat.pretend import MACHINES
 from app.compat.verdicts import Seen, Verdict, learn
-from app.engine import catalog, process, script
+from app.engine import catalog, process, script, voices
 from app.engine.diagnosis import Death
 from app.engine.event import Stopped
 from app.engine.limits import DIA, limits_of
 from app.engine.model import need
 from app.engine.request import PictureRequest, Request, SpeechRequest, VoicePrompt
+from app.engine.shelf import Made
 from app.sentence import Trouble, say
 from app.ui import live, machine_view, show, speak_view, window
 from app.ui.guard import OWNER, Person
 from tests.guests import desk_at, until
+from tests.saying import clip
 from tests.tiny import STARTER, save_voice
 
 
@@ -81,6 +83,17 @@ def test_what_a_starter_never_learned_is_refused_before_the_engine_starts(
         assert not desk.keeper.journal.waiting()
         desk.begin(SpeechRequest("[S1] Hello.", "no/such/model"), OWNER)
         assert len(desk.keeper.journal.waiting()) == 1, "what is not known here is the run's to tell"
+
+
+def test_a_voice_kept_from_the_shelf_notes_who_spoke_it(tmp_path: Path) -> None:
+    """By the shelf's own row: files of before do not say it where no model was named."""
+    with desk_at(tmp_path) as desk:
+        job = desk.keeper.journal.queue(SpeechRequest("[S1] Hello."), Choice(), "owner")
+        (made,) = desk.keeper.shelf.keep(job, [clip(tmp_path / "speech.wav", 6)], Made("starter-voice"))
+        desk.keep_voice(made.id, "Its own")
+        (kept,) = voices.list_voices(desk.keeper.home)
+        assert kept.spoken_by == "starter-voice"
+        assert desk.begin(SpeechRequest("[S1] Hello.", "starter-voice", kept.prompt), OWNER)
 
 
 def test_a_voice_whose_settings_are_damaged_is_still_written_for(tmp_path: Path) -> None:
