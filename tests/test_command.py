@@ -23,7 +23,7 @@ from app.engine.request import PictureRequest, SpeechRequest
 from app.sentence import Trouble
 from tests import light_engine
 
-SCRIPT = " (pause 0.2s) ".join(["[S1] It is warm today, you know."] * 5)
+SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today."] * 5)
 Speak = Callable[..., int]
 
 

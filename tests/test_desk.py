@@ -16,17 +16,19 @@ from app.compat.ladder import subject
 from app.compat.plan import AUTO, Choice, decide
 from app.compat.pretend import MACHINES
 from app.compat.verdicts import Seen, Verdict, learn
-from app.engine import catalog, process, script
+from app.engine import catalog, process, script, voices
 from app.engine.chosen import known_choice
 from app.engine.diagnosis import Death
 from app.engine.event import Stopped
 from app.engine.limits import DIA, limits_of
 from app.engine.model import need
-from app.engine.request import PictureRequest, SpeechRequest
+from app.engine.request import PictureRequest, Request, SpeechRequest, VoicePrompt
+from app.engine.shelf import Made
 from app.sentence import Trouble, say
 from app.ui import live, machine_view, show, speak_view, window
 from app.ui.guard import OWNER, Person
 from tests.guests import desk_at, until
+from tests.saying import clip
 from tests.tiny import STARTER, save_voice
 
 
@@ -61,6 +63,40 @@ def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
         parts = [each["text"] for each in speak_view.seen(desk, job, "en")["parts"]]
         assert parts == [part.text for part in script.check(text, desk.limits("starter-voice")[1]).parts]
         assert len(parts) > len(script.check(text).parts)
+
+
+@pytest.mark.parametrize(
+    ("request_", "key"),
+    [
+        (SpeechRequest("[S1] Hello, elephants.", model="starter-voice"), "script.words"),
+        (SpeechRequest("[S1] Hello, houses.", model="starter-voice"), "script.words-near"),
+        (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", "Hello.")), "voice.not-own"),
+        (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", " ")), "voice.no-words"),
+        (PictureRequest("a dragon", model="starter-painter"), "starter.strange-words"),
+    ],
+)
+def test_what_a_starter_never_learned_is_refused_before_the_engine_starts(
+    tmp_path: Path, request_: Request, key: str
+) -> None:
+    with desk_at(tmp_path) as desk:
+        with pytest.raises(Trouble) as refused:
+            desk.begin(request_, OWNER)
+        assert refused.value.sentence.key == key
+        assert not refused.value.cure.startswith("use:"), "what is not here has to be got first"
+        assert not desk.keeper.journal.waiting()
+        desk.begin(SpeechRequest("[S1] Hello.", "no/such/model"), OWNER)
+        assert len(desk.keeper.journal.waiting()) == 1, "what is not known here is the run's to tell"
+
+
+def test_a_voice_kept_from_the_shelf_notes_who_spoke_it(tmp_path: Path) -> None:
+    """By the shelf's own row: files of before do not say it where no model was named."""
+    with desk_at(tmp_path) as desk:
+        job = desk.keeper.journal.queue(SpeechRequest("[S1] Hello."), Choice(), "owner")
+        (made,) = desk.keeper.shelf.keep(job, [clip(tmp_path / "speech.wav", 6)], Made("starter-voice"))
+        desk.keep_voice(made.id, "Its own")
+        (kept,) = voices.list_voices(desk.keeper.home)
+        assert kept.spoken_by == "starter-voice"
+        assert desk.begin(SpeechRequest("[S1] Hello.", "starter-voice", kept.prompt), OWNER)
 
 
 def test_a_voice_whose_settings_are_damaged_is_still_written_for(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def kept(desk: Desk, owner: str, words: str = "hello") -> int:
 def name_of(client: httpx.Client, desk: Desk) -> str:
     """Whom the server takes this client for: found by a job that it asks for."""
     before = {job.id for job in desk.keeper.journal.waiting()}
-    assert press(client, "speak-go", {"speak-text": "[S1] Who am I?"}).status_code == 200
+    assert press(client, "speak-go", {"speak-text": "[S1] I am here."}).status_code == 200
     (job,) = [job for job in desk.keeper.journal.waiting() if job.id not in before]
     desk.keeper.stop(job.id)
     return job.owner
@@ -268,7 +268,7 @@ def test_traversal_in_many_spellings(desk: Desk, owners: str, ada: httpx.Client,
     secret = "kept from everybody"
     (desk.keeper.home.root / "secret.wav").write_text(secret)
     desk.keeper.home.settings.write_text(json.dumps({"speak": {"text": secret}}))
-    job = desk.keeper.journal.queue(SpeechRequest("x"), desk.choice(OWNER), "owner")
+    job = desk.keeper.journal.queue(SpeechRequest("one"), desk.choice(OWNER), "owner")
     desk.keeper.journal.withdraw(job.id)
     desk.keeper.folder(job.id).mkdir(parents=True)
     naive = [
@@ -404,8 +404,8 @@ def test_another_persons_events_are_not_heard(ada: httpx.Client, eve: httpx.Clie
 @pytest.mark.parametrize(
     ("asked", "key"),
     [
-        (SpeechRequest("x" * 2001), "visitor.letters"), (PictureRequest("x", width=2048), "visitor.side"), (PictureRequest("x", width=512, upscale=4), "visitor.side"),
-        (PictureRequest("x", steps=51), "visitor.steps"), (PictureRequest("x", batch=3), "visitor.batch"), (PictureRequest("x", image="/etc/passwd"), "visitor.files"),
+        (SpeechRequest("one " * 501), "visitor.letters"), (PictureRequest("a red circle", width=2048), "visitor.side"), (PictureRequest("a red circle", width=512, upscale=4), "visitor.side"),
+        (PictureRequest("a red circle", steps=51), "visitor.steps"), (PictureRequest("a red circle", batch=3), "visitor.batch"), (PictureRequest("a red circle", image="/etc/passwd"), "visitor.files"),
     ],
 )  # fmt: skip
 def test_a_visitors_limits(desk: Desk, asked: SpeechRequest | PictureRequest, key: str) -> None:
@@ -421,13 +421,13 @@ def test_what_a_visitor_leaves_open_is_within_the_limits(desk: Desk) -> None:
     starter = catalog.find("starter-painter").settings
     desk.settings.put({"visitors": {"steps": 5, "side": 256}})
     try:
-        job = desk.begin(PictureRequest("x"), Person("visitor-4", False))
+        job = desk.begin(PictureRequest("a red circle"), Person("visitor-4", False))
         asked = desk.keeper.journal.job(job).request
         desk.keeper.stop(job)
         assert isinstance(asked, PictureRequest)
         assert (asked.width, asked.height, asked.steps) == (starter.width, starter.height, 5)
         with pytest.raises(Trouble) as caught:
-            desk.begin(PictureRequest("x", upscale=4), Person("visitor-4", False))
+            desk.begin(PictureRequest("a red circle", upscale=4), Person("visitor-4", False))
         assert caught.value.sentence.key == "visitor.side"
     finally:
         desk.settings.put({"visitors": {}})
@@ -474,7 +474,7 @@ def test_a_sound_in_another_format_leaves_nothing_behind(desk: Desk, ada: httpx.
 
 
 def test_a_visitor_has_no_say_in_model_or_plan(desk: Desk) -> None:
-    job = desk.begin(SpeechRequest("x", model="/etc/passwd"), Person("visitor-2", False))
+    job = desk.begin(SpeechRequest("one", model="/etc/passwd"), Person("visitor-2", False))
     known = desk.keeper.journal.job(job)
     desk.keeper.stop(job)
     assert isinstance(known.request, SpeechRequest) and known.request.model == "starter-voice"
@@ -495,25 +495,25 @@ def test_five_hundred_jobs(desk: Desk, eve: httpx.Client, naive: str) -> None:
     refused = 0
     for n in range(500):
         try:
-            desk.begin(SpeechRequest("x"), Person(f"visitor-{n}", False))
+            desk.begin(SpeechRequest("one"), Person(f"visitor-{n}", False))
         except Trouble:
             refused += 1
     waiting = desk.keeper.journal.waiting()
     assert refused >= 490 and len(waiting) <= 10
-    mine = desk.begin(SpeechRequest("mine"), OWNER)
+    mine = desk.begin(SpeechRequest("hello"), OWNER)
     assert desk.keeper.journal.waiting()[0].id == mine, "the owner's goes first"
     for job in desk.keeper.journal.waiting():
         desk.keeper.stop(job.id)
 
 
 def test_a_share_of_the_time(desk: Desk) -> None:
-    job = desk.keeper.journal.queue(SpeechRequest("x"), desk.choice(OWNER), "visitor-9")
+    job = desk.keeper.journal.queue(SpeechRequest("one"), desk.choice(OWNER), "visitor-9")
     now_s = time.time()
     desk.keeper.database.write(
         "UPDATE jobs SET state='finished', started_s=?, ended_s=? WHERE id=?", now_s - 2000, now_s - 100, job.id
     )
     with pytest.raises(Trouble) as caught:
-        desk.begin(SpeechRequest("x"), Person("visitor-9", False))
+        desk.begin(SpeechRequest("one"), Person("visitor-9", False))
     assert caught.value.sentence.key == "visitor.share"
     desk.keeper.database.write("DELETE FROM jobs WHERE id=?", job.id)
 

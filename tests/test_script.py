@@ -176,6 +176,15 @@ def test_a_voice_of_few_words_refuses_others_by_name() -> None:
     assert "script.words" in keys("[S1] hello (laughs)", STARTER)
 
 
+def test_the_nearest_known_words_are_offered_where_they_are_spelt_alike() -> None:
+    few = replace(STARTER, words=frozenset({"house", "sing", "this", "why", "hello"}))
+    (problem,) = check("[S1] Hello Houses, hey elephants singing! Houses hi.", few).fatal
+    assert problem.sentence.key == "script.words-near" and problem.cure == "use:dia-1.6b"
+    told = dict(problem.sentence.values)
+    assert told["words"] == "Houses, hey, elephants, singing, hi"
+    assert told["near"] == "Houses → house, singing → sing", "not hey → why, nor hi → this"
+
+
 def test_limits_come_from_the_folder(tmp_path: Path) -> None:
     config = {
         "encoder_config": {"max_position_embeddings": 300}, "decoder_config": {"max_position_embeddings": 404},

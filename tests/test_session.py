@@ -25,11 +25,13 @@ from app.engine.errand import SelfTest, Tune
 from app.engine.event import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.faults import NumbersBroke
 from app.engine.ground import grounded
+from app.engine.limits import DIA
 from app.engine.live_plan import LivePlan
 from app.engine.message import Died
 from app.engine.model import need
-from app.engine.request import PictureRequest, SpeechRequest
+from app.engine.request import PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.session import Session
+from app.engine.voices import keep
 from app.paths import home
 from tests.tiny import STARTER, save_voice
 from tests.tiny_pictures import made
@@ -308,6 +310,7 @@ def test_an_unknown_failure_names_its_own_words(tmp_path: Path, capfd: pytest.Ca
     ("request_", "cure"),
     [
         (SpeechRequest("[S1] Hello, elephants.", model="starter-voice"), "use:dia-1.6b"),
+        (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", "Hello.")), "use:dia-1.6b"),
     ],
 )
 def test_words_that_a_starter_never_learned_are_told_before_it_is_loaded(
@@ -315,8 +318,20 @@ def test_words_that_a_starter_never_learned_are_told_before_it_is_loaded(
 ) -> None:
     (failed,) = run(request_)
     assert isinstance(failed, Failed) and failed.cure == cure
-    assert "elephants" in str(failed.sentence)
+    assert any(words in str(failed.sentence) for words in ("elephants", "cannot follow this recording"))
     assert not plans and not session.loaded
+
+
+def test_the_starter_follows_a_voice_that_it_spoke(run: Run, session: Session, tmp_path: Path) -> None:
+    """Whoever kept it, and from wherever: the file says which model spoke, also where none was named."""
+    said = "[S1] Hello, my friend. One two three four."
+    (*_, spoken) = run(SpeechRequest(said, seed=1), job="first")
+    assert isinstance(spoken, Finished)
+    kept = keep(session.home, "Its own", Path(spoken.files[0]), said, DIA)
+    assert kept.spoken_by == "starter-voice"
+    for voice in (kept.prompt, VoicePrompt(spoken.files[0], said)):
+        (*_, again) = run(SpeechRequest("[S1] The boat is near the bridge.", voice=voice, seed=1), job=Path(voice.path).stem)
+        assert isinstance(again, Finished) and 1 < again.seconds < 4
 
 
 def test_smaller_chunks_are_really_taken_when_memory_runs_out(models: dict[str, str], tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from app.compat.seam import applied
 from app.engine import sound, speech, takes
 from app.engine.control import Control
 from app.engine.dia import Decoding
-from app.engine.event import Finished, Note, Sound, Step, Stopped
+from app.engine.event import Finished, Sound, Step, Stopped
 from app.engine.event import Part as Spoken
 from app.engine.request import SpeechRequest, VoicePrompt, from_json
 from app.sentence import Trouble
@@ -233,7 +233,9 @@ def test_a_voice_of_few_words_offers_dia(folders: dict[str, Path], plan: Plan, t
             run(speaker, tmp_path / "job", text=wrong)
         assert caught.value.cure == "use:dia-1.6b" and "elephants" in str(caught.value)
     prompt = VoicePrompt(clip(tmp_path / "clip.wav", 6), "One two.")
-    events = run(speaker, tmp_path / "job", text="[S2] Hello 1 two.", voice=prompt)
+    with pytest.raises(Trouble) as caught:
+        run(speaker, tmp_path / "job", text="[S2] Hello 1 two.", voice=prompt)
+    assert caught.value.sentence.key == "voice.not-own" and caught.value.cure == "use:dia-1.6b"
+    events = run(speaker, tmp_path / "job", text="[S2] Hello 1 two.")
     joined(events)
-    assert "speech.own-voices" in [event.sentence.key for event in events if isinstance(event, Note)]
     assert next(event.text for event in events if isinstance(event, Spoken)) == "[S2] Hello one two."

@@ -16,8 +16,8 @@ from app.engine import sound, speech, takes, voices
 from app.engine.dia import Decoding
 from app.engine.event import Note, Step
 from app.engine.hearing import Heard, chosen, composed
-from app.engine.limits import DIA
-from app.engine.request import VoicePrompt
+from app.engine.limits import DIA, Limits
+from app.engine.request import SpeechRequest, VoicePrompt, to_json
 from app.engine.turns import Part as ScriptPart
 from app.engine.turns import Turn
 from app.paths import Home
@@ -55,7 +55,7 @@ def test_a_starter_hears_a_clip_for_as_long_as_it_says(
 ) -> None:
     """It still has a voice for each tag and carries none from part to part."""
     folder = saying.moved(folders["starter"], tmp_path / "starter")
-    told = {"words": ["hello", "one", "two"], "generation": {"temperature": 0.0}, "clip_most_s": 3.0}
+    told = {"words": ["hello", "one", "two"], "generation": {"temperature": 0.0}, "clip_most_s": 3.0, "own_voices": ["tiny"]}
     (folder / "starter.json").write_text(json.dumps(told))
     heard: list[int] = []
     begin = Decoding.__init__
@@ -66,11 +66,12 @@ def test_a_starter_hears_a_clip_for_as_long_as_it_says(
 
     monkeypatch.setattr(Decoding, "__init__", listening)
     prompt = VoicePrompt(clip(tmp_path / "clip.wav", 6), "One two. One two. Hello.")
+    sound.tag_wav(Path(prompt.path), to_json(SpeechRequest("One two. One two. Hello.", "tiny")))
     events = run(speech.load(folder, plan), tmp_path / "job", text="[S2] Hello one two.", voice=prompt)
     joined(events)
     assert 60 < heard[0] <= 120, "frames, 40 a second"
     notes = [event.sentence.key for event in events if isinstance(event, Note)]
-    assert "voice.trimmed" in notes and "voice.brief" not in notes and "speech.own-voices" not in notes
+    assert "voice.trimmed" in notes and "voice.brief" not in notes
 
 
 def test_a_part_that_lost_its_way_is_not_heard(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
@@ -179,3 +180,37 @@ def test_voices_are_kept_by_name(speakers: dict[str, speech.Speaker], tmp_path: 
     with pytest.raises(Trouble):
         voices.keep(home, "///", tmp_path / "clip.wav", "Hello, dear.", DIA)
     assert voices.list_voices(Home(tmp_path / "none", tmp_path)) == ()
+
+
+def test_a_kept_voice_notes_who_spoke_it(tmp_path: Path) -> None:
+    place = Home(tmp_path, tmp_path / "models").made()
+    told, own, person = (Path(clip(tmp_path / f"{name}.wav", 6)) for name in ("told", "own", "person"))
+    sound.tag_wav(own, to_json(SpeechRequest("Hello.", "starter-voice")))
+    for name, path, spoken_by, noted in (("told", told, "dia-1.6b", "dia-1.6b"), ("own", own, "", "starter-voice"), ("person", person, "", "")):
+        assert voices.keep(place, name, path, "Hello.", DIA, spoken_by).spoken_by == noted
+    assert [each.spoken_by for each in voices.list_voices(place)] == ["starter-voice", "", "dia-1.6b"]
+    assert voices.keep(place, "again", place.voices / "own.wav", "Hello.", DIA).spoken_by == "starter-voice"
+    assert voices.speaker_of(tmp_path / "nowhere.wav") == ""
+
+
+def test_a_starter_follows_what_its_own_model_spoke(tmp_path: Path) -> None:
+    place = Home(tmp_path, tmp_path / "models").made()
+    path = Path(clip(tmp_path / "clip.wav", 6))
+    starter = dataclasses.replace(DIA, words=frozenset(("hello", "one")), own_voices=frozenset(("starter-voice",)))
+
+    def refused(voice: voices.Voice, limits: Limits) -> str:
+        try:
+            return "" if voices.words_of(voice.prompt, limits) else "nothing"
+        except Trouble as trouble:
+            return trouble.sentence.key
+
+    own = voices.keep(place, "own", path, "Hello.", DIA, "starter-voice")
+    foreign = voices.keep(place, "foreign", path, "Hello.", DIA)
+    assert refused(own, starter) == "" and refused(foreign, starter) == "voice.not-own"
+    assert refused(own, DIA) == refused(foreign, DIA) == "", "Dia follows any"
+    older, strange = voices.keep(place, "older", path, "Hello.", DIA), voices.keep(place, "strange", path, "Hello, dear.", DIA)
+    for each in (older, strange):
+        note = Path(each.prompt.path).with_suffix(".json")
+        note.write_text(json.dumps({name: value for name, value in json.loads(note.read_text()).items() if name != "spoken_by"}))
+    assert refused(older, starter) == "" and refused(strange, starter) == "voice.not-own"
+    assert refused(older, dataclasses.replace(starter, own_voices=frozenset())) == "voice.not-own", "it has none to follow"

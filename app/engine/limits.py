@@ -42,7 +42,9 @@ class Limits:
     carries: bool = True
     """It takes voices over from what it heard before. If not, each tag is a voice of its own."""
     clip_most_s: float = 15.0
-    """Of a clip that is to give the voice; more of one is left out. 0: it has its own voices, and takes none."""
+    """Of a clip that is to give the voice; more of one is left out."""
+    own_voices: frozenset[str] | None = None
+    """It follows only recordings that these models spoke; None: any."""
     settings: dict[str, float] = field(default_factory=dict)
     """Recommended: guidance, temperature, top_p, cfg_filter."""
 
@@ -89,7 +91,8 @@ def _limits(folder: Path, codec: Path | None) -> Limits:
         spell=dict(starter.get("spelling", {})),
         nonverbals=frozenset(starter.get("nonverbals", ())) if starter else NONVERBALS,
         carries=not starter,
-        clip_most_s=float(starter.get("clip_most_s", 0.0)) if starter else DIA.clip_most_s,
+        clip_most_s=float(starter.get("clip_most_s", DIA.clip_most_s)),
+        own_voices=frozenset(starter.get("own_voices", ())) if starter else None,
         settings=DIA.settings | recommended(starter.get("generation", {})),
     )
 

@@ -33,6 +33,7 @@ from app.engine.journal import OWNER, Job, Journal, State
 from app.engine.lives import Lives, reached
 from app.engine.message import Beat, Died, Free, Order, Planned, Ready, Report, Run, SetChunk, Stop, Told
 from app.engine.progress import Progress
+from app.engine.refusal import refuse_at_once
 from app.engine.request import Request, to_json
 from app.engine.shelf import Shelf
 from app.engine.state import EngineState, Sample
@@ -106,6 +107,7 @@ class Keeper:
 
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
         """The chunk is not a job's own: all run with what is asked for while they run (`set_chunk`)."""
+        refuse_at_once(request, self.home)
         job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
         self._board.open(job.id)
         self._wake()

@@ -1,19 +1,33 @@
-"""What a model was never taught is said before it is loaded: loading takes a minute, and reading the request nothing. No torch."""
+"""Reject requests that a model was never taught, before they are queued and before anything is loaded. No torch."""
 
 from __future__ import annotations
 
-from app.engine import script
+from app.engine import catalog, script, voices
 from app.engine.limits import limits_of
 from app.engine.model import Model
 from app.engine.request import Request, SpeechRequest
-from app.engine.stock import located
+from app.engine.stock import best, located
 from app.paths import Home
+from app.sentence import Trouble
 
 
 def refuse(request: Request, model: Model, home: Home) -> None:
-    """Raises Trouble where the model cannot do it, whatever the machine. One that is not here says so as it is loaded."""
+    """Raise Trouble where a voice cannot speak what is asked, whatever the machine. One that is not here says so as it is loaded."""
     found = located(home, model)
-    if found is None:
+    if found is None or not isinstance(request, SpeechRequest):
         return
-    if isinstance(request, SpeechRequest):
-        script.speakable(request.text, limits_of(found.folder, found.companions.get("codec")))
+    limits = limits_of(found.folder, found.companions.get("codec"))
+    script.speakable(request.text, limits)
+    if request.voice is not None:
+        voices.words_of(request.voice, limits)
+
+
+def refuse_at_once(request: Request, home: Home) -> None:
+    """The same before the engine starts, which takes seconds. A model that is not known here is left to the run, which says so."""
+    if not isinstance(request, SpeechRequest):
+        return
+    try:
+        model = catalog.find(request.model) if request.model else best(home, "speech")
+    except Trouble:
+        return
+    refuse(request, model, home)

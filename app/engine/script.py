@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ Severity = Literal["note", "warning", "fatal"]
 PAUSE_S = 0.5
 PAUSE_MOST_S = 30.0
 LONG_S = 600.0
+WORDS_TOLD, ALIKE = 12, 0.7
+"""So many unknown words are named; so alike (difflib's ratio) are those that are offered instead: houses and house, not hey and why."""
 
 _MARK = re.compile(r"\[\s*(?:s|speaker)\s*(\d{1,6})\s*\]|\(\s*pause\b([^()]*)\)", re.IGNORECASE)
 _LENGTH = re.compile(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*(ms|s|sec|seconds?)?\s*", re.IGNORECASE)
@@ -182,17 +185,27 @@ def _turns_and_pauses(text: str, limits: Limits, problems: list[Problem]) -> Ite
             )
         )  # fmt: skip
     if unknown:
-        problems.append(
-            Problem(
-                "fatal",
-                say(
-                    "script.words",
-                    "{name} knows only {known} words, and not: {words}. Use its words, or Dia, which speaks any English.",
-                    name=limits.name, known=len(limits.words or ()), words=", ".join(list(unknown.values())[:12]),
-                ),
-                cure="use:dia-1.6b",
-            )
+        problems.append(Problem("fatal", _unknown(unknown, limits), cure="use:dia-1.6b"))
+
+
+def _unknown(words: dict[str, str], limits: Limits) -> Sentence:
+    """Which words it never learned, and for those that are spelt alike the nearest that it did. `words`: in lower case, and as they stand there."""
+    ordered = sorted(limits.words or ())
+    shown = dict(list(words.items())[:WORDS_TOLD])
+    near = {word: close[0] for word in shown if (close := difflib.get_close_matches(word, ordered, 1, ALIKE))}
+    told = ", ".join(shown.values())
+    if not near:
+        return say(
+            "script.words",
+            "{name} knows only {known} words, and not: {words}. Use its words, or Dia, which speaks any English.",
+            name=limits.name, known=len(ordered), words=told,
         )  # fmt: skip
+    return say(
+        "script.words-near",
+        "{name} knows only {known} words, and not: {words}. Nearest that it knows: {near}. Use its words, or Dia, which speaks any English.",
+        name=limits.name, known=len(ordered), words=told,
+        near=", ".join(f"{shown[word]} → {each}" for word, each in near.items()),
+    )  # fmt: skip
 
 
 def _pause_s(mark: re.Match[str], problems: list[Problem]) -> float:

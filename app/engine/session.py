@@ -92,6 +92,8 @@ class Session:
     ) -> Iterator[Event]:  # fmt: skip
         model = self._model(request)
         refuse(request, model, self.home)
+        if isinstance(request, SpeechRequest):
+            request = replace(request, model=model.id)  # the file says who spoke it, for the voices that are kept from it
         facts = self._now()
         asked = needed(self.home, facts, model, request)
 

@@ -53,11 +53,7 @@ class Speaking:
         for problem in checked.problems:
             yield Note(problem.sentence)
         clip: Heard | None = None
-        if request.voice is not None and not limits.clip_most_s:
-            yield Note(
-                say("speech.own-voices", "{name} has its own two voices; the clip is not used.", name=limits.name)
-            )
-        elif request.voice is not None:
+        if request.voice is not None:
             prompt = voices.prepared(request.voice, limits)
             yield from map(Note, prompt.notes)
             clip = Heard(self._codec.encode(prompt.samples), prompt.turns)

@@ -39,6 +39,32 @@ class Voice:
     name: str
     prompt: VoicePrompt
     seconds: float
+    spoken_by: str | None
+    """The model that spoke it, "" for a recording of anything else; None: it was kept before Hearth noted that."""
+
+
+def words_of(prompt: VoicePrompt, limits: Limits) -> tuple[Turn, ...]:
+    """What is said in a clip that this model can follow, or a Trouble that says why it cannot. Reads no sound."""
+    if not prompt.transcript.strip():
+        raise Trouble(
+            say("voice.no-words", "A voice needs the exact words of its clip, or its words are spoken again. Write them down."),
+        )  # fmt: skip
+    checked = script.check(prompt.transcript, limits)
+    if not _follows(limits, speaker_of(Path(prompt.path)), bool(checked.fatal)):
+        raise Trouble(
+            say(
+                "voice.not-own",
+                "{name} cannot follow this recording: it follows only voices that it spoke itself. Leave it out (“A fresh one”), choose a voice kept from its own results, or use Dia, which follows any.",
+                name=limits.name,
+            ),
+            cure="use:dia-1.6b",
+        )
+    if checked.fatal:
+        raise Trouble(
+            say("voice.bad-words", "The words of the voice's clip cannot be used."),
+            *(problem.sentence for problem in checked.fatal),
+        )
+    return tuple(turn for part in checked.parts for turn in part.turns)
 
 
 def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
@@ -58,7 +84,7 @@ def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
                 seconds=round(len(heard) / rate, 1),
             )
         )
-    turns = _turns(prompt, limits)
+    turns = words_of(prompt, limits)
     notes: list[Sentence] = []
     most_s = min(limits.clip_most_s, limits.seconds_most / 2)
     if len(heard) > most_s * rate:
@@ -94,7 +120,29 @@ def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
     return Prompt(sound.resampled(heard, rate, limits.rate), limits.rate, turns, tuple(notes))
 
 
-def keep(home: Home, name: str, clip: Path, transcript: str, limits: Limits) -> Voice:
+def _follows(limits: Limits, spoken_by: str | None, strange_words: bool) -> bool:
+    """Of a voice that was kept before Hearth noted who spoke it: where all of its words are the model's own, the model most likely did."""
+    if limits.own_voices is None:
+        return True
+    if spoken_by is None:
+        return bool(limits.own_voices) and not strange_words
+    return spoken_by in limits.own_voices
+
+
+def speaker_of(clip: Path) -> str | None:
+    """The model that spoke it, by the note beside a kept voice, else by the settings in a file of Hearth's; "" where neither tells. None: a
+    voice that was kept before Hearth noted it."""
+    about = clip.with_suffix(".json")
+    try:
+        noted = json.loads(about.read_text("utf-8")) if about.is_file() else {}
+        if "transcript" in noted:
+            return None if (spoken_by := noted.get("spoken_by")) is None else str(spoken_by)
+        return str((sound.read_settings(clip) or {}).get("model", ""))
+    except (OSError, ValueError, TypeError):
+        return ""
+
+
+def keep(home: Home, name: str, clip: Path, transcript: str, limits: Limits, spoken_by: str = "") -> Voice:
     """Keeps a voice under a name, from any clip: one of one's own, or something that Hearth has spoken."""
     name = " ".join(name.split())
     slug = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60]
@@ -107,9 +155,10 @@ def keep(home: Home, name: str, clip: Path, transcript: str, limits: Limits) -> 
     prompt = prepared(VoicePrompt(str(clip), transcript), limits)
     words = " ".join(map(str, prompt.turns))
     sound.write(path, prompt.samples, prompt.rate)
+    spoken_by = spoken_by or speaker_of(clip) or ""
     with sound.whole(path.with_suffix(".json")) as unfinished:
-        unfinished.write_text(json.dumps({"name": name, "transcript": words}), "utf-8")
-    return Voice(name, VoicePrompt(str(path), words), len(prompt.samples) / prompt.rate)
+        unfinished.write_text(json.dumps({"name": name, "transcript": words, "spoken_by": spoken_by}), "utf-8")
+    return Voice(name, VoicePrompt(str(path), words), len(prompt.samples) / prompt.rate, spoken_by)
 
 
 def list_voices(home: Home) -> tuple[Voice, ...]:
@@ -120,7 +169,7 @@ def list_voices(home: Home) -> tuple[Voice, ...]:
         try:
             values = json.loads(about.read_text("utf-8"))
             prompt = VoicePrompt(str(path), str(values["transcript"]))
-            found.append(Voice(str(values["name"]), prompt, sound.seconds_of(path)))
+            found.append(Voice(str(values["name"]), prompt, sound.seconds_of(path), speaker_of(path)))
         except (OSError, ValueError, KeyError, TypeError, RuntimeError):  # libsndfile's own is a RuntimeError
             continue
     return tuple(found)
@@ -131,20 +180,6 @@ def forget(home: Home, voice: Voice) -> None:
     if path.parent == home.voices:
         path.with_suffix(".json").unlink(missing_ok=True)
         path.unlink(missing_ok=True)
-
-
-def _turns(prompt: VoicePrompt, limits: Limits) -> tuple[Turn, ...]:
-    if not prompt.transcript.strip():
-        raise Trouble(
-            say("voice.no-words", "A voice needs the exact words of its clip, or its words are spoken again. Write them down."),
-        )  # fmt: skip
-    checked = script.check(prompt.transcript, limits)
-    if checked.fatal:
-        raise Trouble(
-            say("voice.bad-words", "The words of the voice's clip cannot be used."),
-            *(problem.sentence for problem in checked.fatal),
-        )
-    return tuple(turn for part in checked.parts for turn in part.turns)
 
 
 def _length_s(path: Path) -> float:

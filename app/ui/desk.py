@@ -84,7 +84,10 @@ class Desk:
                 request, choice = allowed(request, person, self.keeper, limits, models), None
             elif len(self.keeper.journal.waiting()) >= QUEUE_MOST:
                 raise Trouble(say("queue.full", "{most} jobs wait already. Empty the queue, or wait for some of them.", most=QUEUE_MOST))  # fmt: skip
-            job = self.keeper.submit(request, choice or self.choice(person), person.name)
+            try:
+                job = self.keeper.submit(request, choice or self.choice(person), person.name)
+            except Trouble as trouble:
+                raise Trouble(trouble.sentence, *trouble.objections, cure=self.cure(trouble.cure)) from trouble
         self.latest[person.name, kind_of(request)] = job.id
         return job.id
 
@@ -244,7 +247,7 @@ class Desk:
 
     def keep_voice(self, creation: int, name: str) -> None:
         kept = self.creation(creation, OWNER)
-        voices.keep(self.keeper.home, name, kept.path, kept.text, DIA)
+        voices.keep(self.keeper.home, name, kept.path, kept.text, DIA, kept.model)
 
     def waits(self, job: str) -> bool:
         return self.keeper.journal.job(job).state == "queued"

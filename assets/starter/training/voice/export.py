@@ -42,7 +42,7 @@ def write(checkpoint: Path, decoder: Path, encoder: Path, folder: Path) -> None:
 def describe(folder: Path, measured: dict[str, Any]) -> None:
     """Writes starter.json; `measured` are the scores of the weights beside it."""
     about = {
-        **ABOUT, "sampling_rate_hz": codec.RATE_HZ, "frames_per_s": codec.FRAMES_PER_S, "channels": codec.CHANNELS, "longest_s": 8.0, "clip_most_s": 4.0,
+        **ABOUT, "sampling_rate_hz": codec.RATE_HZ, "frames_per_s": codec.FRAMES_PER_S, "channels": codec.CHANNELS, "longest_s": 8.0, "clip_most_s": 4.0, "own_voices": ["starter-voice"],
         "audio_kwargs": speak.AUDIO_KWARGS, "generation": GENERATION, "words": list(words.vocabulary()), "spelling": words.spelling(),
         "scores": measured,
     }
