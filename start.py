@@ -684,11 +684,11 @@ def main(words: Sequence[str]) -> int:
     try:
         folder = place()
         if verb in ("update", "back", "renew"):
-            from app.update import step
+            from app.launcher.update import step
 
             return step(verb, folder)
         if verb in ("", "open") or (verb.startswith("-") and verb not in ("-h", "--help", "--version")):
-            from app.mend import opened
+            from app.launcher.supervisor import opened
 
             return opened(words, folder)
         want = wanted()

@@ -51,7 +51,7 @@ def wheel(folder: Path, name: str, version: str, needs: str = "", **files: str) 
 
 
 NEEDED = (
-    "start.py", "app/__init__.py", "app/update.py", "app/sentence.py", "app/mend.py", "app/repair.py", "app/ui/__init__.py", "app/ui/palette.py",
+    "start.py", "app/__init__.py", "app/launcher/update.py", "app/sentence.py", "app/launcher/supervisor.py", "app/launcher/repair_page.py", "app/ui/__init__.py", "app/ui/palette.py",
     "app/ui/chinese.json",
 )  # fmt: skip
 """What start.py has at hand before there is an environment."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from app.mend import Failure, failure, sentence_in, tail, written
+from app.launcher.supervisor import Failure, failure, sentence_in, tail, written
 from app.sentence import Sentence, say
 from app.ui.palette import by_system
 

@@ -1,6 +1,6 @@
 """Hearth's window, watched by start.py: where it ends badly, what went wrong is shown, with Repair, and then it is tried again.
 
-Runs under any Python, so it imports nothing but the standard library and `start`; the page lives in `app.repair`.
+Runs under any Python, so it imports nothing but the standard library and `start`; the page lives in `app.launcher.repair_page`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def opened(words: Sequence[str], folder: Path) -> int:
             code, failed = 2, failure(str(fault), f"{fault}\n\n{tail(folder / 'install.log')}")
         if failed is None:
             return code
-        from app.repair import offered
+        from app.launcher.repair_page import offered
 
         if not offered(failed, folder, "--no-browser" not in words, tries):
             return code
