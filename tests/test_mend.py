@@ -19,10 +19,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
-import start
-from app.launcher import repair_page, supervisor
+from app.launcher import repair_page, slots, supervisor
+from app.launcher.failure import Failure
 from app.launcher.repair_page import Mender
-from app.launcher.supervisor import Failure
 from app.ui import words
 from tests.checkout import Checkout
 from tests.guests import until
@@ -77,7 +76,7 @@ def token(page: str) -> str:
 
 def test_repair_fails_with_its_reason_then_works_and_hearth_starts(broken: Checkout) -> None:
     """Twice: first something is in the way of the new environment, then it is gone."""
-    before, in_the_way = broken.slot, start.other(broken.slot)
+    before, in_the_way = broken.slot, slots.other(broken.slot)
     in_the_way.touch()
     child = broken.begin("--lang", "en")
     with httpx.Client(base_url=seen(broken), trust_env=False) as browser:
@@ -105,7 +104,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, repairing: str) -> 
     """The page in this process, its repair a script of the test's own."""
     script = tmp_path / "start.py"
     script.write_text(repairing)
-    monkeypatch.setattr(start, "TOP", tmp_path)
+    monkeypatch.setattr(slots, "TOP", tmp_path)
     monkeypatch.setattr(repair_page, "BYE_S", 1.5)
     told: list[str] = []
     monkeypatch.setattr(repair_page.webbrowser, "open", lambda address: told.append(address) or True)
