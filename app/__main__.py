@@ -18,9 +18,9 @@ COMMANDS = {
     "models": ("app.engine.command.models", "list, get and remove models"),
     "doctor": ("app.engine.command.doctor", "what this machine can do, what was decided for it, and why"),
     "bench": ("app.compat.bench", "measure attention on this machine"),
-    "install-app": ("app.install", "put Hearth among your apps, with its icon"),
-    "remove-app": ("app.install", "take it away from there, and say where your things are"),
-    "update": ("app.update", "take newer code and its environment, proven before the swap"),
+    "install-app": ("app.launcher.desktop_entry", "put Hearth among your apps, with its icon"),
+    "remove-app": ("app.launcher.desktop_entry", "take it away from there, and say where your things are"),
+    "update": ("app.launcher.update", "take newer code and its environment, proven before the swap"),
 }
 """Each module has `arguments(parser)` and `main(args) -> exit code`, and is imported only when it is asked for."""
 

@@ -9,7 +9,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-import start
+from app.launcher import console, slots
 
 TOP = Path(__file__).parent.parent
 TORCH = '''
@@ -51,7 +51,8 @@ def wheel(folder: Path, name: str, version: str, needs: str = "", **files: str) 
 
 
 NEEDED = (
-    "start.py", "app/__init__.py", "app/update.py", "app/sentence.py", "app/mend.py", "app/repair.py", "app/ui/__init__.py", "app/ui/palette.py",
+    "start.py", "app/__init__.py", "app/sentence.py", "app/ui/__init__.py", "app/ui/palette.py",
+    *(f"app/launcher/{name}.py" for name in ("__init__", "command", "console", "failure", "install", "repair_page", "slots", "supervisor", "torch_build", "update")),
     "app/ui/chinese.json",
 )  # fmt: skip
 """What start.py has at hand before there is an environment."""
@@ -64,7 +65,8 @@ class Checkout:
         self.top = folder / "it's ü neu" / "hearth"
         self.wheels = folder / "wheels"
         self.elsewhere = folder / "else where"
-        (self.top / "app" / "ui").mkdir(parents=True)
+        for room in ("ui", "launcher"):
+            (self.top / "app" / room).mkdir(parents=True)
         self.wheels.mkdir()
         (self.elsewhere / "app").mkdir(parents=True)  # must not be taken for Hearth's own
         (self.elsewhere / "app" / "__init__.py").write_text("raise SystemExit('the wrong app')")
@@ -89,7 +91,7 @@ class Checkout:
             "PIP_FIND_LINKS": str(self.wheels),
             "PIP_USER": "1",
             "PYTHONPATH": str(self.elsewhere),
-            "PATH": os.environ["PATH"] if start.WINDOWS else os.defpath,  # on Windows the latter has no git
+            "PATH": os.environ["PATH"] if console.WINDOWS else os.defpath,  # on Windows the latter has no git
             "GIT_CONFIG_GLOBAL": os.devnull,
         }
 
@@ -121,8 +123,8 @@ class Checkout:
 
     @property
     def packages(self) -> Path:
-        return next(self.slot.glob("Lib/site-packages" if start.WINDOWS else "lib/python*/site-packages"))
+        return next(self.slot.glob("Lib/site-packages" if console.WINDOWS else "lib/python*/site-packages"))
 
     @property
     def slot(self) -> Path:
-        return start.current(self.top / ".venv")
+        return slots.current(self.top / ".venv")

@@ -11,7 +11,6 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from app import mend
 from app.compat.ladder import subject
 from app.compat.plan import AUTO, Choice, decide
 from app.compat.pretend import MACHINES
@@ -24,6 +23,7 @@ from app.engine.limits import DIA, limits_of
 from app.engine.model import need
 from app.engine.request import PictureRequest, Request, SpeechRequest, VoicePrompt
 from app.engine.shelf import Made
+from app.launcher import failure
 from app.sentence import Trouble, say
 from app.ui import live, machine_view, show, speak_view, window
 from app.ui.guard import OWNER, Person
@@ -207,12 +207,12 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
             assert guest.post(f"/hearth/engine/{act}", headers={"guest": "1"}).status_code == 404
         desk.keeper._start_at_s = 10**12
         assert owner.post("/hearth/engine/again").status_code == 200 and desk.keeper._start_at_s == 0.0
-        monkeypatch.delenv(mend.LEFT, raising=False)
+        monkeypatch.delenv(failure.LEFT, raising=False)
         assert "repair" in owner.post("/hearth/engine/repair").json()["text"] and not desk.leaving.is_set()
-        monkeypatch.setenv(mend.LEFT, str(tmp_path / "left.json"))
+        monkeypatch.setenv(failure.LEFT, str(tmp_path / "left.json"))
         (desk.keeper.home.logs / "engine.log").write_text("no module named torch")
         owner.post("/hearth/engine/repair")
-        left = mend.kept(tmp_path / "left.json")
+        left = failure.read(tmp_path / "left.json")
         assert desk.leaving.is_set() and left is not None and "does not start" in left.english
         assert "no module named torch" in left.report and "code 7" in left.english
 

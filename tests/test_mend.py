@@ -19,10 +19,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
-import start
-from app import mend, repair
-from app.mend import Failure
-from app.repair import Mender
+from app.launcher import repair_page, slots, supervisor
+from app.launcher.failure import Failure
+from app.launcher.repair_page import Mender
 from app.ui import words
 from tests.checkout import Checkout
 from tests.guests import until
@@ -48,7 +47,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     checkout = Checkout(folder)
     (checkout.top / "app" / "__main__.py").write_text(MAIN)
     done = checkout.start()
-    assert done.stdout == "Hearth is open []\n" and "app.mend" not in done.stderr, done.stderr
+    assert done.stdout == "Hearth is open []\n" and "app.launcher.supervisor" not in done.stderr, done.stderr
     for name in checkout.packages.glob("small*"):
         shutil.rmtree(name)
     seen = folder / "browser"
@@ -77,7 +76,7 @@ def token(page: str) -> str:
 
 def test_repair_fails_with_its_reason_then_works_and_hearth_starts(broken: Checkout) -> None:
     """Twice: first something is in the way of the new environment, then it is gone."""
-    before, in_the_way = broken.slot, start.other(broken.slot)
+    before, in_the_way = broken.slot, slots.other(broken.slot)
     in_the_way.touch()
     child = broken.begin("--lang", "en")
     with httpx.Client(base_url=seen(broken), trust_env=False) as browser:
@@ -105,13 +104,13 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, repairing: str) -> 
     """The page in this process, its repair a script of the test's own."""
     script = tmp_path / "start.py"
     script.write_text(repairing)
-    monkeypatch.setattr(start, "TOP", tmp_path)
-    monkeypatch.setattr(repair, "BYE_S", 1.5)
+    monkeypatch.setattr(slots, "TOP", tmp_path)
+    monkeypatch.setattr(repair_page, "BYE_S", 1.5)
     told: list[str] = []
-    monkeypatch.setattr(repair.webbrowser, "open", lambda address: told.append(address) or True)
+    monkeypatch.setattr(repair_page.webbrowser, "open", lambda address: told.append(address) or True)
     monkeypatch.setenv("DISPLAY", ":9")
     result: list[bool] = []
-    worker = threading.Thread(target=lambda: result.append(repair.offered(FAILED, tmp_path, True, 0)))
+    worker = threading.Thread(target=lambda: result.append(repair_page.offered(FAILED, tmp_path, True, 0)))
     worker.start()
     until(lambda: bool(told), 10)
     yield told[0], result
@@ -152,7 +151,7 @@ def test_in_a_real_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_only_this_page_can_press(tmp_path: Path) -> None:
     mender = Mender(FAILED, tmp_path, 0)
-    with ThreadingHTTPServer(("127.0.0.1", 0), repair.answering(mender)) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), repair_page.answering(mender)) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         with httpx.Client(base_url=f"http://127.0.0.1:{server.server_port}", trust_env=False) as client:
             page = client.get("/")
@@ -171,7 +170,7 @@ def test_only_this_page_can_press(tmp_path: Path) -> None:
 
 
 def test_a_page_that_nobody_looks_at_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repair, "FIRST_S", 0.2)
+    monkeypatch.setattr(repair_page, "FIRST_S", 0.2)
     with offered(monkeypatch, tmp_path, "") as (_, result):
         until(lambda: bool(result), 10)
         assert result == [False]
@@ -184,12 +183,12 @@ def test_where_there_is_no_browser_a_text_is_left(
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
-    assert repair.offered(FAILED, tmp_path, True, 0) is False
+    assert repair_page.offered(FAILED, tmp_path, True, 0) is False
     file = tmp_path / "h" / "logs" / "hearth-did-not-start.txt"
     assert str(file) in capsys.readouterr().err and file.read_text("utf-8") == "It <b>broke</b>.\n\nPython 3\nline\n"
-    monkeypatch.setattr(repair.webbrowser, "open", lambda address: pytest.fail("asked not to"))
+    monkeypatch.setattr(repair_page.webbrowser, "open", lambda address: pytest.fail("asked not to"))
     monkeypatch.setenv("DISPLAY", ":9")
-    assert repair.offered(FAILED, tmp_path, False, 0) is False
+    assert repair_page.offered(FAILED, tmp_path, False, 0) is False
 
 
 @pytest.mark.parametrize(
@@ -203,7 +202,7 @@ def test_where_there_is_no_browser_a_text_is_left(
     ],
 )  # fmt: skip
 def test_what_counts_as_a_failure(code: str, shown: str | None, capfd: pytest.CaptureFixture[str]) -> None:
-    _, failed = mend.attempt([sys.executable, "-c", f"import os, sys; {code}"])
+    _, failed = supervisor.attempt([sys.executable, "-c", f"import os, sys; {code}"])
     assert (failed.english if failed else None) == shown
     if shown and shown != "a":
         assert failed and failed.report and failed.report.splitlines()[-1] in capfd.readouterr().err, "passed on"
@@ -230,4 +229,4 @@ def test_the_page_speaks_the_windows_language(accept: str, cookie: str) -> None:
     message = Message()
     message["Cookie"], message["Accept-Language"] = cookie, accept
     scope = {"type": "http", "headers": [(b"cookie", cookie.encode()), (b"accept-language", accept.encode())]}
-    assert repair.prefers_chinese(message) == (words.language(Request(scope)) == "zh")
+    assert repair_page.prefers_chinese(message) == (words.language(Request(scope)) == "zh")

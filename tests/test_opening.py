@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app import mend
+from app.launcher import failure
 from app.paths import home
 from app.sentence import Trouble, say
 from app.ui import failing
@@ -124,10 +124,10 @@ def test_the_page_tells_the_fault_and_hides_who_one_is(tmp_path: Path, monkeypat
         page = failing.left(place, fault, "en").read_text("utf-8")
     assert "ValueError" in page and "<script>" not in page and "/home/ada" not in page
     told = tmp_path / "told.json"
-    monkeypatch.setenv(mend.LEFT, str(told))
+    monkeypatch.setenv(failure.LEFT, str(told))
     chinese = failing.left(place, Trouble(say("x", "plain words")), "zh").read_text("utf-8")
     assert "plain words" in chinese and 'lang="zh-CN"' in chinese and failing.watched()
-    kept = mend.kept(told)
+    kept = failure.read(told)
     assert kept and kept.english == "plain words" and "/home/ada" not in kept.report, "start.py is told too"
 
 

@@ -21,6 +21,7 @@ import pytest
 
 import app.paths
 import start
+from app.launcher import console, install, slots, torch_build
 from tests.checkout import Checkout, wheel
 
 TOP = Path(__file__).parent.parent
@@ -76,7 +77,7 @@ def test_the_next_start_does_nothing_and_quickly(made: Checkout) -> None:
 
     again = made.start("speak")
     assert again.returncode == 0 and again.stderr == ""
-    bare = min(seconds(str(start.python_of(made.slot)), "-I", "-m", "app") for _ in range(5))
+    bare = min(seconds(str(slots.python_of(made.slot)), "-I", "-m", "app") for _ in range(5))
     whole = min(seconds(sys.executable, str(made.top / "start.py")) for _ in range(5))
     assert whole - bare < 0.3, f"{whole - bare:.3f} s of its own"
 
@@ -149,9 +150,9 @@ def test_a_half_made_one_is_made_anew(made: Checkout) -> None:
 def test_one_whose_python_went_away_counts_as_none(made: Checkout) -> None:
     config = made.slot / "pyvenv.cfg"
     text = config.read_text()
-    assert start.stamp(made.slot)
+    assert slots.stamp(made.slot)
     config.write_text(re.sub(r"home = .*", "home = /gone/bin", text))
-    assert not start.stamp(made.slot)
+    assert not slots.stamp(made.slot)
     config.write_text(text)
 
 
@@ -162,15 +163,15 @@ def test_a_checkout_that_cannot_be_written_keeps_its_environment_in_the_users_da
     monkeypatch.delenv("HEARTH_HOME", raising=False)
     for name in ("HOME", "XDG_DATA_HOME", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(tmp_path / "data"))
-    assert start.place(checkout.top) == checkout.top / ".venv"
+    assert slots.place(checkout.top) == checkout.top / ".venv"
     shutil.rmtree(checkout.top / ".venv")
     (checkout.top / ".venv").write_text("in the way, for root too")
-    there = start.place(checkout.top)
-    assert there.parent == start.data_folder() and tmp_path / "data" in there.parents and there.is_dir()
-    assert start.place(tmp_path / "another checkout") != there
+    there = slots.place(checkout.top)
+    assert there.parent == slots.data_folder() and tmp_path / "data" in there.parents and there.is_dir()
+    assert slots.place(tmp_path / "another checkout") != there
     if sys.platform == "win32":  # where platformdirs asks the system, not the environment
         monkeypatch.undo()
-    assert start.data_folder() == app.paths.home().root
+    assert slots.data_folder() == app.paths.home().root
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_windows_is_asked_whether_it_takes_long_paths(
 
     registry = SimpleNamespace(HKEY_LOCAL_MACHINE=1, OpenKey=lambda *_: contextlib.nullcontext(), QueryValueEx=value)
     monkeypatch.setitem(sys.modules, "winreg", registry)
-    assert start.long_paths() is enabled
+    assert slots.long_paths() is enabled
 
 
 def test_a_checkout_that_lies_too_deep_for_windows_keeps_its_environment_in_the_users_data(
@@ -194,20 +195,20 @@ def test_a_checkout_that_lies_too_deep_for_windows_keeps_its_environment_in_the_
 ) -> None:
     monkeypatch.delenv("HEARTH_ENV", raising=False)
     monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(start, "WINDOWS", True)
-    monkeypatch.setattr(start, "long_paths", lambda: False)
-    monkeypatch.setattr(start, "LONGEST", start.DEEPEST + len(str(tmp_path)) + 31)
+    monkeypatch.setattr(slots, "WINDOWS", True)
+    monkeypatch.setattr(slots, "long_paths", lambda: False)
+    monkeypatch.setattr(slots, "LONGEST", slots.DEEPEST + len(str(tmp_path)) + 31)
     fits, deep = (tmp_path / ("h" * length) for length in (24, 25))
     for top in (fits, deep):
         top.mkdir()
-    assert start.place(fits) == fits / ".venv", "as long as it may be"
-    there = start.place(deep)
+    assert slots.place(fits) == fits / ".venv", "as long as it may be"
+    there = slots.place(deep)
     assert there.parent == tmp_path / "data" and there.is_dir() and not (deep / ".venv").exists()
     monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "data of a person"))
-    with pytest.raises(start.Refused, match="longer than Windows takes"):
-        start.place(deep)
-    monkeypatch.setattr(start, "long_paths", lambda: True)
-    assert start.place(deep) == deep / ".venv"
+    with pytest.raises(console.Refused, match="longer than Windows takes"):
+        slots.place(deep)
+    monkeypatch.setattr(slots, "long_paths", lambda: True)
+    assert slots.place(deep) == deep / ".venv"
 
 
 def test_nothing_that_is_installed_lies_deeper_than_place_counts_with() -> None:
@@ -215,7 +216,7 @@ def test_nothing_that_is_installed_lies_deeper_than_place_counts_with() -> None:
     files = (file for each in importlib.metadata.distributions() for file in each.files or ())
     folders = {re.sub(r"^(torch-[\d.]+)(\+\w+)?\.", r"\1+cu130.", file.parent.as_posix()) for file in files}
     deepest = max(folders, key=len)
-    assert len("/a/Lib/site-packages/" + deepest) <= start.DEEPEST, deepest
+    assert len("/a/Lib/site-packages/" + deepest) <= slots.DEEPEST, deepest
 
 
 @pytest.mark.parametrize(
@@ -236,8 +237,8 @@ def test_nothing_that_is_installed_lies_deeper_than_place_counts_with() -> None:
     ],
 )
 def test_pips_noise_becomes_a_sentence(noise: str, reason: str, tmp_path: Path) -> None:
-    with pytest.raises(start.Refused, match="Installing failed") as refused:
-        start.run([sys.executable, "-c", f"print({noise!r}); raise SystemExit(1)"], tmp_path / "log", "installing")
+    with pytest.raises(console.Refused, match="Installing failed") as refused:
+        install.run([sys.executable, "-c", f"print({noise!r}); raise SystemExit(1)"], tmp_path / "log", "installing")
     assert reason in str(refused.value) and str(tmp_path / "log") in str(refused.value)
 
 
@@ -246,9 +247,9 @@ def test_progress_says_what_pip_is_doing(tmp_path: Path) -> None:
     log.write_text(
         "Collecting torch==2.13.0\n  Downloading https://here/torch-2.13.0.whl (180 MB)\nProgress 41943040 of 188743680\n"
     )
-    assert start.doing(log) == ": torch-2.13.0.whl, 40 of 180 MB"
+    assert install.doing(log) == ": torch-2.13.0.whl, 40 of 180 MB"
     log.write_text(log.read_text() + "Installing collected packages: torch\n")
-    assert start.doing(log) == ": putting everything in place"
+    assert install.doing(log) == ": putting everything in place"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="its consoles are no files")
@@ -261,8 +262,8 @@ def test_progress_keeps_to_one_line_of_a_narrow_window(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
     code = (
-        "import sys, start; from pathlib import Path\n"
-        f"start.run([sys.executable, '-c', 'import time; time.sleep(1.2)'], Path({str(tmp_path / 'log')!r}), 'installing' * 9)"
+        "import sys; from pathlib import Path; from app.launcher import install\n"
+        f"install.run([sys.executable, '-c', 'import time; time.sleep(1.2)'], Path({str(tmp_path / 'log')!r}), 'installing' * 9)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=TOP, stderr=theirs, check=True)
     written = os.read(ours, 4096).decode()
@@ -282,25 +283,27 @@ def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
     def pip(slot: Path, log: Path, what: str, *words: str) -> None:
         installed.extend(word for word in words if word.startswith("torch=="))
         if installed and "cu126" in installed[-1]:
-            raise start.Refused("Installing failed.")
+            raise console.Refused("Installing failed.")
 
-    monkeypatch.setattr(start, "facts", lambda: start.Facts("Linux", "x86_64", start.cards("Tesla T4, 580.1, 7.5")))
-    monkeypatch.setattr(start, "offered", lambda build, version: build != "cpu")
-    monkeypatch.setattr(start, "run", lambda *_: None)
-    monkeypatch.setattr(start, "pip", pip)
-    monkeypatch.setattr(start, "carries_cuda", lambda slot, torch: True)
-    monkeypatch.setattr(start, "prove", lambda slot: {"name": "Tesla T4", "torch": "2.13.0", **proofs.pop(0)})
-    monkeypatch.setattr(start, "write_stamp", lambda slot, **what: installed.append(f"stamp {what['build']!r}"))
+    monkeypatch.setattr(
+        torch_build, "facts", lambda: torch_build.Facts("Linux", "x86_64", torch_build.cards("Tesla T4, 580.1, 7.5"))
+    )
+    monkeypatch.setattr(torch_build, "offered", lambda build, version: build != "cpu")
+    monkeypatch.setattr(install, "run", lambda *_: None)
+    monkeypatch.setattr(install, "pip", pip)
+    monkeypatch.setattr(install, "carries_cuda", lambda slot, torch: True)
+    monkeypatch.setattr(install, "prove", lambda slot: {"name": "Tesla T4", "torch": "2.13.0", **proofs.pop(0)})
+    monkeypatch.setattr(slots, "write_stamp", lambda slot, **what: installed.append(f"stamp {what['build']!r}"))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
-    start.make(tmp_path / "a", start.wanted())
-    pin = start.wanted().torch
+    install.make(tmp_path / "a", slots.wanted())
+    pin = slots.wanted().torch
     assert installed == [f"torch=={pin}+cu130", f"torch=={pin}+cu126", f"torch=={pin}", "stamp ''"]
     said = capsys.readouterr().err
     assert "The cu130 build does not drive this card: no kernel image" in said
     assert "about 3 GB to download and 9 GB on the disk" in said, "told before, not after"
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5 << 30))
-    with pytest.raises(start.Refused, match=r"about 9 GB.*5\.0 GB are free"):
-        start.make(tmp_path / "a", start.wanted())
+    with pytest.raises(console.Refused, match=r"about 9 GB.*5\.0 GB are free"):
+        install.make(tmp_path / "a", slots.wanted())
 
 
 def test_where_windows_lacks_a_library_no_other_build_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,20 +312,22 @@ def test_where_windows_lacks_a_library_no_other_build_is_tried(tmp_path: Path, m
         "Microsoft Visual C++ Redistributable is not installed, this may lead to the DLL load failure.\n"
         "It can be downloaded at https://aka.ms/vs/17/release/vc_redist.x64.exe"
     )
-    monkeypatch.setattr(start, "PROOF", f"print({torch!r}); raise OSError('[WinError 126] c10.dll')")
-    monkeypatch.setattr(start, "python_of", lambda slot: Path(sys.executable))
+    monkeypatch.setattr(install, "PROOF", f"print({torch!r}); raise OSError('[WinError 126] c10.dll')")
+    monkeypatch.setattr(install, "python_of", lambda slot: Path(sys.executable))
     installed: list[str] = []
-    monkeypatch.setattr(start, "facts", lambda: start.Facts("Windows", "AMD64", start.cards("Tesla T4, 580.1, 7.5")))
-    monkeypatch.setattr(start, "offered", lambda build, version: True)
-    monkeypatch.setattr(start, "run", lambda *_: None)
     monkeypatch.setattr(
-        start,
+        torch_build, "facts", lambda: torch_build.Facts("Windows", "AMD64", torch_build.cards("Tesla T4, 580.1, 7.5"))
+    )
+    monkeypatch.setattr(torch_build, "offered", lambda build, version: True)
+    monkeypatch.setattr(install, "run", lambda *_: None)
+    monkeypatch.setattr(
+        install,
         "pip",
         lambda slot, log, what, *words: installed.extend(each for each in words if each.startswith("torch==")),
     )
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
-    with pytest.raises(start.Refused, match=r"Redistributable is missing. Install it from https://aka.ms/\S+ and"):
-        start.make(tmp_path / "a", start.wanted())
+    with pytest.raises(console.Refused, match=r"Redistributable is missing. Install it from https://aka.ms/\S+ and"):
+        install.make(tmp_path / "a", slots.wanted())
     assert len(installed) == 1
 
 
@@ -342,14 +347,14 @@ def test_what_the_default_index_has_is_known_before_it_is_fetched(
     wheel(tmp_path, "torch", "0.0.1", needs.format(other=other), __init__="")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    monkeypatch.setattr(start, "python_of", lambda slot: Path(sys.executable))
-    assert start.carries_cuda(tmp_path, "torch==0.0.1") is heavy
-    assert start.carries_cuda(tmp_path, "torch==9") is False, "there is none"
+    monkeypatch.setattr(install, "python_of", lambda slot: Path(sys.executable))
+    assert install.carries_cuda(tmp_path, "torch==0.0.1") is heavy
+    assert install.carries_cuda(tmp_path, "torch==9") is False, "there is none"
 
 
 def test_what_is_wanted_is_what_pyproject_says() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["project"]
-    want = start.wanted()
+    want = slots.wanted()
     assert [*want.core] == project["dependencies"] and want.extras["test"] == tuple(
         project["optional-dependencies"]["test"]
     )
@@ -361,7 +366,7 @@ def test_constraints_are_plain_pins() -> None:
     assert lines == sorted(lines, key=lambda line: line.split("==")[0]) and len(lines) > 50
     for line in lines:
         assert line.count("==") == 1 and not set(line) & set("+/@<>"), line
-    want = start.wanted()
+    want = slots.wanted()
     asked = (*want.core, *(each for extra in want.extras.values() for each in extra))
     named = {re.split(r"[^\w-]", each)[0].lower().replace("_", "-") for each in asked}
     assert not named - {line.split("==")[0] for line in lines}, "without a pin"
@@ -397,11 +402,11 @@ def test_updates_prove_themselves_before_the_swap_and_one_step_back_is_kept(made
 
     good = made.start("update")
     assert good.returncode == 0, good.stderr
-    assert made.git("rev-parse", "HEAD") != one and made.slot == start.other(slot)
+    assert made.git("rev-parse", "HEAD") != one and made.slot == slots.other(slot)
     new = made.start()
     assert new.stderr == "" and "new" in json.loads(new.stdout)
     assert (made.packages / "small-2.0.dist-info").is_dir()
 
     assert made.start("back").returncode == 0
     assert (made.git("rev-parse", "HEAD"), made.slot) == (one, slot) and made.start().stderr == ""
-    assert made.start("back").returncode == 0 and made.slot == start.other(slot), "and forward again"
+    assert made.start("back").returncode == 0 and made.slot == slots.other(slot), "and forward again"

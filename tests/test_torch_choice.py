@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-import start
+from app.launcher import console, slots, torch_build
 
 GARBLED = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
 NVIDIA = [
@@ -44,7 +44,7 @@ NVIDIA = [
     [("Linux", "x86_64", ["cpu", ""]), ("Linux", "aarch64", ["cpu", ""]), ("Windows", "AMD64", [""])],
 )
 def test_nvidia(told: str, builds: str, why: str, system: str, machine: str, plain: list[str]) -> None:
-    picked = start.pick(start.Facts(system, machine, start.cards(told)))
+    picked = torch_build.pick(torch_build.Facts(system, machine, torch_build.cards(told)))
     assert [*picked.builds] == builds.split() + plain
     assert why in picked.because
 
@@ -54,48 +54,48 @@ def test_nvidia(told: str, builds: str, why: str, system: str, machine: str, pla
     ["", GARBLED, "No devices were found", 'Field "compute_cap" is not a valid field to query.', "a, b, c", "a,,"],
 )
 def test_broken_output_is_no_card(told: str) -> None:
-    assert start.cards(told) == ()
+    assert torch_build.cards(told) == ()
 
 
 @pytest.mark.parametrize(
     ("facts", "builds", "why"),
     [
-        (start.Facts("Darwin", "arm64"), [""], "Metal"),
-        (start.Facts("Linux", "x86_64"), ["cpu", ""], "no NVIDIA card"),
-        (start.Facts("Linux", "aarch64"), ["cpu", ""], "no NVIDIA card"),
-        (start.Facts("Windows", "AMD64"), [""], "no NVIDIA card"),
-        (start.Facts("Linux", "x86_64", (), GARBLED), ["cpu", ""], GARBLED),
+        (torch_build.Facts("Darwin", "arm64"), [""], "Metal"),
+        (torch_build.Facts("Linux", "x86_64"), ["cpu", ""], "no NVIDIA card"),
+        (torch_build.Facts("Linux", "aarch64"), ["cpu", ""], "no NVIDIA card"),
+        (torch_build.Facts("Windows", "AMD64"), [""], "no NVIDIA card"),
+        (torch_build.Facts("Linux", "x86_64", (), GARBLED), ["cpu", ""], GARBLED),
     ],
 )
-def test_without_nvidia(facts: start.Facts, builds: list[str], why: str) -> None:
-    picked = start.pick(facts)
+def test_without_nvidia(facts: torch_build.Facts, builds: list[str], why: str) -> None:
+    picked = torch_build.pick(facts)
     assert [*picked.builds] == builds and why in picked.because
 
 
 @pytest.mark.parametrize(
     ("facts", "why", "cure"),
     [
-        (start.Facts("Darwin", "x86_64"), "Intel Mac", "Apple silicon"),
-        (start.Facts("Linux", "armv7l"), "armv7l", "64-bit"),
-        (start.Facts("Windows", "x86"), "x86", "64-bit"),
-        (start.Facts("Windows", "ARM64"), "made for ARM", "Intel and AMD"),
+        (torch_build.Facts("Darwin", "x86_64"), "Intel Mac", "Apple silicon"),
+        (torch_build.Facts("Linux", "armv7l"), "armv7l", "64-bit"),
+        (torch_build.Facts("Windows", "x86"), "x86", "64-bit"),
+        (torch_build.Facts("Windows", "ARM64"), "made for ARM", "Intel and AMD"),
     ],
 )
-def test_refused_with_a_cure(facts: start.Facts, why: str, cure: str) -> None:
-    with pytest.raises(start.Refused, match=why) as refused:
-        start.pick(facts)
+def test_refused_with_a_cure(facts: torch_build.Facts, why: str, cure: str) -> None:
+    with pytest.raises(console.Refused, match=why) as refused:
+        torch_build.pick(facts)
     assert cure in str(refused.value)
 
 
 def test_a_python_of_the_microsoft_store_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it writes into a person's AppData lands in a copy of its own, which neither Hearth.bat nor Explorer sees."""
     store = r"C:\Program Files\WindowsApps\PythonSoftwareFoundation.Python.3.12_3.12.2800.0_x64__qbz5n2kfra8p0"
-    monkeypatch.setattr(start, "WINDOWS", True)
+    monkeypatch.setattr(torch_build, "WINDOWS", True)
     monkeypatch.setattr(platform, "system", lambda: "Windows")
     monkeypatch.setattr(sys, "base_prefix", store)
-    with pytest.raises(start.Refused, match=r"Microsoft Store.*Hearth\.bat"):
-        start.facts()
-    assert "'WindowsApps' not in sys.base_prefix" in (start.TOP / "Hearth.bat").read_text()
+    with pytest.raises(console.Refused, match=r"Microsoft Store.*Hearth\.bat"):
+        torch_build.facts()
+    assert "'WindowsApps' not in sys.base_prefix" in (slots.TOP / "Hearth.bat").read_text()
 
 
 def fake_smi(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,11 +109,11 @@ def fake_smi(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("script", "expected", "silence"),
     [
-        ("echo 'Tesla T4, 550.54.15, 7.5'", (start.Card("Tesla T4", 550, 7.5),), ""),
+        ("echo 'Tesla T4, 550.54.15, 7.5'", (torch_build.Card("Tesla T4", 550, 7.5),), ""),
         # before 2021 nvidia-smi did not know the third field
         (
             'case "$1" in *compute_cap*) echo not valid; exit 2;; *) echo "GTX 1060, 418.39";; esac',
-            (start.Card("GTX 1060", 418, None),),
+            (torch_build.Card("GTX 1060", 418, None),),
             "",
         ),
         (f'echo "{GARBLED}"; exit 9', (), GARBLED),
@@ -122,10 +122,10 @@ def fake_smi(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_the_tool_is_asked(
-    script: str, expected: tuple[start.Card, ...], silence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    script: str, expected: tuple[torch_build.Card, ...], silence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_smi(tmp_path, script, monkeypatch)
-    found = start.facts()
+    found = torch_build.facts()
     assert (found.cards, found.silence) == (expected, silence)
 
 
@@ -134,7 +134,7 @@ def test_a_tool_that_hangs_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     fake_smi(tmp_path, "exec sleep 60", monkeypatch)
     real = subprocess.run
     monkeypatch.setattr(subprocess, "run", lambda *args, **more: real(*args, **{**more, "timeout": 0.2}))
-    assert start.facts().silence == "TimeoutExpired"
+    assert torch_build.facts().silence == "TimeoutExpired"
 
 
 @pytest.fixture
@@ -163,16 +163,16 @@ def index() -> Iterator[str]:
 
 
 def test_only_a_build_that_is_there_counts(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start, "WHEELS", index)
-    there = {build: start.offered(build, "2.13.0") for build in ("cu126", "cu130", "cpu", "cu128")}
+    monkeypatch.setattr(torch_build, "WHEELS", index)
+    there = {build: torch_build.offered(build, "2.13.0") for build in ("cu126", "cu130", "cpu", "cu128")}
     assert there == {"cu126": True, "cu130": False, "cpu": False, "cu128": False}  # other torch; other Python; no page
 
 
 def test_a_silent_index_is_left_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        monkeypatch.setattr(start, "WHEELS", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        monkeypatch.setattr(start, "REACH_S", 0.3)
+        monkeypatch.setattr(torch_build, "WHEELS", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        monkeypatch.setattr(torch_build, "REACH_S", 0.3)
         began = time.monotonic()
-        assert not start.offered("cpu", "2.13.0")
+        assert not torch_build.offered("cpu", "2.13.0")
         assert time.monotonic() - began < 2
-    assert not start.offered("cpu", "2.13.0"), "a closed port"
+    assert not torch_build.offered("cpu", "2.13.0"), "a closed port"

@@ -12,8 +12,9 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final
 
-from app import __version__, mend, repair
+from app import __version__
 from app.engine.event import Failed
+from app.launcher import failure, repair_page
 from app.paths import Home
 from app.sentence import Trouble
 from app.ui.words import Language, text, told
@@ -34,11 +35,11 @@ def logged(place: Home) -> logging.Handler:
 
 def left(place: Home, fault: BaseException, spoken: Language) -> Path:
     """The page, where it lies: in the system's folder for passing things if home cannot be written to. Also told to start.py, if that is there."""
-    found = failure(place, fault)
+    found = describe(place, fault)
     logging.getLogger("hearth").error("the start failed: %s\n%s", found.english, found.report.partition(LOG)[0])
-    if keeper := os.environ.get(mend.LEFT):
-        mend.keep(Path(keeper), found)
-    body = repair.with_line(found, spoken == "zh", line())
+    if keeper := os.environ.get(failure.LEFT):
+        failure.leave(Path(keeper), found)
+    body = repair_page.with_line(found, spoken == "zh", line())
     for folder in (place.logs, Path(tempfile.gettempdir())):
         try:
             file = folder / "hearth-did-not-start.html"
@@ -51,10 +52,10 @@ def left(place: Home, fault: BaseException, spoken: Language) -> Path:
 
 def handed(place: Home, failed: Failed) -> None:
     """To start.py: once this process has ended it shows why the engine does not start, with Repair, and then opens Hearth again."""
-    mend.keep(Path(os.environ[mend.LEFT]), failure(place, Trouble(failed.sentence, *failed.objections), "engine.log"))
+    failure.leave(Path(os.environ[failure.LEFT]), describe(place, Trouble(failed.sentence, *failed.objections), "engine.log"))
 
 
-def failure(place: Home, fault: BaseException, log: str = "hearth.log") -> mend.Failure:
+def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> failure.Failure:
     """So that a copied report does not tell who somebody is, home is written as ~."""
     english, chinese = (
         " ".join(told(part, each) for part in (fault.sentence, *fault.objections)) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. What went wrong stands below.", each)
@@ -62,8 +63,8 @@ def failure(place: Home, fault: BaseException, log: str = "hearth.log") -> mend.
     )  # fmt: skip
     trace = "" if isinstance(fault, Trouble) else "".join(traceback.format_exception(fault))
     facts = f"hearth {__version__}, Python {platform.python_version()}, {platform.platform()}"
-    report = f"{facts}\n\n{trace}{LOG}{mend.tail(place.logs / log)}"
-    return mend.Failure(english, chinese, report.replace(str(Path.home()), "~"))
+    report = f"{facts}\n\n{trace}{LOG}{failure.tail(place.logs / log)}"
+    return failure.Failure(english, chinese, report.replace(str(Path.home()), "~"))
 
 
 def line() -> str:
@@ -75,4 +76,4 @@ def line() -> str:
 
 def watched() -> bool:
     """Whether start.py shows what went wrong, with more to press."""
-    return mend.LEFT in os.environ
+    return failure.LEFT in os.environ

@@ -21,7 +21,7 @@ from app import __version__
 from app.paths import Home, assets, home
 from app.sentence import Trouble, say
 
-TOP = Path(__file__).parent.parent
+TOP = Path(__file__).parents[2]
 IDENTIFIER = "io.github.hearth-app.hearth"
 SIZES_PX = (16, 32, 48, 64, 128, 256, 512)
 

@@ -1,6 +1,6 @@
 """Newer code and its environment, taken together: made beside the old ones, proven, then swapped; one step back is kept.
 
-Runs from start.py under any Python, so it imports nothing but the standard library, `start` and sentences.
+Runs under any Python: the standard library and sentences.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from app.launcher import install, slots
+from app.launcher.console import Refused, tell
+from app.launcher.slots import TOP
 from app.sentence import Trouble, say
-
-TOP = Path(__file__).parent.parent
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,81 +36,69 @@ def step(verb: str, folder: Path) -> int:
 
 
 def update(folder: Path) -> int:
-    import start
-
-    before = start.commit()
-    old = start.current(folder)
+    before = slots.commit()
+    old = slots.current(folder)
     if not before:
-        start.tell(
+        tell(
             "This folder is not a git clone, so newer code does not come by itself; looking after the environment only."
         )
     elif not git("remote").stdout.strip():
-        start.tell("This clone has no remote to take newer code from; looking after the environment only.")
+        tell("This clone has no remote to take newer code from; looking after the environment only.")
     else:
         pulled = git("pull", "--ff-only", "--quiet")
         if pulled.returncode:
             why = (pulled.stderr.strip().splitlines() or ["git said nothing"])[-1]
-            raise start.Refused(f"Newer code was asked for, but git could not take it: {why} Nothing was changed.")
-    after = start.commit()
-    start.tell(
-        "The code is as new as it gets." if after == before else f"The code went from {before[:9]} to {after[:9]}."
-    )
+            raise Refused(f"Newer code was asked for, but git could not take it: {why} Nothing was changed.")
+    after = slots.commit()
+    tell("The code is as new as it gets." if after == before else f"The code went from {before[:9]} to {after[:9]}.")
     if subprocess.call([sys.executable, str(TOP / "start.py"), "renew"]):
         if after != before:
             git("reset", "--keep", before)
-        start.tell("The update did not prove itself; everything is as it was before.")
+        tell("The update did not prove itself; everything is as it was before.")
         return 1
-    if (after, start.current(folder)) != (before, old):
-        start.put(folder / "back", json.dumps({"slot": old.name, "commit": before}))
-    start.tell("Up to date, and proven. One step back: start.py back")
+    if (after, slots.current(folder)) != (before, old):
+        slots.put(folder / "back", json.dumps({"slot": old.name, "commit": before}))
+    tell("Up to date, and proven. One step back: start.py back")
     return 0
 
 
 def renew(folder: Path) -> int:
-    import start
-
-    want = start.wanted()
-    with start.locked(folder):
-        said = start.stamp(start.current(folder))
+    want = slots.wanted()
+    with slots.locked(folder):
+        said = slots.stamp(slots.current(folder))
         if said.get("digest") == want.digest:
-            selftest(start.current(folder))
+            selftest(slots.current(folder))
         else:
-            start.renew(folder, want, selftest)
+            install.renew(folder, want, selftest)
     return 0
 
 
 def selftest(slot: Path) -> None:
-    import start
-
-    command: list[str | Path] = [start.python_of(slot), "-I", "-X", "utf8", "-m", "app", "doctor", "--selftest"]
-    start.run(command, slot.parent / "install.log", "the self-test")
+    command: list[str | Path] = [slots.python_of(slot), "-I", "-X", "utf8", "-m", "app", "doctor", "--selftest"]
+    install.run(command, slot.parent / "install.log", "the self-test")
 
 
 def back(folder: Path) -> int:
-    import start
-
     try:
         said = json.loads((folder / "back").read_text("utf-8"))
     except (OSError, ValueError):
-        raise start.Refused(
-            "There is no step back: nothing was updated, or the old environment was taken away."
-        ) from None
-    now, then = start.current(folder), folder / said["slot"]
-    made = start.stamp(then)
+        raise Refused("There is no step back: nothing was updated, or the old environment was taken away.") from None
+    now, then = slots.current(folder), folder / said["slot"]
+    made = slots.stamp(then)
     if not made:
-        raise start.Refused(
+        raise Refused(
             "The environment from before the last update is not whole any more. start.py repair makes a new one."
         )
-    here = start.commit()
+    here = slots.commit()
     if said["commit"] and here != said["commit"]:
         moved = git("reset", "--keep", said["commit"])
         if moved.returncode:
-            raise start.Refused(f"The code could not go back: {moved.stderr.strip()} Nothing was changed.")
-    with start.locked(folder):
-        start.write_stamp(then, **{**made, "held": start.wanted().digest})
-        start.put(folder / "current", then.name)
-        start.put(folder / "back", json.dumps({"slot": now.name, "commit": here}))
-    start.tell("Gone back one step. The same again goes forward.")
+            raise Refused(f"The code could not go back: {moved.stderr.strip()} Nothing was changed.")
+    with slots.locked(folder):
+        slots.write_stamp(then, **{**made, "held": slots.wanted().digest})
+        slots.put(folder / "current", then.name)
+        slots.put(folder / "back", json.dumps({"slot": now.name, "commit": here}))
+    tell("Gone back one step. The same again goes forward.")
     return 0
 
 

@@ -1,6 +1,6 @@
 """The page of a failed start: what went wrong, a report to copy, and Repair. Served on loopback to one person, or left as a file.
 
-Runs from start.py under any Python, so it imports nothing but the standard library, `start`, sentences and colours.
+Runs under any Python: the standard library, sentences and colours.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from app.mend import Failure, failure, sentence_in, tail, written
+from app.launcher import slots
+from app.launcher.console import clock, tell
+from app.launcher.failure import Failure, in_english, sentence_in, tail, write_text_file
+from app.launcher.install import doing
 from app.sentence import Sentence, say
 from app.ui.palette import by_system
 
@@ -64,7 +67,7 @@ def page(failed: Failure, chinese: bool, middle: str, head: str = "") -> str:
 def teller(chinese: bool) -> Callable[[Sentence], str]:
     templates: Mapping[str, str] = {}
     if chinese:
-        templates = json.loads((Path(__file__).parent / "ui" / "chinese.json").read_text("utf-8"))
+        templates = json.loads((Path(__file__).parents[1] / "ui" / "chinese.json").read_text("utf-8"))
     return lambda sentence: sentence.told(templates)
 
 
@@ -119,30 +122,26 @@ class Mender:
             return True
 
     def now(self, chinese: bool) -> dict[str, str]:
-        import start
-
         self.seen_s = time.monotonic()
         text = ""
         if self.state == "mending":
             log = self._folder / "install.log"
-            doing = start.doing(log) if log.is_file() else ""
-            text = f"{start.clock(time.monotonic() - self._began_s)}  {teller(chinese)(DOING)}{doing}"
+            now = doing(log) if log.is_file() else ""
+            text = f"{clock(time.monotonic() - self._began_s)}  {teller(chinese)(DOING)}{now}"
         return {"state": self.state, "text": text}
 
     def _mend(self) -> None:
-        import start
-
-        command = [sys.executable, str(start.TOP / "start.py"), "repair"]
+        command = [sys.executable, str(slots.TOP / "start.py"), "repair"]
         try:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", errors="replace")  # fmt: skip
             code, said = done.returncode, done.stderr.strip()
         except OSError as fault:
             code, said = 1, str(fault)
         if code:
-            self.failed = failure(sentence_in(said), f"{said}\n\n{tail(self._folder / 'install.log')}")
+            self.failed = in_english(sentence_in(said), f"{said}\n\n{tail(self._folder / 'install.log')}")
             self.again = True
         self.state = "failed" if code else "mended"
-        start.tell(said)
+        tell(said)
 
 
 def answering(mender: Mender) -> type[BaseHTTPRequestHandler]:
@@ -217,8 +216,6 @@ def shown(mender: Mender, chinese: bool, nonce: str) -> str:
 
 def offered(failed: Failure, folder: Path, browser: bool, tries: int) -> bool:
     """Whether a repair went well. Serves the page until then, or until nobody looks at it any more."""
-    import start
-
     mender = Mender(failed, folder, tries)
     with ThreadingHTTPServer(("127.0.0.1", 0), answering(mender)) as server:
         server.daemon_threads = True
@@ -226,10 +223,10 @@ def offered(failed: Failure, folder: Path, browser: bool, tries: int) -> bool:
         address = f"http://127.0.0.1:{server.server_port}/"
         try:
             if not browser or not shows_pages() or not webbrowser.open(address):
-                start.tell(f"What went wrong, for a report: {written(failed)}")
-                start.tell("To make everything anew: start.py repair")
+                tell(f"What went wrong, for a report: {write_text_file(failed)}")
+                tell("To make everything anew: start.py repair")
                 return False
-            start.tell(f"{address} says so too, and offers Repair. It goes when it is closed; Ctrl+C ends it now.")
+            tell(f"{address} says so too, and offers Repair. It goes when it is closed; Ctrl+C ends it now.")
             while mender.state == "mending" or (mender.state == "failed" and time.monotonic() - mender.seen_s < AWAY_S):
                 time.sleep(0.2)
             if mender.state == "mended":

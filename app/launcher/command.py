@@ -1,0 +1,58 @@
+"""Carry out what start.py was asked: make and renew the environment, update it, or run Hearth in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+
+from app.launcher import install, slots, supervisor, update
+from app.launcher.console import WINDOWS, Refused, tell
+
+# How all tests run; a test that is asked for by name runs alone, and may print.
+WHOLE = ("-n", "2", "--dist", "loadfile")
+
+
+def go(command: Sequence[str]) -> int:
+    """Becomes the command; on Windows, where nothing can become another, waits for it."""
+    if not WINDOWS:
+        os.execv(command[0], list(command))
+    child = subprocess.Popen(command)
+    while True:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:  # the child has it too, and says how it ends
+            continue
+
+
+def main(words: Sequence[str]) -> int:
+    verb = words[0] if words else ""
+    try:
+        folder = slots.place()
+        if verb in ("update", "back", "renew"):
+            return update.step(verb, folder)
+        if verb in ("", "open") or (verb.startswith("-") and verb not in ("-h", "--help", "--version")):
+            return supervisor.opened(words, folder)
+        want = slots.wanted()
+        if verb == "repair":
+            with slots.locked(folder):
+                shutil.rmtree(slots.other(install.renew(folder, want)), ignore_errors=True)
+            return 0
+        extras = {"add": words[1:], "test": ["test"]}.get(verb, [])
+        if verb == "add" and (not extras or not want.extras.keys() >= set(extras)):
+            raise Refused(f"start.py add takes one or more of: {', '.join(sorted(want.extras))}.")
+        python = str(slots.python_of(install.ready(folder, want, *extras)))
+        if verb == "add":
+            tell(f"There now: {', '.join(extras)}. Start Hearth again to use it.")
+            return 0
+        if verb == "test":
+            os.chdir(slots.TOP)
+            return go([python, "-m", "pytest", *(words[1:] or WHOLE)])
+        return go([python, "-I", "-X", "utf8", "-m", "app", *words])
+    except Refused as fault:
+        tell(f"hearth: {fault}")
+        return 2
+    except KeyboardInterrupt:
+        tell("\nStopped. Start again to go on.")
+        return 130

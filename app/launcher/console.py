@@ -1,0 +1,24 @@
+"""Talk to the terminal: one line at a time, and the errors that end a start with one."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+WINDOWS = os.name == "nt"
+
+
+class Refused(Exception):
+    """What was asked, what stands in the way, what to do."""
+
+
+class Halted(Refused):
+    """No other build of torch would do better."""
+
+
+def tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def clock(seconds: float) -> str:
+    return f"{int(seconds) // 60} min {int(seconds) % 60:2d} s"

@@ -1,0 +1,68 @@
+"""Say why a start failed: the sentence, the report, and the file in which Hearth leaves both for whoever started it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from app.launcher.slots import data_folder
+
+LEFT: Final = "HEARTH_FAILURE"
+"""Names the file in which Hearth leaves what went wrong for whoever started it."""
+TAIL_BYTES: Final = 16 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """`english` and `chinese` are one sentence; `report` is for whoever looks after Hearth, without the name of this person's home."""
+
+    english: str
+    chinese: str
+    report: str
+
+
+def in_english(said: str, report: str) -> Failure:
+    """Make a failure of which only English is known."""
+    return Failure(said, said, report.replace(str(Path.home()), "~"))
+
+
+def read(file: Path) -> Failure | None:
+    """Read what Hearth left, if it left anything."""
+    try:
+        said = json.loads(file.read_text("utf-8"))
+        return Failure(**said)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def leave(file: Path, failed: Failure) -> None:
+    file.write_text(json.dumps(asdict(failed)), "utf-8")
+
+
+def write_text_file(failed: Failure) -> Path:
+    for folder in (data_folder() / "logs", Path(tempfile.gettempdir())):
+        file = folder / "hearth-did-not-start.txt"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{failed.english}\n\n{failed.report}\n", "utf-8")
+        except OSError:
+            continue
+        return file
+    raise OSError("there is no folder to write to")
+
+
+def tail(log: Path) -> str:
+    if not log.is_file():
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - TAIL_BYTES))
+        return file.read().decode("utf-8", "replace")
+
+
+def sentence_in(said: str) -> str:
+    lines = [line for line in said.splitlines() if line.strip()]
+    ours = [line.removeprefix("hearth: ") for line in lines if line.startswith("hearth: ")]
+    return (ours or lines or ["?"])[-1]

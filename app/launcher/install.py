@@ -1,0 +1,293 @@
+"""Make an environment in a slot with pip, prove that its torch computes, and add extras to it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from app.launcher import slots, torch_build
+from app.launcher.console import Halted, Refused, clock, tell
+from app.launcher.slots import TOP, Wanted, python_of
+
+PLAIN_BYTES, CUDA_BYTES, CUDA_DOWNLOAD_BYTES = 3 << 30, 9 << 30, 3 << 30
+PROOF = """
+import json, torch
+def product(device):
+    x = torch.arange(4096, dtype=torch.float32).reshape(64, 64) / 4096
+    y = x.to(device)
+    return (y @ y.T).softmax(-1).cpu()
+kind = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+name, trouble = kind, ""
+try:
+    if kind == "cuda":
+        name = torch.cuda.get_device_name()
+    if not torch.allclose(product(kind), product("cpu"), atol=1e-4):
+        trouble = "a matrix product comes out wrong"
+except Exception as fault:
+    trouble = str(fault).strip().splitlines()[0]
+print(json.dumps({"kind": kind, "name": name, "torch": torch.__version__, "trouble": trouble}))
+"""
+REASONS = (
+    (r"No space left|not enough space|Errno 28", "The disk is full. Make room and start again; downloads are kept."),
+    (
+        r"CERTIFICATE_VERIFY_FAILED|SSLError",
+        "A secure connection could not be checked. Something between this machine and the network (a virus scanner, a company proxy) may be opening it.",
+    ),
+    (
+        r"Temporary failure in name resolution|getaddrinfo|NewConnectionError|ConnectTimeout|Network is unreachable|ProxyError|Read timed out",
+        "The network could not be reached. Check the connection and start again; downloads are kept.",
+    ),
+    (
+        r"WinError 206|Long Path support",
+        r"A path becomes longer than Windows takes. Move Hearth to a shorter folder, such as C:\Hearth, and start again.",
+    ),
+    (r"No matching distribution found for torch", "There is no torch for this Python. Use Python 3.11 to 3.14."),
+)
+
+
+def run(command: Sequence[str | Path], log: Path, what: str) -> None:
+    """With pip's noise in the log, and one line of progress with the time; a failure tells the reason and where to read on."""
+    astray = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PYTHONHOME")
+    keep = {name: value for name, value in os.environ.items() if name not in astray}
+    began = shown = time.monotonic()
+    width = max(0, os.get_terminal_size(sys.stderr.fileno()).columns - 1) if sys.stderr.isatty() else 0
+    with log.open("ab") as noise:
+        start = noise.tell()
+        child = subprocess.Popen(
+            [str(each) for each in command], stdout=noise, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=keep
+        )
+        try:
+            while child.poll() is None:
+                time.sleep(0.1)
+                now = time.monotonic()
+                if now - shown >= (0.5 if width else 20):
+                    shown = now
+                    line = f"  {clock(now - began)}  {what}{doing(log)}"
+                    sys.stderr.write(f"\r{line[:width]:<{width}}" if width else f"{line}\n")
+                    sys.stderr.flush()
+        except BaseException:
+            child.kill()
+            child.wait()
+            raise
+        finally:
+            if width:
+                sys.stderr.write("\r" + " " * width + "\r")
+    if child.returncode:
+        with log.open("rb") as read:
+            read.seek(start)
+            text = read.read().decode("utf-8", "replace")
+        lines = [each for each in text.splitlines() if each.strip()]
+        last = next(
+            (each for each in reversed(lines) if each.startswith("ERROR") and "Impossible" not in each),
+            lines[-1] if lines else "nothing was said",
+        )
+        why = next((reason for pattern, reason in REASONS if re.search(pattern, text)), last)
+        raise Refused(f"{what[0].upper()}{what[1:]} failed. {why} The whole log: {log}")
+
+
+def doing(log: Path) -> str:
+    """The last thing pip said that means something to a person."""
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
+        text = file.read().decode("utf-8", "replace")
+    found = re.findall(
+        r"(?:Collecting|Downloading|Using cached|Building wheel for) (\S+)|(Installing collected packages)", text
+    )
+    if not found:
+        return ""
+    if found[-1][1]:
+        return ": putting everything in place"
+    count = re.findall(r"^Progress (\d+) of (\d+)", text, re.MULTILINE)
+    size = f", {int(count[-1][0]) >> 20} of {int(count[-1][1]) >> 20} MB" if count and int(count[-1][1]) >> 20 else ""
+    return f": {found[-1][0].rsplit('/', 1)[-1]}{size}"
+
+
+def pip(slot: Path, log: Path, what: str, *arguments: str) -> None:
+    # What is imported is compiled then; the rest never.
+    flags = ["--no-input", "--disable-pip-version-check", "--no-compile", "-c"]
+    run([python_of(slot), "-I", "-m", "pip", "install", *flags, TOP / "constraints.txt", *arguments], log, what)
+
+
+def prove(slot: Path) -> dict[str, str]:
+    done = subprocess.run([python_of(slot), "-I", "-c", PROOF], capture_output=True, text=True)
+    if done.returncode and "Visual C++ Redistributable" in done.stdout:
+        raise Halted(
+            "torch was installed but cannot be loaded, because Microsoft's Visual C++ Redistributable is missing. Install it from "
+            "https://aka.ms/vs/17/release/vc_redist.x64.exe and start again."
+        )
+    if done.returncode:
+        raise Refused(
+            f"torch was installed but cannot be loaded: {(done.stderr.strip().splitlines() or ['it died'])[-1]}"
+        )
+    said: dict[str, str] = json.loads(done.stdout.strip().splitlines()[-1])
+    return said
+
+
+def make(slot: Path, want: Wanted) -> None:
+    """Make the environment in this slot, emptied first; the stamp is written last."""
+    began = time.monotonic()
+    if importlib.util.find_spec("ensurepip") is None:
+        raise Refused(
+            "This Python cannot make environments: its ensurepip is missing. On Debian and Ubuntu, `sudo apt install python3-venv` "
+            "brings it; then start again."
+        )
+    chosen = torch_build.pick(torch_build.facts())
+    builds = [each for each in chosen.builds if not each or torch_build.offered(each, want.torch)]
+    room_for(CUDA_BYTES if builds[0].startswith("cu") else PLAIN_BYTES, slot)
+    tell(f"Making Hearth's environment in {slot} (once; a start takes a second afterwards).")
+    tell(f"torch {want.torch}: {chosen.because}.")
+    if builds[0] != chosen.builds[0]:
+        tell(
+            f"The index of the {chosen.builds[0]} builds cannot be reached, or lacks one for this Python; "
+            f"going on with {builds[0] or 'the default index'}."
+        )
+    log = slot.parent / "install.log"
+    flags = make_empty(slot, log)
+    build, proof = install_first_proven(slot, log, want, builds, flags)
+    only = f"only on the processor, because on {proof['name']}: {proof['trouble']}"
+    where = only if proof["trouble"] else f"on {proof['name']}"
+    tell(f"Proven {where}: torch {proof['torch']} computes, and what it computes is right.")
+    slots.write_stamp(
+        slot, digest=want.digest, extras={}, build=build, because=chosen.because, proof=proof, commit=slots.commit(),
+        made=time.strftime("%Y-%m-%dT%H:%M:%S"),
+    )  # fmt: skip
+    tell(f"Ready after {clock(time.monotonic() - began)}. To have Hearth among your apps: start.py install-app")
+
+
+def make_empty(slot: Path, log: Path) -> tuple[str, ...]:
+    """Make an environment with nothing in it but pip, and return what pip is told so that it shows its progress."""
+    if slot.exists():
+        shutil.rmtree(slot, ignore_errors=True)
+    if slot.exists():
+        raise Refused(f"What is left in {slot} cannot be removed. Close Hearth if it is open, and start again.")
+    log.write_bytes(b"")
+    run([sys.executable, "-m", "venv", slot], log, "making an empty environment")
+    installer = re.search(r"^pip==\S+", (TOP / "constraints.txt").read_text("utf-8"), re.MULTILINE)
+    if not installer:
+        return ()
+    # the newest one tells its progress and takes up a broken download
+    pip(slot, log, "fetching the installer", installer[0])
+    return ("--progress-bar", "raw")
+
+
+def install_first_proven(
+    slot: Path, log: Path, want: Wanted, builds: Sequence[str], flags: Sequence[str]
+) -> tuple[str, dict[str, str]]:
+    """Install the first build of torch that drives the card; the last one is kept whatever it can do."""
+    for build in builds:
+        last = build == builds[-1]
+        try:
+            proof = install_build(slot, log, want, build, flags)
+        except Halted:
+            raise
+        except Refused as fault:
+            if last:
+                raise
+            tell(f"The {build} build: {fault} Trying the next one.")
+            continue
+        if last or (not proof["trouble"] and (proof["kind"] == "cuda" or not build.startswith("cu"))):
+            return build, proof
+        tell(f"The {build} build does not drive this card: {proof['trouble'] or 'it sees none'}. Trying the next one.")
+        run([python_of(slot), "-I", "-m", "pip", "uninstall", "--yes", "torch"], log, "taking that build away")
+    raise Refused("There is no build of torch for this machine.")
+
+
+def install_build(slot: Path, log: Path, want: Wanted, build: str, flags: Sequence[str]) -> dict[str, str]:
+    """Install all packages with this build of torch, and prove it."""
+    index = ("--extra-index-url", f"{torch_build.WHEELS}/{build}") if build else ()
+    torch = f"torch=={want.torch}" + (f"+{build}" if build else "")
+    if not build and carries_cuda(slot, torch):
+        room_for(CUDA_BYTES, slot)
+        tell(
+            f"The build of the default index brings NVIDIA's CUDA with it, used here or not: about {CUDA_DOWNLOAD_BYTES >> 30} GB to "
+            f"download and {CUDA_BYTES >> 30} GB on the disk. If {torch_build.WHEELS} can be reached later, a smaller one may do: stop with "
+            "Ctrl+C, and start again then."
+        )
+    pip(slot, log, "installing", *flags, *index, torch, *want.core)
+    return prove(slot)
+
+
+def room_for(need: int, slot: Path) -> None:
+    free = shutil.disk_usage(slot.parent).free
+    if free < need:
+        raise Refused(
+            f"Hearth's environment needs about {need >> 30} GB in {slot.parent}, and {free / (1 << 30):.1f} GB are free. "
+            "Make room and start again."
+        )
+
+
+def carries_cuda(slot: Path, torch: str) -> bool:
+    """Of what pip would take from its own index, by what it asks for; a mirror may have a plain one. What fails here fails with a reason later."""
+    flags = ["--quiet", "--dry-run", "--no-deps", "--no-input", "--disable-pip-version-check", "--report", "-"]
+    asked = subprocess.run(
+        [python_of(slot), "-I", "-m", "pip", "install", *flags, torch], capture_output=True, text=True
+    )
+    try:
+        needed = json.loads(asked.stdout)["install"][0]["metadata"].get("requires_dist", [])
+    except (ValueError, LookupError):
+        return False
+    elsewhere = "x86_64" if platform.machine() != "x86_64" else "aarch64"
+    return platform.system() == "Linux" and any(each.startswith("nvidia-") and elsewhere not in each for each in needed)
+
+
+def renew(folder: Path, want: Wanted, check: Callable[[Path], None] | None = None) -> Path:
+    """A new environment in the other slot, checked, then the swap. Called under the lock; the old slot stays."""
+    old = slots.current(folder)
+    new = slots.other(old) if slots.stamp(old) else old
+    if new == old and old.exists():
+        tell("A half-made environment is there; making it anew.")
+    make(new, want)
+    for name in sorted(slots.extras_of(slots.stamp(old)).keys() & want.extras.keys() - {"test"}):
+        try:
+            add(new, want, name)
+        except Refused as fault:
+            tell(f"{fault} Going on without {name}; start.py add {name} tries again.")
+    if check:
+        check(new)
+    slots.put(folder / "current", new.name)
+    return new
+
+
+def add(slot: Path, want: Wanted, name: str) -> None:
+    pip(slot, slot.parent / "install.log", f"adding {name}", *want.extras[name])
+    said = slots.stamp(slot)
+    slots.write_stamp(slot, **{**said, "extras": {**slots.extras_of(said), name: list(want.extras[name])}})
+
+
+def ready(folder: Path, want: Wanted, *extras: str) -> Path:
+    """The slot to run from: made, finished or renewed where that is needed, with these extras in it."""
+    slot = slots.current(folder)
+    said = slots.stamp(slot)
+
+    def lacks() -> list[str]:
+        return [each for each in extras if slots.extras_of(said).get(each) != list(want.extras.get(each, ()))]
+
+    if slots.fits(said, want) and said.get("top") == str(TOP) and not lacks():
+        return slot
+    with slots.locked(folder):
+        slot = slots.current(folder)
+        said = slots.stamp(slot)
+        if not slots.fits(said, want):
+            try:
+                slot = renew(folder, want)
+            except Refused as fault:
+                if not said or extras:
+                    raise
+                tell(
+                    f"{fault}\nThis version of Hearth asks for a newer environment; going on with the old one, which may not suffice."
+                )
+                return slot
+        said = slots.stamp(slot)
+        for each in lacks():
+            add(slot, want, each)
+        slots.write_stamp(slot, **slots.stamp(slot))
+    return slot

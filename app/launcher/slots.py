@@ -1,0 +1,183 @@
+"""Find the environment's two slots, read and write their stamps, and lock them.
+
+Two slots, `a` and `b`, and a file that names the current one: an environment is never moved, and never replaced by one
+that has not proven itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.launcher.console import WINDOWS, Refused, tell
+
+TOP = Path(__file__).resolve().parents[2]
+FORMAT = 1  # of an environment; a higher number makes every older one be made anew
+# Windows makes no folder with a longer path, unless it was told to; and what the deepest of torch's adds to that of the slots.
+LONGEST, DEEPEST = 247, 183
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    core: tuple[str, ...]
+    extras: Mapping[str, tuple[str, ...]]
+    torch: str
+    digest: str
+
+
+def wanted(top: Path = TOP) -> Wanted:
+    project = tomllib.loads((top / "pyproject.toml").read_text("utf-8"))["project"]
+    pins = (top / "constraints.txt").read_text("utf-8")
+    torch = re.search(r"^torch==(\S+)", pins, re.MULTILINE)
+    core = tuple(project["dependencies"])
+    extras = {name: tuple(packages) for name, packages in project["optional-dependencies"].items()}
+    digest = hashlib.sha256(json.dumps([FORMAT, core, pins.splitlines()]).encode()).hexdigest()[:16]
+    return Wanted(core, extras, torch[1] if torch else "", digest)
+
+
+def python_of(slot: Path) -> Path:
+    return slot / ("Scripts/python.exe" if WINDOWS else "bin/python")
+
+
+def stamp(slot: Path) -> dict[str, object]:
+    """What was written last when the environment was made; nothing where it is half made, or its Python is gone."""
+    try:
+        said = json.loads((slot / "hearth.json").read_text("utf-8"))
+        base = re.search(r"^home = (.*)$", (slot / "pyvenv.cfg").read_text("utf-8"), re.MULTILINE)
+    except (OSError, ValueError):
+        return {}
+    there = base and Path(base[1].strip()).is_dir() and python_of(slot).exists()
+    return said if isinstance(said, dict) and there else {}
+
+
+def fits(said: Mapping[str, object], want: Wanted) -> bool:
+    """`held` is the digest that an environment serves although it is not its own: a person went back to it."""
+    return bool(said) and want.digest in (said.get("digest"), said.get("held"))
+
+
+def extras_of(said: Mapping[str, object]) -> dict[str, list[str]]:
+    """What was added to an environment, by name."""
+    had = said.get("extras")
+    return dict(had) if isinstance(had, dict) else {}
+
+
+def put(file: Path, text: str) -> None:
+    """Whole or not at all."""
+    half = file.with_name(file.name + ".half")
+    half.write_text(text, "utf-8")
+    half.replace(file)
+
+
+def write_stamp(slot: Path, **what: object) -> None:
+    """With the path to this checkout, in ASCII: a .pth is read in the system's encoding, and this folder's name is in any."""
+    packages = next(slot.glob("Lib/site-packages" if WINDOWS else "lib/python*/site-packages"))
+    put(packages / "hearth.pth", f"import sys; sys.path.insert(0, {str(TOP)!a})\n")
+    put(slot / "hearth.json", json.dumps({**what, "top": str(TOP)}, indent=1))
+
+
+def commit() -> str:
+    """What is checked out, where this is a clone and git is there."""
+    if not (TOP / ".git").exists() or not shutil.which("git"):
+        return ""
+    return subprocess.run(["git", "-C", str(TOP), "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+
+
+def data_folder() -> Path:
+    """As app.paths has it, without its packages."""
+    if os.environ.get("HEARTH_HOME"):
+        return Path(os.environ["HEARTH_HOME"]).expanduser().resolve()
+    if WINDOWS:
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "Hearth"
+    if sys.platform == "darwin":
+        return Path.home() / "Library/Application Support/Hearth"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "Hearth"
+
+
+def long_paths() -> bool:
+    """Whether this Windows was told to take them."""
+    import winreg
+
+    try:
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, r"SYSTEM\CurrentControlSet\Control\FileSystem") as key:  # type: ignore[attr-defined, unused-ignore]
+            return bool(winreg.QueryValueEx(key, "LongPathsEnabled")[0])  # type: ignore[attr-defined, unused-ignore]
+    except OSError:
+        return False
+
+
+def too_deep(folder: Path) -> bool:
+    return WINDOWS and len(str(folder)) + DEEPEST > LONGEST and not long_paths()
+
+
+def place(top: Path = TOP) -> Path:
+    """The folder of the two slots: in the checkout, or in the user's data where the checkout is read-only or lies too deep."""
+    if os.environ.get("HEARTH_ENV"):
+        return Path(os.environ["HEARTH_ENV"]).expanduser().resolve()
+    here = top / ".venv"
+    there = data_folder() / f"environment-{hashlib.sha256(os.fsencode(top)).hexdigest()[:8]}"
+    for folder in (here, there):
+        if (folder / "current").is_file():
+            return folder
+    if too_deep(here):
+        if too_deep(there):
+            raise Refused(
+                f"Hearth's environment would go to {here}, but with what belongs into it the path becomes longer than Windows takes. "
+                r"Move Hearth to a shorter folder, such as C:\Hearth, and start again."
+            )
+        there.mkdir(parents=True, exist_ok=True)
+        return there
+    try:
+        here.mkdir(exist_ok=True)
+        (here / "lock").touch()  # never replaced: another start may hold it
+    except OSError:
+        there.mkdir(parents=True, exist_ok=True)
+        return there
+    return here
+
+
+def current(folder: Path) -> Path:
+    try:
+        name = (folder / "current").read_text("utf-8").strip()
+    except OSError:
+        name = "a"
+    return folder / ("b" if name == "b" else "a")
+
+
+def other(slot: Path) -> Path:
+    return slot.with_name("a" if slot.name == "b" else "b")
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One at a time makes an environment. The system lets go of the lock when its holder dies."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a+b") as file:
+        waited = False
+        while True:
+            try:
+                if WINDOWS:
+                    import msvcrt
+
+                    file.seek(0)
+                    msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+                else:
+                    import fcntl
+
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if not waited:
+                    tell("Another start is making the environment; waiting for it.")
+                waited = True
+                time.sleep(0.3)
+        yield
