@@ -55,6 +55,19 @@ def job(kind: str, cure: str = "", **more: Any) -> dict[str, Any]:
     return {kind: seen | ({"preview": "", "rate": ""} if kind == "picture" else {}) | more}
 
 
+def test_a_script_that_scrolls_is_reached_by_keyboard(page: Page) -> None:
+    go(page, "speak")
+    box, turns = page.locator("#speak-text textarea"), page.locator(".h-turns")
+    before = box.input_value()
+    box.fill("\n".join(f"[S{n % 2 + 1}] Hello, how are you?" for n in range(14)))
+    expect(turns.locator("li")).to_have_count(14)
+    assert not shut_out(page)
+    turns.focus()
+    page.keyboard.press("End")
+    page.wait_for_function("document.querySelector('.h-turns').scrollTop > 0")
+    box.fill(before)
+
+
 def test_a_failure_stands_where_it_is_seen_with_its_cure(page: Page) -> None:
     go(page, "paint")
     for tab, kind, area, cure, buttons in (

@@ -25,11 +25,13 @@
     });
     const chipsArea = area.querySelector(".h-chips");
     chipsArea.setAttribute("aria-label", t("speak.insert", "Insert into the script"));
-    list(area.querySelector(".h-turns"), view.turns, (turn) => `${turn.speaker} ${turn.text}`, (turn) => {
+    const turns = area.querySelector(".h-turns");
+    list(turns, view.turns, (turn) => `${turn.speaker} ${turn.text}`, (turn) => {
       const line = el(`<li><span class="h-badge ${Hearth.speaker(turn.speaker)}">S${turn.speaker}</span> <span></span></li>`);
       line.lastElementChild.textContent = turn.text;
       return line;
     });
+    turns.tabIndex = turns.scrollHeight > turns.clientHeight ? 0 : -1; // so that keys scroll what does not fit
     const check = area.querySelector(".h-check");
     const blank = !box()?.value.trim(); // nothing is wrong with what is not there yet
     check.hidden = blank;
