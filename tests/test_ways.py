@@ -54,7 +54,12 @@ def test_a_growing_cache_is_measured_once_an_octave() -> None:
         (STEP, False, Way("torch")),
         (STEP._replace(dtype="bfloat16"), True, Way("folded")),
         (STEP._replace(kv_heads=16, dtype="bfloat16"), True, OWN),
-        (STEP._replace(keys=64), True, Way("folded")),
+        (STEP._replace(keys=64), True, Way("native")),
+        (STEP._replace(keys=256), True, Way("native")),
+        (STEP._replace(keys=257), True, Way("folded")),
+        (STEP._replace(keys=64, dtype="bfloat16"), True, Way("folded")),
+        (STEP._replace(keys=64, queries=2), True, Way("folded")),
+        (STEP._replace(keys=64, masked=True), True, Way("folded")),
         (STEP._replace(kv_heads=16, keys=256), True, Way("torch")),
         (PICTURE, True, Way("torch")),
         (PICTURE._replace(dtype="float32"), True, Way("torch")),
@@ -64,12 +69,17 @@ def test_a_growing_cache_is_measured_once_an_octave() -> None:
     ],
 )
 def test_the_rule(shape: Shape, folds: bool, way: Way) -> None:
-    assert rule(shape, folds, fast_bfloat16=True) == way
+    assert rule(shape, folds, native=True, fast_bfloat16=True) == way
+
+
+@pytest.mark.parametrize("shape", [STEP._replace(keys=64), CLIP._replace(queries=128, keys=128)])
+def test_groups_are_folded_where_torchs_own_are_wrong(shape: Shape) -> None:
+    assert rule(shape, folds=True, native=False, fast_bfloat16=True) == Way("folded")
 
 
 def test_bfloat16_is_left_to_torch_where_a_processor_has_no_products_of_it() -> None:
     shape = STEP._replace(kv_heads=16, dtype="bfloat16")
-    assert rule(shape, True, fast_bfloat16=False) == Way("torch")
+    assert rule(shape, True, True, fast_bfloat16=False) == Way("torch")
 
 
 def paths(which: Plan, shape: Shape, chunk: int | None = None) -> list[str]:
