@@ -7,8 +7,9 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch._C import _is_any_autocast_enabled
 from torch.compiler import is_compiling
-from torch.overrides import handle_torch_function, has_torch_function
+from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from app.compat import kernels
 from app.compat.aside import COMPILED, NESTED, aside
@@ -61,8 +62,8 @@ def compose(
         if is_compiling():
             compiled()
             return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-        given = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
-        if has_torch_function(given):
+        if has_torch_function_variadic(query, key, value, attn_mask):
+            given = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
             if any(each.is_nested for each in given):
                 saw(NESTED)
                 return outside(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
@@ -75,27 +76,27 @@ def compose(
         if away is not None:
             saw(away)
             return outside(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-        if torch._C._is_any_autocast_enabled() and torch.is_autocast_enabled(query.device.type):
+        if _is_any_autocast_enabled() and torch.is_autocast_enabled(query.device.type):
             return lowered(attend, query, key, value, attn_mask, dropout_p, is_causal, scale)
         if steps and attn_mask is None and key.numel() >= MANY_NUMBERS and not (dropout_p or is_causal or scale == 0) and is_step(query, key, value, steps):
             saw(STEP, query.shape[0] * query.shape[1] * key.shape[2], 1, 1)
             return step(query, key, value, scale)
         rows = rows_asked()
-        path = short(query, key, value, attn_mask, dropout_p, is_causal) if rows is None else ""
-        if path:
-            asked, held = query.shape, key.shape
+        known = short(query, key, value, attn_mask, dropout_p, is_causal) if rows is None else None
+        if known is not None:
+            path, scores, queries, grouped = known
             try:
                 if path is FOLDED:
-                    lines = query.reshape(asked[0], held[1], -1, asked[3])
-                    out = by_torch(lines, key, value, None, 0.0, False, scale=scale).reshape(asked)
+                    lines = query.reshape(query.shape[0], key.shape[1], -1, query.shape[3])
+                    out = by_torch(lines, key, value, None, 0.0, False, scale=scale).reshape(query.shape)
                 else:
-                    out = by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=asked[1] != held[1])
+                    out = by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=grouped)
             except (RuntimeError, IndexError) as error:
                 check(query, key, value, attn_mask)  # in plain words, where it is the question that is wrong
                 if not kernels.none_takes_it(error):
                     raise
             else:
-                saw(path, asked[0] * asked[1] * asked[2] * held[2], asked[2], asked[2])
+                saw(path, scores, queries, queries)
                 return out
         if not 0 <= dropout_p <= 1:
             return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)  # torch has the words

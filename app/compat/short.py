@@ -13,16 +13,18 @@ from app.compat.ways import is_brief, is_few
 FOLDED = "folded"
 TINY = 1 << 16
 """Scores of a grouped call that need no thought about the way it goes."""
-Short = Callable[[Tensor, Tensor, Tensor, Tensor | None, float, bool], str]
+Known = tuple[str, int, int, bool]
+"""Its path, how many scores it has, its queries, and whether its heads are grouped for torch to see."""
+Short = Callable[[Tensor, Tensor, Tensor, Tensor | None, float, bool], Known | None]
 
 
 def shortcut(route: Route) -> Short:
-    """For each call the path of a short one; empty where the route has to choose."""
+    """What is known of a short call; None where the route has to choose."""
     plan, easy, small = route.plan, route.easy, route.small
     both = bool(easy) and route.on_cpu and plan.gqa == "folded" and {"flash", "math"} <= set(plan.kernels)
     native = both and plan.native_right
 
-    def short(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool) -> str:
+    def short(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool) -> Known | None:
         asked, held, dtype = query.shape, key.shape, value.dtype
         if (
             dtype not in easy
@@ -32,17 +34,17 @@ def shortcut(route: Route) -> Short:
             or asked[0] != held[0]
             or not query.dtype == key.dtype == dtype
         ):
-            return ""
+            return None
         heads, few, queries = asked[1], held[1], asked[2]
         scores = asked[0] * heads * queries * held[2]
         if heads == few:
             fits = scores <= small and not is_few(queries, key.numel() // 2) and route.lies_well(query, key, value)
             told = mask is None or (mask.dtype in (torch.bool, dtype) and mask.dim() > 1 and not causal)
-            return AS_TORCH if fits and told else ""
+            return (AS_TORCH, scores, queries, False) if fits and told else None
         if not both or mask is not None or causal or dropout or not (few and scores and asked[3]) or heads % few:
-            return ""
+            return None
         if native and dtype == torch.float32 and is_brief(queries, key.numel()):
-            return AS_TORCH
-        return FOLDED if scores <= TINY else ""
+            return AS_TORCH, scores, queries, True
+        return (FOLDED, scores, queries, False) if scores <= TINY else None
 
     return short
