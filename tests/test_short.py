@@ -12,6 +12,7 @@ from torch import Tensor
 from app.compat.attention import compose
 from app.compat.plan import Choice, Need, Plan, decide
 from app.compat.pretend import MACHINES, machine
+from app.compat.route import Route
 from app.compat.verdicts import Verdict
 from app.compat.ways import BRIEF_NUMBERS
 from app.engine.ground import grounded
@@ -80,3 +81,38 @@ def test_what_the_self_test_found_wrong_is_not_taken() -> None:
 def test_who_asks_for_folding_has_it() -> None:
     told = decide(machine("cpu"), DIA, Choice(dtype="float32", gqa="folded"))
     assert asked(told, 1, 64) == [(4, 4, False)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "queries", "keys", "few", "told"),
+    [
+        (torch.float32, 1, 64, 4, {}), (torch.bfloat16, 1, 64, 4, {}), (torch.bfloat16, 1, 2048, 4, {}), (torch.float32, 8, 64, 4, {}),
+        (torch.float32, 1, 64, 16, {}), (torch.float32, 64, 64, 16, {"is_causal": True}), (torch.float32, 1, 511, 16, {}),
+    ],
+)  # fmt: skip
+def test_a_short_call_never_meets_the_route(
+    dtype: torch.dtype, queries: int, keys: int, few: int, told: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Route, "__call__", None)
+    asked(plan(), queries, keys, dtype, few, **told)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "queries", "keys", "few", "told"),
+    [
+        (torch.bfloat16, 1, 2049, 4, {}), (torch.float32, 8, 64, 4, {"is_causal": True}), (torch.float32, 1, 512, 16, {}),
+    ],
+)  # fmt: skip
+def test_whatever_needs_a_choice_has_it(
+    dtype: torch.dtype, queries: int, keys: int, few: int, told: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met: list[int] = []
+    held = Route.__call__
+
+    def spy(self: Route, query: Tensor, *rest: Any) -> Tensor:
+        met.append(query.shape[2])
+        return held(self, query, *rest)
+
+    monkeypatch.setattr(Route, "__call__", spy)
+    asked(plan(), queries, keys, dtype, few, **told)
+    assert met == [queries]

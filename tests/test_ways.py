@@ -15,10 +15,11 @@ from app.compat.calls import DIA, PICTURES, SIZES, picture
 from app.compat.measuring import chosen, quickest, reduced
 from app.compat.plan import Choice, Need, Plan, decide
 from app.compat.pretend import machine
-from app.compat.verdicts import Verdict
+from app.compat.verdicts import Verdict, learn, load
 from app.compat.ways import OWN, Shape, Way, matters, near, rule, shape_of, subject, way_of, words
 from app.engine import catalog, spare
 from app.engine.model import need
+from app.engine.session import Session
 from app.paths import home
 from tests.plans import plan
 
@@ -198,3 +199,26 @@ def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.
     assert list(spare.measuring(place, here, known)) == [], "not again"
     assert list(spare.measuring(place, here, dict(spare.learn(place.verdicts, here, next(iter(known.values())))))) == []
     assert list(spare.measuring(place, machine("m2-16gb"), {})) == [], "a pretended machine measures nothing"
+
+
+def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, here = home(tmp_path).made(), replace(machine("cpu"), pretended="")
+    monkeypatch.setattr(spare, "THREADS", torch.get_num_threads())
+    monkeypatch.setattr(spare, "calls", lambda model: DIA[-4:])
+    monkeypatch.setattr(spare.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(spare, "quickest", lambda shape, plan, device: iter([Verdict(subject(near(shape)), True, words="own 0")]))
+    dia = need(next(each for each in catalog.CATALOG if each.id == "dia-1.6b"))
+    for facts, before in ((here, 0), (here, 3), (replace(here, torch="2.99.0"), 0), (replace(here, name="another processor"), 0)):
+        known = load(place.verdicts, facts)
+        assert len(known) == before == len(decide(facts, dia, verdicts=known).ways)
+        assert len(list(spare.measuring(place, facts, known))) == 3 - before
+        assert len(decide(facts, dia, verdicts=known).ways) == 3
+
+
+def test_a_session_starts_with_what_is_known(tmp_path: Path) -> None:
+    found = Verdict(subject(near(CLIP)), passed=True, words=words(OWN))
+    place = home(tmp_path).made()
+    first = Session(place)
+    assert first.verdicts == {}
+    learn(place.verdicts, first.hardware, found)
+    assert Session(place).verdicts == {found.subject: found}
