@@ -88,6 +88,7 @@ def test_who_asks_for_folding_has_it() -> None:
     [
         (torch.float32, 1, 64, 4, {}), (torch.bfloat16, 1, 64, 4, {}), (torch.bfloat16, 1, 2048, 4, {}), (torch.float32, 8, 64, 4, {}),
         (torch.float32, 1, 64, 16, {}), (torch.float32, 64, 64, 16, {"is_causal": True}), (torch.float32, 1, 511, 16, {}),
+        (torch.float32, 128, 170, 16, {}),
     ],
 )  # fmt: skip
 def test_a_short_call_never_meets_the_route(
@@ -101,6 +102,7 @@ def test_a_short_call_never_meets_the_route(
     ("dtype", "queries", "keys", "few", "told"),
     [
         (torch.bfloat16, 1, 2049, 4, {}), (torch.float32, 8, 64, 4, {"is_causal": True}), (torch.float32, 1, 512, 16, {}),
+        (torch.float32, 128, 171, 16, {}),
     ],
 )  # fmt: skip
 def test_whatever_needs_a_choice_has_it(

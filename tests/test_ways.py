@@ -55,6 +55,17 @@ def test_a_growing_cache_is_measured_once_an_octave() -> None:
         (STEP, False, Way("torch")),
         (STEP._replace(dtype="bfloat16"), True, Way("folded")),
         (STEP._replace(kv_heads=16, dtype="bfloat16"), True, OWN),
+        (STEP._replace(keys=1024), True, OWN),
+        (STEP._replace(keys=1023), True, Way("folded")),
+        (STEP._replace(queries=2), True, OWN),
+        (STEP._replace(queries=3), True, Way("folded")),
+        (STEP._replace(kv_heads=16, keys=512), True, OWN),
+        (STEP._replace(kv_heads=16, keys=511), True, Way("torch")),
+        (STEP._replace(kv_heads=16, keys=512, queries=8), True, OWN),
+        (STEP._replace(kv_heads=16, keys=512, queries=9), True, Way("torch")),
+        (CLIP._replace(queries=256), True, Way("folded", 64)),
+        (CLIP._replace(queries=255), True, Way("native")),
+        (CLIP._replace(queries=127), True, Way("folded")),
         (STEP._replace(keys=64), True, Way("native")),
         (STEP._replace(keys=256), True, Way("native")),
         (STEP._replace(keys=257), True, Way("folded")),
@@ -81,6 +92,17 @@ def test_groups_are_folded_where_torchs_own_are_wrong(shape: Shape) -> None:
 def test_bfloat16_is_left_to_torch_where_a_processor_has_no_products_of_it() -> None:
     shape = STEP._replace(kv_heads=16, dtype="bfloat16")
     assert rule(shape, True, True, fast_bfloat16=False) == Way("torch")
+
+
+@pytest.mark.parametrize(
+    ("shape", "choice"),
+    [
+        (STEP._replace(keys=64), True), (STEP._replace(kv_heads=16, keys=512), True), (STEP._replace(kv_heads=16, keys=511), False),
+        (Shape(1, 1, 1, 512, 1024, 64, False, False, "float32"), False), (Shape(1, 1, 1, 512, 1025, 64, False, False, "float32"), True),
+    ],
+)  # fmt: skip
+def test_what_matters_has_a_choice(shape: Shape, choice: bool) -> None:
+    assert matters(shape) is choice
 
 
 def paths(which: Plan, shape: Shape, chunk: int | None = None) -> list[str]:
