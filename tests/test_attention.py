@@ -326,6 +326,44 @@ def test_keys_and_values_are_never_copied_to_fold() -> None:
     assert set(seen) == {(key.data_ptr(), key.numel(), value.data_ptr(), value.numel())}
 
 
+def pieces(which: Plan, groups: int, length: int) -> list[tuple[int, int, bool]]:
+    """Of a causal call, what torch is asked: queries, keys, and whether it shall mask them itself."""
+    seen: list[tuple[int, int, bool]] = []
+
+    def spy(query: Tensor, key: Tensor, value: Tensor, mask: Any, dropout: float, causal: bool, **named: Any) -> Tensor:
+        seen.append((query.shape[2], key.shape[2], causal))
+        return TORCH(query, key, value, mask, dropout, causal, **named)
+
+    query, key = torch.randn(1, 2 * groups, length, 16), torch.randn(1, 2, length, 16)
+    found = compose(which, spy)(query, key, key, is_causal=True)
+    assert off(found, reference(query, key, key, causal=True)) < 1e-5
+    return seen
+
+
+def test_chunks_read_no_key_that_a_causal_mask_hides() -> None:
+    assert pieces(plan(chunk_q=4), 1, 10) == [(4, 4, False), (4, 8, False), (2, 10, False)]
+
+
+def test_metal_meets_one_shape_of_chunk() -> None:
+    """It keeps a graph for each."""
+    assert pieces(plan(device="mps", kernels=("math",), chunk_q=4), 1, 10) == [(4, 10, False)] * 3
+
+
+def test_a_long_causal_fold_goes_group_by_group() -> None:
+    """So that torch's kernel can skip what is masked."""
+    assert pieces(plan(native_right=False), 4, 31) == [(124, 31, False)]
+    assert pieces(plan(native_right=False), 4, 32) == [(32, 32, True)] * 4
+
+
+def test_own_causal_tiles_leave_out_most_of_what_is_masked() -> None:
+    rows: list[int] = []
+    query = torch.randn(1, 2, 512, 16)
+    attend = compose(plan(kernels=()), TORCH, saw=lambda path, scores, rows_told, queries: rows.append(rows_told))
+    attend(query, query, query, is_causal=True)
+    attend(query, query, query)
+    assert rows == [128, 512]
+
+
 def test_dropout_keeps_the_mean() -> None:
     torch.manual_seed(4)
     query, key, value = torch.randn(1, 4, 6, 8), torch.randn(1, 2, 12, 8), torch.rand(1, 2, 12, 8)

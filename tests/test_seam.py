@@ -22,6 +22,8 @@ from app.compat.ways import Way
 from app.sentence import Trouble
 from tests.plans import plan
 
+TORCH = F.scaled_dot_product_attention
+
 CARD = {"device": "cuda", "kernels": ("efficient", "math")}
 
 
@@ -209,24 +211,28 @@ def test_transformers_hands_over_keys_and_values_as_they_are(
         assert (8, 8) in alone, "without the seam they are repeated"
 
 
-def test_costs_next_to_nothing_where_the_plan_changes_nothing() -> None:
-    """At most 5 microseconds a call on a quiet machine (2.4 measured); the bound here leaves room for a busy one."""
-    query = torch.randn(1, 1, 1, 8)
-
-    def cost() -> float:
-        call = lambda: F.scaled_dot_product_attention(query, query, query)  # noqa: E731
-        return min(timeit.repeat(call, number=500, repeat=30)) / 500
-
-    bare = cost()
+def added(heads: int, few: int) -> float:
+    """Seconds that the seam adds to one call of torch's own over 8 keys. The quickest of many short runs in turn: what else
+    runs here slows both, and leaves some of them alone."""
+    query, key = torch.randn(1, heads, 1, 16), torch.randn(1, few, 8, 16)
     with applied(plan()) as seam:
-        assert cost() - bare < 15e-6
-    assert seam.paths == {"as torch": 15000}
+        runs = [
+            lambda attend=attend: attend(query, key, key, enable_gqa=heads != few)  # type: ignore[misc]
+            for attend in (TORCH, seam.attention)
+        ]
+        times = [[timeit.timeit(run, number=20) / 20 for run in runs] for _ in range(400)]
+    assert seam.paths == {"as torch": 8000}
+    bare, ours = map(min, zip(*times, strict=True))
+    return float(ours - bare)
+
+
+@pytest.mark.parametrize("heads", [(4, 4), (16, 4)])
+def test_costs_next_to_nothing(heads: tuple[int, int]) -> None:
+    """4 and 4.5 microseconds measured; the bound leaves room for a machine that does other things as well."""
+    assert added(*heads) < 12e-6
 
 
 @pytest.mark.slow
-def test_costs_at_most_five_microseconds() -> None:
-    query = torch.randn(1, 1, 1, 8)
-    call = lambda: F.scaled_dot_product_attention(query, query, query)  # noqa: E731
-    bare = min(timeit.repeat(call, number=5000, repeat=20)) / 5000
-    with applied(plan()):
-        assert min(timeit.repeat(call, number=5000, repeat=20)) / 5000 - bare < 5e-6
+@pytest.mark.parametrize(("heads", "most"), [((4, 4), 5e-6), ((16, 4), 6e-6)])
+def test_costs_at_most_a_few_microseconds_on_a_quiet_machine(heads: tuple[int, int], most: float) -> None:
+    assert min(added(*heads) for _ in range(3)) < most

@@ -15,10 +15,11 @@ from app.compat.calls import DIA, PICTURES, SIZES, picture
 from app.compat.measuring import chosen, quickest, reduced
 from app.compat.plan import Choice, Need, Plan, decide
 from app.compat.pretend import machine
-from app.compat.verdicts import Verdict
+from app.compat.verdicts import Verdict, learn, load
 from app.compat.ways import OWN, Shape, Way, matters, near, rule, shape_of, subject, way_of, words
 from app.engine import catalog, spare
 from app.engine.model import need
+from app.engine.session import Session
 from app.paths import home
 from tests.plans import plan
 
@@ -54,7 +55,23 @@ def test_a_growing_cache_is_measured_once_an_octave() -> None:
         (STEP, False, Way("torch")),
         (STEP._replace(dtype="bfloat16"), True, Way("folded")),
         (STEP._replace(kv_heads=16, dtype="bfloat16"), True, OWN),
-        (STEP._replace(keys=64), True, Way("folded")),
+        (STEP._replace(keys=1024), True, OWN),
+        (STEP._replace(keys=1023), True, Way("folded")),
+        (STEP._replace(queries=2), True, OWN),
+        (STEP._replace(queries=3), True, Way("folded")),
+        (STEP._replace(kv_heads=16, keys=512), True, OWN),
+        (STEP._replace(kv_heads=16, keys=511), True, Way("torch")),
+        (STEP._replace(kv_heads=16, keys=512, queries=8), True, OWN),
+        (STEP._replace(kv_heads=16, keys=512, queries=9), True, Way("torch")),
+        (CLIP._replace(queries=256), True, Way("folded", 64)),
+        (CLIP._replace(queries=255), True, Way("native")),
+        (CLIP._replace(queries=127), True, Way("folded")),
+        (STEP._replace(keys=64), True, Way("native")),
+        (STEP._replace(keys=256), True, Way("native")),
+        (STEP._replace(keys=257), True, Way("folded")),
+        (STEP._replace(keys=64, dtype="bfloat16"), True, Way("folded")),
+        (STEP._replace(keys=64, queries=2), True, Way("folded")),
+        (STEP._replace(keys=64, masked=True), True, Way("folded")),
         (STEP._replace(kv_heads=16, keys=256), True, Way("torch")),
         (PICTURE, True, Way("torch")),
         (PICTURE._replace(dtype="float32"), True, Way("torch")),
@@ -64,12 +81,28 @@ def test_a_growing_cache_is_measured_once_an_octave() -> None:
     ],
 )
 def test_the_rule(shape: Shape, folds: bool, way: Way) -> None:
-    assert rule(shape, folds, fast_bfloat16=True) == way
+    assert rule(shape, folds, native=True, fast_bfloat16=True) == way
+
+
+@pytest.mark.parametrize("shape", [STEP._replace(keys=64), CLIP._replace(queries=128, keys=128)])
+def test_groups_are_folded_where_torchs_own_are_wrong(shape: Shape) -> None:
+    assert rule(shape, folds=True, native=False, fast_bfloat16=True) == Way("folded")
 
 
 def test_bfloat16_is_left_to_torch_where_a_processor_has_no_products_of_it() -> None:
     shape = STEP._replace(kv_heads=16, dtype="bfloat16")
-    assert rule(shape, True, fast_bfloat16=False) == Way("torch")
+    assert rule(shape, True, True, fast_bfloat16=False) == Way("torch")
+
+
+@pytest.mark.parametrize(
+    ("shape", "choice"),
+    [
+        (STEP._replace(keys=64), True), (STEP._replace(kv_heads=16, keys=512), True), (STEP._replace(kv_heads=16, keys=511), False),
+        (Shape(1, 1, 1, 512, 1024, 64, False, False, "float32"), False), (Shape(1, 1, 1, 512, 1025, 64, False, False, "float32"), True),
+    ],
+)  # fmt: skip
+def test_what_matters_has_a_choice(shape: Shape, choice: bool) -> None:
+    assert matters(shape) is choice
 
 
 def paths(which: Plan, shape: Shape, chunk: int | None = None) -> list[str]:
@@ -188,3 +221,26 @@ def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.
     assert list(spare.measuring(place, here, known)) == [], "not again"
     assert list(spare.measuring(place, here, dict(spare.learn(place.verdicts, here, next(iter(known.values())))))) == []
     assert list(spare.measuring(place, machine("m2-16gb"), {})) == [], "a pretended machine measures nothing"
+
+
+def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, here = home(tmp_path).made(), replace(machine("cpu"), pretended="")
+    monkeypatch.setattr(spare, "THREADS", torch.get_num_threads())
+    monkeypatch.setattr(spare, "calls", lambda model: DIA[-4:])
+    monkeypatch.setattr(spare.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(spare, "quickest", lambda shape, plan, device: iter([Verdict(subject(near(shape)), True, words="own 0")]))
+    dia = need(next(each for each in catalog.CATALOG if each.id == "dia-1.6b"))
+    for facts, before in ((here, 0), (here, 3), (replace(here, torch="2.99.0"), 0), (replace(here, name="another processor"), 0)):
+        known = load(place.verdicts, facts)
+        assert len(known) == before == len(decide(facts, dia, verdicts=known).ways)
+        assert len(list(spare.measuring(place, facts, known))) == 3 - before
+        assert len(decide(facts, dia, verdicts=known).ways) == 3
+
+
+def test_a_session_starts_with_what_is_known(tmp_path: Path) -> None:
+    found = Verdict(subject(near(CLIP)), passed=True, words=words(OWN))
+    place = home(tmp_path).made()
+    first = Session(place)
+    assert first.verdicts == {}
+    learn(place.verdicts, first.hardware, found)
+    assert Session(place).verdicts == {found.subject: found}

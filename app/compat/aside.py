@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch._C import _are_functorch_transforms_active, _is_tracing, _len_torch_dispatch_stack
 from torch.nn import Parameter
 
 COMPILED = "stepped aside: compiled"
@@ -20,9 +21,9 @@ _TRACERS = tuple(torch._C._TorchDispatchModeKey.__members__.values())
 def aside(query: Tensor, key: Tensor, value: Tensor) -> str | None:
     """The path to count where torch's own must take the call; None where there are numbers to compute with. For every
     call, so nothing here takes more than a few dozen nanoseconds."""
-    if torch._C._are_functorch_transforms_active():
+    if _are_functorch_transforms_active():
         return TRANSFORMED
-    if torch._C._is_tracing() or (torch._C._len_torch_dispatch_stack() and is_traced()):
+    if _is_tracing() or (_len_torch_dispatch_stack() and is_traced()):
         return TRACED
     if query.is_nested or key.is_nested or value.is_nested:
         return NESTED

@@ -7,19 +7,19 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch._C import _is_any_autocast_enabled
 from torch.compiler import is_compiling
-from torch.overrides import handle_torch_function, has_torch_function
+from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from app.compat import kernels
 from app.compat.aside import COMPILED, NESTED, aside
 from app.compat.plan import AUTO, Plan
-from app.compat.route import AS_TORCH, STEP, Route, Saw, check, unseen
+from app.compat.route import STEP, Route, Saw, check, unseen
+from app.compat.short import FOLDED, shortcut
 from app.compat.tiles import is_step, step
-from app.compat.ways import is_few
+from app.compat.ways import MANY_NUMBERS
 
 Attention = Callable[..., Tensor]
-TINY = 1 << 16
-"""Scores of a grouped call that need no thought about the way it goes."""
 
 
 def torchs(attention: Attention) -> Attention:
@@ -41,8 +41,7 @@ def compose(
     by_torch = kernels.restricted(below, plan)
     outside = kernels.with_math(below, plan)
     route = Route(plan, by_torch)
-    easy, small, steps = route.easy, route.small, route.steps
-    folds = bool(easy) and route.on_cpu and plan.gqa == "folded" and {"flash", "math"} <= set(plan.kernels)
+    short, steps = shortcut(route), route.steps
 
     def compiled() -> None:
         saw(COMPILED)
@@ -63,8 +62,8 @@ def compose(
         if is_compiling():
             compiled()
             return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-        given = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
-        if has_torch_function(given):
+        if has_torch_function_variadic(query, key, value, attn_mask):
+            given = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
             if any(each.is_nested for each in given):
                 saw(NESTED)
                 return outside(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
@@ -77,53 +76,27 @@ def compose(
         if away is not None:
             saw(away)
             return outside(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-        if torch._C._is_any_autocast_enabled() and torch.is_autocast_enabled(query.device.type):
+        if _is_any_autocast_enabled() and torch.is_autocast_enabled(query.device.type):
             return lowered(attend, query, key, value, attn_mask, dropout_p, is_causal, scale)
-        if steps and attn_mask is None and not (dropout_p or is_causal or scale == 0) and is_step(query, key, value, steps):
+        if steps and attn_mask is None and key.numel() >= MANY_NUMBERS and not (dropout_p or is_causal or scale == 0) and is_step(query, key, value, steps):
             saw(STEP, query.shape[0] * query.shape[1] * key.shape[2], 1, 1)
             return step(query, key, value, scale)
         rows = rows_asked()
-        if easy and rows is None and value.dtype in easy:
-            asked, held = query.shape, key.shape
-            if (
-                len(asked) == 4
-                and asked[:2] == held[:2]
-                and held == value.shape
-                and query.dtype == key.dtype == value.dtype
-                and asked[0] * asked[1] * asked[2] * held[2] <= small
-                and not is_few(asked[2], key.numel() // 2)
-                and (
-                    attn_mask is None
-                    or ((attn_mask.dtype in (torch.bool, query.dtype)) and attn_mask.dim() > 1 and not is_causal)
-                )
-                and route.lies_well(query, key, value)
-            ):
-                try:
-                    out = by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
-                except (RuntimeError, IndexError) as error:
-                    check(query, key, value, attn_mask)  # in plain words, where it is the question that is wrong
-                    if not kernels.none_takes_it(error):
-                        raise
+        known = short(query, key, value, attn_mask, dropout_p, is_causal) if rows is None else None
+        if known is not None:
+            path, scores, queries, grouped = known
+            try:
+                if path is FOLDED:
+                    lines = query.reshape(query.shape[0], key.shape[1], -1, query.shape[3])
+                    out = by_torch(lines, key, value, None, 0.0, False, scale=scale).reshape(query.shape)
                 else:
-                    saw(AS_TORCH, asked[0] * asked[1] * asked[2] * held[2], asked[2], asked[2])
-                    return out
-            elif (
-                folds
-                and attn_mask is None
-                and not (is_causal or dropout_p)
-                and len(asked) == len(held) == 4
-                and asked[0] == held[0]
-                and held == value.shape
-                and 0 < held[1] < asked[1]
-                and not asked[1] % held[1]
-                and asked[3]
-                and query.dtype == key.dtype == value.dtype
-                and 0 < asked[0] * asked[1] * asked[2] * held[2] <= TINY
-            ):
-                # Folding alone: what the route asks besides takes longer than so small a call itself.
-                lines = query.reshape(asked[0], held[1], -1, asked[3])
-                out = by_torch(lines, key, value, None, 0.0, False, scale=scale).reshape(asked)
-                saw("folded", asked[0] * asked[1] * asked[2] * held[2], asked[2], asked[2])
+                    out = by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=grouped)
+            except (RuntimeError, IndexError) as error:
+                check(query, key, value, attn_mask)  # in plain words, where it is the question that is wrong
+                if not kernels.none_takes_it(error):
+                    raise
+            else:
+                saw(path, scores, queries, queries)
                 return out
         if not 0 <= dropout_p <= 1:
             return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)  # torch has the words

@@ -117,9 +117,8 @@ def wait(device: str) -> None:
 
 def candidates(plan: Plan, shape: Shape) -> tuple[Way, ...]:
     by: tuple[Way, ...] = (Way("torch"),) if shape.groups == 1 else (Way("native"), Way("folded"))
-    kind: Any = plan.device
     chunks = (Way(way.by, rows) for way in by for rows in (64, 128) if shape.causal and rows < shape.queries)
-    return tuple(way for way in (*by, *chunks, Way("own"), Way("own", 256)) if may(kind, plan.kernels, plan.gqa, way))
+    return tuple(way for way in (*by, *chunks, Way("own"), Way("own", 256)) if may(plan.kernels, plan.gqa, plan.native_right, way))
 
 
 def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
@@ -127,7 +126,7 @@ def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
     small = reduced(shape, PIECE, torch.get_num_threads())
     given = made(small, device)
     fast = bool(torch.cpu._is_avx512_bf16_supported())
-    first = rule(small, plan.gqa == "folded", fast) if plan.device == "cpu" else Way("torch")
+    first = rule(small, plan.gqa == "folded", plan.native_right, fast) if plan.device == "cpu" else Way("torch")
     ways = {words(way): way for way in (first, *candidates(plan, small))}
     run = {
         name: composed(replace(plan, ways=((near(small), way),), chunk_q=AUTO, chunk_k=None), small) for name, way in ways.items()

@@ -41,7 +41,7 @@ __all__ = [
 
 LONGEST_CHUNK: Final = 65536
 OLDEST_TORCH: Final = "2.6"
-_NOT_SETTLED: Final = ("because", "rejected", "warnings", "retired", "runs_on")
+_NOT_SETTLED: Final = ("because", "rejected", "warnings", "retired", "runs_on", "native_right")
 SETTLED: Final = tuple(each.name for each in fields(Plan) if each.name not in _NOT_SETTLED)
 """The fields that have a reason, in their order."""
 _NO_VERDICTS: Final[dict[str, Verdict]] = {}
@@ -77,7 +77,7 @@ def decide(
         rejected=tuple(each for field in SETTLED for each in settled[field].rejected),
         warnings=(*_unseen(hardware), *(each for field in SETTLED for each in settled[field].warnings)),
         retired=tuple(Reason(row.id, retirement(row), MEASURED_HERE) for row in retired),
-        runs_on="cpu" if hardware.pretended else device,
+        runs_on="cpu" if hardware.pretended else device, native_right=attention.native_right,
     )  # fmt: skip
 
 

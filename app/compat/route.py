@@ -175,7 +175,7 @@ class Route:
             return measured
         if not self.on_cpu:
             return Way("torch")
-        return rule(shape, self.plan.gqa == "folded", self.bfloat16_is_fast)
+        return rule(shape, self.plan.gqa == "folded", self.plan.native_right, self.bfloat16_is_fast)
 
     def size(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,

@@ -161,13 +161,19 @@ def flag(case: Case, field: str, dtype: Dtype) -> Settled:
     return settle(case, field, (Option(_NO, no), Option(_YES, yes)), dtype, {_NO: more})
 
 
-def ways(case: Case, kernels: Sequence[Kernel], gqa: str) -> tuple[tuple[tuple[Shape, Way], ...], Settled]:
+def native_right(case: Case, dtype: Dtype, kernels: Sequence[Kernel], gqa: str) -> bool:
+    """On a processor only speed speaks against torch's own grouped heads, unless a row, the self-test or a run does."""
+    at_will = case.choice.gqa is None and gqa == "folded" and bool(kernels)
+    return at_will and case.hardware.kind == "cpu" and not objections(case, "gqa", "native", dtype)
+
+
+def ways(case: Case, kernels: Sequence[Kernel], gqa: str, native: bool) -> tuple[tuple[tuple[Shape, Way], ...], Settled]:
     """What was measured here, of what the plan allows. Whoever chooses kernels or groups by hand is taken at his word."""
     by_hand = case.choice.kernels is not None or case.choice.gqa is not None
     told = ((shape_of(name), way_of(seen.words)) for name, seen in case.verdicts.items() if seen.passed)
     found = tuple(
         (shape, way) for shape, way in told
-        if shape is not None and way is not None and not by_hand and may(case.hardware.kind, kernels, gqa, way)
+        if shape is not None and way is not None and not by_hand and may(kernels, gqa, native, way)
     )  # fmt: skip
     if not found:
         sentence = say("ways.rule", "No shape of attention has been measured here yet; a rule measured elsewhere chooses the way.")
@@ -176,11 +182,11 @@ def ways(case: Case, kernels: Sequence[Kernel], gqa: str) -> tuple[tuple[tuple[S
     return found, Settled(str(len(found)), Reason("ways", sentence, MEASURED_HERE))
 
 
-def may(kind: Kind, kernels: Sequence[Kernel], gqa: str, way: Way) -> bool:
-    """On a processor native groups are only slow; elsewhere they may be wrong, and the plan has decided."""
+def may(kernels: Sequence[Kernel], gqa: str, native: bool, way: Way) -> bool:
+    """The plan's own grouping, and torch's where that is right and only slower."""
     if way.by == "own":
         return True
-    return bool(kernels) and (way.by in ("torch", gqa) or (kind == "cpu" and gqa == "folded"))
+    return bool(kernels) and (way.by in ("torch", gqa) or (way.by == "native" and native))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +203,7 @@ class Attention:
     kernels: tuple[Kernel, ...]
     ways: tuple[tuple[Shape, Way], ...]
     settled: dict[str, Settled]
+    native_right: bool
 
 
 def attention(case: Case, dtype: Dtype, beside_bytes: int) -> Attention:
@@ -209,11 +216,12 @@ def attention(case: Case, dtype: Dtype, beside_bytes: int) -> Attention:
     rows, rows_settled = chunk_q(case, dtype, kept or dtype, some, keys, most)
     bounded, bound_settled = bound(case)
     groups = gqa(case, dtype, some)
-    quickest, measured = ways(case, some, groups.option)
+    native = native_right(case, dtype, some, groups.option)
+    quickest, measured = ways(case, some, groups.option, native)
     settled = {
         "score_dtype": score, "gqa": groups, "chunk_q": rows_settled, "chunk_most": bound_settled, "chunk_k": keys_settled,
         "budget_bytes": why, "kernels": running, "ways": measured,
         **{field: flag(case, field, dtype) for field in FLAGS},
     }  # fmt: skip
     flags = {field: settled[field].option == _YES for field in FLAGS}
-    return Attention(kept, groups.option, rows, bounded, keys, most, flags, some, quickest, settled)
+    return Attention(kept, groups.option, rows, bounded, keys, most, flags, some, quickest, settled, native)

@@ -168,6 +168,8 @@ class Plan:
     """Known defects that this machine was seen not to have, so that they no longer count."""
     runs_on: str = "cpu"
     """Where the tensors are: `device`, or on a pretended machine the processor."""
+    native_right: bool = False
+    """Folded because that is quicker, not because torch's own grouped heads go wrong here: short calls may go natively."""
 
     def of(self, role: Role) -> Precision | None:
         return next((each for each in self.precision if each.role == role), None)

@@ -39,6 +39,8 @@ MEASURED: Final = "way:"
 """With a shape: the verdict whose words are the quickest way."""
 FEW_ROWS: Final = 8
 MANY_NUMBERS: Final = 1 << 20
+BRIEF_NUMBERS: Final = 1 << 18
+"""Of keys under one query of grouped heads in float32: up to here torch's own is the quickest beside cold caches."""
 LONG_QUERIES: Final = 128
 CAUSAL_ROWS: Final = 64
 SMALL_SCORES: Final = 1 << 19
@@ -47,6 +49,11 @@ SMALL_SCORES: Final = 1 << 19
 def is_few(rows: int, numbers: int) -> bool:
     """Few queries over keys that no cache holds: time goes into reading them."""
     return rows <= FEW_ROWS and numbers >= MANY_NUMBERS
+
+
+def is_brief(rows: int, numbers: int) -> bool:
+    """One query over so few keys that folding takes longer than it saves."""
+    return rows == 1 and numbers <= BRIEF_NUMBERS
 
 
 def matters(shape: Shape) -> bool:
@@ -64,8 +71,9 @@ def _up(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-def rule(shape: Shape, folds: bool, fast_bfloat16: bool) -> Way:
-    """The way on a processor where none was measured; `folds`: grouped heads may be folded into the queries.
+def rule(shape: Shape, folds: bool, native: bool, fast_bfloat16: bool) -> Way:
+    """The way on a processor where none was measured; `folds`, `native`: grouped heads may be folded
+    into the queries, torch's own are right.
 
     Measured against torch's own kernel on two Zen 4 cores with torch 2.13, batch 2, medians of interleaved runs. A step of
     16 heads over 1024 keys of width 128: float32 own 0.73 to 1.0, bfloat16 own 0.35 to 0.7, over 256 keys 1.5 and 1.1. Over 4 shared heads of 1024 and 3072
@@ -81,9 +89,11 @@ def rule(shape: Shape, folds: bool, fast_bfloat16: bool) -> Way:
             return Way("torch")
         if few and shape.dtype == "float32":
             return OWN
+        if native and shape.dtype == "float32" and not shape.masked and not shape.causal and is_brief(shape.queries, numbers):
+            return Way("native")
         if shape.causal and not shape.masked and shape.queries >= LONG_QUERIES:
             # What a causal mask hides is skipped: by torch's kernel, and better still chunk by chunk.
-            return Way("folded", CAUSAL_ROWS) if shape.queries >= 2 * LONG_QUERIES else Way("native")
+            return Way("folded", CAUSAL_ROWS) if shape.queries >= 2 * LONG_QUERIES else Way("native" if native else "folded")
         return Way("folded")
     if few and (shape.dtype == "float32" or (shape.dtype == "bfloat16" and fast_bfloat16)):
         return OWN
