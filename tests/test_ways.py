@@ -12,7 +12,7 @@ import torch
 from app.compat import measuring
 from app.compat.attention import compose
 from app.compat.calls import DIA, PICTURES, SIZES, picture
-from app.compat.measuring import chosen, quickest, reduced
+from app.compat.measuring import chosen, is_short, operations, quickest, reduced
 from app.compat.plan import Choice, Need, Plan, decide
 from app.compat.pretend import machine
 from app.compat.verdicts import Verdict, learn, load
@@ -195,6 +195,8 @@ def test_what_is_measured_is_short(family: str) -> None:
         assert few.keys == shape.keys and few.groups == shape.groups and few.head_dim == shape.head_dim
         assert few.batch * few.heads * few.queries <= shape.batch * shape.heads * shape.queries
         work = 4 * few.batch * few.heads * few.queries * few.keys * few.head_dim
+        assert operations(few) == work
+        assert is_short(shape) is (work <= measuring.LONGEST_PIECE)
         assert work <= max(measuring.PIECE, 4 * 4 * few.groups * measuring.KEPT_QUERIES * few.keys * few.head_dim)
 
 
@@ -244,3 +246,16 @@ def test_a_session_starts_with_what_is_known(tmp_path: Path) -> None:
     assert first.verdicts == {}
     learn(place.verdicts, first.hardware, found)
     assert Session(place).verdicts == {found.subject: found}
+
+
+def test_what_would_keep_an_order_waiting_is_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The decoder of FLUX at 1024 pixels: one head of width 512 over 16,384 keys, a second and more a call."""
+    long = picture("flux", 1024, 1024)[-1]
+    short = DIA[-1]
+    asked: list[Shape] = []
+    monkeypatch.setattr(spare, "THREADS", torch.get_num_threads())
+    monkeypatch.setattr(spare, "calls", lambda model: (long, short))
+    monkeypatch.setattr(spare.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(spare, "quickest", lambda shape, plan, device: asked.append(shape) or iter(()))
+    list(spare.measuring(home(tmp_path).made(), replace(machine("cpu"), pretended=""), {}))
+    assert long.head_dim == 512 and asked and {each.head_dim for each in asked} == {short.head_dim}

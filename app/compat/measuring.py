@@ -33,15 +33,25 @@ NO_COARSER: Final = 1.2
 ROUNDING: Final = {"float64": 1e-14, "float32": 1e-6}
 """Errors that are alike for all: half precision has none such, there torch's own error is the measure."""
 PIECE: Final = 8_000_000_000
-"""Operations in one call, about 0.1 s on two cores: whoever gives an order waits no longer."""
+"""Operations in one call, about 0.1 s on two cores: whoever gives an order waits for two of them."""
+LONGEST_PIECE: Final = 2 * PIECE
+"""A call that is longer even reduced is not measured: the decoder's of a large picture, one a picture."""
 KEPT_QUERIES: Final = 1024
+
+
+def operations(shape: Shape) -> int:
+    return 4 * shape.batch * shape.heads * shape.queries * shape.keys * shape.head_dim
+
+
+def is_short(shape: Shape) -> bool:
+    """Whether it can be measured in pieces that nobody has to wait for."""
+    return operations(reduced(shape, PIECE, torch.get_num_threads())) <= LONGEST_PIECE
 
 
 def reduced(shape: Shape, most: int, at_once: int) -> Shape:
     """With fewer heads, then fewer queries, where one call is more than `most` operations. Keys stay: they decide what fits a cache."""
     def less(count: int, least: int, shape: Shape) -> int:
-        work = 4 * shape.batch * shape.heads * shape.queries * shape.keys * shape.head_dim
-        return min(count, max(min(count, least), count * most // work))
+        return min(count, max(min(count, least), count * most // operations(shape)))
 
     batch = less(shape.batch, 1, shape)
     few = shape._replace(batch=batch)

@@ -9,7 +9,7 @@ import torch
 
 from app.compat.calls import Call, picture, speech
 from app.compat.hardware import Hardware
-from app.compat.measuring import quickest
+from app.compat.measuring import is_short, quickest
 from app.compat.plan import Choice
 from app.compat.verdicts import Verdict, learn
 from app.compat.ways import matters, near, subject
@@ -40,7 +40,7 @@ def measuring(home: Home, hardware: Hardware, verdicts: dict[str, Verdict]) -> I
             continue
         for call in calls(model):
             shape = call.shape(plan.dtype)
-            if not matters(shape) or subject(near(shape)) in verdicts:
+            if not matters(shape) or subject(near(shape)) in verdicts or not is_short(shape):
                 continue
             if torch.get_num_threads() != THREADS:  # a small model's speech runs on fewer
                 return
