@@ -72,7 +72,6 @@ def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
         (SpeechRequest("[S1] Hello, houses.", model="starter-voice"), "script.words-near"),
         (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", "Hello.")), "voice.not-own"),
         (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", " ")), "voice.no-words"),
-        (PictureRequest("a dragon", model="starter-painter"), "starter.strange-words"),
     ],
 )
 def test_what_a_starter_never_learned_is_refused_before_the_engine_starts(

@@ -25,7 +25,7 @@ from app.engine.request import PictureRequest, SpeechRequest
 from app.paths import home
 from tests import light_engine
 
-SCRIPT = " (pause 0.2s) ".join(["[S1] It is warm today, you know."] * 40)
+SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 40)
 """Forty parts: a pause ends one."""
 Open = Callable[..., Keeper]
 
@@ -142,7 +142,7 @@ def test_who_stops_a_job_whose_engine_died_has_what_was_finished(open_: Open) ->
 def test_an_engine_that_does_not_start_loses_no_job(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nine waited, and all nine failed. Now they wait until it starts, which it is asked to do now and then, and by a press."""
     keeper = open_(*[{"dies": "start"}] * process.STARTS)
-    jobs = [keeper.submit(SpeechRequest(f"[S1] Number {number}.", seed=5)) for number in range(9)]
+    jobs = [keeper.submit(SpeechRequest("[S1] Hello.", seed=number)) for number in range(9)]
     until(keeper, lambda: keeper.state.gave_up)
     assert [keeper.journal.job(job.id).state for job in jobs] == ["queued"] * 9
     time.sleep(3 * process.TICK_S)

@@ -27,7 +27,7 @@ from app.compat.ladder import subject
 from app.compat.plan import Need, Part, Plan, Precision, decide
 from app.compat.pretend import machine
 from app.compat.terms import Choice
-from app.compat.verdicts import Seen, Verdict
+from app.compat.verdicts import Seen, Verdict, learn
 from app.engine import catalog, picture
 from app.engine.control import Control
 from app.engine.event import Finished, Loading, Note
@@ -305,7 +305,7 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
     def run(request: PictureRequest, choice: Choice, *rungs: str) -> list[Any]:
         for rung in rungs:
             verdict = Verdict(subject(asked.model, rung), passed=False, seen=Seen("memory"))
-            session.verdicts[verdict.subject] = verdict
+            learn(session.home.verdicts, session.hardware, verdict)
         job = tmp_path / str(len(list(tmp_path.iterdir())))
         events = list(session.run(request, choice, Control(), job, lambda *_: None))
         assert isinstance(events[-1], Finished), events[-1]

@@ -19,7 +19,7 @@ from app.engine.request import SpeechRequest
 from app.paths import home
 from tests import light_engine
 
-SCRIPT = " (pause 0.2s) ".join(["[S1] It is warm today, you know."] * 3)
+SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 3)
 SOURCE = ast.parse(Path(process.__file__).read_text("utf-8"))
 ASKED = {"submit", "errand", "follow", "progress", "stop", "set_chunk", "free", "go_on", "unfinished", "start_again", "let_go", "folder", "close"}  # fmt: skip
 """What other threads ask; the rest is the keeper's own."""

@@ -232,7 +232,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "uv-backend", (Where(("cuda",), capability_before=(7, 5)),),
         say("quirk.uv-backend", "An installer that looks at the driver alone picks a torch without code for this card, so the build is named."),
-        "uv #14742, #17236", place="start.py",
+        "uv #14742, #17236", place="app/launcher/torch_build.py",
     ),
     Quirk(
         "fused-qkv-stride", (Where(("cuda", "rocm")),),
