@@ -12,6 +12,7 @@ The work is done in app/launcher; this file only makes sure of the Python first.
 """
 
 import sys
+from pathlib import Path
 
 NEEDED = (3, 11)
 if sys.version_info < NEEDED:
@@ -20,7 +21,11 @@ if sys.version_info < NEEDED:
         "Install a newer one from python.org and start again with it."
     )
 
-from app.launcher.command import main
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # also where Python was told not to look beside a script
+try:
+    from app.launcher.command import main
+except ImportError as fault:
+    sys.exit(f"hearth: Files of Hearth's own are missing ({fault}). Get it again, into the same folder; what you made lies elsewhere.")
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

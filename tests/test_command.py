@@ -169,6 +169,15 @@ def test_a_job_that_cannot_have_a_folder_ends_a_command(
     assert "Jobs cannot run" in capsys.readouterr().err
 
 
+def test_a_picture_is_not_named_what_it_is_not(tmp_path: Path) -> None:
+    for name in ("x.jpg", "x.PNG.webp"):
+        with pytest.raises(Trouble) as told:
+            output.writable(tmp_path / name, PictureRequest("a"))
+        assert told.value.sentence.key == "output.not-png" and ".png" in str(told.value)
+    for name in ("x.PNG", "x"):
+        output.writable(tmp_path / name, PictureRequest("a"))
+
+
 def test_a_link_is_followed_and_a_file_is_replaced_whole(tmp_path: Path) -> None:
     (tmp_path / "made").write_bytes(b"made")
     (tmp_path / "file").write_bytes(b"here before")

@@ -103,6 +103,24 @@ def test_a_start_clears_what_nobody_listens_to_any_more(tmp_path: Path) -> None:
         for name in ("sound-000-000.wav", "part-000.wav"):
             (folder / name).write_bytes(b"x")
         os.utime(folder, (age, age))
-    tidy(tmp_path, {"001"})
-    assert names(tmp_path) == ["001", *(folder.name for folder in made[3:])]  # only the oldest that are not needed
-    assert all(names(folder) == ["part-000.wav"] for folder in tmp_path.iterdir())
+    tidy(tmp_path, {"000"}, {"001"})
+    assert names(tmp_path) == ["000", "001", *(folder.name for folder in made[3:])]  # only the oldest that are not needed
+    for folder in tmp_path.iterdir():
+        assert (names(folder) == ["part-000.wav"]) is (folder.name != "000"), "what still runs in another process is heard"
+
+
+def test_a_second_process_leaves_what_the_first_runs(tmp_path: Path) -> None:
+    """As `hearth speak` does beside an open window."""
+    keeper = Idle(home(tmp_path / "home"))
+    try:
+        job = keeper.submit(SpeechRequest("[S1] Hello."))
+        keeper.journal.begin(job.id)
+        folder = keeper.folder(job.id)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "sound-000-000.wav").write_bytes(b"x")
+        for number in range(jobfolder.FOLDERS_KEPT + 2):  # newer ones of jobs that have ended
+            (folder.parent / f"zz{number:03d}").mkdir()
+        Idle(home(tmp_path / "home")).close()
+        assert names(folder) == ["sound-000-000.wav"]
+    finally:
+        keeper.close()

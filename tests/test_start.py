@@ -410,3 +410,26 @@ def test_updates_prove_themselves_before_the_swap_and_one_step_back_is_kept(made
     assert made.start("back").returncode == 0
     assert (made.git("rev-parse", "HEAD"), made.slot) == (one, slot) and made.start().stderr == ""
     assert made.start("back").returncode == 0 and made.slot == slots.other(slot), "and forward again"
+
+
+@pytest.mark.parametrize("told", [["-I"], ["-P"], []])
+def test_it_finds_its_own_files_wherever_python_looks(told: list[str], tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, *told, str(TOP / "start.py"), "add", "nonsense"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2 and "start.py add takes one or more of" in done.stderr, done.stderr
+
+
+def test_a_checkout_with_files_missing_says_so(tmp_path: Path) -> None:
+    shutil.copy(TOP / "start.py", tmp_path)
+    (tmp_path / "app").mkdir()
+    shutil.copy(TOP / "app" / "__init__.py", tmp_path / "app")
+    # Without the environment's own folders, in which this checkout can be found.
+    done = subprocess.run([sys.executable, "-S", str(tmp_path / "start.py"), "--help"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "Files of Hearth's own are missing" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_the_repair_page_is_there_although_the_code_was_changed_meanwhile() -> None:
+    """An update may take away the files of a window that is open: what its end needs is loaded by then."""
+    code = "import sys; import app.launcher.supervisor; print('app.launcher.repair_page' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True).stdout == "True\n"

@@ -16,7 +16,7 @@ from app.compat import verdicts as seen
 from app.compat.calls import PICTURES, SIZES
 from app.compat.hardware import Hardware, probe
 from app.compat.plan import Choice, Dtype, Need, Plan, decide
-from app.compat.verdicts import Verdicts
+from app.compat.verdicts import Verdict, Verdicts
 from app.compat.ways import Shape
 from app.paths import home
 from app.sentence import Trouble, say
@@ -147,15 +147,15 @@ def planned(case: Case, dtype: Dtype, hardware: Hardware, known: Verdicts) -> Pl
 
 
 def learned(cases: Iterable[Case], dtypes: Iterable[Dtype], hardware: Hardware, known: Verdicts) -> Verdicts:
-    """As the engine does it in its idle time, but at once."""
+    """Measure what is not known yet, as the engine does in its idle time, but at once."""
     from app.compat.measuring import quickest
     from app.compat.ways import near, subject
 
-    found = dict(known)
+    found: dict[str, Verdict] = {}
     for dtype in dtypes:
         for case in cases:
             shape = case.shape(dtype)
-            if subject(near(shape)) not in found:
+            if subject(near(shape)) not in {*known, *found}:
                 plan = planned(case, dtype, hardware, {})
                 found |= {each.subject: each for each in quickest(shape, plan, plan.device) if each is not None}
     return found
@@ -202,9 +202,7 @@ def main(args: argparse.Namespace) -> int:
     chosen = list(cases(tuple(args.only or ("dia", *PICTURES)), sizes))
     dtypes: list[Dtype] = args.dtype or ["float32", "bfloat16"]
     if args.measure:
-        known = learned(chosen, dtypes, hardware, known)
-        folder.mkdir(parents=True, exist_ok=True)
-        seen.store(folder, hardware, known)
+        known = seen.learn(folder, hardware, *learned(chosen, dtypes, hardware, known).values())
     rows: list[Row] = []
 
     def kept() -> Iterator[Row]:

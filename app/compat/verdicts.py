@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from filelock import FileLock
+
 from app import written
 from app.compat.hardware import Hardware
 from app.compat.terms import Fault
@@ -89,20 +91,28 @@ def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
     return path
 
 
-def learn(folder: Path, hardware: Hardware, verdict: Verdict) -> dict[str, Verdict]:
-    """One more, the hard way: a path that killed the engine is not taken again."""
-    known = {**load(folder, hardware), verdict.subject: verdict}
-    store(folder, hardware, known)
+def learn(folder: Path, hardware: Hardware, *found: Verdict) -> dict[str, Verdict]:
+    """Add what was seen to what is known by now, whichever process learned or forgot it."""
+    with _alone(folder, hardware):
+        known = load(folder, hardware) | {each.subject: each for each in found}
+        store(folder, hardware, known)
     return known
 
 
 def forget(folder: Path, hardware: Hardware, model: str = "") -> tuple[str, ...]:
     """Which rungs were forgotten: those of this model, or without one those of all. Its next run begins as if it had never broken."""
-    known = load(folder, hardware)
-    gone = tuple(each for each in known if each.startswith(RUNG) and model in ("", each[len(RUNG) :].rpartition("/")[0]))
-    if gone:
-        store(folder, hardware, {subject: each for subject, each in known.items() if subject not in gone})
+    with _alone(folder, hardware):
+        known = load(folder, hardware)
+        gone = tuple(each for each in known if each.startswith(RUNG) and model in ("", each[len(RUNG) :].rpartition("/")[0]))
+        if gone:
+            store(folder, hardware, {subject: each for subject, each in known.items() if subject not in gone})
     return gone
+
+
+def _alone(folder: Path, hardware: Hardware) -> FileLock:
+    """Held from reading to writing, so that no process undoes what another did in between. The system frees it when its holder dies."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileLock(file(folder, hardware).with_suffix(".lock"))
 
 
 def _seen(told: dict[str, Any]) -> Seen:

@@ -16,7 +16,7 @@ from app.compat.ladder import CHUNK_RUNG, subject
 from app.compat.meter import read
 from app.compat.plan import AUTO
 from app.compat.seam import applied
-from app.compat.verdicts import Verdict, load, store
+from app.compat.verdicts import Verdict, learn
 from app.engine.chosen import chosen
 from app.engine.control import Control
 from app.engine.curve import KNEE, ROUNDS, SIZES, Curve, Point, keep_curve
@@ -37,8 +37,7 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[str, Verdict], cont
             return
         eta_s = elapsed / done * (total - done) if done else None
         yield Step(done, total, done / elapsed if elapsed else 0.0, "measurements", eta_s, read())
-    known = load(home.verdicts, hardware) | found  # what another process learned meanwhile stays, what it forgot is gone
-    store(home.verdicts, hardware, known)
+    known = learn(home.verdicts, hardware, *found.values())
     verdicts.clear()
     verdicts.update(known)
     paths = [verdict for subject, verdict in found.items() if subject.startswith("path:")]  # the rest are known defects

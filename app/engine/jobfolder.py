@@ -62,13 +62,15 @@ def drop_sounds(folder: Path) -> None:
         piece.unlink(missing_ok=True)
 
 
-def tidy(jobs: Path, needed: Collection[str]) -> None:
-    """Old folders of jobs that have ended go; those that can be gone on with stay. Nobody listens any more to any of them."""
+def tidy(jobs: Path, live: Collection[str], interrupted: Collection[str]) -> None:
+    """Remove old folders of jobs that have ended, and the sounds that nobody listens to any more. `live`: waiting or running, here or
+    in another process."""
     folders = sorted(jobs.iterdir(), key=lambda path: path.stat().st_mtime) if jobs.is_dir() else []
-    for folder in [each for each in folders if each.name not in needed][:-FOLDERS_KEPT]:
+    for folder in [each for each in folders if each.name not in live and each.name not in interrupted][:-FOLDERS_KEPT]:
         shutil.rmtree(folder, ignore_errors=True)
     for folder in folders:
-        drop_sounds(folder)
+        if folder.name not in live:
+            drop_sounds(folder)
 
 
 def tidy_uploads(uploads: Path, needed: str) -> None:

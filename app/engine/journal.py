@@ -150,6 +150,11 @@ class Journal:
         rows = self._db.rows("SELECT * FROM jobs WHERE state='interrupted' ORDER BY created_s")
         return [job for row in rows if (job := self._readable(row)) is not None]
 
+    def live(self) -> list[Job]:
+        """What waits or runs, in any process; `interrupted` first finds out who is no more."""
+        rows = self._db.rows("SELECT * FROM jobs WHERE state IN ('queued', 'running')")
+        return [job for row in rows if (job := self._readable(row)) is not None]
+
     def _readable(self, row: sqlite3.Row) -> Job | None:
         """What another version of Hearth wrote may not be understood: such a job has failed, and keeps nobody from starting."""
         try:

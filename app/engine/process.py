@@ -97,8 +97,9 @@ class Keeper:
         self._failed_starts, self._start_at_s, self._stumbles = 0, 0.0, 0
         self._woken, self._waker = multiprocessing.Pipe(duplex=False)
         self._closing = False
-        tidy(self.home.scratch / "jobs", {job.id for job in self.interrupted})
-        to_come = [to_json(job.request) for job in (*self.interrupted, *self.journal.waiting())]
+        live = self.journal.live()
+        tidy(self.home.scratch / "jobs", {job.id for job in live}, {job.id for job in self.interrupted})
+        to_come = [to_json(job.request) for job in (*live, *self.interrupted)]
         tidy_uploads(self.home.scratch / "uploads", json.dumps(to_come))
         self._thread = threading.Thread(target=self._keep, name="keeper", daemon=True)
         self._thread.start()

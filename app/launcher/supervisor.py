@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from app.launcher import failure
+from app.launcher import failure, repair_page
 from app.launcher.console import Refused, tell
 from app.launcher.install import ready
 from app.launcher.slots import python_of, wanted
@@ -35,9 +35,7 @@ def opened(words: Sequence[str], folder: Path) -> int:
             code, failed = 2, failure.in_english(str(fault), f"{fault}\n\n{failure.tail(folder / 'install.log')}")
         if failed is None:
             return code
-        from app.launcher.repair_page import offered
-
-        if not offered(failed, folder, "--no-browser" not in words, tries):
+        if not repair_page.offered(failed, folder, "--no-browser" not in words, tries):
             return code
         tries += 1
 

@@ -57,9 +57,7 @@ def main(args: argparse.Namespace) -> int:
     check(hardware)
     known = seen.load(folder, hardware)
     if args.selftest:
-        found = test(hardware)
-        known = seen.load(folder, hardware) | found  # what another process learned or forgot meanwhile counts
-        seen.store(folder, hardware, known)
+        known = seen.learn(folder, hardware, *test(hardware).values())
     models = looked_at(place, args.model or "")
     shown = {name: Shown.of(place, hardware, model, known) for name, model in models.items()}
     if args.json:

@@ -13,6 +13,7 @@ from app.engine.request import PictureRequest, Request, SpeechRequest
 from app.engine.script import check
 from app.sentence import Trouble, say
 
+PICTURES: Final = ("", ".png")
 SIDE_PX: Final = 1024
 """Of a picture whose size the model chooses; most are smaller."""
 PNG_SHARE: Final = 0.3
@@ -30,6 +31,8 @@ def names(output: Path, count: int) -> list[Path]:
 def writable(output: Path, request: Request) -> None:
     """Raises a Trouble where the result could not be written, found by trying. What was made for it is removed again."""
     count = request.batch if isinstance(request, PictureRequest) else 1
+    if isinstance(request, PictureRequest) and output.suffix.lower() not in PICTURES:
+        raise Trouble(say("output.not-png", "Pictures are written as PNG, which holds their settings, and {path} would be something else. Name it {example}.", path=str(output), example=str(output.with_suffix(".png"))))  # fmt: skip
     if _is_dir(output):
         raise Trouble(say("output.folder", "{path} is a folder. Name a file in it, such as {example}.", path=str(output), example=str(output / _example(request))))  # fmt: skip
     made: list[Path] = []
