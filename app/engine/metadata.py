@@ -1,4 +1,4 @@
-"""A picture's settings inside its file: Hearth's own JSON, and A1111's lines that other programs read. Written whole, read back exactly."""
+"""A picture's settings inside its file: Hearth's own JSON, and A1111's lines that other programs read. Written whole, with names for paths."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from app import __version__, written
 from app.engine.foreign import Restored, a1111, by_hand, comfy
+from app.engine.outward import outward
 from app.engine.request import PictureRequest, from_json, to_json
 from app.sentence import Trouble, say
 
@@ -21,7 +22,7 @@ PARAMETERS: Final = "parameters"
 def write(picture: Image.Image, path: Path, request: PictureRequest, model: str) -> None:
     info = PngInfo()
     info.add_itxt(PARAMETERS, parameters(request, model))
-    info.add_itxt(OURS, json.dumps({"version": __version__, "request": to_json(request)}, ensure_ascii=False))
+    info.add_itxt(OURS, json.dumps({"version": __version__, "request": outward(to_json(request))}, ensure_ascii=False))
     with written.whole(path) as unfinished:
         picture.save(unfinished, "PNG", pnginfo=info)
 
