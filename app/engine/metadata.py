@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from PIL import ExifTags, Image, UnidentifiedImageError
@@ -11,7 +11,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from app import __version__, written
 from app.engine.foreign import Restored, a1111, by_hand, comfy
-from app.engine.outward import outward
+from app.engine.outward import name, outward
 from app.engine.request import PictureRequest, from_json, to_json
 from app.sentence import Trouble, say
 
@@ -34,7 +34,7 @@ def parameters(request: PictureRequest, model: str) -> str:
         "Seed": request.seed, "Size": f"{request.width}x{request.height}", "Model": model,
         "Denoising strength": request.strength if request.image else None, "Version": f"Hearth {__version__}",
     }  # fmt: skip
-    loras = "".join(f" <lora:{Path(each.path).stem}:{each.weight:g}>" for each in request.loras)
+    loras = "".join(f" <lora:{PurePath(name(each.path)).stem}:{each.weight:g}>" for each in request.loras)
     lines = [request.prompt + loras]
     if request.negative:
         lines.append(f"Negative prompt: {request.negative}")
