@@ -53,10 +53,10 @@ def read(path: Path) -> Restored:
         raise Trouble(say("restore.no-picture", "{path} is no picture that can be read.", path=path.name)) from fault
     if isinstance(exif, bytes) and PARAMETERS not in text:
         text[PARAMETERS] = _comment(exif)
-    for name, reader in ((OURS, _ours), (PARAMETERS, a1111), ("prompt", comfy)):
-        if name in text:
+    for key, reader in ((OURS, _ours), (PARAMETERS, a1111), ("prompt", comfy)):
+        if key in text:
             try:
-                return reader(text[name])
+                return reader(text[key])
             except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RecursionError):
                 continue  # somebody else's text of the same name
     raise Trouble(say("restore.nothing", "{path} carries no settings that Hearth can read.", path=path.name))
