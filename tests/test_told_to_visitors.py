@@ -6,18 +6,26 @@ import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import gradio as gr
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 
+from app.compat.plan import Choice
 from app.engine.event import Failed
-from app.engine.request import SpeechRequest
+from app.engine.request import PictureRequest, SpeechRequest
+from app.engine.shelf import Made
 from app.sentence import Sentence, Trouble, say
-from app.ui import api, endpoints, live, programs
+from app.ui import api, endpoints, live, programs, rows
 from app.ui.desk import Desk
-from app.ui.guard import OWNER, Person
+from app.ui.guard import KEY, OWNER, Person
 from app.ui.visitor import NOT_MADE
 from tests.guests import desk_at, until
+from tests.saying import clip
 
 ADA = Person("visitor-ada", owner=False)
 REQUEST = SpeechRequest("[S1] Hello.")
@@ -85,3 +93,68 @@ def test_what_cannot_even_begin_is_told_in_the_same_way(tmp_path: Path) -> None:
             with pytest.raises(gr.Error) as caught:
                 list(endpoints.events(desk, refused, person))
             assert caught.value.message == str(said)
+
+
+def page_of(desk: Desk, person: Person) -> TestClient:
+    routes = Starlette(routes=live.routes(desk))
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[KEY] = person
+        await routes(scope, receive, send)
+
+    return TestClient(app)
+
+
+def refused(*_: object) -> None:
+    raise Trouble(FOLDER, cure="machine")
+
+
+@pytest.mark.parametrize("way", [by_a_program, streamed])
+def test_what_the_queue_refuses_is_told_in_the_same_way(
+    way: Callable[[Desk, Person], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with desk_at(tmp_path) as desk:
+        monkeypatch.setattr(Desk, "begin", refused)
+        for person, said in ((OWNER, FOLDER), (ADA, NOT_MADE)):
+            with pytest.raises(Trouble) as caught:
+                way(desk, person)
+            assert str(caught.value) == str(said)
+
+
+def test_the_pages_own_buttons_tell_in_the_same_way() -> None:
+    for person, said, cure in ((OWNER, FOLDER, "machine"), (ADA, NOT_MADE, "")):
+        asked: Any = SimpleNamespace(request=SimpleNamespace(scope={KEY: person}), cookies={}, headers={})
+        shown = rows.told(refused, asked)
+        assert str(said) in shown and f'data-cure="{cure}"' in shown
+
+
+def test_asked_for_with_less_nothing_of_the_owners_is_sent(tmp_path: Path) -> None:
+    """The page shows what is less. It had the whole request, with the folder of the owner's model."""
+    gone = str(tmp_path / "olivia" / "mine")
+    with desk_at(tmp_path / "home") as desk:
+        for person in (OWNER, ADA):
+            page = page_of(desk, person)
+            for model, size in (("sd15", 512), (gone, 512)):
+                asked = PictureRequest("a boat", model, width=size, height=size)
+                desk.latest[person.name, "picture"] = desk.keeper.journal.queue(asked, Choice(), person.name).id
+                answer = page.post("/hearth/smaller/picture")
+                for job in desk.keeper.journal.waiting():
+                    desk.keeper.stop(job.id)
+                if model == "sd15":
+                    assert answer.json()["request"] == {"width": 320, "height": 320}
+                else:
+                    assert answer.status_code == 409 and (gone in answer.text) == person.owner
+                    assert (answer.json()["trouble"] == str(NOT_MADE)) != person.owner
+        nothing = page_of(desk, Person("visitor-bob", owner=False)).post("/hearth/smaller/picture")
+        assert "Nothing was asked for yet" in nothing.json()["trouble"]
+
+
+def test_a_sound_that_cannot_be_recoded_is_told_in_the_same_way(tmp_path: Path) -> None:
+    with desk_at(tmp_path / "home") as desk:
+        job = desk.keeper.journal.queue(REQUEST, Choice(), ADA.name)
+        (made,) = desk.keeper.shelf.keep(job, [clip(tmp_path / "speech.wav", 1)], Made("starter-voice"))
+        made.path.unlink()
+        for person in (OWNER, ADA):
+            answer = page_of(desk, person).get(f"/hearth/creation/{made.id}?format=flac")
+            assert answer.status_code == 409 and (str(made.path) in answer.text) == person.owner
+            assert (answer.json()["trouble"] == str(NOT_MADE)) != person.owner

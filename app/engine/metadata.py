@@ -1,9 +1,9 @@
-"""A picture's settings inside its file: Hearth's own JSON, and A1111's lines that other programs read. Written whole, read back exactly."""
+"""A picture's settings inside its file: Hearth's own JSON, and A1111's lines that other programs read. Written whole, with names for paths."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from PIL import ExifTags, Image, UnidentifiedImageError
@@ -11,6 +11,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from app import __version__, written
 from app.engine.foreign import Restored, a1111, by_hand, comfy
+from app.engine.outward import name, outward
 from app.engine.request import PictureRequest, from_json, to_json
 from app.sentence import Trouble, say
 
@@ -21,7 +22,7 @@ PARAMETERS: Final = "parameters"
 def write(picture: Image.Image, path: Path, request: PictureRequest, model: str) -> None:
     info = PngInfo()
     info.add_itxt(PARAMETERS, parameters(request, model))
-    info.add_itxt(OURS, json.dumps({"version": __version__, "request": to_json(request)}, ensure_ascii=False))
+    info.add_itxt(OURS, json.dumps({"version": __version__, "request": outward(to_json(request))}, ensure_ascii=False))
     with written.whole(path) as unfinished:
         picture.save(unfinished, "PNG", pnginfo=info)
 
@@ -33,7 +34,7 @@ def parameters(request: PictureRequest, model: str) -> str:
         "Seed": request.seed, "Size": f"{request.width}x{request.height}", "Model": model,
         "Denoising strength": request.strength if request.image else None, "Version": f"Hearth {__version__}",
     }  # fmt: skip
-    loras = "".join(f" <lora:{Path(each.path).stem}:{each.weight:g}>" for each in request.loras)
+    loras = "".join(f" <lora:{PurePath(name(each.path)).stem}:{each.weight:g}>" for each in request.loras)
     lines = [request.prompt + loras]
     if request.negative:
         lines.append(f"Negative prompt: {request.negative}")
@@ -52,10 +53,10 @@ def read(path: Path) -> Restored:
         raise Trouble(say("restore.no-picture", "{path} is no picture that can be read.", path=path.name)) from fault
     if isinstance(exif, bytes) and PARAMETERS not in text:
         text[PARAMETERS] = _comment(exif)
-    for name, reader in ((OURS, _ours), (PARAMETERS, a1111), ("prompt", comfy)):
-        if name in text:
+    for key, reader in ((OURS, _ours), (PARAMETERS, a1111), ("prompt", comfy)):
+        if key in text:
             try:
-                return reader(text[name])
+                return reader(text[key])
             except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RecursionError):
                 continue  # somebody else's text of the same name
     raise Trouble(say("restore.nothing", "{path} carries no settings that Hearth can read.", path=path.name))

@@ -21,6 +21,7 @@ import soxr
 from numpy.typing import NDArray
 
 from app import written
+from app.engine.outward import outward
 from app.engine.there import is_file
 from app.sentence import Trouble, say
 
@@ -158,8 +159,8 @@ def carries(settings: dict[str, Any], coding: str) -> bool:
 
 
 def _tag(settings: dict[str, Any], coding: str) -> str:
-    """One line of ASCII; where the format has little room, packed; where even that is too long, nothing."""
-    plain = json.dumps(settings, ensure_ascii=True, separators=(",", ":"))
+    """One line of ASCII, with names for paths: the file goes anywhere. Where the format has little room, packed; where even that is too long, nothing."""
+    plain = json.dumps(outward(settings), ensure_ascii=True, separators=(",", ":"))
     if coding != "opus" or len(plain) <= OPUS_TAG_BYTES:
         return plain
     packed = "zlib:" + base64.b64encode(zlib.compress(plain.encode(), 9)).decode()

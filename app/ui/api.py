@@ -19,6 +19,7 @@ from starlette.routing import Route
 from app.engine import voices
 from app.engine.event import END, Event, Failed, Finished, Part, Stopped
 from app.engine.model import Kind
+from app.engine.outward import name
 from app.engine.request import FORMATS, PictureRequest, SpeechRequest
 from app.engine.stock import located
 from app.sentence import Trouble, say
@@ -116,11 +117,6 @@ def spoken(text: str) -> str:
     return text if not text.strip() or text.lstrip().startswith("[S") else TAG + text
 
 
-def name(id_: str) -> str:
-    """Of a model that was added from a folder only the folder's name: where it lies is nobody's business."""
-    return Path(id_).name if "/" in id_ or "\\" in id_ else id_
-
-
 def model_for(desk: Desk, wanted: Any, kind: Kind) -> str:
     """Clients name OpenAI's models because they must; what we do not know is the best that is here."""
     for each in desk.models():
@@ -168,7 +164,10 @@ async def painted(
 
 async def streamed(desk: Desk, request: SpeechRequest, person: Person, wanted: str, events: bool) -> Response:
     """Each part as soon as it is spoken, before the whole is levelled. The first event that matters decides whether it is an answer at all."""
-    job = desk.begin(request, person)
+    try:
+        job = desk.begin(request, person)
+    except Trouble as trouble:
+        raise told_to(person, trouble) from trouble
     heard_of = desk.keeper.follow(job)
     first = await run_in_threadpool(lambda: heard(heard_of))
     if isinstance(first, Failed):

@@ -36,6 +36,7 @@ MADE_KINDS: Final = {
 CHARTED: Final = 120
 """Points of the live charts; they travel only while somebody looks at them."""
 SCRIPT_MOST: Final = 200_000
+LESSER: Final = ("text", "width", "height")
 DRAFTS: Final = ("speak-text", "paint-prompt", "paint-negative")
 """Fields whose text is kept while it is typed."""
 NAME: Final = re.compile(r"[\w-]+\.\w+")
@@ -108,16 +109,17 @@ def routes(desk: Desk) -> list[Route]:
             answer.background = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
             return answer
         except Trouble as trouble:
-            return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=409)
+            return troubled(trouble, request)
 
     def smaller(request: Request) -> Response:
-        """What did not fit, asked for again with less."""
+        """What did not fit, asked for again with less; the page shows what is less of it, and gets nothing else."""
         kind, spoken = request.path_params["kind"], language(request)
         try:
             lesser, words = desk.smaller(kind, who(request))
         except Trouble as trouble:
-            return JSONResponse({"trouble": told(trouble.sentence, spoken), "cure": trouble.cure}, status_code=409)
-        return JSONResponse({"text": told(words, spoken), "request": to_json(lesser)})
+            return troubled(trouble, request)
+        fields = {name: value for name, value in to_json(lesser).items() if name in LESSER}
+        return JSONResponse({"text": told(words, spoken), "request": fields})
 
     async def drafts(request: Request) -> Response:
         """What is being written, field by field, kept while it is typed: the owner's, and still there after a restart."""
@@ -198,6 +200,12 @@ def visiting(desk: Desk, person: Person, spoken: Language) -> show.View:
                 view["end"] = {**view["end"], "text": words, "cure": ""}
             answer[kind] = view
     return answer
+
+
+def troubled(trouble: Trouble, request: Request) -> Response:
+    """As whoever asked may hear it."""
+    heard = told_to(who(request), trouble)
+    return JSONResponse({"trouble": told(heard.sentence, language(request)), "cure": heard.cure}, status_code=409)
 
 
 def sent(path: Path, download: bool = False) -> Response:

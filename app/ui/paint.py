@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from app.engine import metadata
 from app.engine.foreign import by_hand
 from app.engine.painting.schedulers import NAMES
 from app.engine.request import SEED_LIMIT, PictureRequest
-from app.sentence import Trouble
+from app.sentence import Sentence, Trouble
 from app.ui import asking, paint_view, show
 from app.ui.asking import number
 from app.ui.desk import Desk
@@ -30,11 +31,13 @@ from app.ui.rows import (
     hidden_button,
     hidden_number,
     left_empty,
+    model_again,
     model_choices,
     preset_row,
     told,
+    troubled,
 )
-from app.ui.words import language, word
+from app.ui.words import Language, language, word
 
 KIND: Final = "picture"
 LARGE: Final = "sd15"
@@ -174,37 +177,37 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     def halt(request: gr.Request) -> None:
         desk.stop(KIND, who(request))
 
-    def put(request: PictureRequest) -> list[Any]:
-        here = request.model if request.model in [id_ for _, id_ in model_choices(desk, KIND, visitor)] else ""
+    def put(request: PictureRequest, notes: Sequence[Sentence], spoken: Language) -> list[Any]:
+        """For the fields, and what cannot be brought back."""
+        here, missing = model_again(desk, KIND, request.model, visitor)
         return [
             request.prompt, request.negative, request.seed, here, request.width, request.height, request.steps, request.guidance,
-            request.scheduler or "", request.batch, request.upscale, request.strength,
+            request.scheduler or "", request.batch, request.upscale, request.strength, show.notes([*missing, *notes], spoken),
         ]  # fmt: skip
 
     def restored(file: str | None, request: gr.Request) -> list[Any]:
         """The settings of a picture that was dropped anywhere on the page."""
-        spoken = language(request)
         if file is None:
             return [gr.skip()] * (len(filled) + 2)
         try:
             found = metadata.read(Path(file))
         except Trouble as trouble:
-            return [*[gr.skip()] * len(filled), show.trouble(trouble, spoken), None]
-        return [*put(found.request), show.notes(found.notes, spoken), None]
+            return [*[gr.skip()] * len(filled), troubled(trouble, request), None]
+        return [*put(found.request, found.notes, language(request)), None]
 
     def again(creation: float, request: gr.Request) -> list[Any]:
         try:
             kept = desk.creation(int(creation), who(request)).request
         except Trouble as trouble:
-            return [*[gr.skip()] * len(filled), show.trouble(trouble, language(request))]
+            return [*[gr.skip()] * len(filled), troubled(trouble, request)]
         assert isinstance(kept, PictureRequest)
-        return [*put(kept), show.notes(by_hand(kept), language(request))]
+        return put(kept, by_hand(kept), language(request))
 
     def start_from(creation: float, request: gr.Request) -> tuple[Any, str]:
         try:
             return str(desk.creation(int(creation), who(request)).path), ""
         except Trouble as trouble:
-            return gr.skip(), show.trouble(trouble, language(request))
+            return gr.skip(), troubled(trouble, request)
 
     def fit(values: dict[Any, Any], request: gr.Request) -> str:
         """Will it fit, and how long will it take; with the changes that would make it fit."""
@@ -212,7 +215,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
             start = {**values, image: None, prompt: values[prompt] or "?"}
             return paint_view.fit(desk, asked(start), who(request), language(request))
         except Trouble as trouble:
-            return show.trouble(trouble, language(request))
+            return troubled(trouble, request)
 
     def last_seed(request: gr.Request) -> Any:
         progress = desk.progress(KIND, who(request))

@@ -43,7 +43,10 @@ async def values_of(asked: Asked) -> dict[str, Any]:
 
 async def carried_out(desk: Desk, request: Request, person: Person) -> tuple[str, tuple[Path, ...]]:
     """The job and its files. Waits its turn like every job; one that was stopped gives what is there."""
-    job = desk.begin(request, person)
+    try:
+        job = desk.begin(request, person)
+    except Trouble as trouble:
+        raise told_to(person, trouble) from trouble
     try:
         end = await run_in_threadpool(ended, desk, job)
     except BaseException:

@@ -11,11 +11,13 @@ from gradio.blocks import Block
 from gradio.components import Component
 from gradio.i18n import I18nData
 
+from app.engine.outward import name
 from app.engine.stock import located
-from app.sentence import Trouble
+from app.sentence import Sentence, Trouble, say
 from app.ui import presets, show
 from app.ui.desk import Desk
 from app.ui.guard import who
+from app.ui.visitor import told_to
 from app.ui.words import language, word
 
 QUICK: Final[Mapping[str, Any]] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
@@ -76,8 +78,23 @@ def told(run: Callable[[], object], request: gr.Request) -> str:
     try:
         run()
     except Trouble as trouble:
-        return show.trouble(trouble, language(request))
+        return troubled(trouble, request)
     return ""
+
+
+def troubled(trouble: Trouble, request: gr.Request) -> str:
+    """As whoever asked may hear it."""
+    return show.trouble(told_to(who(request), trouble), language(request))
+
+
+def model_again(desk: Desk, kind: str, model: str, visitor: bool = False) -> tuple[str, tuple[Sentence, ...]]:
+    """Of settings that come back, the model to choose and what to say where it is not here. A file has only the model's name."""
+    there = [id_ for _, id_ in model_choices(desk, kind, visitor)]
+    found = [model] if model in there else [id_ for id_ in there if id_ and name(id_) == name(model)]
+    if len(found) == 1:
+        return found[0], ()
+    notes = () if visitor else (say("restore.model", "It was made with {model}; choose the model by hand.", model=name(model)),)  # fmt: skip
+    return "", notes
 
 
 def preset_row(tab: str, desk: Desk, visitor: bool) -> tuple[gr.Dropdown, gr.Button, gr.Button]:

@@ -12,11 +12,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.engine.model import Model
+from app.engine.outward import name
 from app.engine.painting.schedulers import NAMES
 from app.engine.request import SEED_LIMIT, PictureRequest
 from app.engine.stock import best, located
 from app.sentence import Trouble, say
-from app.ui.api import Handler, model_for, name, told
+from app.ui.api import Handler, model_for, told
 from app.ui.desk import Desk
 from app.ui.guard import Person
 from app.ui.programs import carried_out, decoded, encoded, mask_from, picture_from, programmer, values_of

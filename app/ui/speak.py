@@ -28,9 +28,11 @@ from app.ui.rows import (
     hidden_button,
     hidden_number,
     left_empty,
+    model_again,
     model_choices,
     preset_row,
     told,
+    troubled,
 )
 from app.ui.words import language, word
 
@@ -155,17 +157,17 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         try:
             kept = desk.creation(int(creation), who(request)).request
         except Trouble as trouble:
-            return [*[gr.skip()] * len(settings), gr.skip(), show.trouble(trouble, language(request))]
+            return [*[gr.skip()] * len(settings), gr.skip(), troubled(trouble, request)]
         assert isinstance(kept, SpeechRequest)
         kept_voices = () if visitor else voices.list_voices(desk.keeper.home)
         spoken_by = next((each.name for each in kept_voices if each.prompt == kept.voice), FRESH)
         notes = [] if kept.voice is None or spoken_by != FRESH else [say("restore.voice", "It followed a recording, which has to be chosen by hand.")]  # fmt: skip
         by_hand = (kept.guidance, kept.temperature, kept.top_p, kept.cfg_filter)
         sampled = [gr.skip() if each is None else each for each in by_hand]
-        here = kept.model if kept.model in [id_ for _, id_ in model_choices(desk, KIND, visitor)] else ""
+        here, missing = model_again(desk, KIND, kept.model, visitor)
         loud = gr.skip() if kept.loudness_lufs is None else kept.loudness_lufs
         own_sampling = any(each is not None for each in by_hand)
-        return [kept.text, kept.seed, here, kept.speed, kept.format, own_sampling, *sampled, loud, kept.carry_voice, spoken_by, show.notes(notes, language(request))]  # fmt: skip
+        return [kept.text, kept.seed, here, kept.speed, kept.format, own_sampling, *sampled, loud, kept.carry_voice, spoken_by, show.notes([*missing, *notes], language(request))]  # fmt: skip
 
     def keep_voice(clip: str | None, transcript: str, name: str, request: gr.Request) -> tuple[Any, str]:
         try:
@@ -173,7 +175,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 raise Trouble(say("speak.no-clip", "There is no recording yet. Upload a clip, or record one."))
             made = voices.keep(desk.keeper.home, name or "", Path(clip), transcript or "", DIA)
         except Trouble as trouble:
-            return gr.skip(), show.trouble(trouble, language(request))
+            return gr.skip(), troubled(trouble, request)
         return gr.update(choices=choices(desk), value=made.name), ""
 
     def drop_voice(chosen: str | None, request: gr.Request) -> tuple[Any, str]:

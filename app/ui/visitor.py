@@ -18,7 +18,7 @@ from app.sentence import Trouble, say
 from app.ui.guard import Person
 
 HOUR_S: Final = 3600.0
-OF_THE_REQUEST: Final = ("request.", "script.", "voice.", "visitor.", "starter.", "paint.no-mask", "job.missing")
+OF_THE_REQUEST: Final = ("request.", "script.", "voice.", "visitor.", "starter.", "paint.no-mask", "job.missing", "smaller.", "restore.", "upload.", "shelf.not-yours", "shelf.unknown", "speak.nothing-again")
 """Sentences, by how their keys begin, that speak of what was asked for; all others speak of the owner's machine and files."""
 NOT_MADE: Final = say("visitor.failed", "This could not be made. Try something smaller, or tell the person whose machine it is.")
 
