@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,11 +13,12 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from app.compat.ladder import subject
-from app.compat.plan import AUTO, Choice, decide
+from app.compat.plan import AUTO, Choice, Chunk, decide
 from app.compat.pretend import MACHINES
 from app.compat.verdicts import Seen, Verdict, learn
 from app.engine import catalog, process, script, voices
 from app.engine.chosen import known_choice
+from app.engine.curve import SIZES
 from app.engine.diagnosis import Death
 from app.engine.event import Stopped
 from app.engine.limits import DIA, limits_of
@@ -186,6 +188,76 @@ def test_the_chunk_is_the_keepers_and_outlives_a_restart(tmp_path: Path) -> None
     with desk_at(tmp_path) as desk:
         desk.set_chunk(64)
         assert desk.choice(OWNER) == Choice(chunk=64)
+
+
+def test_two_sizes_at_once_leave_keeper_and_settings_with_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other call comes between the two halves of the first."""
+    with desk_at(tmp_path) as desk:
+        other = threading.Thread(target=desk.set_chunk, args=(512,))
+        real = desk.keeper.set_chunk
+
+        def slow(chunk: Chunk) -> None:
+            if chunk == 64:
+                other.start()
+                other.join(0.5)
+            real(chunk)
+            if chunk == 64:
+                other.join(0.5)
+
+        monkeypatch.setattr(desk.keeper, "set_chunk", slow)
+        desk.set_chunk(64)
+        other.join()
+        assert desk.settings.get("choice")["chunk"] == desk.keeper.chunk == 512
+
+
+def test_what_cannot_be_written_changes_nothing_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with desk_at(tmp_path) as desk:
+        desk.set_chunk(512)
+        built = window.build(desk)
+        page = built.get_config_file()
+        ids = {each["props"].get("elem_id"): each["id"] for each in page["components"]}
+        slid = next(each for each in page["dependencies"] if (ids["machine-chunk"], "release") in map(tuple, each["targets"]))
+        assert slid["outputs"] == [ids[each] for each in ("machine-chunk", "machine-exact", "machine-message")]
+        with monkeypatch.context() as patch:
+            patch.setattr("app.written.text", full)
+            with pytest.raises(Trouble, match=r"No space left on device.*nothing was changed"):
+                desk.set_chunk(64)
+            with pytest.raises(Trouble, match="nothing was changed"):
+                desk.keep_choice(Choice(dtype="bfloat16"))
+            place, _, words = built.fns[slid["id"]].fn(1, SimpleNamespace(headers={}, cookies={}))
+            assert place == SIZES.index(512) + 1 and "nothing was changed" in words, "put back, and told there"
+            assert desk.settings.get("choice") == {"chunk": 512} and desk.keeper.chunk == 512
+
+
+def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
+    """A visitor's runs without what the owner forced; what Models says is about the next job."""
+    with desk_at(tmp_path) as desk:
+        hardware = dataclasses.replace(MACHINES["cpu"], pretended="")
+        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
+        desk.keep_choice(Choice(dtype="bfloat16"))
+        own = desk.plan("sd15", desk.choice(OWNER))
+        visitors = decide(hardware, need(catalog.find("sd15")), Choice())
+        assert own.dtype != visitors.dtype
+        job = desk.begin(PictureRequest("a tree", model="sd15"), OWNER)
+        desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
+        desk.keeper._board.planned(job, "sd15", visitors)
+        seen = machine_view.seen(desk, "sd15", "", "en")
+        assert seen["note"] == "The plan of the job that runs now."
+        assert machine_view.seen(desk, "sd15", "", "zh")["note"] == "这是正在运行的任务的方案。"
+        assert machine_view.seen(desk, "sd15", "rtx-3060", "en")["note"] != seen["note"]
+        assert desk.offer(catalog.find("sd15")).forecast.plan == own  # type: ignore[union-attr]
+        desk.keeper._board.planned(job, "sd15", own)
+        assert machine_view.seen(desk, "sd15", "", "en")["note"] == "", "the next would get the same"
+        desk.keeper._board.planned(job, "sd15", visitors)
+        desk.keeper.state = dataclasses.replace(desk.keeper.state, job="")
+        assert machine_view.seen(desk, "sd15", "", "en")["note"] == "", "nothing runs"
+
+
 def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits is not failed; the owner is told why, and has buttons for it. Nobody else has either."""
     with desk_at(tmp_path) as desk:

@@ -1,12 +1,27 @@
-"""What the Machine tab is told: values that JSON knows, whatever the self-test found."""
+"""What the Machine tab is told: values that JSON knows, whatever the self-test found; and why another chunk runs than is asked for."""
 
 from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
+from pathlib import Path
 
+from app.compat.plan import AUTO, Choice, Chunk, Plan, decide
+from app.compat.pretend import machine
 from app.compat.verdicts import Verdict
-from app.ui.machine_view import selftest_view
+from app.engine.catalog import find
+from app.engine.control import Dial
+from app.engine.live_plan import LivePlan
+from app.engine.model import need
+from app.engine.planned import planned
+from app.paths import home
+from app.ui.machine_view import curve_view, runs, selftest_view
+
+M1 = machine("m1-8gb")
+TIGHT = replace(M1, free_bytes=int(M1.free_bytes * 0.4))
+PIXART = need(find("pixart-sigma"))
+METAL = "Metal refuses a buffer larger than its memory, so scores are computed in pieces."
 
 
 def test_a_path_that_raised_or_gave_nan_can_be_told() -> None:
@@ -18,3 +33,50 @@ def test_a_path_that_raised_or_gave_nan_can_be_told() -> None:
     told = json.loads(json.dumps(view, allow_nan=False))
     assert [row["error"] for row in (*told["rows"], *told["paths"])] == [None, 1e-7]
     assert (told["right"], told["total"]) == (1, 1)
+
+
+def painting(dial: Dial) -> LivePlan:
+    return LivePlan(lambda chunk: decide(TIGHT, PIXART, Choice(chunk=chunk)), dial)
+
+
+def test_a_size_that_is_refused_in_the_middle_of_a_run_is_told_beside_the_slider() -> None:
+    dial = Dial(64)
+    live = painting(dial)
+    assert (live.now.chunk_q, runs(live.now, 64, "en")) == (64, "")
+    dial.chunk = 4096
+    assert live.refused is not None
+    view = curve_view(PIXART, live.now, None, 4096, "en")
+    assert view["runs"] == f"4096 asked; 64 runs: {METAL}"
+    assert (view["chunk"], view["at"]) == (4096, 64), "the slider stands at the one, the point of the curve at the other"
+    assert runs(live.now, 4096, "zh").startswith("要求 4096；实际 64：")
+    dial.chunk = 64
+    assert runs(live.now, 64, "en") == ""
+
+
+def test_a_size_that_automatic_fixes_is_told_with_its_reason() -> None:
+    plan = decide(machine("m2-16gb"), need(find("sdxl")))
+    view = curve_view(need(find("sdxl")), plan, None, AUTO, "en")
+    why = "Memory grows on macOS 15 where shapes vary, so the chunk has one fixed size."
+    assert view["runs"] == f"automatic: 256 at a time: {why}"
+    assert (view["chunk"], view["at"]) == (None, 256)
+    assert runs(plan, AUTO, "zh").startswith("自动：每次 256 个：")
+
+
+def test_a_visitors_job_that_gives_way_says_why(tmp_path: Path) -> None:
+    def decided(chunk: Chunk) -> Plan:
+        return planned(home(tmp_path).made(), TIGHT, find("pixart-sigma"), Choice(chunk=chunk), yields=True)
+
+    live = LivePlan(decided, Dial(4096))
+    runs_now = decided(AUTO).chunk_q
+    assert runs_now != 4096 and live.refused is None
+    shown = "automatic" if runs_now == AUTO else runs_now
+    assert runs(live.now, 4096, "en") == f"4096 asked; {shown} runs: {METAL}"
+
+
+def test_until_the_next_step_no_reason_is_made_up() -> None:
+    """The plan of the run is still the one for the size before."""
+    dial = Dial(64)
+    before = painting(dial).now
+    assert runs(before, 128, "en") == "128 asked; 64 runs until the next step."
+    assert runs(before, AUTO, "en") == "automatic asked; 64 runs until the next step."
+    assert runs(painting(Dial(128)).now, 128, "en") == ""

@@ -13,7 +13,7 @@ import torch
 
 from app.compat.biting import biting
 from app.compat.failures import Limits
-from app.compat.ladder import subject
+from app.compat.ladder import choices, subject
 from app.compat.meter import Reading
 from app.compat.plan import AUTO, Choice, Plan, decide
 from app.compat.verdicts import Seen, Verdict, learn, load
@@ -368,6 +368,19 @@ def test_back_to_automatic_acts_in_the_middle_of_a_run_and_the_plan_says_so(
     assert [plan.chunk_q for plan in plans] == [3, AUTO]
 
 
+def test_a_size_that_is_chosen_while_a_model_is_loaded_is_in_the_plan_that_is_told(
+    session: Session, models: dict[str, str], tmp_path: Path
+) -> None:
+    session.dial.chunk = 3
+    plans: list[Plan] = []
+    for event in session.run(
+        picture(models, steps=2), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)
+    ):
+        if isinstance(event, Loading):
+            session.dial.chunk = 5
+    assert [plan.chunk_q for plan in plans] == [3, 5]
+
+
 def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[str, str], tmp_path: Path) -> None:
     session = Session(home(tmp_path / "home").made(), "m1-8gb")
     model = catalog.find(models["sd15"])
@@ -376,12 +389,16 @@ def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[s
     live = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial)
     before = live.now
     session.dial.chunk = 1 << 15
-    assert live.now is before and live.refused is not None and "chunk_q" in str(live.refused)
+    assert choices(live.now) == choices(before) and live.refused is not None and "chunk_q" in str(live.refused)
+    assert live.now is live.now, "told once"
+    why = next(str(each.sentence) for each in live.now.because if each.field == "chunk_q")
+    assert why == f"32768 asked; automatic runs: {live.refused.objections[0]}", "whoever sees the plan is told"
     assert live.refused is live.refused, "decided once, told once"
     again = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial, live)
-    assert again.now == before, "a rung is taken on what ran"
+    assert choices(again.now) == choices(before), "a rung is taken on what ran"
     session.dial.chunk = 64
     assert live.now.chunk_q == 64 and live.refused is None
+    assert not any(each.sentence.key == "chunk_q.differs" for each in live.now.because)
 
 
 def test_a_death_while_loading_is_not_answered_with_chunks(run: Run, models: dict[str, str]) -> None:

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from app.compat.hardware import probe
 from app.compat.ladder import subject
+from app.compat.pretend import MACHINES
 from app.compat.verdicts import Seen, Verdict, learn, load
 from app.engine.catalog import BY_ID
 from app.engine.curve import SIZES, Curve, Point, keep_curve
@@ -223,3 +224,18 @@ def test_tune_shows_how_far_it_is_and_draws_the_curve(visit: Visit) -> None:
     expect(row.get_by_role("button", name="Stop")).to_be_visible()
     row.get_by_role("button", name="Stop").click()
     expect(row).to_contain_text("stopped")
+
+
+def test_a_chunk_that_automatic_fixes_is_told_above_the_curve(visit: Visit) -> None:
+    """In both languages; the point of the curve is at what runs, the mark below it at what is asked for."""
+    for locale, begins in (("zh-CN", "自动：每次 256 个："), ("en-US", "automatic: 256 at a time: Memory grows on macOS 15")):
+        page = visit("machine", locale=locale, viewport={"width": 1280, "height": 900})
+        choose(page, "#machine-model", BY_ID["sdxl"].title)
+        choose(page, "#machine-as", MACHINES["m2-16gb"].name)
+        expect(page.locator("#h-curve .h-runs")).to_contain_text(begins)
+        expect(page.locator("#h-curve circle.now")).to_have_count(1)
+        points = page.locator("#h-curve svg text").all_text_contents()
+        size = page.locator("#h-curve svg text", has_text="256")
+        assert "256" in points and page.locator("#h-curve circle.now").get_attribute("cx") == size.get_attribute("x")
+        assert page.locator("#h-curve svg text.here").get_attribute("x") != size.get_attribute("x")
+        assert not shut_out(page)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from app.compat.plan import Chunk, Plan
 from app.engine.control import Dial
+from app.engine.planned import in_place
 from app.sentence import Trouble
 
 
@@ -16,6 +17,7 @@ class LivePlan:
         """`before`: of the same job, before a rung was taken. Trouble where there is none and the size that is asked for cannot run."""
         self._decided, self._dial = decided, dial
         self._plans: dict[Chunk, Plan | Trouble] = {}
+        self._standing_in: dict[tuple[Chunk, int], Plan] = {}
         first = self._plan(dial.chunk)
         self.asked: Chunk = dial.chunk if before is None or isinstance(first, Plan) else before.asked
         """The size that was asked for last and can run."""
@@ -32,11 +34,17 @@ class LivePlan:
 
     @property
     def now(self) -> Plan:
+        """Where the size that is asked for cannot run: what ran before, with why it still does."""
         asked = self._dial.chunk
         found = self._plan(asked)
         if isinstance(found, Plan):
             self.asked, self._latest = asked, found
-        return self._latest
+            return found
+        latest = self._latest
+        key = asked, id(latest)
+        if key not in self._standing_in:
+            self._standing_in.setdefault(key, in_place(latest, asked, found))
+        return self._standing_in[key]
 
     def _plan(self, asked: Chunk) -> Plan | Trouble:
         if asked not in self._plans:

@@ -36,6 +36,7 @@ class Offer:
 
 
 def offer(home: Home, model: Model, hardware: Hardware | None, choice: Choice, verdicts: Verdicts) -> Offer:
+    """For the next job with it; a job that runs may have been planned otherwise."""
     fit = None if hardware is None else fitting(home, model, hardware, choice, verdicts)
     quantised = fit.plan.quantised if fit is not None and fit.plan is not None else "none"
     return Offer(

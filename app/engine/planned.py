@@ -8,7 +8,7 @@ from typing import Final
 
 from app.compat.hardware import Hardware
 from app.compat.ladder import choices
-from app.compat.plan import AUTO, Choice, Need, Plan, decide
+from app.compat.plan import AUTO, Choice, Chunk, Need, Plan, Reason, decide
 from app.compat.verdicts import Verdict, Verdicts
 from app.engine.ground import impossible
 from app.engine.model import Model, need
@@ -30,10 +30,27 @@ def planned(
     asked = needed(home, hardware, model, request, itself=itself)
     try:
         return decide(hardware, asked, choice, verdicts)
-    except Trouble:
+    except Trouble as trouble:
         if not yields or choice.chunk == AUTO:
             raise
-        return decide(hardware, asked, replace(choice, chunk=AUTO), verdicts)
+        return in_place(decide(hardware, asked, replace(choice, chunk=AUTO), verdicts), choice.chunk, trouble)
+
+
+def in_place(plan: Plan, asked: Chunk, trouble: Trouble) -> Plan:
+    """This plan runs in place of one for a chunk size that cannot: its reason for the chunk says so, wherever the plan is shown."""
+    about_chunk = dict(trouble.sentence.values).get("field") == "chunk_q"
+    why = trouble.objections[0] if about_chunk and trouble.objections else trouble.sentence
+    said = Reason("chunk_q", differs(asked, plan.chunk_q, why), "this machine")
+    return replace(plan, because=tuple(said if each.field == "chunk_q" else each for each in plan.because))
+
+
+def differs(asked: Chunk, runs: Chunk, why: Sentence) -> Sentence:
+    return say("chunk_q.differs", "{asked} asked; {chunk} runs: {why}", asked=named(asked), chunk=named(runs), why=why)
+
+
+def named(chunk: Chunk) -> int | Sentence:
+    """A chunk size as a value of a sentence."""
+    return say("word.automatic", "automatic") if chunk == AUTO else chunk
 
 
 def needed(

@@ -108,7 +108,8 @@ class Session:
         live = None
         while True:
             live = LivePlan(lambda chunk: decided(self.verdicts, chunk), self.dial, live)
-            tell(model.id, live.now)
+            first = live.now
+            tell(model.id, first)
             step, loading = None, True
             quantised = next(each for each in live.now.because if each.field == "quantised")
             if quantised.sentence.key == "plan.overruled":
@@ -116,6 +117,8 @@ class Session:
             try:
                 yield from self._owner.load(model, asked, grounded(live.now))
                 loading = False
+                if live.now is not first:  # the slider was moved meanwhile
+                    tell(model.id, live.now)
                 for event in self._run(model, request, live, control, job, tell):
                     step = event.done + 1 if isinstance(event, Step) else step
                     yield event

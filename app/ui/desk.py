@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.compat.hardware import Hardware
+from app.compat.ladder import choices
 from app.compat.plan import Choice, Chunk, Plan
 from app.compat.pretend import machine
 from app.compat.verdicts import Verdict, forget, load
@@ -65,6 +66,8 @@ class Desk:
     errand_kind: str = ""
     counter: threading.Lock = field(default_factory=threading.Lock)
     """So that many who ask at once are counted one after the other."""
+    choosing: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the choice is written: what the keeper has and what the settings say is always one chunk size."""
     leaving: threading.Event = field(default_factory=threading.Event)
     """Set where this process is to end, so that start.py can repair what it runs on."""
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -263,9 +266,10 @@ class Desk:
         return dataclasses.replace(kept, chunk=self.keeper.chunk)
 
     def set_chunk(self, chunk: Chunk) -> None:
-        """From now on, also in the middle of a run; still so after a restart."""
-        self.keeper.set_chunk(chunk)
-        self.settings.change("choice", {}, lambda kept: {**known_choice(kept), "chunk": chunk})
+        """From now on, also in the middle of a run; still so after a restart. Trouble where it could not be written: then nothing changes."""
+        with self.choosing:
+            self._write_choice(lambda kept: {**known_choice(kept), "chunk": chunk})
+            self.keeper.set_chunk(chunk)
 
     def cure(self, cure: str) -> str:
         """Another model is used if it is here, else it is to be got first."""
@@ -276,7 +280,14 @@ class Desk:
     def keep_choice(self, choice: Choice) -> None:
         """All of it but the chunk, which is the keeper's: a slider that is moved meanwhile counts."""
         forced = {name: value for name, value in dataclasses.asdict(choice).items() if value is not None}
-        self.settings.change("choice", {}, lambda _: {**forced, "chunk": self.keeper.chunk})
+        with self.choosing:
+            self._write_choice(lambda _: {**forced, "chunk": self.keeper.chunk})
+
+    def _write_choice(self, how: Callable[[Any], Any]) -> None:
+        try:
+            self.settings.change("choice", {}, how)
+        except OSError as fault:
+            raise Trouble(say("choice.not-kept", "The settings could not be written ({fault}), so nothing was changed. Put that right, then choose again.", fault=fault.strerror or str(fault))) from fault  # fmt: skip
 
     def errand(self, errand: Errand) -> None:
         """One at a time: while the last waits or runs, it is what is shown."""
@@ -299,6 +310,13 @@ class Desk:
         return bool(pretended) and (now is None or now.pretended != pretended)
 
     def plan(self, model: str, choice: Choice, pretended: str = "") -> Plan:
+        """That of the job that runs with this model, where this is what the owner has chosen; else the one that the next job would get."""
+        if not self.elsewhere(pretended) and choice == self.choice(OWNER) and (running := self.running_plan(model)):
+            return running
+        return self.next_plan(model, choice, pretended)
+
+    def next_plan(self, model: str, choice: Choice, pretended: str = "") -> Plan:
+        """Whatever runs now."""
         hardware = self.hardware(pretended)
         if hardware is None:
             raise Trouble(
@@ -307,11 +325,20 @@ class Desk:
                     "The engine is still waking up; what this machine can do is known in a moment.",
                 )
             )
-        elsewhere = self.elsewhere(pretended)
-        if not elsewhere and choice == self.choice(OWNER) and (running := self.running_plan(model)):
-            return running
         found, home = catalog.find(model), self.keeper.home
-        return planned(home, hardware, found, choice, load(home.verdicts, hardware), itself=elsewhere)
+        return planned(home, hardware, found, choice, load(home.verdicts, hardware), itself=self.elsewhere(pretended))
+
+    def runs_now(self, model: str, shown: Plan) -> Sentence | None:
+        """What to say beside the plan of a job that runs, a visitor's perhaps, if the owner's next job would get another."""
+        if shown is not self.running_plan(model):
+            return None
+        try:
+            following = self.next_plan(model, self.choice(OWNER))
+        except Trouble:
+            following = None
+        if following is not None and choices(following) == choices(shown):
+            return None
+        return say("machine.runs-now", "The plan of the job that runs now.")
 
     def stands_in(self, model: str, own: Plan, pretended: str) -> Sentence | None:
         """Where another machine is looked at: what to say if this computer, in its place, would run the model in another way."""
@@ -327,7 +354,8 @@ class Desk:
             forget(self.keeper.home.verdicts, self.keeper.state.hardware, model)
 
     def offer(self, model: Model) -> Offer:
-        """What it would mean to get this model, for this machine as it is now and with what the owner chose."""
+        """What it would mean to get this model, for this machine as it is now and with what the owner chose. About the next job, never about
+        the one that runs: its plan is Machine's to show."""
         return offer(self.keeper.home, model, self.hardware(), self.choice(OWNER), self.verdicts())
 
     def running_plan(self, model: str) -> Plan | None:

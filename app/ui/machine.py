@@ -72,28 +72,35 @@ def build(desk: Desk) -> Refresh:
             gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
     stop, changed, knee, forget = (hidden_button(f"machine-{each}") for each in ("stop", "typed", "knee", "forget"))
 
-    def slid(place: float) -> str:
+    def slid(place: float, request: gr.Request) -> tuple[Any, Any, str]:
+        """Back to where it was if it could not be kept."""
         size: Chunk = SIZES[int(place) - 1] if place >= 1 else AUTO
-        desk.set_chunk(size)
-        return "" if size == AUTO else str(size)
+        try:
+            desk.set_chunk(size)
+        except Trouble as trouble:
+            return place_of(desk.keeper.chunk), gr.skip(), show.trouble(trouble, language(request))
+        return gr.skip(), "" if size == AUTO else str(size), ""
 
     def typed(text: str, request: gr.Request) -> tuple[Any, str]:
         try:
             size = chunk_of(text.strip() or None)
+            if size == desk.keeper.chunk:
+                return gr.skip(), ""
+            desk.set_chunk(size)
         except Trouble as trouble:
             return gr.skip(), show.trouble(trouble, language(request))
-        if size == desk.keeper.chunk:
-            return gr.skip(), ""
-        desk.set_chunk(size)
         return place_of(size), ""
 
-    def taken(chosen: str) -> tuple[Any, Any]:
+    def taken(chosen: str, request: gr.Request) -> tuple[Any, Any, str]:
         """The knee that Tune found for this model, as if it had been typed."""
         curve = read_curve(desk.keeper.home, chosen)
         if curve is None:
-            return gr.skip(), gr.skip()
-        desk.set_chunk(curve.knee)
-        return place_of(curve.knee), str(curve.knee)
+            return gr.skip(), gr.skip(), ""
+        try:
+            desk.set_chunk(curve.knee)
+        except Trouble as trouble:
+            return gr.skip(), gr.skip(), show.trouble(trouble, language(request))
+        return place_of(curve.knee), str(curve.knee), ""
 
     def tried(*values: Any) -> Choice:
         dtype, gqa, kernels, offload, quantised = values
@@ -114,20 +121,20 @@ def build(desk: Desk) -> Refresh:
         chosen = tried(dtype, gqa, kernels, offload, quantised)
         try:
             desk.plan(model, chosen)
+            desk.keep_choice(chosen)
         except Trouble as trouble:
             return show.trouble(trouble, language(request))
-        desk.keep_choice(chosen)
         return machine_view.kept(language(request))
 
     choices = [dtype, gqa, kernels, offload, quantised]
-    slider.release(slid, slider, exact, **LATEST)
+    slider.release(slid, slider, [slider, exact, message], **LATEST)
     gr.on([exact.submit, changed.click], typed, exact, [slider, message], **LATEST)
     gr.on([each.input for each in choices], ask, [model, *choices], objections, **LATEST)
     use.click(keep, [model, *choices], objections, **QUICK)
     test.click(lambda: desk.errand(SelfTest()), None, None, **QUICK)
     tune.click(lambda chosen: desk.errand(Tune(chosen)), model, None, **QUICK)
     stop.click(desk.stop_errand, None, None, **QUICK)
-    knee.click(taken, model, [slider, exact], **QUICK)
+    knee.click(taken, model, [slider, exact, message], **QUICK)
     look: dict[str, Any] = {"fn": None, "inputs": [model, pretended], "outputs": None, "js": "(model, as) => { Hearth.look_at(model, as); }"}
     forget.click(desk.forget, model, None, **QUICK).then(**look)
     free.click(desk.keeper.free, None, None, **QUICK)

@@ -18,6 +18,7 @@ from app.compat.verdicts import Verdict
 from app.engine import catalog
 from app.engine.curve import Curve, read_curve
 from app.engine.model import need
+from app.engine.planned import differs, named
 from app.sentence import Sentence, Trouble, say
 from app.ui.desk import Desk
 from app.ui.guard import OWNER
@@ -43,7 +44,7 @@ def seen(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
     elsewhere = desk.elsewhere(pretended)
     measured = None if elsewhere else read_curve(desk.keeper.home, model)
     taught = () if elsewhere else learned(desk.verdicts(), model)
-    note = desk.stands_in(model, plan, pretended)
+    note = desk.stands_in(model, plan, pretended) or (None if elsewhere else desk.runs_now(model, plan))
     return view | {
         "plan": plan_view(plan, spoken), "note": told(note, spoken) if note is not None else "",
         "learned": [told(each.sentence, spoken) for each in taught],
@@ -259,16 +260,34 @@ def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spo
     elif need.queries <= CURVE_SIZES[0]:
         note = text("curve.small", "This model's attention is so small that no chunk size matters.", spoken)
     return {
-        "points": points, "chunk": None if asked == AUTO else asked, "runs": runs(plan, asked, spoken), "knee": measured.knee if measured else None, "budget": plan.budget_bytes, "queries": need.queries, "note": note,
+        "points": points, "chunk": None if asked == AUTO else asked, "at": None if plan.chunk_q == AUTO else plan.chunk_q, "runs": runs(plan, asked, spoken), "knee": measured.knee if measured else None, "budget": plan.budget_bytes, "queries": need.queries, "note": note,
     }  # fmt: skip
 
 
 def runs(plan: Plan, asked: Chunk, spoken: Language) -> str:
     """Why what runs is not what was asked for; empty where it is."""
-    field = "chunk_most" if plan.chunk_q == AUTO else "chunk_q"
-    if plan.chunk_most is None or (plan.chunk_q == asked != AUTO):
+    now = plan.chunk_q
+    if now == asked and (now != AUTO or plan.chunk_most is None):
         return ""
-    return next(told(reason.sentence, spoken) for reason in plan.because if reason.field == field)
+    why = {reason.field: reason.sentence for reason in plan.because}
+    decided_for = dict(why["chunk_q"].values).get(SIZE_ASKED.get(why["chunk_q"].key, ""), named(AUTO))
+    if str(decided_for) != str(named(asked)):
+        sentence = say("curve.until", "{asked} asked; {chunk} runs until the next step.", asked=named(asked), chunk=named(now))
+    elif now == AUTO == asked:
+        sentence = why["chunk_most"]
+    elif why["chunk_q"].key in TOLD_WHOLE:
+        sentence = why["chunk_q"]
+    elif asked == AUTO:
+        sentence = say("curve.automatic", "automatic: {chunk} at a time: {why}", chunk=now, why=why["chunk_q"])
+    else:
+        sentence = differs(asked, now, why["chunk_q"])
+    return told(sentence, spoken)
+
+
+SIZE_ASKED = {"plan.yours": "option", "plan.overruled": "option", "chunk_q.bounded": "asked", "chunk_q.differs": "asked"}
+"""Reasons for a chunk that was asked for, and which of their values is that size: a running plan is behind the slider until its next step."""
+TOLD_WHOLE = ("chunk_q.bounded", "chunk_q.differs")
+"""They say both sizes themselves."""
 
 
 CURVE_SIZES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)

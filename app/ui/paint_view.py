@@ -112,7 +112,7 @@ def grid_files(desk: Desk, person: Person) -> tuple[tuple[str, ...], tuple[str, 
 
 
 def fit(desk: Desk, request: PictureRequest, person: Person, spoken: Language) -> str:
-    """What the forecast says of a picture, as HTML."""
+    """What the forecast says of a picture, as HTML. About the next job, never about the one that runs: its plan is Machine's to show."""
     hardware = desk.keeper.state.hardware
     if hardware is None:
         return ""

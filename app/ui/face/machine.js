@@ -86,9 +86,10 @@
     const fastest = Math.min(...known.map(([, s]) => s));
     const speed = known.map(([i, s]) => `${x(i)},${y(fastest / s)}`).join(" ");
     const over = curve.points.findIndex((p) => p.bytes > curve.budget);
-    const at = curve.chunk == null ? -1 : curve.points.reduce((best, p, i) => (Math.abs(Math.log2(p.chunk / curve.chunk)) < Math.abs(Math.log2(curve.points[best].chunk / curve.chunk)) ? i : best), 0);
+    const near = (size) => (size == null ? -1 : curve.points.reduce((best, p, i) => (Math.abs(Math.log2(p.chunk / size)) < Math.abs(Math.log2(curve.points[best].chunk / size)) ? i : best), 0));
+    const at = near(curve.at), chosen = near(curve.chunk); // what runs, and what is asked for
     const sizes = [t("curve.auto", "auto"), ...curve.points.map((p) => p.chunk)];
-    const marks = sizes.map((size, i) => `<text class="${i === at + 1 ? "here" : ""}" x="${x(i - 1)}" y="${H - 4}" text-anchor="middle">${size}</text>`).join("");
+    const marks = sizes.map((size, i) => `<text class="${i === chosen + 1 ? "here" : ""}" x="${x(i - 1)}" y="${H - 4}" text-anchor="middle">${size}</text>`).join("");
     const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
     const label = `${t("curve.label", "Chunk size against memory and speed")}: ${curve.points.map((p) => `${p.chunk}: ${megabytes(p.bytes)} MB`).join(", ")}`;
     document.querySelector("#machine-chunk input[type=range]")?.setAttribute("aria-valuetext", curve.chunk ?? t("word.automatic", "automatic"));
