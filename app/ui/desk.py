@@ -329,14 +329,15 @@ class Desk:
         return planned(home, hardware, found, choice, load(home.verdicts, hardware), itself=self.elsewhere(pretended))
 
     def runs_now(self, model: str, shown: Plan) -> Sentence | None:
-        """What to say beside the plan of a job that runs, a visitor's perhaps, if the owner's next job would get another."""
+        """What to say beside the plan of a job that runs, a visitor's perhaps, if the owner's next job would get another. The budget of
+        scores follows free memory, and is no other plan."""
         if shown is not self.running_plan(model):
             return None
         try:
             following = self.next_plan(model, self.choice(OWNER))
         except Trouble:
             following = None
-        if following is not None and choices(following) == choices(shown):
+        if following is not None and choices(dataclasses.replace(following, budget_bytes=shown.budget_bytes)) == choices(shown):
             return None
         return say("machine.runs-now", "The plan of the job that runs now.")
 
