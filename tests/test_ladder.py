@@ -13,11 +13,13 @@ import pytest
 
 from app.compat.ladder import BY_ID, RUNGS, SMALLEST_CHUNK, Rung, choices, climb, learned, running, subject, told
 from app.compat.memory import (
+    BYTES,
     COPIES_OF_SCORES,
     GIB,
     MIB,
     gib,
     needed_bytes,
+    peak_bytes,
     resident_bytes,
     scores_bytes,
     vae_bytes,
@@ -246,8 +248,13 @@ def test_a_budget_that_the_machine_itself_limits_is_not_blamed_on_memory() -> No
     bounded = decide(roomy, asked, Choice(), rung)
     assert why(bounded) == "budget.learned" and bounded.budget_bytes > 96 * MIB
     by_limit = decide(roomy, asked, Choice(), rung, (*QUIRKS, limited))
-    assert by_limit.budget_bytes == 96 * MIB
-    assert why(by_limit) == "budget.quarter" and not [each for each in by_limit.rejected if each.field == "budget_bytes"]
+    assert by_limit.budget_bytes == 96 * MIB and why(by_limit) == "budget.limit"
+    (said,) = [each for each in by_limit.because if each.field == "budget_bytes"]
+    assert "No more than 96 MiB." in str(said.sentence) and "quarter" not in str(said.sentence) and said.source == "test"
+    (gone,) = [each for each in by_limit.rejected if each.field == "budget_bytes"]
+    assert [str(each.sentence) for each in gone.objections] == ["No more than 96 MiB."]
+    loose = replace(limited, limits=(("bytes", 4 * GIB),))
+    assert why(decide(roomy, asked, Choice(), {}, (*QUIRKS, loose))) == "budget.quarter", "a limit that does not bite is no reason"
 
 
 def why(plan: Plan) -> str:
@@ -273,10 +280,21 @@ def test_numbers_in_reasons_are_the_plans_own() -> None:
         for asked in NEEDS.values():
             for free in (machine.free_bytes, machine.free_bytes // 2, machine.free_bytes // 5):
                 hardware = replace(machine, free_bytes=free)
-                plan = decide(hardware, asked)
-                for reason in objected(plan):
-                    checked.add(checks(reason, plan, asked, free))
-    assert checked >= {"offload.swap", "offload.full", "vae.room", "chunk_q.budget", "budget.quarter"}, checked
+                for most in (None, 512, 32):
+                    rungs = {} if most is None else known(verdict(asked.model, BY_ID["smaller-chunk"], most))
+                    plan = decide(hardware, asked, Choice(), rungs)
+                    for reason in objected(plan):
+                        checked.add(checks(reason, plan, asked, free))
+    assert checked >= {
+        "offload.swap", "offload.full", "vae.room", "chunk_q.budget", "budget.quarter", "budget.least", "budget.learned",
+        "budget.learned-least",
+    }, checked  # fmt: skip
+
+
+def beside(plan: Plan, asked: Need, free: int) -> int:
+    """What is free beside the model: its weights and its caches are taken off."""
+    weights = max((resident_bytes(asked, plan.precision, plan.quantised, plan.offload, part) for part in asked.parts), default=0)
+    return free - weights - asked.cache_bytes * BYTES[plan.dtype] // 2
 
 
 def objected(plan: Plan) -> Iterator[tuple[str, Sentence]]:
@@ -304,10 +322,88 @@ def checks(reason: tuple[str, Sentence], plan: Plan, asked: Need, free: int) -> 
             size = scores_bytes(asked.batch, asked.heads, rows, keys, plan.score_dtype or plan.dtype)
             assert said["mib"] == size // MIB and size * COPIES_OF_SCORES > plan.budget_bytes
         case "budget.quarter":
-            assert said["mib"] == plan.budget_bytes // MIB <= GIB // MIB and plan.budget_bytes * 4 <= max(free, 64 * MIB)
+            assert said["mib"] == plan.budget_bytes // MIB
+            assert plan.budget_bytes == min(beside(plan, asked, free) // 4, 1024 * MIB), "a quarter, at most 1024"
+        case "budget.least":
+            assert said["mib"] == plan.budget_bytes // MIB == 16
+            assert beside(plan, asked, free) // 4 < plan.budget_bytes, "a quarter is less"
+        case "budget.learned" | "budget.learned-least":
+            rows: int = said["chunk"]  # type: ignore[assignment, no-redef]
+            need_bytes = scores_bytes(asked.batch, asked.heads, rows, asked.keys, plan.score_dtype or plan.dtype) * COPIES_OF_SCORES
+            assert said["mib"] == plan.budget_bytes // MIB and rows == plan.chunk_most
+            if sentence.key == "budget.learned":
+                assert plan.budget_bytes == need_bytes, "no more than so many need"
+            else:
+                assert need_bytes < plan.budget_bytes == 16 * MIB, "so many need less"
         case _:
             return ""
     return sentence.key
+
+
+def named(plan: Plan) -> dict[str, str]:
+    """Each field that is one option of several, as `rejected` names it."""
+    return {
+        "dtype": plan.dtype, "score_dtype": plan.score_dtype or "kernel", "gqa": plan.gqa, "offload": plan.offload,
+        "chunk_q": "automatic" if plan.chunk_q == AUTO else str(plan.chunk_q), "chunk_most": str(plan.chunk_most or "none"),
+        "chunk_k": str(plan.chunk_k or "automatic"), "budget_bytes": str(plan.budget_bytes), "quantised": plan.quantised,
+        "vae": str(plan.vae.tile_pixels or "whole"), "contiguous": "yes" if plan.contiguous else "no",
+        "explicit_mask": "yes" if plan.explicit_mask else "no", "expand_mask": "yes" if plan.expand_mask else "no",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", get_args(Fault))
+@pytest.mark.parametrize("machine", ["gtx-1060", "rtx-3060", "m2-16gb"])
+def test_what_was_before_each_rung_stands_among_what_was_given_up(machine: str, fault: Fault) -> None:
+    """The second smaller chunk once took the place of the first, as if 512 had never been."""
+    gone: set[str] = set()
+    for model, choice in itertools.product(("sd15", "sdxl", "dia-1.6b"), (Choice(), Choice(chunk=4096))):
+        try:
+            before = decide(MACHINES[machine], NEEDS[model], choice)
+        except Trouble:
+            continue
+        for rung, after in climbed(machine, NEEDS[model], fault, choice):
+            was, now = named(before), named(after)
+            for field in (each for each in was if was[each] != now[each]):
+                rejected = [each for each in after.rejected if (each.field, each.option) == (field, was[field])]
+                assert len(rejected) == 1 and rejected[0].objections, (model, rung, field, was[field])
+                gone.add(field)
+            before = after
+    assert gone >= {"memory": {"chunk_most", "budget_bytes"}, "numbers": {"dtype", "score_dtype"}, "crash": {"chunk_most"}}[fault] - (
+        {"dtype", "score_dtype"} if machine == "gtx-1060" else set()
+    ), gone
+
+
+def test_what_was_given_up_says_which_rung_and_what_was_seen() -> None:
+    plans = [plan for rung, plan in climbed("gtx-1060", NEEDS["sd15"], "memory") if rung == "smaller-chunk"]
+    assert [plan.chunk_most for plan in plans[:3]] == [512, 256, 128]
+    gone = {each.option: str(each.objections[0].sentence) for each in plans[2].rejected if each.field == "chunk_most"}
+    assert gone == {"none": "Memory ran out at step 3.", "256": "Attention works in smaller chunks. Memory ran out at step 3."}
+
+
+def test_a_memory_rung_never_plans_for_more_memory() -> None:
+    """Room that offloading won once went to larger tiles: 4.23 GiB before the rung, 4.47 after it."""
+    ends: dict[str, int] = {}
+    for name, share, model in itertools.product(("rtx-3060", "gtx-1060", "m1-8gb"), (1.0, 0.4), ("sdxl", "sd15", "starter-voice")):
+        machine = replace(MACHINES[name], free_bytes=int(MACHINES[name].free_bytes * share))
+        for choice in (Choice(), Choice(quantised="torchao-int8"), Choice(offload="group")):
+            asked, verdicts = NEEDS[model], dict[str, Verdict]()
+
+            def decided(known: Any, machine: Any = machine, asked: Any = asked, choice: Any = choice) -> Plan:
+                return decide(machine, asked, choice, known)
+
+            try:
+                before = decided(verdicts)
+            except Trouble:
+                continue
+            while (found := climb(decided, asked, verdicts, SEEN["memory"])) is not None:
+                taken, new, after = found
+                case = (name, share, model, choice, taken.rung.id)
+                assert peak_bytes(asked, after) <= peak_bytes(asked, before), case
+                assert (after.vae.tile_pixels or 1 << 20) <= (before.vae.tile_pixels or 1 << 20), case
+                verdicts[new.subject], before = new, after
+            if model == "sdxl" and name == "rtx-3060":
+                ends[before.offload] = ends.get(before.offload, 0) + 1
+    assert ends == {"sequential": 6}, "a ladder lost its last rungs"
 
 
 def test_memory_shrinks_chunks_before_it_offloads() -> None:

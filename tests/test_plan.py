@@ -229,6 +229,34 @@ def test_quantised_follows_the_table() -> None:
     assert decide(old, speech).quantised in ("torchao-int8", "none") and decide(old, also).quantised == "gguf"
 
 
+@pytest.mark.parametrize(("name", "model", "free"), [("rtx-3060", "dia-1.6b", 3.4), ("m3-max-64gb", "pixart-sigma", 9.6)])
+def test_weights_are_made_smaller_because_they_do_not_fit_as_they_are(name: str, model: str, free: float) -> None:
+    """It once was said that there is no AWQ or GGUF file: true, and no reason to make anything smaller."""
+    need = need_of(BY_ID[model])
+    plan = decide(replace(MACHINES[name], free_bytes=int(free * GIB)), need)
+    reason = said(plan, "quantised")
+    assert plan.quantised == "bnb-nf4" and reason.sentence.key == "quantised.heavy"
+    assert f"{free} GiB are free" in str(reason.sentence)
+    (none,) = [each for each in plan.rejected if (each.field, each.option) == ("quantised", "none")]
+    assert none.objections == (reason,)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_reason_is_what_speaks_against_the_best_that_was_not_taken(name: str) -> None:
+    """Of several that were passed over, the first says why; the others say only why it was not they."""
+    told = 0
+    for need, share in itertools.product(MODELS.values(), (1.0, 0.5, 0.3, 0.1)):
+        machine = replace(MACHINES[name], free_bytes=int(MACHINES[name].free_bytes * share))
+        plan = decide(machine, need)
+        for reason in plan.because:
+            passed = [each for each in plan.rejected if each.field == reason.field and reason in each.objections]
+            if reason.field in ("quantised", "offload", "gqa", "dtype", "vae") and passed:
+                first = next(each for each in plan.rejected if each.field == reason.field)
+                assert reason in first.objections, (need.model, share, reason)
+                told += 1
+    assert told
+
+
 def test_awq_needs_ampere() -> None:
     published = replace(SD15, kind="speech", published="awq")
     assert decide(MACHINES["rtx-3060"], published).quantised == "awq"

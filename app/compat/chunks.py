@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from app.compat.ladder import CHUNK_RUNG, Learned, told
 from app.compat.memory import COPIES_OF_SCORES, FUSED, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, free_bytes, scores_bytes
 from app.compat.quirk import Unit
-from app.compat.settle import LEARNED_HERE, Case, Objection, Option, Settled, settle
+from app.compat.settle import LEARNED_HERE, Case, Objection, Option, Settled, reasons, settle
 from app.compat.terms import AUTO, Chunk, Dtype, Kernel, Need, Reason, Rejected
-from app.sentence import Value, say
+from app.compat.verdicts import Seen
+from app.sentence import Sentence, Value, say
 
 
 def chunk_k(case: Case, dtype: Dtype) -> tuple[int | None, Settled]:
@@ -101,28 +102,56 @@ def largest_chunk(need: Need, score: Dtype, keys: int | None, budget: int) -> in
 
 
 def budget(case: Case, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, Settled]:
-    """A quarter of what is free beside the model, at most 1 GiB; never more than the rows allow."""
+    """A quarter of what is free beside the model, 16 MiB to 1 GiB; never more than the rows allow, nor than a bound needs."""
     most = min(max(free_bytes // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
-    for unit, share in (("bytes", 1), ("elements", scores_bytes(1, 1, 1, 1, score))):
-        most = min([most, *(limit * share for _, limit in _limits(case, dtype, unit))])  # type: ignore[arg-type]
-    need, learned, before = case.need, _bounding(case), most
+    because = Reason("budget_bytes", _share(most, free_bytes), "Hearth's rule")
+    gone: list[Rejected] = []
+    units: tuple[tuple[Unit, int], ...] = (("bytes", 1), ("elements", scores_bytes(1, 1, 1, 1, score)))
+    limits = [(limit * share, why) for unit, share in units for why, limit in _limits(case, dtype, unit)]
+    limit, why = min(limits, key=lambda each: each[0], default=(most, None))
+    if why is not None and limit < most:
+        gone.append(Rejected("budget_bytes", str(most), reasons("budget_bytes", (why,))))
+        limited = say(
+            "budget.limit", "The scores of one call may take {mib} MiB, the most that this machine can be trusted with. {why}",
+            mib=limit // MIB, why=why.sentence,
+        )  # fmt: skip
+        most, because = limit, Reason("budget_bytes", limited, why.source)
+    need, learned = case.need, _bounding(case)
     if learned is not None:
         rows = learned.seen.chunk_most or 0
         enough = scores_bytes(need.batch, need.heads, rows, need.keys, score) * COPIES_OF_SCORES
-        most = min(most, max(SCORES_AT_LEAST, enough))
-    sentence = say(
+        if max(SCORES_AT_LEAST, enough) < most:
+            gone.append(Rejected("budget_bytes", str(most), (Reason("budget_bytes", told(learned.seen), LEARNED_HERE),)))
+            most = max(SCORES_AT_LEAST, enough)
+            because = Reason("budget_bytes", _lowered(most, enough, learned.seen), LEARNED_HERE)
+    return most, Settled(str(most), because, tuple(gone))
+
+
+def _share(most: int, free_bytes: int) -> Sentence:
+    if free_bytes // 4 < most:
+        return say(
+            "budget.least",
+            "The scores of one call may take {mib} MiB, the least that is ever set aside for them: a quarter of the memory that is free beside the model is less.",
+            mib=most // MIB,
+        )
+    return say(
         "budget.quarter",
         "The scores of one call may take {mib} MiB: a quarter of the memory that is free beside the model, at most 1024.",
         mib=most // MIB,
     )
-    if learned is None or most == before:
-        return most, Settled(str(most), Reason("budget_bytes", sentence, "Hearth's rule"))
-    lowered = say(
-        "budget.learned", "The scores of one call may take {mib} MiB, no more than {chunk} queries at a time need. {seen}",
-        mib=most // MIB, chunk=learned.seen.chunk_most or 0, seen=told(learned.seen),
-    )  # fmt: skip
-    gone = Rejected("budget_bytes", str(before), (Reason("budget_bytes", told(learned.seen), LEARNED_HERE),))
-    return most, Settled(str(most), Reason("budget_bytes", lowered, LEARNED_HERE), (gone,))
+
+
+def _lowered(most: int, enough: int, seen: Seen) -> Sentence:
+    values: dict[str, Value] = {"mib": most // MIB, "chunk": seen.chunk_most or 0, "seen": told(seen)}
+    if enough < most:
+        return say(
+            "budget.learned-least",
+            "The scores of one call may take {mib} MiB, the least that is ever set aside for them: {chunk} queries at a time need less. {seen}",
+            **values,
+        )
+    return say(
+        "budget.learned", "The scores of one call may take {mib} MiB, no more than {chunk} queries at a time need. {seen}", **values
+    )
 
 
 def _limits(case: Case, dtype: Dtype, unit: Unit) -> list[tuple[Objection, int]]:

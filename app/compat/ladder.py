@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.compat.memory import COPIES_OF_SCORES, FUSED, scores_bytes
+from app.compat.memory import COPIES_OF_SCORES, FUSED, peak_bytes, scores_bytes
 from app.compat.terms import AUTO, Fault, Need, Plan, Role
 from app.compat.verdicts import RUNG, Seen, Verdict, Verdicts
 from app.sentence import Sentence, say
@@ -125,7 +125,8 @@ def climb(
     loading: bool = False,
 ) -> tuple[Learned, Verdict, Plan] | None:  # fmt: skip
     """The first rung for this fault that changes the plan, what is learned by taking it, and the plan with it; None: there is none left.
-    `loading`: the weights did not even fit, so only a rung that holds them in another way can help."""
+    Where memory ran out, a rung that would ask for more of it is none. `loading`: the weights did not even fit, so only a rung
+    that holds them in another way can help."""
     before = decided(verdicts)
     for rung in sorted(RUNGS, key=lambda rung: where is None or rung.first_for != where):
         if seen.fault not in rung.faults:
@@ -133,12 +134,24 @@ def climb(
         most = smaller(before, need) if rung.id == CHUNK_RUNG else None
         if rung.id == CHUNK_RUNG and most is None:
             continue
-        known = replace(seen, chunk_most=most, dtype=seen.dtype or computed(before, where))
+        until = before.chunk_most if most is not None else None
+        known = replace(seen, chunk_most=most, chunk_before=until, dtype=seen.dtype or computed(before, where))
         verdict = Verdict(subject(need.model, rung.id), passed=False, words=words, seen=known)
         after = decided({**verdicts, verdict.subject: verdict})
-        if choices(after) != choices(before) and not (loading and held(after) == held(before)):
-            return Learned(rung, known), verdict, after
+        if choices(after) == choices(before) or (loading and held(after) == held(before)):
+            continue
+        if seen.fault == "memory" and peak_bytes(need, after) > peak_bytes(need, before):
+            continue
+        return Learned(rung, known), verdict, after
     return None
+
+
+def before_each(taken: tuple[Learned, ...]) -> Iterator[tuple[Learned, tuple[Learned, ...]]]:
+    """Each rung, and all that was learned but for its last step."""
+    for each in taken:
+        until = each.seen.chunk_before
+        less = () if until is None else (replace(each, seen=replace(each.seen, chunk_most=until, chunk_before=None)),)
+        yield each, tuple(kept for other in taken for kept in (less if other is each else (other,)))
 
 
 def choices(plan: Plan) -> Plan:

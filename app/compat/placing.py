@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from app.compat.memory import (
@@ -13,7 +14,7 @@ from app.compat.memory import (
     resident_bytes,
     vae_bytes,
 )
-from app.compat.settle import Case, Objection, Option, Settled, settle
+from app.compat.settle import LEARNED_HERE, Case, Objection, Option, Settled, settle
 from app.compat.terms import Offload, Precision, Quantised, Vae
 from app.sentence import say
 
@@ -79,6 +80,13 @@ def offload(case: Case, how: tuple[Precision, ...], quantisation: Quantised) -> 
     return settle(case, "offload", options, None, more, case.choice.offload, frugal=True)
 
 
+def _unmoved(case: Case, how: tuple[Precision, ...], quantisation: Quantised, now: Offload) -> Offload:
+    """What lay on the device before memory ran out."""
+    if not case.learned or case.choice.offload is not None:
+        return case.choice.offload or now
+    return offload(replace(case, learned=()), how, quantisation).option  # type: ignore[return-value]
+
+
 def decode(case: Case, how: tuple[Precision, ...], quantisation: Quantised, offloading: Offload) -> tuple[Vae, Settled]:
     need = case.need
     found = next(((part, each) for part, each in zip(need.parts, how, strict=True) if part.role == "vae"), None)
@@ -87,17 +95,23 @@ def decode(case: Case, how: tuple[Precision, ...], quantisation: Quantised, offl
         return Vae(), settle(case, "vae", (nothing,), None)
     part, each = found
     room = free_bytes(case.hardware) - resident_bytes(need, how, quantisation, offloading, part)
+    # Room that a run won by moving weights away is not for larger pieces.
+    before = free_bytes(case.hardware) - resident_bytes(need, how, quantisation, _unmoved(case, how, quantisation, offloading), part)
     options = [Option("whole", say("vae.whole", "The picture is decoded whole: it fits."))]
     more: dict[str, list[Objection]] = {}
     # A tile as large as the picture would change nothing.
-    for tile in (0, *(each for each in (TILE_PIXELS, SMALLEST_TILE_PIXELS) if each < max(need.width, need.height))):
+    tiles = (0, *(each for each in (TILE_PIXELS, SMALLEST_TILE_PIXELS) if each < max(need.width, need.height)))
+    for tile in tiles:
         name = str(tile) if tile else "whole"
         if tile:
             options.append(
                 Option(name, say("vae.why.tiles", "The picture is decoded in tiles of {pixels} pixels.", pixels=tile))
             )
         needed = vae_bytes(need.width, need.height, each.compute, tile)
-        if needed > room:
+        if room >= needed > before and tile != tiles[-1]:
+            kept = say("vae.kept", "Memory ran out here before, so the pieces grow no larger now that more of it is free.")
+            more[name] = [Objection(kept, LEARNED_HERE)]
+        elif needed > room:
             more[name] = [
                 Objection(
                     say(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from typing import Final, get_args
 
 from app.compat import parts as parts_of
 from app.compat import precision, rules
 from app.compat.hardware import Hardware
-from app.compat.ladder import learned
+from app.compat.ladder import before_each, learned
 from app.compat.memory import BYTES, free_bytes
 from app.compat.quirk import Quirk, version
 from app.compat.quirks import QUIRKS, is_retired
-from app.compat.settle import MEASURED_HERE, Case, Objection, Option, Settled, retirement, settle
+from app.compat.settle import LEARNED_HERE, MEASURED_HERE, Case, Objection, Option, Settled, retirement, settle
 from app.compat.terms import (
     AUTO,
     Choice,
@@ -44,6 +45,8 @@ OLDEST_TORCH: Final = "2.6"
 _NOT_SETTLED: Final = ("because", "rejected", "warnings", "retired", "runs_on", "native_right")
 SETTLED: Final = tuple(each.name for each in fields(Plan) if each.name not in _NOT_SETTLED)
 """The fields that have a reason, in their order."""
+_SINGLE: Final = tuple(field for field in SETTLED if field not in ("kernels", "precision", "ways", "environment"))
+"""Those that are one option of several."""
 _NO_VERDICTS: Final[dict[str, Verdict]] = {}
 
 
@@ -61,6 +64,12 @@ def decide(
     shows = tuple(row for row in here if not is_retired(row, verdicts))
     retired = tuple(row for row in here if is_retired(row, verdicts))
     case = Case(hardware, need, choice, verdicts, shows, retired, learned(verdicts, need.model))
+    plan, settled = _planned(case)
+    return replace(plan, rejected=(*plan.rejected, *_given_up(case, settled)))
+
+
+def _planned(case: Case) -> tuple[Plan, dict[str, Settled]]:
+    hardware = case.hardware
     device = "cuda" if hardware.kind == "rocm" else hardware.kind
     settled = {"device": _device(case), "dtype": precision.dtype(case), "attention": _attention(case)}
     dtype: Dtype = settled["dtype"].option  # type: ignore[assignment]
@@ -68,7 +77,7 @@ def decide(
     attention = rules.attention(case, dtype, _beside(case, parts, dtype))
     environment = (("TRANSFORMERS_SDPA_FORCE_GQA", "1"), *(pair for row in case.rows for pair in row.sets))
     settled |= {**parts.settled, **attention.settled, "environment": _environment(case)}
-    return Plan(
+    plan = Plan(
         device=device, dtype=dtype, score_dtype=attention.score_dtype, gqa=attention.gqa,  # type: ignore[arg-type]
         chunk_q=attention.chunk_q, chunk_most=attention.chunk_most, chunk_k=attention.chunk_k, budget_bytes=attention.budget_bytes, **attention.flags,
         kernels=attention.kernels, ways=attention.ways, precision=parts.precision, offload=parts.offload, vae=parts.vae,
@@ -76,9 +85,25 @@ def decide(
         because=tuple(settled[field].because for field in SETTLED),
         rejected=tuple(each for field in SETTLED for each in settled[field].rejected),
         warnings=(*_unseen(hardware), *(each for field in SETTLED for each in settled[field].warnings)),
-        retired=tuple(Reason(row.id, retirement(row), MEASURED_HERE) for row in retired),
+        retired=tuple(Reason(row.id, retirement(row), MEASURED_HERE) for row in case.retired),
         runs_on="cpu" if hardware.pretended else device, native_right=attention.native_right,
     )  # fmt: skip
+    return plan, settled
+
+
+def _given_up(case: Case, settled: dict[str, Settled]) -> Iterator[Rejected]:
+    """What a rung changed by the way: each field as it would be but for that rung's last step, where it does not say so itself."""
+    said = {(each.field, each.option) for its in settled.values() for each in its.rejected}
+    for rung, less in before_each(case.learned):
+        try:
+            _, before = _planned(replace(case, learned=less))
+        except Trouble:
+            continue  # What was asked for cannot work without that rung: nothing was before.
+        for field in _SINGLE:
+            was = before[field].option
+            if was != settled[field].option and (field, was) not in said:
+                said.add((field, was))
+                yield Rejected(field, was, (Reason(field, rung.sentence, LEARNED_HERE),))
 
 
 def check(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:

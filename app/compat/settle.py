@@ -150,7 +150,7 @@ def _because(
         if f"{field}/{taken.name}" in row.against and row.concerns(case.need, dtype):
             return Reason(field, retirement(row), MEASURED_HERE)
     better = options[: options.index(taken)]
-    broke = next((each for option in reversed(better) for each in against[option.name] if each.overrules), None)
+    broke = next((each for option in reversed(better) for each in against[option.name] if each.source == LEARNED_HERE), None)
     if broke is not None:
         return Reason(field, broke.sentence, broke.source)
     if against[taken.name]:
@@ -158,8 +158,9 @@ def _because(
             "plan.least", "Something speaks against every way here; {option} is the least of them.", option=taken.name
         )
         return Reason(field, least, "Hearth's rule")
-    if better and against[better[-1].name]:
-        first = sorted(against[better[-1].name], key=lambda each: not each.fatal)[0]
+    if better:
+        # Of all that came before it the first would have been the best: why that is out is why anything else is in.
+        first = sorted(against[better[0].name], key=lambda each: not each.fatal)[0]
         return Reason(field, first.sentence, first.source)
     return Reason(field, taken.why, taken.source)
 

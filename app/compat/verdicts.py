@@ -31,6 +31,8 @@ class Seen:
     """What broke computed in it."""
     chunk_most: int | None = None
     """How many queries at a time attention may take since."""
+    chunk_before: int | None = None
+    """How many it might take until then; None: as many as it liked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def _alone(folder: Path, hardware: Hardware) -> FileLock:
 
 def _seen(told: dict[str, Any]) -> Seen:
     seen = Seen(**told)
-    counts = (seen.step, seen.chunk_most)
+    counts = (seen.step, seen.chunk_most, seen.chunk_before)
     if seen.fault not in get_args(Fault) or any(each is not None and (type(each) is not int or each < 0) for each in counts):
         raise ValueError(told)
     return seen
