@@ -140,7 +140,7 @@ def climb(
         after = decided({**verdicts, verdict.subject: verdict})
         if choices(after) == choices(before) or (loading and held(after) == held(before)):
             continue
-        if seen.fault == "memory" and peak_bytes(need, after) > peak_bytes(need, before):
+        if seen.fault == "memory" and not loading and peak_bytes(need, after) > peak_bytes(need, before):
             continue
         return Learned(rung, known), verdict, after
     return None

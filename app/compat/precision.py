@@ -60,7 +60,7 @@ def dtype(case: Case) -> Settled:
     ]
     more = {"bfloat16": half + emulated, "float16": half + slow, "float64": double}
     options = [Option(name, _DTYPE_WHY[name]) for name in DTYPES[case.hardware.kind]]
-    return settle(case, "dtype", options, None, more, case.choice.dtype)
+    return settle(case, "dtype", options, None, more, case.choice.dtype, falls_back=True)
 
 
 def precision(case: Case, dtype: Dtype, device: str) -> tuple[tuple[Precision, ...], Settled]:

@@ -87,10 +87,11 @@ def objections(
 
 def settle(
     case: Case, field: str, options: Sequence[Option], dtype: Dtype | None, more: Objections | None = None,
-    forced: str | None = None, frugal: bool = False,
+    forced: str | None = None, frugal: bool = False, falls_back: bool = False,
 ) -> Settled:  # fmt: skip
     """The first option that nothing speaks against; else one that no run broke of and that is not wrong, with a warning: the
-    first, or where the order is one of memory (`frugal`) the last."""
+    first, or where the order is one of memory (`frugal`) the last. What speaks against the first says why another is taken; where
+    each stands in for the one before it (`falls_back`), what speaks against that."""
     against = {
         each.name: objections(case, field, each.name, dtype, (more or {}).get(each.name, ())) for each in options
     }
@@ -104,7 +105,7 @@ def settle(
         right = [each for each in options if not any(objection.fatal for objection in against[each.name])]
         whole = [each for each in right if not any(objection.overrules for objection in against[each.name])]
         taken = free[0] if free else (whole or right or options)[-1 if frugal or not right else 0]
-        because = _because(case, field, taken, options, against, dtype)
+        because = _because(case, field, taken, options, against, dtype, falls_back)
         if broke is not None and taken.name != forced:
             because = Reason(field, overruled(forced or "", broke.sentence), broke.source)
     return Settled(
@@ -144,7 +145,7 @@ def second(field: str, taken: str) -> Reason:
 
 def _because(
     case: Case, field: str, taken: Option, options: Sequence[Option], against: Mapping[str, Sequence[Objection]],
-    dtype: Dtype | None,
+    dtype: Dtype | None, falls_back: bool,
 ) -> Reason:  # fmt: skip
     for row in case.retired:
         if f"{field}/{taken.name}" in row.against and row.concerns(case.need, dtype):
@@ -159,8 +160,8 @@ def _because(
         )
         return Reason(field, least, "Hearth's rule")
     if better:
-        # Of all that came before it the first would have been the best: why that is out is why anything else is in.
-        first = sorted(against[better[0].name], key=lambda each: not each.fatal)[0]
+        passed = better[-1 if falls_back and against[better[-1].name] else 0]
+        first = sorted(against[passed.name], key=lambda each: not each.fatal)[0]
         return Reason(field, first.sentence, first.source)
     return Reason(field, taken.why, taken.source)
 
