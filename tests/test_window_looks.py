@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import statistics
+import time
+
 import psutil
 import pytest
 from playwright.sync_api import expect
@@ -12,6 +16,8 @@ pytest_plugins = ["tests.window"]
 pytestmark = needs_chromium
 
 REST_S = 10
+PIECES = 14
+"""What the server may take in that time; 9.3 on two cores, with and without busy neighbours."""
 TABS = ("speak", "paint", "shelf", "models", "machine")
 
 
@@ -73,7 +79,8 @@ def test_a_line_that_is_said_twice_goes_with_its_script(visit: Visit) -> None:
 
 
 def test_a_page_that_is_open_costs_next_to_nothing(visit: Visit, opened: Open) -> None:
-    """The server's part of the strip: under 1 % of a core while nothing runs."""
+    """The server's part of the strip: about 1 % of a core while nothing runs, counted in a piece of Python that is timed meanwhile,
+    because a core that has busy neighbours takes twice as long for either."""
     page = visit()
     page.wait_for_function("!Hearth.busy")
     server = psutil.Process(opened.process.pid)
@@ -82,9 +89,20 @@ def test_a_page_that_is_open_costs_next_to_nothing(visit: Visit, opened: Open) -
         times = server.cpu_times()
         return times.user + times.system
 
-    spent_s: list[float] = []
-    while not spent_s or (spent_s[-1] >= 0.01 * REST_S and len(spent_s) < 4):  # what ran before may still be tidied up
-        before_s = worked_s()
-        page.wait_for_timeout(REST_S * 1000)
-        spent_s.append(worked_s() - before_s)
-    assert spent_s[-1] < 0.01 * REST_S, spent_s
+    spent: list[float] = []
+    while not spent or (spent[-1] >= PIECES and len(spent) < 4):  # what ran before may still be tidied up
+        before_s, pieces_s = worked_s(), []
+        for _ in range(REST_S):
+            page.wait_for_timeout(1000)
+            pieces_s.append(piece_s())
+        spent.append((worked_s() - before_s) / statistics.median(pieces_s))
+    print(f"{spent[-1]:.1f} pieces of {statistics.median(pieces_s) * 1e3:.1f} ms in {REST_S} s")
+    assert spent[-1] < PIECES, spent
+
+
+def piece_s() -> float:
+    """A little Python as a server's is: dicts, strings, calls."""
+    before_s = time.thread_time()
+    for number in range(2_000):
+        json.loads(json.dumps({"number": number, "text": "as a page asks"}))
+    return time.thread_time() - before_s
