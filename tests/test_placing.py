@@ -152,7 +152,7 @@ def test_what_a_pipeline_reads_of_a_decoder_that_waits_is_there(
         pixels(parts(painted(loaded(folders["flux2-klein"], offload=how), tmp_path / how, guidance=1.0))[0].path)
         for how in ("model", "none")
     )
-    assert (one == other).all()
+    assert abs(one - other).max() < 1.5 / 255, "but for a last bit that weights read from a file can round another way"
 
 
 def size(part: torch.nn.Module) -> int:
