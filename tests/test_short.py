@@ -38,6 +38,20 @@ def asked(which: Plan, queries: int, keys: int, dtype: torch.dtype = torch.float
     return seen
 
 
+@pytest.fixture
+def met(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The queries of each call that the route is asked about."""
+    met: list[int] = []
+    held = Route.__call__
+
+    def spy(self: Route, query: Tensor, *rest: Any) -> Tensor:
+        met.append(query.shape[2])
+        return held(self, query, *rest)
+
+    monkeypatch.setattr(Route, "__call__", spy)
+    return met
+
+
 @pytest.mark.parametrize("keys", [1, 64, 256])
 def test_a_short_step_is_torchs_own(keys: int) -> None:
     assert asked(plan(), 1, keys) == [(16, 1, True)]
@@ -92,10 +106,10 @@ def test_who_asks_for_folding_has_it() -> None:
     ],
 )  # fmt: skip
 def test_a_short_call_never_meets_the_route(
-    dtype: torch.dtype, queries: int, keys: int, few: int, told: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    dtype: torch.dtype, queries: int, keys: int, few: int, told: dict[str, Any], met: list[int]
 ) -> None:
-    monkeypatch.setattr(Route, "__call__", None)
     asked(plan(), queries, keys, dtype, few, **told)
+    assert met == []
 
 
 @pytest.mark.parametrize(
@@ -106,15 +120,7 @@ def test_a_short_call_never_meets_the_route(
     ],
 )  # fmt: skip
 def test_whatever_needs_a_choice_has_it(
-    dtype: torch.dtype, queries: int, keys: int, few: int, told: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    dtype: torch.dtype, queries: int, keys: int, few: int, told: dict[str, Any], met: list[int]
 ) -> None:
-    met: list[int] = []
-    held = Route.__call__
-
-    def spy(self: Route, query: Tensor, *rest: Any) -> Tensor:
-        met.append(query.shape[2])
-        return held(self, query, *rest)
-
-    monkeypatch.setattr(Route, "__call__", spy)
     asked(plan(), queries, keys, dtype, few, **told)
     assert met == [queries]

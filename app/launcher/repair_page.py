@@ -25,8 +25,8 @@ from app.launcher import slots
 from app.launcher.console import clock, tell
 from app.launcher.failure import Failure, in_english, sentence_in, tail, write_text_file
 from app.launcher.install import doing
+from app.palette import by_system
 from app.sentence import Sentence, say
-from app.ui.palette import by_system
 
 FIRST_S: Final = 180.0
 AWAY_S: Final = 150.0

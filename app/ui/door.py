@@ -18,9 +18,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.palette import by_system
 from app.sentence import Sentence, say
 from app.ui.guard import KEY, OWNER, Person, answered, host_of, loopback
-from app.ui.palette import by_system
 from app.ui.words import COOKIE, LANGUAGES, language, text, told
 
 COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}

@@ -6,7 +6,7 @@ from typing import Final
 
 import gradio as gr
 
-from app.ui.palette import PALETTE
+from app.palette import PALETTE
 
 FONTS: Final = (
     "system-ui",

@@ -7,10 +7,10 @@ from typing import Final
 import gradio as gr
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.palette import variables
 from app.ui import greeting, machine, models, paint, shelf, speak
 from app.ui.bundle import head
 from app.ui.desk import Desk
-from app.ui.palette import variables
 from app.ui.rows import LATEST, QUICK, Refresh
 from app.ui.words import word
 

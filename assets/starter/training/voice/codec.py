@@ -42,9 +42,8 @@ def cosine_basis(mels: int = MELS, kept: int = CEPSTRA) -> Tensor:
 
 def log_mel(sound: Tensor, size: int = 1024, hop: int = HOP) -> Tensor:
     """(samples,) or (batch, samples) -> (..., frames, mels)."""
-    window = torch.hann_window(min(size, 800), device=sound.device)
-    spectrum = torch.stft(sound, size, hop, win_length=min(size, 800), window=window, return_complex=True).abs()
-    return torch.log(spectrum.transpose(-1, -2) @ mel_filters(size // 2 + 1).to(sound.device) + LOG_FLOOR * 25)
+    spectrum = torch.stft(sound, size, hop, win_length=min(size, 800), window=torch.hann_window(min(size, 800)), return_complex=True).abs()
+    return torch.log(spectrum.transpose(-1, -2) @ mel_filters(size // 2 + 1) + LOG_FLOOR * 25)
 
 
 def pitch(sound: Tensor, frames: int) -> Tensor:
@@ -91,10 +90,10 @@ def k_means(points: Tensor, count: int, rounds: int, seed: int) -> Tensor:
     return centres
 
 
-def fit_codebooks(points: Tensor, seed: int, rounds: int = 20, channels: int = CHANNELS) -> Tensor:
-    """(channels, CODES, FEATURES): each stage quantises what the stages before left over."""
+def fit_codebooks(points: Tensor, seed: int, rounds: int = 20) -> Tensor:
+    """(CHANNELS, CODES, FEATURES): each stage quantises what the stages before left over."""
     books, rest = [], points
-    for stage in range(channels):
+    for stage in range(CHANNELS):
         book = k_means(rest, CODES, rounds, seed + stage)
         books.append(book)
         rest = rest - book[nearest(rest, book)]

@@ -21,7 +21,7 @@ WIDTH, TEXT_WIDTH = 192, 128
 FIRST_LOUDNESS, BRANCH_SCALE = 6.0, 0.5
 
 
-def dia(delay: tuple[int, ...] = DELAY) -> DiaForConditionalGeneration:
+def dia() -> DiaForConditionalGeneration:
     """A small Dia of the real class, with weights drawn for its width (the class's own draw is meant for a thousand)."""
     text = DiaEncoderConfig(
         max_position_embeddings=1024, num_hidden_layers=4, hidden_size=TEXT_WIDTH, num_attention_heads=8, num_key_value_heads=8, head_dim=16,
@@ -30,9 +30,9 @@ def dia(delay: tuple[int, ...] = DELAY) -> DiaForConditionalGeneration:
     sound = DiaDecoderConfig(
         max_position_embeddings=2048, num_hidden_layers=4, hidden_size=WIDTH, intermediate_size=576, num_attention_heads=4, num_key_value_heads=2,
         head_dim=48, cross_num_attention_heads=4, cross_head_dim=48, cross_num_key_value_heads=4, cross_hidden_size=TEXT_WIDTH, vocab_size=ROWS,
-        num_channels=len(delay), eos_token_id=EOS, pad_token_id=PAD, bos_token_id=BOS,
+        num_channels=codec.CHANNELS, eos_token_id=EOS, pad_token_id=PAD, bos_token_id=BOS,
     )
-    model = DiaForConditionalGeneration(DiaConfig(encoder_config=text, decoder_config=sound, delay_pattern=list(delay)))
+    model = DiaForConditionalGeneration(DiaConfig(encoder_config=text, decoder_config=sound, delay_pattern=list(DELAY)))
     for name, weight in model.named_parameters():
         if weight.ndim < 2:
             continue
@@ -49,11 +49,11 @@ def dia(delay: tuple[int, ...] = DELAY) -> DiaForConditionalGeneration:
     return model
 
 
-def dac(channels: int = codec.CHANNELS) -> DacModel:
-    """A small DAC of the real class: 16 kHz, 40 frames a second, four codebooks of 256 unless said otherwise. Its encoder's first weights are drawn for their width, and so
+def dac() -> DacModel:
+    """A small DAC of the real class: 16 kHz, 40 frames a second, four codebooks of 256. Its encoder's first weights are drawn for their width, and so
     that its squares have something to work on: with the class's own draw a sound comes out a thousand times too faint to learn from."""
     model = DacModel(DacConfig(
-        encoder_hidden_size=16, downsampling_ratios=[4, 10, 10], decoder_hidden_size=256, upsampling_ratios=[10, 10, 4], n_codebooks=channels,
+        encoder_hidden_size=16, downsampling_ratios=[4, 10, 10], decoder_hidden_size=256, upsampling_ratios=[10, 10, 4], n_codebooks=codec.CHANNELS,
         codebook_size=codec.CODES, codebook_dim=2 * codec.FEATURES + 2, sampling_rate=codec.RATE_HZ, hop_length=codec.HOP, hidden_size=128,
     ))
     for name, part in model.encoder.named_modules():
@@ -74,10 +74,10 @@ def text_ids(text: str) -> list[int]:
     return ids
 
 
-def delayed(codes: NDArray[np.int64], rows: int, delay: tuple[int, ...] = DELAY) -> NDArray[np.int64]:
+def delayed(codes: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
     """(frames, channels) -> (rows, channels): a BOS before, an EOS after, each channel later by its delay, PAD where nothing is left."""
-    laid = np.full((rows, len(delay)), PAD, np.int64)
-    for channel, late in enumerate(delay):
+    laid = np.full((rows, codec.CHANNELS), PAD, np.int64)
+    for channel, late in enumerate(DELAY):
         laid[: late + 1, channel] = BOS
         laid[late + 1 : late + 1 + len(codes), channel] = codes[:, channel]
         if late + 1 + len(codes) < rows:

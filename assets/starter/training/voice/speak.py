@@ -27,11 +27,6 @@ class Voice:
     dia: DiaForConditionalGeneration
     processor: DiaProcessor
     generation: dict[str, Any]
-    audio_kwargs: dict[str, Any]
-
-    @property
-    def delay(self) -> list[int]:
-        return list(self.audio_kwargs["delay_pattern"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +44,26 @@ def load(folder: Path) -> Voice:
     dac = DacModel.from_pretrained(folder / "codec", dtype=torch.float32).eval()
     extractor = DacFeatureExtractor.from_pretrained(folder)
     processor = DiaProcessor(extractor, DiaTokenizer.from_pretrained(folder), dac)
-    about = json.loads((folder / "starter.json").read_text())
-    return Voice(dia, processor, about["generation"], about["audio_kwargs"])
+    return Voice(dia, processor, json.loads((folder / "starter.json").read_text())["generation"])
 
 
 def speak(voice: Voice, scripts: list[str], seed: int, prompts: list[NDArray[np.float32]] | None = None, **changed: Any) -> list[Spoken]:
     """Scripts side by side through plain generate(); each is cut where it ended. With prompts, only what comes after them is returned."""
     settings = {**voice.generation, **changed}
     torch.manual_seed(seed)
-    inputs = voice.processor(text=scripts, audio=prompts, padding="longest", return_tensors="pt", **voice.audio_kwargs)
+    inputs = voice.processor(text=scripts, audio=prompts, padding="longest", return_tensors="pt", **AUDIO_KWARGS)
     with torch.no_grad():
         rows = voice.dia.generate(**inputs, **settings)
-    skipped = 0 if prompts is None else inputs["decoder_attention_mask"].shape[1] - max(voice.delay) - 1
+    skipped = 0 if prompts is None else inputs["decoder_attention_mask"].shape[1] - max(model.DELAY) - 1
     return [_cut(voice, row[1 + skipped :], settings["max_new_tokens"]) for row in rows]
 
 
 def _cut(voice: Voice, rows: Tensor, limit: int) -> Spoken:
     """Undoes the delay of one result and decodes it: batch_decode fails where the very first code is the end. At the limit generate() ends by force."""
     ends = (rows[:, 0] >= model.EOS).nonzero()
-    count = int(ends[0]) if len(ends) else len(rows) - max(voice.delay)
-    ended = count < limit - max(voice.delay) - 1
-    codes = torch.stack([rows[late : late + count, channel] for channel, late in enumerate(voice.delay)]).clamp(max=codec.CODES - 1)
+    count = int(ends[0]) if len(ends) else len(rows) - max(model.DELAY)
+    ended = count < limit - max(model.DELAY) - 1
+    codes = torch.stack([rows[late : late + count, channel] for channel, late in enumerate(model.DELAY)]).clamp(max=codec.CODES - 1)
     if count == 0:
         return Spoken(np.zeros(0, np.float32), 0, ended)
     with torch.no_grad():

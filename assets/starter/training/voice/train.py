@@ -18,7 +18,7 @@ from transformers import DiaForConditionalGeneration
 from . import codec, model
 from .batches import Batch, batches
 
-CHANNEL_WEIGHTS = (1.0, 0.5, 0.35, 0.25, 0.25, 0.25)
+CHANNEL_WEIGHTS = (1.0, 0.5, 0.35, 0.25)
 GUIDED_LAYERS = (1, 2, 3)
 GUIDED_HEADS = 2
 TOLD_LAYERS = (2, 3)
@@ -34,10 +34,10 @@ class SharedRows(nn.Module):
 
     def __init__(self, books: Tensor, width: int, spread: float) -> None:
         super().__init__()
-        known = torch.zeros(len(books), model.ROWS, codec.FEATURES)
+        known = torch.zeros(codec.CHANNELS, model.ROWS, codec.FEATURES)
         known[:, : codec.CODES] = (books - books.mean(1, keepdim=True)) / books.std((1, 2), keepdim=True)
         self.register_buffer("known", known)
-        self.shared = nn.Parameter(torch.randn(len(books), codec.FEATURES, width) * spread / math.sqrt(codec.FEATURES))
+        self.shared = nn.Parameter(torch.randn(codec.CHANNELS, codec.FEATURES, width) * spread / math.sqrt(codec.FEATURES))
 
     def forward(self, own: Tensor) -> Tensor:
         return own + (self.known @ self.shared).reshape(own.shape)
@@ -54,7 +54,6 @@ class Trainee(nn.Module):
         size = model.waves(torch.zeros(1)).shape[-1]
         self.text_place = nn.Linear(model.TEXT_WIDTH, size)
         self.sound_places = nn.ModuleList(nn.Linear(model.WIDTH, size) for _ in GUIDED_LAYERS)
-        self.register_buffer("weights", torch.tensor(CHANNEL_WEIGHTS[: len(books)]), persistent=False)
         self.telling = 0.9
         self._asked: dict[int, Tensor] = {}
         self._found: dict[int, Tensor] = {}
@@ -91,17 +90,17 @@ class Trainee(nn.Module):
         return held
 
     def loss(self, batch: Batch) -> tuple[Tensor, dict[str, float]]:
-        far = (torch.arange(batch.ids.shape[1], device=batch.ids.device)[None, None] - batch.place[:, :, None].floor()).abs()
+        far = (torch.arange(batch.ids.shape[1])[None, None] - batch.place[:, :, None].floor()).abs()
         self._near = torch.where(far < 0.5, 0.0, torch.where(far < 1.5, -1.5, -1e4))[:, None]
-        self._told = (torch.rand(len(batch.ids), device=batch.ids.device) < self.telling) & batch.spoken[:, 0]
+        self._told = (torch.rand(len(batch.ids)) < self.telling) & batch.spoken[:, 0]
         text = self.dia.model.encoder(input_ids=batch.ids, attention_mask=batch.mask).last_hidden_state
         hidden = self.dia.model.decoder(
             input_ids=batch.inputs, encoder_hidden_states=text, encoder_attention_mask=batch.mask, use_cache=False,
         ).last_hidden_state
         logits = self.dia.logits_dense(hidden).view(-1, model.ROWS).float()
-        lost = functional.cross_entropy(logits, batch.labels.flatten(), ignore_index=model.IGNORED, reduction="none").view(-1, len(self.weights))
+        lost = functional.cross_entropy(logits, batch.labels.flatten(), ignore_index=model.IGNORED, reduction="none").view(-1, codec.CHANNELS)
         told = lost.sum(0) / (batch.labels != model.IGNORED).flatten(0, 1).sum(0)
-        codes = (told * self.weights).sum()
+        codes = (told * torch.tensor(CHANNEL_WEIGHTS)).sum()
         guide, place = self._guide(batch, text)
         total = codes + GUIDE_WEIGHT * guide + PLACE_WEIGHT * place
         parts = {"codes": told[0], "rest": told[1:].sum(), "guide": guide, "place": place}
@@ -109,14 +108,14 @@ class Trainee(nn.Module):
 
     def _guide(self, batch: Batch, text: Tensor) -> tuple[Tensor, Tensor]:
         """How far the guided heads look from the character being said, and how wrongly the helper heads tell the place."""
-        guide = place = torch.zeros((), device=text.device)
+        guide = place = torch.zeros(())
         target = model.waves(batch.place + 0.5)
         count = batch.spoken.sum().clamp(min=1)  # a batch whose every text was dropped has none
         for number, layer in enumerate(GUIDED_LAYERS):
             guide = guide - self._found[layer].mean(1)[batch.spoken].sum() / count / len(GUIDED_LAYERS)
             wrong = (self.sound_places[number](self._asked[layer]).float() - target).pow(2).mean(-1)
             place = place + wrong[batch.spoken].sum() / count / len(GUIDED_LAYERS)
-        index = torch.arange(batch.ids.shape[1], device=text.device)
+        index = torch.arange(batch.ids.shape[1])
         own = (self.text_place(text).float() - model.waves(index + 0.5)[None]).pow(2).mean(-1)
         read = (batch.mask == 1) & batch.spoken[:, :1]
         return guide, place + own[read].sum() / read.sum().clamp(min=1)
@@ -137,7 +136,7 @@ def step_once(trainee: Trainee, steppers: list[torch.optim.Optimizer], batch: Ba
     """One step of every optimizer at one rate."""
     for stepper, share in zip(steppers, (1.0, OUTER_SHARE), strict=True):
         stepper.param_groups[0]["lr"] = rate * share
-    with torch.autocast(batch.ids.device.type, torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16):
         loss, parts = trainee.loss(batch)
     loss.backward()
     nn.utils.clip_grad_norm_(trainee.parameters(), 1.0)

@@ -49,7 +49,7 @@ def unlike(made: Tensor, true: Tensor) -> Tensor:
     """How different two sounds are: spectra at four resolutions, linear and in logarithm, and the log mel spectrum."""
     total = (codec.log_mel(made, hop=200) - codec.log_mel(true, hop=200)).abs().mean() * 2
     for size in STFT_SIZES:
-        window = torch.hann_window(size, device=true.device)
+        window = torch.hann_window(size)
         ours, theirs = (
             torch.stft(sound, size, size // 4, window=window, return_complex=True).abs().clamp(min=1e-4 * size**0.5) for sound in (made, true)
         )
