@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from app import __version__
-from app.imports import uncollected
+from app.fast_import import uncollected
 from app.sentence import Trouble
 
 COMMANDS = {

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from app.imports import uncollected
+from app.fast_import import uncollected
 
 TOP = Path(__file__).parent.parent
 TIMED = """
 import contextlib, gc, time
-from app.imports import uncollected
+from app.fast_import import uncollected
 began_s = time.process_time()
 with uncollected() if {quickly} else contextlib.nullcontext():
     import gradio

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import app.ui.shelf
-from app import written
+from app import atomic_write
 from app.compat.plan import AUTO, Choice
 from app.engine.database import Database
 from app.engine.journal import Journal
@@ -109,7 +109,7 @@ def test_a_file_that_another_program_has_open_stays_and_holds_up_no_other(
     """As Windows has it: what is open can be neither moved nor deleted."""
     job = journal.queue(PictureRequest("hills"), Choice())
     held, free = shelf.keep(job, [made(tmp_path, "0.png"), made(tmp_path, "1.png")], MADE)
-    monkeypatch.setattr(written, "WAITS_S", (0.0,))
+    monkeypatch.setattr(atomic_write, "WAITS_S", (0.0,))
 
     def unless_held(act: Callable[..., Any]) -> Callable[..., Any]:
         def acted(path: Path, *more: Any, **named: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Final, get_args
 
 from filelock import FileLock
 
-from app import written
+from app import atomic_write
 from app.compat.hardware import Hardware
 from app.compat.terms import Fault
 
@@ -89,7 +89,7 @@ def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
             for _, each in sorted(verdicts.items())
         ],
     }  # fmt: skip
-    written.text(path, json.dumps(told, indent=1, allow_nan=False))
+    atomic_write.text(path, json.dumps(told, indent=1, allow_nan=False))
     return path
 
 

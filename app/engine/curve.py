@@ -8,7 +8,7 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from app import written
+from app import atomic_write
 from app.paths import Home
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
@@ -39,7 +39,7 @@ def curve_file(home: Home, model: str) -> Path:
 
 
 def keep_curve(home: Home, curve: Curve) -> None:
-    written.text(curve_file(home, curve.model), json.dumps(asdict(curve)))
+    atomic_write.text(curve_file(home, curve.model), json.dumps(asdict(curve)))
 
 
 def read_curve(home: Home, model: str) -> Curve | None:

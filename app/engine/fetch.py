@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
-from app import written
+from app import atomic_write
 from app.compat.plan import Quantised
 from app.engine import hub, stock
 from app.engine.hub import Listing
@@ -249,4 +249,4 @@ class Downloads:
 
     def _keep(self, job: _Job) -> None:
         facts = {"quantised": job.quantised, "total": job.total_bytes, "blobs": job.blobs}
-        written.text(self._record(job.model.id), json.dumps(facts))
+        atomic_write.text(self._record(job.model.id), json.dumps(facts))

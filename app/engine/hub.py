@@ -24,7 +24,7 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it exports 
     parse_ratelimit_headers,
 )
 
-from app import written
+from app import atomic_write
 from app.engine import secret
 from app.engine.model import Source
 from app.engine.stock import folder_of
@@ -180,7 +180,7 @@ def place(models: Path, listing: Listing) -> None:
         if not pointer.exists():
             pointer.unlink(missing_ok=True)  # a link to bytes that somebody removed
             _link(folder / "blobs" / file.etag, pointer)
-    written.text(folder / "refs" / listing.source.revision, listing.commit)
+    atomic_write.text(folder / "refs" / listing.source.revision, listing.commit)
     for orphan in (folder / "blobs").glob("*.????????.incomplete"):
         with suppress(FileNotFoundError):  # another program may be clearing up, too
             if time.time() - orphan.stat().st_mtime > ORPHAN_AFTER_S:

@@ -9,7 +9,7 @@ from typing import Final
 from PIL import ExifTags, Image, UnidentifiedImageError
 from PIL.PngImagePlugin import PngInfo
 
-from app import __version__, written
+from app import __version__, atomic_write
 from app.engine.foreign import Restored, a1111, by_hand, comfy
 from app.engine.outward import name, outward
 from app.engine.request import PictureRequest, from_json, to_json
@@ -23,7 +23,7 @@ def write(picture: Image.Image, path: Path, request: PictureRequest, model: str)
     info = PngInfo()
     info.add_itxt(PARAMETERS, parameters(request, model))
     info.add_itxt(OURS, json.dumps({"version": __version__, "request": outward(to_json(request))}, ensure_ascii=False))
-    with written.whole(path) as unfinished:
+    with atomic_write.whole(path) as unfinished:
         picture.save(unfinished, "PNG", pnginfo=info)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from app import written
+from app import atomic_write
 from app.engine.request import SEED_LIMIT, Request
 
 
@@ -14,5 +14,5 @@ def seed_of(request: Request, job: Path) -> int:
         return request.seed
     drawn = job / "seed"
     if not drawn.is_file():
-        written.text(drawn, str(random.SystemRandom().randrange(SEED_LIMIT)))
+        atomic_write.text(drawn, str(random.SystemRandom().randrange(SEED_LIMIT)))
     return int(drawn.read_text("utf-8"))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app import written
+from app import atomic_write
 from app.engine.database import Database
 from app.engine.journal import Job
 from app.engine.request import Request, SpeechRequest, from_json, to_json
@@ -95,12 +95,12 @@ def reserved(folder: Path, name: str) -> Path:
 def _move(file: Path, path: Path) -> None:
     """Also from one disk to another; what cannot be moved stays where it is, and the name is free again."""
     try:
-        written.put(file, path)
+        atomic_write.put(file, path)
     except OSError as fault:
         try:
             if fault.errno != errno.EXDEV:
                 raise
-            with written.whole(path) as unfinished:
+            with atomic_write.whole(path) as unfinished:
                 shutil.copyfile(file, unfinished)
         except OSError:
             path.unlink(missing_ok=True)
@@ -214,7 +214,7 @@ class Shelf:
 
     def export(self, ids: Iterable[int], target: Path) -> Path:
         """Many as one zip, written whole or not at all."""
-        with written.whole(target) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle:
+        with atomic_write.whole(target) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle:
             for creation in map(self.get, ids):
                 if creation.condition != "missing":
                     bundle.write(creation.path, creation.path.name)

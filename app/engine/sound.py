@@ -20,7 +20,7 @@ import soundfile
 import soxr
 from numpy.typing import NDArray
 
-from app import written
+from app import atomic_write
 from app.engine.outward import outward
 from app.engine.there import is_file
 from app.sentence import Trouble, say
@@ -118,7 +118,7 @@ def spoken_span(samples: Samples, rate: int, lead_s: float = 0.1, tail_s: float 
 def whole(path: Path) -> Iterator[Path]:
     """As every file is written, with the sentence of what stands in the way."""
     try:
-        with written.whole(path) as unfinished:
+        with atomic_write.whole(path) as unfinished:
             yield unfinished
     except (OSError, soundfile.LibsndfileError) as fault:
         free_bytes = shutil.disk_usage(path.parent).free

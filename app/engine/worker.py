@@ -25,7 +25,7 @@ from app.compat.quirks import applying
 from app.engine.control import Control, Dial
 from app.engine.event import END, Event, Step
 from app.engine.message import Beat, Free, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop, Told
-from app.imports import uncollected
+from app.fast_import import uncollected
 from app.paths import Home
 
 if TYPE_CHECKING:

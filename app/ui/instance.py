@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app import written
+from app import atomic_write
 from app.sentence import Trouble, say
 
 START_S: Final = 20.0
@@ -40,7 +40,7 @@ class Instance:
 
     def tell(self, address: str) -> None:
         """Where we answer, for a second one."""
-        written.text(self._facts, json.dumps({"address": address, "id": self.id, "process": os.getpid()}))
+        atomic_write.text(self._facts, json.dumps({"address": address, "id": self.id, "process": os.getpid()}))
 
     def leave(self) -> None:
         if self._held is not None:

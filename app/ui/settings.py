@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from app import written
+from app import atomic_write
 
 
 class Settings:
@@ -41,5 +41,5 @@ class Settings:
         """What could not be written is not taken for kept."""
         values = {**self._values, **changes}
         if values != self._values:
-            written.text(self._file, json.dumps(values, ensure_ascii=False, indent=1))
+            atomic_write.text(self._file, json.dumps(values, ensure_ascii=False, indent=1))
             self._values = values

@@ -18,7 +18,7 @@ import httpx
 from gradio.networking import GRADIO_API_SERVER
 from gradio.tunneling import BINARY_FILENAME, BINARY_URL, CHECKSUMS, EXTENSION
 
-from app import written
+from app import atomic_write
 from app.sentence import Sentence, Trouble, say
 
 WAIT_S: Final = 30.0
@@ -140,7 +140,7 @@ def fetched(folder: Path, source: str, sha256: str) -> Path:
         return program
     program.unlink(missing_ok=True)
     try:
-        with written.whole(program) as half:
+        with atomic_write.whole(program) as half:
             with httpx.stream("GET", source, timeout=WAIT_S, follow_redirects=True) as answer, half.open("wb") as file:
                 answer.raise_for_status()
                 for piece in answer.iter_bytes():

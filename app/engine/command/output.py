@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from app import written
+from app import atomic_write
 from app.engine.request import PictureRequest, Request, SpeechRequest
 from app.engine.script import check
 from app.sentence import Trouble, say
@@ -56,7 +56,7 @@ def write(file: Path, path: Path) -> None:
     if target.exists() and not target.is_file():
         shutil.copyfile(file, target)
         return
-    with written.whole(target) as unfinished:
+    with atomic_write.whole(target) as unfinished:
         shutil.copyfile(file, unfinished)
 
 

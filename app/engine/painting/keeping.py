@@ -13,7 +13,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from app import written
+from app import atomic_write
 
 _PLAIN = (int, float, bool, str, type(None))
 _NEW = object()
@@ -47,7 +47,7 @@ def save(path: Path, kept: Kept, fingerprint: str) -> None:
 def write(tensors: dict[str, torch.Tensor], path: Path, about: dict[str, str]) -> None:
     """Whole or not at all; a full disk is said as every other file says it."""
     try:
-        with written.whole(path) as unfinished:
+        with atomic_write.whole(path) as unfinished:
             save_file(tensors, unfinished, about)
     except SafetensorError as fault:
         full = "No space left" in str(fault) or "os error 112" in str(fault)  # Windows' number for it

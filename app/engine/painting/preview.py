@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from app import written
+from app import atomic_write
 
 PATCH_PIXELS: Final = 16
 PATCHES: Final = 5
@@ -56,5 +56,5 @@ def fit(vae: Any, place: torch.device) -> Colours:
 
 def write(picture: Image.Image, path: Path) -> None:
     """Seen whole or not at all by whoever reads meanwhile."""
-    with written.whole(path) as unfinished:
+    with atomic_write.whole(path) as unfinished:
         picture.save(unfinished, "JPEG", quality=85)
