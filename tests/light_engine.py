@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from app.compat.hardware import Hardware
-from app.compat.meter import Reading
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.meter import Reading
 from app.engine import script, takes
 from app.engine.delivery import limits_for
 from app.engine.event import Failed, Finished, Loading, Part, Step

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+from app.compat.machine.pretended import MACHINES
 from app.compat.plan import AUTO, Plan, Vae, decide
-from app.compat.pretend import MACHINES
 
 
 def plan(**fields: Any) -> Plan:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.compat.hardware import probe
+from app.compat.machine.hardware import probe
 from app.compat.plan import Choice, Need, Part, Plan, decide
 from app.compat.seam import applied
 from app.engine import sound, speech

@@ -15,7 +15,7 @@ from app.compat.attention import compose
 from app.compat.bench import MIB, Row, extra_bytes, measured, planned, table
 from app.compat.calls import DIA, Call
 from app.compat.contest import Case, cases, contenders
-from app.compat.hardware import Hardware, probe
+from app.compat.machine.hardware import Hardware, probe
 from app.compat.measuring import HOPELESS, error, made, turns
 from app.compat.plan import Dtype
 from app.compat.tiles import WORKSPACE_BYTES

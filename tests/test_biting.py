@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from app.compat.biting import Bites, biting
 from app.compat.failures import ATTENTION, Aborted, Limits
-from app.compat.hardware import Hardware
-from app.compat.pretend import MACHINES, machine
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.pretended import MACHINES, machine
 from app.compat.quirks import QUIRKS
 
 SMALL = Limits(

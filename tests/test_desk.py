@@ -13,12 +13,12 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from app.compat.ladder import subject
+from app.compat.machine.chunk_curve import SIZES
+from app.compat.machine.pretended import MACHINES
+from app.compat.machine.verdicts import Seen, Verdict, learn
 from app.compat.plan import AUTO, Choice, Chunk, decide
-from app.compat.pretend import MACHINES
-from app.compat.verdicts import Seen, Verdict, learn
 from app.engine import catalog, process, script, voices
 from app.engine.chosen import known_choice
-from app.engine.curve import SIZES
 from app.engine.diagnosis import Death
 from app.engine.event import Stopped
 from app.engine.limits import DIA, limits_of

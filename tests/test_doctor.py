@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import EXIT_TROUBLE, main
-from app.compat import verdicts
-from app.compat.hardware import Hardware
+from app.compat.machine import verdicts
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.pretended import MACHINES
+from app.compat.machine.verdicts import Verdict
 from app.compat.plan import SETTLED, decide
-from app.compat.pretend import MACHINES
 from app.compat.quirks import QUIRKS
-from app.compat.verdicts import Verdict
 from app.engine.catalog import BY_ID
 from app.engine.command import doctor
 from app.engine.command.hardware_table import SHOWN

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from app.compat.pretend import machine
-from app.compat.verdicts import Verdict, load
+from app.compat.machine.pretended import machine
+from app.compat.machine.verdicts import Verdict, load
 from app.engine import catalog, errands
 from app.engine.control import Control
 from app.engine.event import Finished, Note, Step, Stopped

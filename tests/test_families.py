@@ -12,8 +12,8 @@ from torch import Tensor
 
 from app.compat.biting import Bites, biting
 from app.compat.failures import Limits
+from app.compat.machine.pretended import MACHINES, machine
 from app.compat.plan import decide
-from app.compat.pretend import MACHINES, machine
 from app.compat.seam import applied
 from app.compat.terms import Need, Part, Plan
 

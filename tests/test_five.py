@@ -15,8 +15,8 @@ from torch import Tensor
 
 from app.compat.biting import biting
 from app.compat.failures import Aborted
+from app.compat.machine.pretended import MACHINES, machine
 from app.compat.plan import decide
-from app.compat.pretend import MACHINES, machine
 from app.compat.seam import applied
 from app.compat.terms import Choice, Dtype, Need
 

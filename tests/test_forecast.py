@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from app.compat.hardware import Hardware, with_room
+from app.compat.machine.chunk_curve import read_curve
+from app.compat.machine.hardware import Hardware, with_room
+from app.compat.machine.meter import Reading
+from app.compat.machine.pretended import machine
 from app.compat.memory import peak_bytes
-from app.compat.meter import Reading
 from app.compat.plan import AUTO, Choice, decide
-from app.compat.pretend import machine
 from app.engine import catalog
 from app.engine.control import Control
-from app.engine.curve import read_curve
 from app.engine.errand import Tune
 from app.engine.event import Finished
 from app.engine.forecast import Forecast

@@ -12,6 +12,9 @@ from typing import Any, get_args
 import pytest
 
 from app.compat.ladder import BY_ID, RUNGS, SMALLEST_CHUNK, Rung, choices, climb, learned, running, subject, told
+from app.compat.machine.meter import Reading
+from app.compat.machine.pretended import MACHINES
+from app.compat.machine.verdicts import Seen, Verdict
 from app.compat.memory import (
     BYTES,
     COPIES_OF_SCORES,
@@ -24,14 +27,11 @@ from app.compat.memory import (
     scores_bytes,
     vae_bytes,
 )
-from app.compat.meter import Reading
 from app.compat.placing import SMALLEST
 from app.compat.plan import AUTO, SETTLED, Choice, Dtype, Kernel, Need, Plan, Reason, decide
-from app.compat.pretend import MACHINES
 from app.compat.quirk import Quirk, Where
 from app.compat.quirks import QUIRKS
 from app.compat.terms import Fault, Gqa, Offload, Quantised
-from app.compat.verdicts import Seen, Verdict
 from app.engine import event
 from app.engine.catalog import CATALOG
 from app.engine.diagnosis import diagnose

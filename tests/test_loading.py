@@ -14,10 +14,10 @@ from torch import Tensor
 from transformers import AutoConfig, LlamaConfig, LlamaForCausalLM
 
 from app.compat import awq
-from app.compat.hardware import Hardware
 from app.compat.loading import load, loading, needing
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.pretended import MACHINES
 from app.compat.plan import Choice, Need, Part, Plan, decide
-from app.compat.pretend import MACHINES
 from app.sentence import Trouble
 
 WORDS = torch.tensor([[1, 5, 9, 33, 2, 60]])

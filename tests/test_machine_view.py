@@ -7,9 +7,9 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+from app.compat.machine.pretended import machine
+from app.compat.machine.verdicts import Verdict
 from app.compat.plan import AUTO, Choice, Chunk, Plan, decide
-from app.compat.pretend import machine
-from app.compat.verdicts import Verdict
 from app.engine.catalog import find
 from app.engine.control import Dial
 from app.engine.live_plan import LivePlan

@@ -14,8 +14,8 @@ from types import ModuleType, SimpleNamespace
 import psutil
 import pytest
 
-from app.compat import meter
-from app.compat.meter import Meter, Reading, read
+from app.compat.machine import meter
+from app.compat.machine.meter import Meter, Reading, read
 
 MIB = 1 << 20
 
@@ -33,7 +33,7 @@ def test_a_reading_costs_under_a_millisecond() -> None:
 
 def test_it_brings_no_torch_and_no_thread() -> None:
     code = (
-        "import sys, threading; from app.compat.meter import read; reading = read()\n"
+        "import sys, threading; from app.compat.machine.meter import read; reading = read()\n"
         "assert 'torch' not in sys.modules and threading.active_count() == 1\n"
         "assert reading.device_bytes is None and reading.process_bytes > 1 << 20 and reading.limit_bytes > reading.process_bytes\n"
     )

@@ -14,7 +14,7 @@ from huggingface_hub import constants, hf_api
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from app.compat.pretend import machine
+from app.compat.machine.pretended import machine
 from app.engine.state import EngineState
 from app.paths import home
 from app.ui import greeting, models

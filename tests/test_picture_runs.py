@@ -16,9 +16,9 @@ import torch
 from painters import SMALL, breaking, painter, parts, pixels
 
 from app.compat.ladder import climb
+from app.compat.machine.pretended import MACHINES
+from app.compat.machine.verdicts import Seen
 from app.compat.plan import Choice, Vae, decide
-from app.compat.pretend import MACHINES
-from app.compat.verdicts import Seen
 from app.engine import catalog, picture
 from app.engine.control import Control
 from app.engine.event import Event, Finished, Part, Preview, Step, Stopped

@@ -24,10 +24,10 @@ from painters import SMALL, gguf_of, lora, painter, parts, pixels
 from safetensors import SafetensorError
 
 from app.compat.ladder import subject
+from app.compat.machine.pretended import machine
+from app.compat.machine.verdicts import Seen, Verdict, learn
 from app.compat.plan import Need, Part, Plan, Precision, decide
-from app.compat.pretend import machine
 from app.compat.terms import Choice
-from app.compat.verdicts import Seen, Verdict, learn
 from app.engine import catalog, picture
 from app.engine.control import Control
 from app.engine.event import Finished, Loading, Note

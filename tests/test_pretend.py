@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.compat.pretend import MACHINES, machine
+from app.compat.machine.pretended import MACHINES, machine
 from app.sentence import Trouble
 
 

@@ -12,13 +12,13 @@ import torch
 
 from app.compat import probes, selftest
 from app.compat.biting import biting
-from app.compat.hardware import Hardware
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.pretended import machine
+from app.compat.machine.verdicts import Verdict
 from app.compat.plan import Plan, decide
-from app.compat.pretend import machine
 from app.compat.probes import TOLERANCE
 from app.compat.quirks import QUIRKS
 from app.compat.terms import Need
-from app.compat.verdicts import Verdict
 from app.sentence import Sentence
 
 SLOWEST_S = 20.0

@@ -14,13 +14,13 @@ import torch
 from app.compat.biting import biting
 from app.compat.failures import Limits
 from app.compat.ladder import choices, subject
-from app.compat.meter import Reading
+from app.compat.machine.chunk_curve import read_curve
+from app.compat.machine.meter import Reading
+from app.compat.machine.verdicts import Seen, Verdict, learn, load
 from app.compat.plan import AUTO, Choice, Plan, decide
-from app.compat.verdicts import Seen, Verdict, learn, load
 from app.engine import catalog
 from app.engine.broken import failure, fault_of
 from app.engine.control import Control
-from app.engine.curve import read_curve
 from app.engine.errand import SelfTest, Tune
 from app.engine.event import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.faults import NumbersBroke

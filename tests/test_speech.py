@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.compat.meter import read
+from app.compat.machine.meter import read
 from app.compat.plan import Plan
 from app.compat.seam import applied
 from app.engine import sound, speech, takes

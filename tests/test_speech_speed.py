@@ -16,7 +16,7 @@ from torch.profiler import ProfilerActivity, profile
 from transformers import DiaConfig, DiaForConditionalGeneration, DynamicCache, EncoderDecoderCache
 from transformers.generation.streamers import BaseStreamer
 
-from app.compat.hardware import probe
+from app.compat.machine.hardware import probe
 from app.compat.plan import Choice, Need, decide
 from app.compat.seam import applied
 from app.engine.dia import Decoding, Sampling

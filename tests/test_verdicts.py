@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.compat import verdicts
-from app.compat.pretend import MACHINES
-from app.compat.verdicts import Seen, Verdict, forget, learn, load
+from app.compat.machine import verdicts
+from app.compat.machine.pretended import MACHINES
+from app.compat.machine.verdicts import Seen, Verdict, forget, learn, load
 
 T4 = MACHINES["t4"]
 SEEN = {
@@ -86,8 +86,8 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
 FORGETTING = """
 import sys
 from pathlib import Path
-from app.compat.pretend import machine
-from app.compat.verdicts import Seen, Verdict, learn
+from app.compat.machine.pretended import machine
+from app.compat.machine.verdicts import Seen, Verdict, learn
 folder, here = Path(sys.argv[1]), machine("gtx-1060")
 print("ready", flush=True)
 for number in range(10_000):

@@ -12,7 +12,7 @@ import torch
 from painters import SMALL, gguf_of, gguf_with
 from safetensors.torch import load_file, save_file
 
-from app.compat.hardware import probe
+from app.compat.machine.hardware import probe
 from app.compat.plan import Need, Part, decide
 from app.compat.terms import Choice
 from app.engine import catalog, picture, speech

@@ -6,14 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.compat.hardware import Hardware, probe
+    from app.compat.machine.hardware import Hardware, probe
     from app.compat.plan import Choice, Need, Plan, decide
     from app.compat.seam import applied
 
 __all__ = ["Choice", "Hardware", "Need", "Plan", "applied", "decide", "probe"]
 
 _HOME = {
-    "Hardware": "hardware", "probe": "hardware", "Choice": "plan", "Need": "plan", "Plan": "plan", "decide": "plan",
+    "Hardware": "machine.hardware", "probe": "machine.hardware", "Choice": "plan", "Need": "plan", "Plan": "plan", "decide": "plan",
     "applied": "seam",
 }  # fmt: skip
 

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from app.compat import verdicts as seen
 from app.compat.calls import PICTURES, SIZES
-from app.compat.hardware import Hardware, probe
+from app.compat.machine import verdicts as seen
+from app.compat.machine.hardware import Hardware, probe
+from app.compat.machine.verdicts import Verdict, Verdicts
 from app.compat.plan import Choice, Dtype, Need, Plan, decide
-from app.compat.verdicts import Verdict, Verdicts
 from app.compat.ways import Shape
 from app.paths import home
 from app.sentence import Trouble, say

@@ -24,8 +24,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from app.compat import failures
 from app.compat.failures import ATTENTION, HALVES, Aborted, Call, Facts, Limits
-from app.compat.hardware import Hardware
-from app.compat.pretend import machine
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.pretended import machine
 
 aten: Final = torch.ops.aten
 _SEAM: Final = ("app.compat.seam", "app.compat.attention")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.compat.ladder import CHUNK_RUNG, Learned, told
+from app.compat.machine.verdicts import Seen
 from app.compat.memory import COPIES_OF_SCORES, FUSED, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, free_bytes, scores_bytes
 from app.compat.quirk import Unit
 from app.compat.settle import LEARNED_HERE, Case, Objection, Option, Settled, reasons, settle
 from app.compat.terms import AUTO, Chunk, Dtype, Kernel, Need, Reason, Rejected
-from app.compat.verdicts import Seen
 from app.sentence import Sentence, Value, say
 
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from app.compat.hardware import Hardware
+from app.compat.machine.hardware import Hardware
 from app.compat.quirk import version
 from app.compat.quirks import QUIRKS
 

@@ -13,10 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from app.compat.attention import compose
+from app.compat.machine.verdicts import Verdict
 from app.compat.plan import AUTO, Plan
 from app.compat.route import Saw, unseen
 from app.compat.rules import may
-from app.compat.verdicts import Verdict
 from app.compat.ways import Shape, Way, near, rule, subject, words
 
 Given = tuple[Tensor, Tensor, Tensor, Tensor | None]

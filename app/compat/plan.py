@@ -8,8 +8,9 @@ from typing import Final, get_args
 
 from app.compat import parts as parts_of
 from app.compat import precision, rules
-from app.compat.hardware import Hardware
 from app.compat.ladder import before_each, learned
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.verdicts import Verdict, Verdicts
 from app.compat.memory import BYTES, free_bytes
 from app.compat.quirk import Quirk, version
 from app.compat.quirks import QUIRKS, is_retired
@@ -32,7 +33,6 @@ from app.compat.terms import (
     Role,
     Vae,
 )
-from app.compat.verdicts import Verdict, Verdicts
 from app.sentence import Trouble, say
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from app.compat.hardware import Kind
+from app.compat.machine.hardware import Kind
 from app.compat.memory import SCRATCH_BYTES, free_bytes, gib, part_bytes
 from app.compat.settle import LEARNED_HERE, Case, Objection, Option, Settled, objections, reasons, settle
 from app.compat.terms import Dtype, Part, Precision, Reason, Rejected

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from app.compat import samples as shape
-from app.compat.hardware import Hardware
+from app.compat.machine.hardware import Hardware
 from app.compat.plan import decide
 from app.compat.precision import DTYPES
 from app.compat.quirk import Quirk

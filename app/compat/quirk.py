@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
-from app.compat.hardware import Hardware, Kind
+from app.compat.machine.hardware import Hardware, Kind
 from app.compat.terms import Dtype, Need
 from app.sentence import Sentence
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from app.compat.hardware import Hardware
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.verdicts import Verdicts
 from app.compat.quirk import Quirk, Where
-from app.compat.verdicts import Verdicts
 from app.sentence import say
 
 _HALF: Final = ("float16", "bfloat16")
@@ -144,7 +144,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "mps-memory", (Where(("mps",)),),
         say("quirk.mps-memory", "What Metal has left is its recommended size without what its driver holds, not what torch counts."),
-        "torch's source", place="app/compat/hardware.py",
+        "torch's source", place="app/compat/machine/hardware.py",
     ),
     Quirk(
         "mps-oom-type", (Where(("mps",)),),

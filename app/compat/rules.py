@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.compat.chunks import bound, budget, chunk_k, chunk_q
-from app.compat.hardware import Kind
+from app.compat.machine.hardware import Kind
 from app.compat.quirk import version
 from app.compat.settle import (
     LEARNED_HERE,

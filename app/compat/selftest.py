@@ -21,13 +21,13 @@ from typing import Any, Final
 
 import torch
 
-from app.compat.hardware import Hardware
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.verdicts import Verdict
 from app.compat.plan import Plan, decide
 from app.compat.probes import TOLERANCE, Probe, paths, rows
 from app.compat.quirks import QUIRKS
 from app.compat.samples import numbers
 from app.compat.terms import Choice, Need
-from app.compat.verdicts import Verdict
 from app.sentence import Sentence, say
 
 Tell = Callable[[int, int, Sentence], None]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
-from app.compat.meter import Reading
+from app.compat.machine.meter import Reading
 from app.engine import worker
 from app.engine.diagnosis import Death, diagnose
 from app.engine.message import Order, Quit, Report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
-from app.compat.meter import Reading
+from app.compat.machine.meter import Reading
 from app.compat.quirks import matching
 from app.compat.terms import Fault
 from app.sentence import Sentence, say

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.compat.meter import Reading
+from app.compat.machine.meter import Reading
 from app.compat.terms import AUTO, Chunk, Ran
 from app.sentence import Sentence
 

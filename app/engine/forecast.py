@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from app.compat.hardware import Hardware
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.verdicts import Verdicts
 from app.compat.memory import free_bytes, peak_bytes, weights_bytes
 from app.compat.plan import Choice, Offload, Plan, Quantised
-from app.compat.verdicts import Verdicts
 from app.engine.model import Model, Settings, guided
 from app.engine.planned import needed, planned
 from app.engine.request import PictureRequest, Request

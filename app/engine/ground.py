@@ -6,7 +6,7 @@ import importlib.util
 from dataclasses import replace
 from typing import get_args
 
-from app.compat.hardware import Hardware
+from app.compat.machine.hardware import Hardware
 from app.compat.plan import Plan, Quantised
 from app.engine import stock
 from app.engine.model import Model

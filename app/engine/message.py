@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.compat.hardware import Hardware
-from app.compat.meter import Reading
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.meter import Reading
 from app.compat.plan import Choice, Chunk, Plan
 from app.compat.terms import Fault
 from app.engine.errand import Errand

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from app.compat.hardware import Hardware
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.verdicts import Verdicts
 from app.compat.plan import Choice, Quantised
-from app.compat.verdicts import Verdicts
 from app.engine import stock
 from app.engine.forecast import Forecast, forecast
 from app.engine.model import Model, downloads

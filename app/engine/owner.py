@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import torch
 
-from app.compat.hardware import probe
+from app.compat.machine.hardware import probe
+from app.compat.machine.meter import read
 from app.compat.memory import peak_bytes, weights_bytes
-from app.compat.meter import read
 from app.compat.plan import Need, Plan
 from app.compat.release import release
 from app.engine import stock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from app.compat.meter import Meter
+from app.compat.machine.meter import Meter
 from app.compat.terms import Ran
 from app.engine.event import Step
 

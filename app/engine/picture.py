@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from PIL import Image
 
-from app.compat.meter import Meter
+from app.compat.machine.meter import Meter
 from app.compat.plan import Plan
 from app.engine import metadata
 from app.engine.control import Control

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from app.compat.hardware import with_room
+from app.compat.machine.hardware import with_room
 from app.compat.plan import AUTO, Choice, Chunk
 from app.engine.aftermath import given_up, measuring_died, no_start, recalled, stumbled
 from app.engine.board import Board

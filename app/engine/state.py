@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from app.compat.hardware import Hardware
-from app.compat.meter import Reading
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.meter import Reading
 from app.compat.plan import Plan
 from app.engine.diagnosis import Death
 from app.sentence import Sentence

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 import psutil
 
-from app.compat.hardware import Hardware
-from app.compat.meter import Reading, read
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.meter import Reading, read
 from app.compat.quirks import applying
 from app.engine.control import Control, Dial
 from app.engine.event import END, Event, Step

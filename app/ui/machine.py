@@ -7,10 +7,10 @@ from typing import Any, Final, get_args
 
 import gradio as gr
 
+from app.compat.machine.chunk_curve import SIZES, read_curve
+from app.compat.machine.pretended import MACHINES
 from app.compat.plan import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Offload, Quantised, chunk_of
-from app.compat.pretend import MACHINES
 from app.engine.catalog import CATALOG
-from app.engine.curve import SIZES, read_curve
 from app.engine.errand import SelfTest, Tune
 from app.sentence import Trouble
 from app.ui import machine_view, show

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from app.compat.hardware import Hardware
-from app.compat.meter import Reading
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.meter import Reading
 from app.compat.plan import AUTO, Plan
 from app.engine.event import Failed, Finished, Step, Stopped
 from app.engine.progress import Progress

@@ -13,8 +13,8 @@ from unittest.mock import patch
 import torch
 from filelock import FileLock
 
-from app.compat.hardware import Hardware
-from app.compat.pretend import MACHINES
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.pretended import MACHINES
 from app.compat.release import release
 
 GIB: Final = 1 << 30

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from app.compat.attention import compose
-from app.compat.hardware import probe
+from app.compat.machine.hardware import probe
 from app.compat.seam import applied
 from app.compat.selftest import run
 from tests.plans import plan

@@ -17,7 +17,7 @@ import diffusers
 import pytest
 import torch
 
-from app.compat.meter import read
+from app.compat.machine.meter import read
 from app.compat.plan import Choice, Plan
 from app.engine import catalog
 from app.engine.control import Control

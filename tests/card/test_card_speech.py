@@ -15,7 +15,7 @@ import pytest
 import torch
 from transformers import DacModel, DiaForConditionalGeneration
 
-from app.compat.meter import read
+from app.compat.machine.meter import read
 from app.compat.plan import Choice, Plan
 from app.engine.codec import Codec
 from app.engine.control import Control

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.compat.hardware import Hardware
-from app.compat.pretend import MACHINES
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.pretended import MACHINES
 from app.compat.terms import AUTO, Plan
 from app.engine.catalog import BY_ID
 from app.engine.planned import planned

@@ -8,9 +8,9 @@ import sys
 import time
 from typing import IO, Any
 
-from app.compat.hardware import Hardware, probe
-from app.compat.pretend import machine
-from app.compat.verdicts import load
+from app.compat.machine.hardware import Hardware, probe
+from app.compat.machine.pretended import machine
+from app.compat.machine.verdicts import load
 from app.engine import catalog, stock
 from app.engine.catalog import CATALOG
 from app.engine.chosen import chosen

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from app.compat.meter import Reading
+    from app.compat.machine.meter import Reading
 
 Kind = Literal["cpu", "cuda", "mps", "rocm", "directml"]
 System = Literal["linux", "macos", "windows"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
-from app.compat.hardware import Hardware
+from app.compat.machine.hardware import Hardware
 from app.sentence import Trouble, say
 
 _GIB: Final = 1 << 30

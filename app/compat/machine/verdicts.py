@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 from filelock import FileLock
 
 from app import atomic_write
-from app.compat.hardware import Hardware
+from app.compat.machine.hardware import Hardware
 from app.compat.terms import Fault
 
 _FORMAT: Final = 1
