@@ -27,7 +27,7 @@ from transformers import (
 )
 from transformers.models.dia.configuration_dia import DiaDecoderConfig, DiaEncoderConfig
 
-from app.compat.terms import Role
+from app.compat.planning.types import Role
 
 WORDS: Final = 77
 

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from app.compat.machine.pretended import MACHINES
-from app.compat.plan import AUTO, Plan, Vae, decide
+from app.compat.planning.decide import AUTO, Plan, Vae, decide
 
 
 def plan(**fields: Any) -> Plan:

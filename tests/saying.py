@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.compat.machine.hardware import probe
-from app.compat.plan import Choice, Need, Part, Plan, decide
+from app.compat.planning.decide import Choice, Need, Part, Plan, decide
 from app.compat.seam import applied
 from app.engine import sound, speech
 from app.engine.control import Control

@@ -17,7 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from app.compat import kernels, tiles
 from app.compat.attention import compose
-from app.compat.plan import Plan
+from app.compat.planning.decide import Plan
 from app.compat.remedies import layout
 from app.sentence import Trouble
 from tests.plans import plan

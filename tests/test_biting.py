@@ -16,7 +16,7 @@ from app.compat.biting import Bites, biting
 from app.compat.failures import ATTENTION, Aborted, Limits
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES, machine
-from app.compat.quirks import QUIRKS
+from app.compat.planning.quirk_table import QUIRKS
 
 SMALL = Limits(
     ndarray_bytes=1 << 16, indexed_elements=1 << 14, bias_pairs=1 << 12, broadcast_elements=1 << 12, reduction=512,

@@ -14,7 +14,7 @@ import torch
 from painters import SMALL, assert_same, parts, pixels, plainly
 from PIL import Image
 
-from app.compat.plan import Vae
+from app.compat.planning.decide import Vae
 from app.engine import catalog, model, picture
 from app.engine.control import Control
 from app.engine.event import Finished, Preview

@@ -12,11 +12,11 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from app.compat.ladder import subject
 from app.compat.machine.chunk_curve import SIZES
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Seen, Verdict, learn
-from app.compat.plan import AUTO, Choice, Chunk, decide
+from app.compat.planning.decide import AUTO, Choice, Chunk, decide
+from app.compat.planning.fallbacks import subject
 from app.engine import catalog, process, script, voices
 from app.engine.chosen import known_choice
 from app.engine.diagnosis import Death

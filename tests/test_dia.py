@@ -17,7 +17,7 @@ from transformers import (
     DiaTokenizer,
 )
 
-from app.compat.plan import Plan
+from app.compat.planning.decide import Plan
 from app.compat.seam import applied
 from app.engine import sound, speech
 from app.engine.codec import MOST_FRAMES, Codec

@@ -15,8 +15,8 @@ from app.compat.machine import verdicts
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Verdict
-from app.compat.plan import SETTLED, decide
-from app.compat.quirks import QUIRKS
+from app.compat.planning.decide import SETTLED, decide
+from app.compat.planning.quirk_table import QUIRKS
 from app.engine.catalog import BY_ID
 from app.engine.command import doctor
 from app.engine.command.hardware_table import SHOWN

@@ -14,7 +14,7 @@ import tiny_pictures as tiny
 import torch
 from painters import SMALL, breaking, gguf_of, lora, parts, pixels
 
-from app.compat.plan import Precision
+from app.compat.planning.decide import Precision
 from app.engine import catalog, picture, speech
 from app.engine.control import Control
 from app.engine.event import Finished, Part

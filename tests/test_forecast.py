@@ -15,8 +15,8 @@ from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.hardware import Hardware, with_room
 from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import machine
-from app.compat.memory import peak_bytes
-from app.compat.plan import AUTO, Choice, decide
+from app.compat.planning.decide import AUTO, Choice, decide
+from app.compat.planning.memory_formulas import peak_bytes
 from app.engine import catalog
 from app.engine.control import Control
 from app.engine.errand import Tune

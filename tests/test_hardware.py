@@ -18,7 +18,7 @@ import torch
 
 from app.compat.machine import hardware
 from app.compat.machine.hardware import Hardware, probe
-from app.compat.plan import decide
+from app.compat.planning.decide import decide
 from app.sentence import Trouble
 
 GIB = 1 << 30
@@ -179,7 +179,7 @@ def test_looking_changes_nothing() -> None:
     before = dict(os.environ)
     assert probe().torch and dict(os.environ) == before
     done = subprocess.run(
-        [sys.executable, "-c", "import sys, app.compat.machine.hardware, app.compat.plan; assert 'torch' not in sys.modules"],
+        [sys.executable, "-c", "import sys, app.compat.machine.hardware, app.compat.planning.decide; assert 'torch' not in sys.modules"],
         capture_output=True, text=True, cwd=Path(__file__).parent.parent,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

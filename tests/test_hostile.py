@@ -18,7 +18,7 @@ import pytest
 import soundfile
 from PIL import Image
 
-from app.compat.plan import Choice
+from app.compat.planning.decide import Choice
 from app.engine import catalog, sound, voices
 from app.engine.database import Database
 from app.engine.event import Failed, Finished

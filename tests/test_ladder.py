@@ -11,11 +11,23 @@ from typing import Any, get_args
 
 import pytest
 
-from app.compat.ladder import BY_ID, RUNGS, SMALLEST_CHUNK, Rung, choices, climb, learned, running, subject, told
 from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Seen, Verdict
-from app.compat.memory import (
+from app.compat.planning.decide import AUTO, SETTLED, Choice, Dtype, Kernel, Need, Plan, Reason, decide
+from app.compat.planning.fallbacks import (
+    BY_ID,
+    RUNGS,
+    SMALLEST_CHUNK,
+    Rung,
+    choices,
+    climb,
+    learned,
+    running,
+    subject,
+    told,
+)
+from app.compat.planning.memory_formulas import (
     BYTES,
     COPIES_OF_SCORES,
     GIB,
@@ -27,11 +39,10 @@ from app.compat.memory import (
     scores_bytes,
     vae_bytes,
 )
-from app.compat.placing import SMALLEST
-from app.compat.plan import AUTO, SETTLED, Choice, Dtype, Kernel, Need, Plan, Reason, decide
-from app.compat.quirk import Quirk, Where
-from app.compat.quirks import QUIRKS
-from app.compat.terms import Fault, Gqa, Offload, Quantised
+from app.compat.planning.offload_fields import SMALLEST
+from app.compat.planning.quirk import Quirk, Where
+from app.compat.planning.quirk_table import QUIRKS
+from app.compat.planning.types import Fault, Gqa, Offload, Quantised
 from app.engine import event
 from app.engine.catalog import CATALOG
 from app.engine.diagnosis import diagnose

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.compat.plan import Choice
+from app.compat.planning.decide import Choice
 from app.engine import jobfolder, process
 from app.engine.database import Database
 from app.engine.errand import SelfTest, Tune

@@ -17,7 +17,7 @@ from app.compat import awq
 from app.compat.loading import load, loading, needing
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.plan import Choice, Need, Part, Plan, decide
+from app.compat.planning.decide import Choice, Need, Part, Plan, decide
 from app.sentence import Trouble
 
 WORDS = torch.tensor([[1, 5, 9, 33, 2, 60]])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict
-from app.compat.plan import AUTO, Choice, Chunk, Plan, decide
+from app.compat.planning.decide import AUTO, Choice, Chunk, Plan, decide
 from app.engine.catalog import find
 from app.engine.control import Dial
 from app.engine.live_plan import LivePlan

@@ -15,7 +15,7 @@ import torch
 from painters import SMALL, assert_same, gguf_of, lora, painter, parts, pixels, plainly
 from PIL import Image
 
-from app.compat.plan import Precision
+from app.compat.planning.decide import Precision
 from app.compat.seam import applied
 from app.engine import catalog, metadata, picture
 from app.engine.control import Control

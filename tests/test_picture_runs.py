@@ -15,10 +15,10 @@ import tiny_pictures as tiny
 import torch
 from painters import SMALL, breaking, painter, parts, pixels
 
-from app.compat.ladder import climb
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Seen
-from app.compat.plan import Choice, Vae, decide
+from app.compat.planning.decide import Choice, Vae, decide
+from app.compat.planning.fallbacks import climb
 from app.engine import catalog, picture
 from app.engine.control import Control
 from app.engine.event import Event, Finished, Part, Preview, Step, Stopped

@@ -23,11 +23,11 @@ from diffusers.hooks.group_offloading import _is_group_offload_enabled
 from painters import SMALL, gguf_of, lora, painter, parts, pixels
 from safetensors import SafetensorError
 
-from app.compat.ladder import subject
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Seen, Verdict, learn
-from app.compat.plan import Need, Part, Plan, Precision, decide
-from app.compat.terms import Choice
+from app.compat.planning.decide import Need, Part, Plan, Precision, decide
+from app.compat.planning.fallbacks import subject
+from app.compat.planning.types import Choice
 from app.engine import catalog, picture
 from app.engine.control import Control
 from app.engine.event import Finished, Loading, Note

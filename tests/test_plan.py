@@ -14,8 +14,21 @@ import pytest
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Verdict
-from app.compat.memory import GIB, peak_bytes, scores_bytes, vae_bytes, weights_bytes
-from app.compat.plan import AUTO, SETTLED, Choice, Dtype, Gqa, Need, Offload, Part, Plan, Quantised, Reason, decide
+from app.compat.planning.decide import (
+    AUTO,
+    SETTLED,
+    Choice,
+    Dtype,
+    Gqa,
+    Need,
+    Offload,
+    Part,
+    Plan,
+    Quantised,
+    Reason,
+    decide,
+)
+from app.compat.planning.memory_formulas import GIB, peak_bytes, scores_bytes, vae_bytes, weights_bytes
 from app.engine.catalog import BY_ID
 from app.engine.command.hardware_table import SHOWN, table
 from app.engine.model import need as need_of

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from app.__main__ import main
-from app.compat.ladder import choices, learned, subject
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Seen, Verdict, forget, learn, load, store
-from app.compat.memory import free_bytes, peak_bytes
-from app.compat.plan import AUTO, Choice, Plan
+from app.compat.planning.decide import AUTO, Choice, Plan
+from app.compat.planning.fallbacks import choices, learned, subject
+from app.compat.planning.memory_formulas import free_bytes, peak_bytes
 from app.engine.catalog import BY_ID, CATALOG
 from app.engine.chosen import chosen
 from app.engine.command import doctor, running

@@ -14,7 +14,7 @@ import psutil
 import pytest
 import soundfile
 
-from app.compat.plan import AUTO, Choice
+from app.compat.planning.decide import AUTO, Choice
 from app.engine import process
 from app.engine.event import Adjusted, Event, Failed, Finished, Loading, Part, Sound, Step, Stopped
 from app.engine.process import Keeper

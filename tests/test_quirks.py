@@ -12,9 +12,9 @@ import pytest
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Verdict
-from app.compat.plan import Choice, Need, Part, Plan, check, decide
-from app.compat.quirk import Quirk, has_code, version
-from app.compat.quirks import QUIRKS, applying, matching
+from app.compat.planning.decide import Choice, Need, Part, Plan, check, decide
+from app.compat.planning.quirk import Quirk, has_code, version
+from app.compat.planning.quirk_table import QUIRKS, applying, matching
 from app.engine.catalog import BY_ID
 from app.engine.command.hardware_table import SHOWN
 from app.engine.model import need

@@ -15,10 +15,10 @@ from transformers import LlamaConfig, LlamaModel
 from transformers.integrations import sdpa_attention
 
 from app.compat import kernels, tiles
-from app.compat.plan import LONGEST_CHUNK
+from app.compat.planning.decide import LONGEST_CHUNK
+from app.compat.planning.quickest_way import Way
 from app.compat.route import Route
 from app.compat.seam import FORCE_GQA, applied
-from app.compat.ways import Way
 from app.sentence import Trouble
 from tests.plans import plan
 

@@ -15,10 +15,10 @@ from app.compat.biting import biting
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict
-from app.compat.plan import Plan, decide
+from app.compat.planning.decide import Plan, decide
+from app.compat.planning.quirk_table import QUIRKS
+from app.compat.planning.types import Need
 from app.compat.probes import TOLERANCE
-from app.compat.quirks import QUIRKS
-from app.compat.terms import Need
 from app.sentence import Sentence
 
 SLOWEST_S = 20.0

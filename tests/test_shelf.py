@@ -18,7 +18,7 @@ import pytest
 
 import app.ui.shelf
 from app import atomic_write
-from app.compat.plan import AUTO, Choice
+from app.compat.planning.decide import AUTO, Choice
 from app.engine.database import Database
 from app.engine.journal import Journal
 from app.engine.request import PictureRequest, SpeechRequest
@@ -213,7 +213,7 @@ def test_jobs_of_a_dead_process_are_interrupted_and_can_go_on(journal: Journal, 
     code = (
         "import sys, os; from pathlib import Path\n"
         "from app.engine.database import Database; from app.engine.journal import Journal\n"
-        "from app.compat.plan import Choice; from app.engine.request import PictureRequest\n"
+        "from app.compat.planning.decide import Choice; from app.engine.request import PictureRequest\n"
         "journal = Journal(Database(Path(sys.argv[1]))); job = journal.queue(PictureRequest('left'), Choice())\n"
         "journal.queue(PictureRequest('waiting'), Choice()); journal.take(); os.kill(os.getpid(), 9)\n"
     )

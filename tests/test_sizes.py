@@ -14,8 +14,8 @@ import torch
 import transformers
 from torch import nn
 
-from app.compat.memory import part_bytes
-from app.compat.terms import Part, Precision
+from app.compat.planning.memory_formulas import part_bytes
+from app.compat.planning.types import Part, Precision
 from app.engine import catalog, picture, speech
 from app.engine.model import need
 from app.engine.painting import placing

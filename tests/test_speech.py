@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from app.compat.machine.meter import read
-from app.compat.plan import Plan
+from app.compat.planning.decide import Plan
 from app.compat.seam import applied
 from app.engine import sound, speech, takes
 from app.engine.control import Control

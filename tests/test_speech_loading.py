@@ -13,7 +13,7 @@ import pytest
 import torch
 from diffusers.hooks import group_offloading
 
-from app.compat.plan import Plan, Precision
+from app.compat.planning.decide import Plan, Precision
 from app.engine import sound, speech
 from app.sentence import Trouble
 from tests import saying

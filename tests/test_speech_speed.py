@@ -17,7 +17,7 @@ from transformers import DiaConfig, DiaForConditionalGeneration, DynamicCache, E
 from transformers.generation.streamers import BaseStreamer
 
 from app.compat.machine.hardware import probe
-from app.compat.plan import Choice, Need, decide
+from app.compat.planning.decide import Choice, Need, decide
 from app.compat.seam import applied
 from app.engine.dia import Decoding, Sampling
 

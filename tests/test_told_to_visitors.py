@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from app.compat.plan import Choice
+from app.compat.planning.decide import Choice
 from app.engine.event import Failed
 from app.engine.request import PictureRequest, SpeechRequest
 from app.engine.shelf import Made

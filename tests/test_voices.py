@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from app.compat.plan import Plan
+from app.compat.planning.decide import Plan
 from app.engine import sound, speech, takes, voices
 from app.engine.dia import Decoding
 from app.engine.event import Note, Step

@@ -11,12 +11,12 @@ import torch
 
 from app.compat import measuring
 from app.compat.attention import compose
-from app.compat.calls import DIA, PICTURES, SIZES, picture
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict, learn, load
 from app.compat.measuring import chosen, is_short, operations, quickest, reduced
-from app.compat.plan import Choice, Need, Plan, decide
-from app.compat.ways import OWN, Shape, Way, matters, near, rule, shape_of, subject, way_of, words
+from app.compat.planning.attention_calls import DIA, PICTURES, SIZES, picture
+from app.compat.planning.decide import Choice, Need, Plan, decide
+from app.compat.planning.quickest_way import OWN, Shape, Way, matters, near, rule, shape_of, subject, way_of, words
 from app.engine import catalog, spare
 from app.engine.model import need
 from app.engine.session import Session

@@ -13,8 +13,8 @@ from painters import SMALL, gguf_of, gguf_with
 from safetensors.torch import load_file, save_file
 
 from app.compat.machine.hardware import probe
-from app.compat.plan import Need, Part, decide
-from app.compat.terms import Choice
+from app.compat.planning.decide import Need, Part, decide
+from app.compat.planning.types import Choice
 from app.engine import catalog, picture, speech
 from app.engine.control import Control
 from app.engine.event import Finished, Note

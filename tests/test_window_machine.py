@@ -9,11 +9,11 @@ import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.compat.ladder import subject
 from app.compat.machine.chunk_curve import SIZES, Curve, Point, keep_curve
 from app.compat.machine.hardware import probe
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Seen, Verdict, learn, load
+from app.compat.planning.fallbacks import subject
 from app.engine.catalog import BY_ID
 from app.paths import home
 from tests.window import Open, Visit, choose, go, held, needs_chromium, shut_out, unfold, until, while_it_waits

@@ -13,11 +13,11 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from app.compat import kernels
 from app.compat.aside import COMPILED, NESTED, aside
-from app.compat.plan import AUTO, Plan
+from app.compat.planning.decide import AUTO, Plan
+from app.compat.planning.quickest_way import MANY_NUMBERS
 from app.compat.route import STEP, Route, Saw, check, unseen
 from app.compat.short import FOLDED, shortcut
 from app.compat.tiles import is_step, step
-from app.compat.ways import MANY_NUMBERS
 
 Attention = Callable[..., Tensor]
 

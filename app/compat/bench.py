@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from app.compat.calls import PICTURES, SIZES
 from app.compat.machine import verdicts as seen
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.machine.verdicts import Verdict, Verdicts
-from app.compat.plan import Choice, Dtype, Need, Plan, decide
-from app.compat.ways import Shape
+from app.compat.planning.attention_calls import PICTURES, SIZES
+from app.compat.planning.decide import Choice, Dtype, Need, Plan, decide
+from app.compat.planning.quickest_way import Shape
 from app.paths import home
 from app.sentence import Trouble, say
 
@@ -149,7 +149,7 @@ def planned(case: Case, dtype: Dtype, hardware: Hardware, known: Verdicts) -> Pl
 def learned(cases: Iterable[Case], dtypes: Iterable[Dtype], hardware: Hardware, known: Verdicts) -> Verdicts:
     """Measure what is not known yet, as the engine does in its idle time, but at once."""
     from app.compat.measuring import quickest
-    from app.compat.ways import near, subject
+    from app.compat.planning.quickest_way import near, subject
 
     found: dict[str, Verdict] = {}
     for dtype in dtypes:

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from app.compat.machine.hardware import Hardware
-from app.compat.quirk import version
-from app.compat.quirks import QUIRKS
+from app.compat.planning.quirk import version
+from app.compat.planning.quirk_table import QUIRKS
 
 HALVES: Final = (torch.float16, torch.bfloat16)
 _ROWS: Final = {row.id: row for row in QUIRKS}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.compat import whole
-from app.compat.terms import Need, Plan, Role
+from app.compat.planning.types import Need, Plan, Role
 from app.sentence import Sentence, Trouble, say
 
 

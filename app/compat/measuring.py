@@ -14,10 +14,10 @@ from torch import Tensor
 
 from app.compat.attention import compose
 from app.compat.machine.verdicts import Verdict
-from app.compat.plan import AUTO, Plan
+from app.compat.planning.attention_fields import may
+from app.compat.planning.decide import AUTO, Plan
+from app.compat.planning.quickest_way import Shape, Way, near, rule, subject, words
 from app.compat.route import Saw, unseen
-from app.compat.rules import may
-from app.compat.ways import Shape, Way, near, rule, subject, words
 
 Given = tuple[Tensor, Tensor, Tensor, Tensor | None]
 Contender = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]

@@ -16,13 +16,13 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from app.compat import samples as shape
 from app.compat.machine.hardware import Hardware
-from app.compat.plan import decide
-from app.compat.precision import DTYPES
-from app.compat.quirk import Quirk
-from app.compat.rules import KERNELS
+from app.compat.planning.attention_fields import KERNELS
+from app.compat.planning.decide import decide
+from app.compat.planning.precision_fields import DTYPES
+from app.compat.planning.quirk import Quirk
+from app.compat.planning.types import AUTO, Choice, Dtype, Kernel, Need, Plan
 from app.compat.samples import Made, Shape, error, make
 from app.compat.seam import applied
-from app.compat.terms import AUTO, Choice, Dtype, Kernel, Need, Plan
 from app.sentence import Trouble
 
 TOLERANCE: Final[dict[Dtype, float]] = {"float64": 1e-10, "float32": 1e-3, "float16": 5e-3, "bfloat16": 2e-2}

@@ -9,8 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from app.compat.kernels import none_takes_it, streams
-from app.compat.memory import SCORES_AT_LEAST
-from app.compat.plan import Gqa, Plan
+from app.compat.planning.decide import Gqa, Plan
+from app.compat.planning.memory_formulas import SCORES_AT_LEAST
+from app.compat.planning.quickest_way import OWN, Shape, Way, near, rule
 from app.compat.remedies import (
     align_mask,
     by_group,
@@ -25,7 +26,6 @@ from app.compat.remedies import (
     wants_copy,
 )
 from app.compat.tiles import COPIES, OWN_BYTES, WIDENED_BYTES, Free, Tile, even, own, tile_size, workspace_bytes
-from app.compat.ways import OWN, Shape, Way, near, rule
 
 Saw = Callable[..., None]
 """Is told of each call: its path, how many scores it has, queries at a time, and of how many."""

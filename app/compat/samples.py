@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from app.compat.terms import Dtype
+from app.compat.planning.types import Dtype
 
 Array = npt.NDArray[np.float64]
 Single = npt.NDArray[np.float32]

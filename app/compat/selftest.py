@@ -23,11 +23,11 @@ import torch
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdict
-from app.compat.plan import Plan, decide
+from app.compat.planning.decide import Plan, decide
+from app.compat.planning.quirk_table import QUIRKS
+from app.compat.planning.types import Choice, Need
 from app.compat.probes import TOLERANCE, Probe, paths, rows
-from app.compat.quirks import QUIRKS
 from app.compat.samples import numbers
-from app.compat.terms import Choice, Need
 from app.sentence import Sentence, say
 
 Tell = Callable[[int, int, Sentence], None]

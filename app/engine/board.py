@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 
-from app.compat.plan import Plan
+from app.compat.planning.decide import Plan
 from app.engine.event import END, Event
 from app.engine.progress import Progress
 

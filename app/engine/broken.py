@@ -9,8 +9,8 @@ from pathlib import Path
 
 import torch
 
-from app.compat.quirks import matching
-from app.compat.terms import Fault
+from app.compat.planning.quirk_table import matching
+from app.compat.planning.types import Fault
 from app.engine.event import Failed
 from app.engine.faults import NumbersBroke
 from app.sentence import say

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from app import paths
-from app.compat.plan import Part
+from app.compat.planning.decide import Part
 from app.engine import detect
 from app.engine.model import NOT_NEEDED, Attention, Companion, Kind, Model, Settings, Source
 from app.engine.there import found

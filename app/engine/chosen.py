@@ -6,7 +6,7 @@ import dataclasses
 import json
 from typing import Any
 
-from app.compat.plan import AUTO, Choice, chunk_of
+from app.compat.planning.decide import AUTO, Choice, chunk_of
 from app.engine.journal import choice_from
 from app.paths import Home
 from app.sentence import Trouble

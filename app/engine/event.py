@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.compat.machine.meter import Reading
-from app.compat.terms import AUTO, Chunk, Ran
+from app.compat.planning.types import AUTO, Chunk, Ran
 from app.sentence import Sentence
 
 

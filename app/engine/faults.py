@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.compat.plan import Role
+from app.compat.planning.decide import Role
 
 
 class NumbersBroke(RuntimeError):

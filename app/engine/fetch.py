@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeVar
 
 from app import atomic_write
-from app.compat.plan import Quantised
+from app.compat.planning.decide import Quantised
 from app.engine import hub, stock
 from app.engine.hub import Listing
 from app.engine.model import Model, downloads

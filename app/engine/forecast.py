@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdicts
-from app.compat.memory import free_bytes, peak_bytes, weights_bytes
-from app.compat.plan import Choice, Offload, Plan, Quantised
+from app.compat.planning.decide import Choice, Offload, Plan, Quantised
+from app.compat.planning.memory_formulas import free_bytes, peak_bytes, weights_bytes
 from app.engine.model import Model, Settings, guided
 from app.engine.planned import needed, planned
 from app.engine.request import PictureRequest, Request

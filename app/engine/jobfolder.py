@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from app.compat.plan import Plan
+from app.compat.planning.decide import Plan
 from app.engine.delivery import DELIVERED, Delivery
 from app.engine.event import Failed, Finished, Stopped
 from app.engine.journal import Job, State

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import psutil
 
-from app.compat.plan import AUTO, Choice
+from app.compat.planning.decide import AUTO, Choice
 from app.engine.database import Database
 from app.engine.request import Request, from_json, to_json
 from app.sentence import Trouble

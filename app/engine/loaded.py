@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from app.compat.plan import Plan
+from app.compat.planning.decide import Plan
 from app.engine.control import Control
 from app.engine.event import Event
 from app.sentence import Sentence

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
-from app.compat.plan import Choice, Chunk, Plan
-from app.compat.terms import Fault
+from app.compat.planning.decide import Choice, Chunk, Plan
+from app.compat.planning.types import Fault
 from app.engine.errand import Errand
 from app.engine.event import Event
 from app.engine.request import Request

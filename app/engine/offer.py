@@ -7,7 +7,7 @@ from typing import Final
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdicts
-from app.compat.plan import Choice, Quantised
+from app.compat.planning.decide import Choice, Quantised
 from app.engine import stock
 from app.engine.forecast import Forecast, forecast
 from app.engine.model import Model, downloads

@@ -9,8 +9,8 @@ import torch
 
 from app.compat.machine.hardware import probe
 from app.compat.machine.meter import read
-from app.compat.memory import peak_bytes, weights_bytes
-from app.compat.plan import Need, Plan
+from app.compat.planning.decide import Need, Plan
+from app.compat.planning.memory_formulas import peak_bytes, weights_bytes
 from app.compat.release import release
 from app.engine import stock
 from app.engine.event import Event, Loading, Note, Unloaded

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from app.compat.machine.meter import Meter
-from app.compat.terms import Ran
+from app.compat.planning.types import Ran
 from app.engine.event import Step
 
 STEP_EVERY_S = 0.1

@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 
 from app.compat.machine.meter import Meter
-from app.compat.plan import Plan
+from app.compat.planning.decide import Plan
 from app.engine import metadata
 from app.engine.control import Control
 from app.engine.event import Event, Finished, Note, Part, Preview, Step, Stopped
@@ -30,7 +30,7 @@ from app.engine.request import PictureRequest, to_json
 
 if TYPE_CHECKING:
     from app.compat.seam import Seam
-from app.compat.terms import Ran
+from app.compat.planning.types import Ran
 
 
 def load(

@@ -6,10 +6,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from app.compat.ladder import choices
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdict, Verdicts
-from app.compat.plan import AUTO, Choice, Chunk, Need, Plan, Reason, decide
+from app.compat.planning.decide import AUTO, Choice, Chunk, Need, Plan, Reason, decide
+from app.compat.planning.fallbacks import choices
 from app.engine.ground import impossible
 from app.engine.model import Model, need
 from app.engine.request import PictureRequest, Request

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from app.compat.machine.hardware import with_room
-from app.compat.plan import AUTO, Choice, Chunk
+from app.compat.planning.decide import AUTO, Choice, Chunk
 from app.engine.aftermath import given_up, measuring_died, no_start, recalled, stumbled
 from app.engine.board import Board
 from app.engine.child import Child

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from app.compat.plan import Plan
+from app.compat.planning.decide import Plan
 from app.engine.event import (
     Adjusted,
     Event,

@@ -7,12 +7,12 @@ from typing import Final
 
 import torch
 
-from app.compat.calls import Call, picture, speech
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdict, learn
 from app.compat.measuring import is_short, quickest
-from app.compat.plan import Choice
-from app.compat.ways import matters, near, subject
+from app.compat.planning.attention_calls import Call, picture, speech
+from app.compat.planning.decide import Choice
+from app.compat.planning.quickest_way import matters, near, subject
 from app.engine import catalog, stock
 from app.engine.chosen import chosen
 from app.engine.model import Model, need

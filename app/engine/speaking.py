@@ -27,7 +27,7 @@ from app.sentence import Trouble, say
 
 if TYPE_CHECKING:
     from app.compat.seam import Seam
-from app.compat.terms import Ran
+from app.compat.planning.types import Ran
 
 FIRST_SOUND_S = 0.5
 SOUND_S = 1.0

@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
 
 from app.compat import loading
-from app.compat.plan import Offload, Plan, Precision
+from app.compat.planning.decide import Offload, Plan, Precision
 from app.engine import weights
 from app.engine.codec import Codec
 from app.engine.control import Control

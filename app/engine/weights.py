@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.compat.terms import Part, Role
+from app.compat.planning.types import Part, Role
 from app.sentence import Trouble, say
 
 PICKLES: Final = frozenset({".ckpt", ".pt", ".pth", ".bin", ".pkl", ".pickle"})

@@ -21,7 +21,7 @@ import psutil
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading, read
-from app.compat.quirks import applying
+from app.compat.planning.quirk_table import applying
 from app.engine.control import Control, Dial
 from app.engine.event import END, Event, Step
 from app.engine.message import Beat, Free, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop, Told
@@ -29,7 +29,7 @@ from app.fast_import import uncollected
 from app.paths import Home
 
 if TYPE_CHECKING:
-    from app.compat.plan import Plan
+    from app.compat.planning.decide import Plan
     from app.engine.session import Session
 
 BEAT_S = 1.0

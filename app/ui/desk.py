@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from app.compat.ladder import choices
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict, forget, load
-from app.compat.plan import Choice, Chunk, Plan
+from app.compat.planning.decide import Choice, Chunk, Plan
+from app.compat.planning.fallbacks import choices
 from app.engine import catalog, script, voices
 from app.engine.catalog import CATALOG
 from app.engine.chosen import choice_of, known_choice

@@ -9,7 +9,7 @@ import gradio as gr
 
 from app.compat.machine.chunk_curve import SIZES, read_curve
 from app.compat.machine.pretended import MACHINES
-from app.compat.plan import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Offload, Quantised, chunk_of
+from app.compat.planning.decide import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Offload, Quantised, chunk_of
 from app.engine.catalog import CATALOG
 from app.engine.errand import SelfTest, Tune
 from app.sentence import Trouble

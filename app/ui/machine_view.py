@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping
 
 from app import __version__
-from app.compat.ladder import learned
 from app.compat.machine.chunk_curve import Curve, read_curve
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdict
-from app.compat.memory import COPIES_OF_SCORES, scores_bytes
-from app.compat.plan import AUTO, Chunk, Need, Plan
+from app.compat.planning.decide import AUTO, Chunk, Need, Plan
+from app.compat.planning.fallbacks import learned
+from app.compat.planning.memory_formulas import COPIES_OF_SCORES, scores_bytes
 from app.engine import catalog
 from app.engine.model import need
 from app.engine.planned import differs, named

@@ -13,7 +13,7 @@ import soundfile
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
-from app.compat.plan import AUTO, Plan
+from app.compat.planning.decide import AUTO, Plan
 from app.engine.event import Failed, Finished, Step, Stopped
 from app.engine.progress import Progress
 from app.engine.request import Request, SpeechRequest

@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from app.compat.machine.meter import read
-from app.compat.plan import Choice, Plan
+from app.compat.planning.decide import Choice, Plan
 from app.engine import catalog
 from app.engine.control import Control
 from app.engine.event import Adjusted, Event, Failed, Finished, Step, Unloaded

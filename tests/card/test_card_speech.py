@@ -16,7 +16,7 @@ import torch
 from transformers import DacModel, DiaForConditionalGeneration
 
 from app.compat.machine.meter import read
-from app.compat.plan import Choice, Plan
+from app.compat.planning.decide import Choice, Plan
 from app.engine.codec import Codec
 from app.engine.control import Control
 from app.engine.dia import Decoding

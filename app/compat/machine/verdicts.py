@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from app import atomic_write
 from app.compat.machine.hardware import Hardware
-from app.compat.terms import Fault
+from app.compat.planning.types import Fault
 
 _FORMAT: Final = 1
 RUNG: Final = "rung:"

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from app import __version__
-from app.compat.ladder import learned
 from app.compat.machine import verdicts as seen
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict, Verdicts
-from app.compat.plan import AUTO, SETTLED, Choice, check
-from app.compat.terms import Plan, Reason
+from app.compat.planning.decide import AUTO, SETTLED, Choice, check
+from app.compat.planning.fallbacks import learned
+from app.compat.planning.types import Plan, Reason
 from app.engine import catalog
 from app.engine.chosen import chosen
 from app.engine.command.hardware_table import SHOWN

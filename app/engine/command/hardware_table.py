@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.terms import AUTO, Plan
+from app.compat.planning.types import AUTO, Plan
 from app.engine.catalog import BY_ID
 from app.engine.planned import planned
 from app.paths import home

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Final, get_args
 
-from app.compat.plan import AUTO, Choice, Dtype, Gqa, Offload, Quantised, chunk_of
+from app.compat.planning.decide import AUTO, Choice, Dtype, Gqa, Offload, Quantised, chunk_of
 from app.engine.chosen import chosen
 from app.engine.command import output
 from app.engine.event import END, Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded

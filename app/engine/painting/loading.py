@@ -14,7 +14,7 @@ import torch
 import transformers
 
 from app.compat import whole
-from app.compat.plan import Part, Plan
+from app.compat.planning.decide import Part, Plan
 from app.engine import detect, weights
 from app.engine.model import Model
 from app.engine.painting import placing, small

@@ -10,7 +10,7 @@ import torch
 from accelerate import cpu_offload
 from diffusers.hooks.layerwise_casting import apply_layerwise_casting
 
-from app.compat.plan import Plan, Precision
+from app.compat.planning.decide import Plan, Precision
 from app.engine.painting import meet, small
 from app.engine.painting.waiting import Turns
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdicts
-from app.compat.quirk import Quirk, Where
+from app.compat.planning.quirk import Quirk, Where
 from app.sentence import say
 
 _HALF: Final = ("float16", "bfloat16")
@@ -101,7 +101,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "mps-baddbmm", (Where(("mps",)),),
         say("quirk.mps-baddbmm", "Sliced attention of diffusers gives NaN on Metal, so it is never switched on: chunks take its place."),
-        "diffusers #11229, #14438; pytorch #187521", place="app/compat/chunks.py",
+        "diffusers #11229, #14438; pytorch #187521", place="app/compat/planning/chunk_fields.py",
     ),
     Quirk(
         "mps-leak", (Where(("mps",), system_from="15", system_before="16"),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from app.compat.memory import (
+from app.compat.planning.memory_formulas import (
     SMALLEST_TILE_PIXELS,
     TILE_PIXELS,
     free_bytes,
@@ -14,8 +14,8 @@ from app.compat.memory import (
     resident_bytes,
     vae_bytes,
 )
-from app.compat.settle import LEARNED_HERE, Case, Objection, Option, Settled, settle
-from app.compat.terms import Offload, Precision, Quantised, Vae
+from app.compat.planning.options import LEARNED_HERE, Case, Objection, Option, Settled, settle
+from app.compat.planning.types import Offload, Precision, Quantised, Vae
 from app.sentence import say
 
 SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)

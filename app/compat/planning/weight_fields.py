@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.compat.memory import resident_bytes
-from app.compat.placing import decode, offload
-from app.compat.precision import precision
-from app.compat.quantisation import quantised
-from app.compat.settle import Case, Settled
-from app.compat.terms import Dtype, Offload, Precision, Quantised, Vae
+from app.compat.planning.memory_formulas import resident_bytes
+from app.compat.planning.offload_fields import decode, offload
+from app.compat.planning.options import Case, Settled
+from app.compat.planning.precision_fields import precision
+from app.compat.planning.quantisation_field import quantised
+from app.compat.planning.types import Dtype, Offload, Precision, Quantised, Vae
 
 
 @dataclass(frozen=True, slots=True)

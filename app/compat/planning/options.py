@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.compat.ladder import Learned
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdicts
-from app.compat.quirk import Quirk
-from app.compat.terms import Choice, Dtype, Need, Reason, Rejected
+from app.compat.planning.fallbacks import Learned
+from app.compat.planning.quirk import Quirk
+from app.compat.planning.types import Choice, Dtype, Need, Reason, Rejected
 from app.sentence import Sentence, Trouble, say
 
 MEASURED_HERE = "measured here"

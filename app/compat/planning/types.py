@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from app.compat.ways import Shape, Way
+from app.compat.planning.quickest_way import Shape, Way
 from app.sentence import Sentence
 
 Dtype = Literal["float64", "float32", "float16", "bfloat16"]

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Literal
 
 from app.compat.machine.hardware import Hardware, Kind
-from app.compat.terms import Dtype, Need
+from app.compat.planning.types import Dtype, Need
 from app.sentence import Sentence
 
 Unit = Literal["keys", "elements", "bytes", "pairs", "free"]

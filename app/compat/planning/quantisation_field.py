@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.compat.memory import SMALLEST_TILE_PIXELS, free_bytes, gib, needed_bytes, part_bytes
-from app.compat.settle import Case, Objection, Option, Settled, settle
-from app.compat.terms import Offload, Precision, Quantised, Vae
+from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, free_bytes, gib, needed_bytes, part_bytes
+from app.compat.planning.options import Case, Objection, Option, Settled, settle
+from app.compat.planning.types import Offload, Precision, Quantised, Vae
 from app.sentence import say
 
 _SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)

@@ -6,16 +6,25 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Final, get_args
 
-from app.compat import parts as parts_of
-from app.compat import precision, rules
-from app.compat.ladder import before_each, learned
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdict, Verdicts
-from app.compat.memory import BYTES, free_bytes
-from app.compat.quirk import Quirk, version
-from app.compat.quirks import QUIRKS, is_retired
-from app.compat.settle import LEARNED_HERE, MEASURED_HERE, Case, Objection, Option, Settled, retirement, settle
-from app.compat.terms import (
+from app.compat.planning import attention_fields, precision_fields
+from app.compat.planning import weight_fields as parts_of
+from app.compat.planning.fallbacks import before_each, learned
+from app.compat.planning.memory_formulas import BYTES, free_bytes
+from app.compat.planning.options import (
+    LEARNED_HERE,
+    MEASURED_HERE,
+    Case,
+    Objection,
+    Option,
+    Settled,
+    retirement,
+    settle,
+)
+from app.compat.planning.quirk import Quirk, version
+from app.compat.planning.quirk_table import QUIRKS, is_retired
+from app.compat.planning.types import (
     AUTO,
     Choice,
     Chunk,
@@ -71,10 +80,10 @@ def decide(
 def _planned(case: Case) -> tuple[Plan, dict[str, Settled]]:
     hardware = case.hardware
     device = "cuda" if hardware.kind == "rocm" else hardware.kind
-    settled = {"device": _device(case), "dtype": precision.dtype(case), "attention": _attention(case)}
+    settled = {"device": _device(case), "dtype": precision_fields.dtype(case), "attention": _attention(case)}
     dtype: Dtype = settled["dtype"].option  # type: ignore[assignment]
     parts = parts_of.parts(case, dtype, device)
-    attention = rules.attention(case, dtype, _beside(case, parts, dtype))
+    attention = attention_fields.attention(case, dtype, _beside(case, parts, dtype))
     environment = (("TRANSFORMERS_SDPA_FORCE_GQA", "1"), *(pair for row in case.rows for pair in row.sets))
     settled |= {**parts.settled, **attention.settled, "environment": _environment(case)}
     plan = Plan(

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.compat.ladder import CHUNK_RUNG, Learned, told
 from app.compat.machine.verdicts import Seen
-from app.compat.memory import COPIES_OF_SCORES, FUSED, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, free_bytes, scores_bytes
-from app.compat.quirk import Unit
-from app.compat.settle import LEARNED_HERE, Case, Objection, Option, Settled, reasons, settle
-from app.compat.terms import AUTO, Chunk, Dtype, Kernel, Need, Reason, Rejected
+from app.compat.planning.fallbacks import CHUNK_RUNG, Learned, told
+from app.compat.planning.memory_formulas import (
+    COPIES_OF_SCORES,
+    FUSED,
+    MIB,
+    SCORES_AT_LEAST,
+    SCORES_AT_MOST,
+    free_bytes,
+    scores_bytes,
+)
+from app.compat.planning.options import LEARNED_HERE, Case, Objection, Option, Settled, reasons, settle
+from app.compat.planning.quirk import Unit
+from app.compat.planning.types import AUTO, Chunk, Dtype, Kernel, Need, Reason, Rejected
 from app.sentence import Sentence, Value, say
 
 

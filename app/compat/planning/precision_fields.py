@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Final
 
 from app.compat.machine.hardware import Kind
-from app.compat.memory import SCRATCH_BYTES, free_bytes, gib, part_bytes
-from app.compat.settle import LEARNED_HERE, Case, Objection, Option, Settled, objections, reasons, settle
-from app.compat.terms import Dtype, Part, Precision, Reason, Rejected
+from app.compat.planning.memory_formulas import SCRATCH_BYTES, free_bytes, gib, part_bytes
+from app.compat.planning.options import LEARNED_HERE, Case, Objection, Option, Settled, objections, reasons, settle
+from app.compat.planning.types import Dtype, Part, Precision, Reason, Rejected
 from app.sentence import Sentence, say
 
 DTYPES: Final[dict[Kind, tuple[Dtype, ...]]] = {

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.compat.chunks import bound, budget, chunk_k, chunk_q
 from app.compat.machine.hardware import Kind
-from app.compat.quirk import version
-from app.compat.settle import (
+from app.compat.planning.chunk_fields import bound, budget, chunk_k, chunk_q
+from app.compat.planning.options import (
     LEARNED_HERE,
     MEASURED_HERE,
     Case,
@@ -23,8 +22,9 @@ from app.compat.settle import (
     second,
     settle,
 )
-from app.compat.terms import Chunk, Dtype, Kernel, Reason, Rejected
-from app.compat.ways import Shape, Way, shape_of, way_of
+from app.compat.planning.quickest_way import Shape, Way, shape_of, way_of
+from app.compat.planning.quirk import version
+from app.compat.planning.types import Chunk, Dtype, Kernel, Reason, Rejected
 from app.sentence import Sentence, say
 
 _NO, _YES = "no", "yes"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.compat.machine.verdicts import RUNG, Seen, Verdict, Verdicts
-from app.compat.memory import COPIES_OF_SCORES, FUSED, peak_bytes, scores_bytes
-from app.compat.terms import AUTO, Fault, Need, Plan, Role
+from app.compat.planning.memory_formulas import COPIES_OF_SCORES, FUSED, peak_bytes, scores_bytes
+from app.compat.planning.types import AUTO, Fault, Need, Plan, Role
 from app.sentence import Sentence, say
 
 SMALLEST_CHUNK: Final = 32

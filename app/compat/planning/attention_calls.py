@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from app.compat.ways import Shape
+from app.compat.planning.quickest_way import Shape
 
 GUIDED: Final = 2
 """With guidance the model is asked with the prompt and without it at once."""
