@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import Choice, Need, Part, Plan, decide
-from app.compat.seam import applied
 from app.engine import sound, speech
 from app.engine.control import Control
 from app.engine.event import Event, Finished

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from app.compat import kernels, tiles
-from app.compat.attention import compose
+from app.compat.attention import sdpa_kernels, tiled
+from app.compat.attention.compose import compose
+from app.compat.attention.prepare import layout
 from app.compat.planning.decide import Plan
-from app.compat.remedies import layout
 from app.sentence import Trouble
 from tests.plans import plan
 
@@ -422,35 +422,35 @@ def test_never_a_forbidden_kernel() -> None:
     """Told to use none but efficient, which a processor lacks, torch refuses, and Hearth does it by itself."""
     query = torch.randn(1, 2, 5, 8)
     with (
-        pytest.raises(RuntimeError, match="|".join(kernels.NONE_TAKES_IT)),
+        pytest.raises(RuntimeError, match="|".join(sdpa_kernels.NONE_TAKES_IT)),
         sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION),
     ):
         TORCH(query, query, query)
-    before = kernels.switches()
+    before = sdpa_kernels.switches()
     seen = []
     spy = compose(
-        plan(device="cuda", kernels=("efficient",)), lambda *a, **n: seen.append(kernels.switches()) or TORCH(*a, **n)
+        plan(device="cuda", kernels=("efficient",)), lambda *a, **n: seen.append(sdpa_kernels.switches()) or TORCH(*a, **n)
     )
     assert off(spy(query, query, query), reference(query, query, query)) < 1e-5
-    assert seen == [(False, False, True, False)] and kernels.switches() == before
+    assert seen == [(False, False, True, False)] and sdpa_kernels.switches() == before
 
 
 def test_rows_stay_whole() -> None:
     """Over every size that a model has: heads are cut first, then queries, keys only where a handful of rows is too large."""
-    scores = tiles.WORKSPACE_BYTES["cpu"] // tiles.OWN_BYTES
+    scores = tiled.WORKSPACE_BYTES["cpu"] // tiled.OWN_BYTES
     for heads, groups, queries, keys, at_once in product(
         (1, 4, 16, 48), (1, 4), (1, 64, 4096, 9216, 36864), (77, 1024, 9216, 36864, 100_000), (1, 2, 16)
     ):
-        tile = tiles.tile_size(scores, heads, groups, queries, keys, at_once)
+        tile = tiled.tile_size(scores, heads, groups, queries, keys, at_once)
         case = heads, groups, queries, keys, at_once, tile
         assert 1 <= tile.heads <= heads and 1 <= tile.rows <= queries, case
         assert tile.heads * groups * tile.rows * (tile.cols or keys) <= scores, case
-        assert (tile.cols is None) == (scores // (groups * keys) >= min(queries, tiles.FEWEST_ROWS)), case
-        if tile.cols is None and tile.rows < min(queries, tiles.ENOUGH_ROWS) / 2:
+        assert (tile.cols is None) == (scores // (groups * keys) >= min(queries, tiled.FEWEST_ROWS)), case
+        if tile.cols is None and tile.rows < min(queries, tiled.ENOUGH_ROWS) / 2:
             assert tile.heads == 1, case
-    assert tiles.tile_size(scores, 16, 1, 9216, 9216, 2) == (2, 113, None), "not 32 rows of 5461 keys"
-    assert tiles.tile_size(scores, 16, 1, 9216, 9216, 2, asked=512) == (1, 512, 4096), "by hand: the rows are kept"
-    assert tiles.tile_size(1 << 27, 16, 1, 9216, 9216, 2, asked=512) == (16, 512, None)
+    assert tiled.tile_size(scores, 16, 1, 9216, 9216, 2) == (2, 113, None), "not 32 rows of 5461 keys"
+    assert tiled.tile_size(scores, 16, 1, 9216, 9216, 2, asked=512) == (1, 512, 4096), "by hand: the rows are kept"
+    assert tiled.tile_size(1 << 27, 16, 1, 9216, 9216, 2, asked=512) == (16, 512, None)
 
 
 @pytest.mark.parametrize("name", ["own arithmetic", "math alone", "an early Mac", "an old card"])
@@ -520,9 +520,9 @@ def test_no_coarser_than_torch(name: str, deviation: float, dtype: torch.dtype) 
 
 def test_free_memory_is_asked_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, clock = [], [100.0]
-    monkeypatch.setattr(tiles, "ask_free", lambda device: asked.append(device) or 5)
-    monkeypatch.setattr(tiles.time, "monotonic", lambda: clock[0])
-    free = tiles.Free()
+    monkeypatch.setattr(tiled, "ask_free", lambda device: asked.append(device) or 5)
+    monkeypatch.setattr(tiled.time, "monotonic", lambda: clock[0])
+    free = tiled.Free()
     assert [free(torch.device("cpu")) for _ in range(50)] == [5] * 50 and len(asked) == 1
     clock[0] += 1.5
     assert free(torch.device("cpu")) == 5 and len(asked) == 2

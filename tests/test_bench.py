@@ -11,15 +11,15 @@ import torch
 
 from app.__main__ import main
 from app.compat import contest
-from app.compat.attention import compose
+from app.compat.attention.compose import compose
+from app.compat.attention.measure import HOPELESS, error, made, turns
+from app.compat.attention.tiled import WORKSPACE_BYTES
 from app.compat.bench import MIB, Row, extra_bytes, measured, planned, table
 from app.compat.contest import Case, cases, contenders
 from app.compat.machine.hardware import Hardware, probe
-from app.compat.measuring import HOPELESS, error, made, turns
 from app.compat.planning.attention_calls import DIA, Call
 from app.compat.planning.decide import Dtype
 from app.compat.planning.quickest_way import Shape
-from app.compat.tiles import WORKSPACE_BYTES
 from tests.plans import plan
 
 pytestmark = pytest.mark.usefixtures("every_core")

@@ -17,8 +17,8 @@ from transformers import (
     DiaTokenizer,
 )
 
+from app.compat.attention.seam import applied
 from app.compat.planning.decide import Plan
-from app.compat.seam import applied
 from app.engine import sound, speech
 from app.engine.codec import MOST_FRAMES, Codec
 from app.engine.dia import Decoding, Sampling

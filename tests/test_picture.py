@@ -15,8 +15,8 @@ import torch
 from painters import SMALL, assert_same, gguf_of, lora, painter, parts, pixels, plainly
 from PIL import Image
 
+from app.compat.attention.seam import applied
 from app.compat.planning.decide import Precision
-from app.compat.seam import applied
 from app.engine import catalog, metadata, picture
 from app.engine.control import Control
 from app.engine.event import Finished, Note, Step

@@ -14,11 +14,11 @@ from torch import nn
 from transformers import LlamaConfig, LlamaModel
 from transformers.integrations import sdpa_attention
 
-from app.compat import kernels, tiles
+from app.compat.attention import sdpa_kernels, tiled
+from app.compat.attention.dispatch import Route
+from app.compat.attention.seam import FORCE_GQA, applied
 from app.compat.planning.decide import LONGEST_CHUNK
 from app.compat.planning.quickest_way import Way
-from app.compat.route import Route
-from app.compat.seam import FORCE_GQA, applied
 from app.sentence import Trouble
 from tests.plans import plan
 
@@ -31,7 +31,7 @@ def world() -> tuple[object, ...]:
     return (
         F.scaled_dot_product_attention,
         torch.backends.mha.get_fastpath_enabled(),
-        kernels.switches(),
+        sdpa_kernels.switches(),
         os.environ.get(FORCE_GQA),
     )
 
@@ -60,7 +60,7 @@ def test_counts_every_call_and_its_path() -> None:
 
 def test_restores_after_an_exception() -> None:
     with pytest.raises(ZeroDivisionError), applied(plan(**CARD)):
-        assert kernels.switches() == (False, False, True, True) and not torch.backends.mha.get_fastpath_enabled()
+        assert sdpa_kernels.switches() == (False, False, True, True) and not torch.backends.mha.get_fastpath_enabled()
         assert os.environ[FORCE_GQA] == "1"
         raise ZeroDivisionError
 
@@ -82,9 +82,9 @@ def test_an_inner_plan_goes_before_an_outer_one_and_both_count() -> None:
         ask()
         with pytest.raises(KeyError), applied(plan(**CARD, chunk_q=2)) as inner:
             ask()
-            assert kernels.switches() == (False, False, True, True)
+            assert sdpa_kernels.switches() == (False, False, True, True)
             raise KeyError
-        assert kernels.switches() == (True, True, True, True)
+        assert sdpa_kernels.switches() == (True, True, True, True)
         ask()
         assert inner.paths == {"chunked 2": 1}
         assert outer.paths == {"chunked 3": 2, "chunked 2": 1}
@@ -154,7 +154,7 @@ def test_a_chunk_that_means_nothing_gets_a_sentence(chunk: object) -> None:
         assert repr(chunk) in str(told.value) and seam.chunk == "auto"
 
 
-def sized(asked: int | None, queries: int = 4096, **fields: object) -> tiles.Tile:
+def sized(asked: int | None, queries: int = 4096, **fields: object) -> tiled.Tile:
     query = torch.empty(1).expand(1, 8, queries, 40)
     route = Route(plan(device="mps", kernels=("math",), **fields), F.scaled_dot_product_attention)
     return route.size(query, query, query, None, 0.0, False, None, asked, Way("torch"))
@@ -167,7 +167,7 @@ def test_a_chunk_that_is_moved_in_a_run_stays_below_what_metal_bears() -> None:
 
 
 def test_where_nothing_is_free_tiles_are_still_of_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "ask_free", lambda device: -(1 << 30))
+    monkeypatch.setattr(tiled, "ask_free", lambda device: -(1 << 30))
     _, rows, cols = sized(None)
     assert rows >= 32 and cols is None
 

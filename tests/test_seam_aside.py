@@ -15,8 +15,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from app.compat import aside, kernels
-from app.compat.seam import applied
+from app.compat.attention import sdpa_kernels, step_aside
+from app.compat.attention.seam import applied
 from tests.plans import EVERY, plan
 from tests.test_seam_cases import ODD_WORDS
 
@@ -78,35 +78,35 @@ def nested(*lengths: int) -> list[Tensor]:
 
 Way = tuple[str, Callable[[Three], Any]]
 WAYS: dict[str, Way] = {
-    "vmap": (aside.TRANSFORMED, lambda t: torch.vmap(ask)(*(each[None].repeat(3, 1, 1, 1, 1) for each in t))),
-    "vmap over heads": (aside.TRANSFORMED, lambda t: torch.vmap(ask, in_dims=1, out_dims=1)(*t)),
-    "vmap of some": (aside.TRANSFORMED, lambda t: torch.vmap(ask, (0, None, None))(t[0][None].repeat(3, 1, 1, 1, 1), *t[1:])),
-    "grad": (aside.TRANSFORMED, lambda t: torch.func.grad(total, (0, 1, 2))(*t)),
-    "vmap of grad": (aside.TRANSFORMED, lambda t: torch.vmap(torch.func.grad(total))(*(each[:, None] for each in t))),
-    "jacrev": (aside.TRANSFORMED, lambda t: torch.func.jacrev(causal)(*t)),
-    "jacfwd": (aside.TRANSFORMED, lambda t: torch.func.jacfwd(ask)(*t)),
-    "jvp": (aside.TRANSFORMED, lambda t: torch.func.jvp(ask, t, t)),
-    "vjp": (aside.TRANSFORMED, lambda t: torch.func.vjp(grouped, *t)[1](torch.ones(2, 4, 5, 8))),
-    "functionalize": (aside.TRANSFORMED, lambda t: torch.func.functionalize(grouped)(*t)),
-    "proxies": (aside.TRACED, lambda t: make_fx(plainly)(*t)(*t)),
-    "fake proxies": (aside.TRACED, lambda t: make_fx(grouped, tracing_mode="fake")(*t)(*t)),
-    "symbolic proxies": (aside.TRACED, lambda t: make_fx(causal, tracing_mode="symbolic")(*t)(*t)),
-    "torch.jit": (aside.TRACED, lambda t: torch.jit.trace(ask, t, check_trace=False)(*t)),
-    "export": (aside.COMPILED, lambda t: torch.export.export(Layer(), t).module()(*t)),
+    "vmap": (step_aside.TRANSFORMED, lambda t: torch.vmap(ask)(*(each[None].repeat(3, 1, 1, 1, 1) for each in t))),
+    "vmap over heads": (step_aside.TRANSFORMED, lambda t: torch.vmap(ask, in_dims=1, out_dims=1)(*t)),
+    "vmap of some": (step_aside.TRANSFORMED, lambda t: torch.vmap(ask, (0, None, None))(t[0][None].repeat(3, 1, 1, 1, 1), *t[1:])),
+    "grad": (step_aside.TRANSFORMED, lambda t: torch.func.grad(total, (0, 1, 2))(*t)),
+    "vmap of grad": (step_aside.TRANSFORMED, lambda t: torch.vmap(torch.func.grad(total))(*(each[:, None] for each in t))),
+    "jacrev": (step_aside.TRANSFORMED, lambda t: torch.func.jacrev(causal)(*t)),
+    "jacfwd": (step_aside.TRANSFORMED, lambda t: torch.func.jacfwd(ask)(*t)),
+    "jvp": (step_aside.TRANSFORMED, lambda t: torch.func.jvp(ask, t, t)),
+    "vjp": (step_aside.TRANSFORMED, lambda t: torch.func.vjp(grouped, *t)[1](torch.ones(2, 4, 5, 8))),
+    "functionalize": (step_aside.TRANSFORMED, lambda t: torch.func.functionalize(grouped)(*t)),
+    "proxies": (step_aside.TRACED, lambda t: make_fx(plainly)(*t)(*t)),
+    "fake proxies": (step_aside.TRACED, lambda t: make_fx(grouped, tracing_mode="fake")(*t)(*t)),
+    "symbolic proxies": (step_aside.TRACED, lambda t: make_fx(causal, tracing_mode="symbolic")(*t)(*t)),
+    "torch.jit": (step_aside.TRACED, lambda t: torch.jit.trace(ask, t, check_trace=False)(*t)),
+    "export": (step_aside.COMPILED, lambda t: torch.export.export(Layer(), t).module()(*t)),
     "export of any length": (
-        aside.COMPILED,
+        step_aside.COMPILED,
         lambda t: torch.export.export(
             Layer(), t, dynamic_shapes=({2: torch.export.Dim("queries")}, {2: torch.export.Dim("keys")}, {2: torch.export.Dim("keys")}),
         ).module()(t[0][:, :, :3], *t[1:]),
     ),
-    "jagged": (aside.NESTED, lambda t: list(ask(*jagged()).unbind())),
-    "jagged, causal": (aside.NESTED, lambda t: list(causal(*jagged()).unbind())),
-    "strided nested": (aside.NESTED, lambda t: list(ask(*nested(3, 6)).unbind())),
-    "strided nested, causal": (aside.NESTED, lambda t: list(causal(*nested(3, 6)).unbind())),
-    "strided nested, all of a length": (aside.NESTED, lambda t: list(ask(*nested(4, 4)).unbind())),
-    "strided nested, transposed": (aside.NESTED, lambda t: ask(*(each.transpose(2, 3) for each in nested(8, 8)))),
-    "only keys nested": (aside.NESTED, lambda t: ask(t[0], *nested(3, 6)[1:])),
-    "meta": (aside.META, lambda t: tuple(ask(*(each.to("meta") for each in t)).shape)),
+    "jagged": (step_aside.NESTED, lambda t: list(ask(*jagged()).unbind())),
+    "jagged, causal": (step_aside.NESTED, lambda t: list(causal(*jagged()).unbind())),
+    "strided nested": (step_aside.NESTED, lambda t: list(ask(*nested(3, 6)).unbind())),
+    "strided nested, causal": (step_aside.NESTED, lambda t: list(causal(*nested(3, 6)).unbind())),
+    "strided nested, all of a length": (step_aside.NESTED, lambda t: list(ask(*nested(4, 4)).unbind())),
+    "strided nested, transposed": (step_aside.NESTED, lambda t: ask(*(each.transpose(2, 3) for each in nested(8, 8)))),
+    "only keys nested": (step_aside.NESTED, lambda t: ask(t[0], *nested(3, 6)[1:])),
+    "meta": (step_aside.META, lambda t: tuple(ask(*(each.to("meta") for each in t)).shape)),
 }  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def test_steps_aside_under_every_plan(name: str) -> None:
             found = answer(way, given)
         if isinstance(found, Exception):
             torchs = [type(wanted), type(answer(way, given))]
-            with kernels.only(each.kernels or ("flash", "math")):
+            with sdpa_kernels.only(each.kernels or ("flash", "math")):
                 torchs.append(type(answer(way, given)))
             assert type(found) in torchs, (which, found)
         else:
@@ -152,7 +152,7 @@ def test_a_compiled_graph_is_whole_and_right(name: str) -> None:
             graph = torch.compile(asked, fullgraph=True, backend="aot_eager")
             for _ in range(3):
                 torch.testing.assert_close(graph(*given), wanted)
-            assert seam.paths == {aside.COMPILED: 1}, "counted when it is compiled: afterwards nothing of Hearth's runs"
+            assert seam.paths == {step_aside.COMPILED: 1}, "counted when it is compiled: afterwards nothing of Hearth's runs"
             asked(*given)
             assert seam.calls == 2, "what is not compiled counts as ever"
 
@@ -163,7 +163,7 @@ def test_a_compiled_graph_learns() -> None:
     with applied(plan(kernels=())) as seam:
         found = torch.autograd.grad(torch.compile(total, fullgraph=True, backend="aot_eager")(*given), given)
     torch.testing.assert_close(found, wanted)
-    assert seam.paths == {aside.COMPILED: 1}
+    assert seam.paths == {step_aside.COMPILED: 1}
 
 
 def test_fake_tensors_stay_fake_also_where_no_mode_watches() -> None:
@@ -175,7 +175,7 @@ def test_fake_tensors_stay_fake_also_where_no_mode_watches() -> None:
                 inside = ask(*by_hand())
             outside = ask(*given)
         assert inside.shape == outside.shape == (2, 4, 5, 8) and type(inside) is type(outside) is type(given[0]), which
-        assert set(seam.paths) <= {aside.TRACED, aside.WRAPPED} and seam.calls == 2
+        assert set(seam.paths) <= {step_aside.TRACED, step_aside.WRAPPED} and seam.calls == 2
 
 
 def test_a_mode_that_only_watches_sees_what_is_really_computed() -> None:

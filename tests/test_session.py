@@ -203,7 +203,7 @@ def test_what_was_finished_before_a_failure_is_kept(
 def test_attention_that_nobody_saw_is_no_success(
     run: Run, models: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.compat.seam import Seam
+    from app.compat.attention.seam import Seam
 
     monkeypatch.setattr(Seam, "calls", property(lambda self: 0))
     end = run(speech(models))[-1]

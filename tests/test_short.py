@@ -9,12 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from app.compat.attention import compose
+from app.compat.attention.compose import compose
+from app.compat.attention.dispatch import Route
 from app.compat.machine.pretended import MACHINES, machine
 from app.compat.machine.verdicts import Verdict
 from app.compat.planning.decide import Choice, Need, Plan, decide
 from app.compat.planning.quickest_way import BRIEF_NUMBERS
-from app.compat.route import Route
 from app.engine.ground import grounded
 from tests.plans import plan
 

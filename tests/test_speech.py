@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.compat.attention.seam import applied
 from app.compat.machine.meter import read
 from app.compat.planning.decide import Plan
-from app.compat.seam import applied
 from app.engine import sound, speech, takes
 from app.engine.control import Control
 from app.engine.dia import Decoding

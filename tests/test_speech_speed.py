@@ -16,9 +16,9 @@ from torch.profiler import ProfilerActivity, profile
 from transformers import DiaConfig, DiaForConditionalGeneration, DynamicCache, EncoderDecoderCache
 from transformers.generation.streamers import BaseStreamer
 
+from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import Choice, Need, decide
-from app.compat.seam import applied
 from app.engine.dia import Decoding, Sampling
 
 MIB = 1 << 20

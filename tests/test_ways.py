@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from app.compat import measuring
-from app.compat.attention import compose
+from app.compat.attention import measure
+from app.compat.attention.compose import compose
+from app.compat.attention.measure import chosen, is_short, operations, quickest, reduced
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict, learn, load
-from app.compat.measuring import chosen, is_short, operations, quickest, reduced
 from app.compat.planning.attention_calls import DIA, PICTURES, SIZES, picture
 from app.compat.planning.decide import Choice, Need, Plan, decide
 from app.compat.planning.quickest_way import OWN, Shape, Way, matters, near, rule, shape_of, subject, way_of, words
@@ -107,7 +107,7 @@ def test_what_matters_has_a_choice(shape: Shape, choice: bool) -> None:
 
 def paths(which: Plan, shape: Shape, chunk: int | None = None) -> list[str]:
     seen: list[str] = []
-    query, key, value, mask = measuring.made(shape, "cpu")
+    query, key, value, mask = measure.made(shape, "cpu")
     compose(which, chunk=lambda: chunk, saw=lambda path, *_: seen.append(path))(query, key, value, mask, is_causal=shape.causal)
     return seen
 
@@ -128,7 +128,7 @@ def test_what_was_measured_goes_before_the_rule_and_a_size_by_hand_before_both()
 def test_what_memory_once_did_not_allow_bounds_every_way(way: Way, keys: int | None) -> None:
     shape = PICTURE._replace(queries=1024, keys=1024, dtype="float32")
     sizes: list[int] = []
-    query, key, value, _mask = measuring.made(shape, "cpu")
+    query, key, value, _mask = measure.made(shape, "cpu")
     told = plan(ways=((near(shape), way),), chunk_most=32, chunk_k=keys)
     for asked in (None, 512, 16):
         compose(told, chunk=lambda asked=asked: asked, saw=lambda path, scores, rows, queries: sizes.append(rows))(query, key, value)  # type: ignore[misc]
@@ -175,14 +175,14 @@ def test_the_quickest_is_found_in_short_pieces(one_core: None) -> None:
 
 def test_what_is_coarser_than_torch_is_never_the_quickest(monkeypatch: pytest.MonkeyPatch, one_core: None) -> None:
     """Own arithmetic is made instant and wrong: it is not taken."""
-    held = measuring.composed
+    held = measure.composed
 
-    def spoiled(which: Plan, shape: Shape, *rest: Any) -> measuring.Contender:
+    def spoiled(which: Plan, shape: Shape, *rest: Any) -> measure.Contender:
         if which.ways[0][1].by != "own":
             return held(which, shape, *rest)
         return lambda query, key, value, mask: torch.zeros_like(query)
 
-    monkeypatch.setattr(measuring, "composed", spoiled)
+    monkeypatch.setattr(measure, "composed", spoiled)
     *_, verdict = quickest(STEP._replace(keys=700, dtype="bfloat16"), plan(), "cpu")
     assert verdict is not None and verdict.passed and not verdict.words.startswith("own")
 
@@ -191,13 +191,13 @@ def test_what_is_coarser_than_torch_is_never_the_quickest(monkeypatch: pytest.Mo
 def test_what_is_measured_is_short(family: str) -> None:
     for call in (*DIA, *(each for size in SIZES for each in picture(family, size, size))):
         shape = call.shape("float32")
-        few = reduced(shape, measuring.PIECE, 2)
+        few = reduced(shape, measure.PIECE, 2)
         assert few.keys == shape.keys and few.groups == shape.groups and few.head_dim == shape.head_dim
         assert few.batch * few.heads * few.queries <= shape.batch * shape.heads * shape.queries
         work = 4 * few.batch * few.heads * few.queries * few.keys * few.head_dim
         assert operations(few) == work
-        assert is_short(shape) is (work <= measuring.LONGEST_PIECE)
-        assert work <= max(measuring.PIECE, 4 * 4 * few.groups * measuring.KEPT_QUERIES * few.keys * few.head_dim)
+        assert is_short(shape) is (work <= measure.LONGEST_PIECE)
+        assert work <= max(measure.PIECE, 4 * 4 * few.groups * measure.KEPT_QUERIES * few.keys * few.head_dim)
 
 
 @pytest.mark.parametrize("model", [each for each in catalog.CATALOG if not each.starter], ids=lambda each: each.id)

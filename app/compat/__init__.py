@@ -6,15 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from app.compat.attention.seam import applied
     from app.compat.machine.hardware import Hardware, probe
     from app.compat.planning.decide import Choice, Need, Plan, decide
-    from app.compat.seam import applied
 
 __all__ = ["Choice", "Hardware", "Need", "Plan", "applied", "decide", "probe"]
 
 _HOME = {
     "Hardware": "machine.hardware", "probe": "machine.hardware", "Choice": "planning.types", "Need": "planning.types", "Plan": "planning.types", "decide": "planning.decide",
-    "applied": "seam",
+    "applied": "attention.seam",
 }  # fmt: skip
 
 

@@ -76,8 +76,8 @@ def measured(
 ) -> Row:
     import torch
 
+    from app.compat.attention.measure import error, made, turns
     from app.compat.contest import AGAIN, AUTOMATIC, OWN, TORCH, contenders
-    from app.compat.measuring import error, made, turns
 
     shape, paths = case.measured(dtype, torch.get_num_threads()), list[str]()
     run, given = contenders(plan, shape, lambda path, *_: paths.append(path)), made(shape, device, deviation)
@@ -123,8 +123,8 @@ def extra_bytes(shape: Shape, name: str, plan: Plan) -> int:
 
 
 def _extra(answer: Any, shape: Shape, name: str, plan: Plan) -> None:
+    from app.compat.attention.measure import made, wait
     from app.compat.contest import contenders
-    from app.compat.measuring import made, wait
     from app.compat.peak import Peak
 
     attend = contenders(plan, shape)[name]
@@ -148,7 +148,7 @@ def planned(case: Case, dtype: Dtype, hardware: Hardware, known: Verdicts) -> Pl
 
 def learned(cases: Iterable[Case], dtypes: Iterable[Dtype], hardware: Hardware, known: Verdicts) -> Verdicts:
     """Measure what is not known yet, as the engine does in its idle time, but at once."""
-    from app.compat.measuring import quickest
+    from app.compat.attention.measure import quickest
     from app.compat.planning.quickest_way import near, subject
 
     found: dict[str, Verdict] = {}

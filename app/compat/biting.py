@@ -28,7 +28,7 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
 
 aten: Final = torch.ops.aten
-_SEAM: Final = ("app.compat.seam", "app.compat.attention")
+_SEAM: Final = ("app.compat.attention.seam", "app.compat.attention.compose")
 _PRODUCTS: Final = (aten.bmm, aten.baddbmm, aten.mm, aten.addmm)
 _BATCHED: Final = (aten.bmm, aten.baddbmm)
 _MADE_OF_OTHERS: Final = (

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from app.compat import samples as shape
+from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware
 from app.compat.planning.attention_fields import KERNELS
 from app.compat.planning.decide import decide
@@ -22,7 +23,6 @@ from app.compat.planning.precision_fields import DTYPES
 from app.compat.planning.quirk import Quirk
 from app.compat.planning.types import AUTO, Choice, Dtype, Kernel, Need, Plan
 from app.compat.samples import Made, Shape, error, make
-from app.compat.seam import applied
 from app.sentence import Trouble
 
 TOLERANCE: Final[dict[Dtype, float]] = {"float64": 1e-10, "float32": 1e-3, "float16": 5e-3, "bfloat16": 2e-2}

@@ -11,13 +11,13 @@ import torch
 import torch.nn.functional as F
 
 from app.compat import selftest
+from app.compat.attention.seam import applied
 from app.compat.machine.chunk_curve import KNEE, ROUNDS, SIZES, Curve, Point, keep_curve
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import read
 from app.compat.machine.verdicts import Verdict, learn
 from app.compat.planning.decide import AUTO
 from app.compat.planning.fallbacks import CHUNK_RUNG, subject
-from app.compat.seam import applied
 from app.engine.chosen import chosen
 from app.engine.control import Control
 from app.engine.event import Event, Finished, Note, Step, Stopped

@@ -12,7 +12,7 @@ from app.engine.event import Event
 from app.sentence import Sentence
 
 if TYPE_CHECKING:
-    from app.compat.seam import Seam
+    from app.compat.attention.seam import Seam
 
 
 class Loaded(Protocol):

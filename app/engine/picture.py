@@ -29,7 +29,7 @@ from app.engine.painting.settled import Settled, settled
 from app.engine.request import PictureRequest, to_json
 
 if TYPE_CHECKING:
-    from app.compat.seam import Seam
+    from app.compat.attention.seam import Seam
 from app.compat.planning.types import Ran
 
 

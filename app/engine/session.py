@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware, probe, with_room
 from app.compat.machine.meter import read
 from app.compat.machine.pretended import machine
@@ -15,7 +16,6 @@ from app.compat.planning.decide import Choice, Chunk, Plan
 from app.compat.planning.fallbacks import CAUSES, Learned, climb
 from app.compat.planning.types import Need, Role
 from app.compat.release import release
-from app.compat.seam import applied
 from app.engine import catalog, errands, stock
 from app.engine.broken import failure, fault_of, finished_parts
 from app.engine.control import Control, Dial

@@ -7,9 +7,9 @@ from typing import Final
 
 import torch
 
+from app.compat.attention.measure import is_short, quickest
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdict, learn
-from app.compat.measuring import is_short, quickest
 from app.compat.planning.attention_calls import Call, picture, speech
 from app.compat.planning.decide import Choice
 from app.compat.planning.quickest_way import matters, near, subject

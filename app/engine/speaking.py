@@ -26,7 +26,7 @@ from app.engine.takes import Take
 from app.sentence import Trouble, say
 
 if TYPE_CHECKING:
-    from app.compat.seam import Seam
+    from app.compat.attention.seam import Seam
 from app.compat.planning.types import Ran
 
 FIRST_SOUND_S = 0.5

@@ -25,7 +25,7 @@ from app.engine.speaking import Speaking
 from app.sentence import Sentence, Trouble, say
 
 if TYPE_CHECKING:
-    from app.compat.seam import Seam
+    from app.compat.attention.seam import Seam
 
 
 class _Dia(DiaForConditionalGeneration):  # type: ignore[no-untyped-call]

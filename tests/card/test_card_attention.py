@@ -9,9 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from app.compat.attention import compose
+from app.compat.attention.compose import compose
+from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
-from app.compat.seam import applied
 from app.compat.selftest import run
 from tests.plans import plan
 from tests.test_attention import (

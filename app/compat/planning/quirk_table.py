@@ -205,19 +205,19 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
         "sdpa-dtype", (Where(),),
         say("quirk.sdpa-dtype", "torch refuses attention of mixed dtypes, so all are cast to that of the values."),
         "seen on torch 2.13; dia #45, #108, #113, #158", r"Expected query, key, and value to have the same dtype",
-        place="app/compat/route.py",
+        place="app/compat/attention/dispatch.py",
     ),
     Quirk(
         "sdpa-mask-dtype", (Where(),),
         say("quirk.sdpa-mask-dtype", "torch refuses a mask of another dtype than the queries, so it is cast with them."),
         "seen on torch 2.13", r"Expected attn_mask dtype to be bool or float or to match query dtype",
-        place="app/compat/route.py",
+        place="app/compat/attention/dispatch.py",
     ),
     Quirk(
         "sdpa-heads", (Where(),),
         say("quirk.sdpa-heads", "torch refuses fewer key heads than query heads unless told, so groups are found from the shapes."),
         "seen on torch 2.13", r"The size of tensor a \(\d+\) must match the size of tensor b \(\d+\) at non-singleton dimension 1",
-        place="app/compat/route.py",
+        place="app/compat/attention/dispatch.py",
     ),
     Quirk(
         "bias-overflow", (Where(("cuda", "rocm"), masked=True),),
@@ -237,7 +237,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "fused-qkv-stride", (Where(("cuda", "rocm")),),
         say("quirk.fused-qkv-stride", "Views of one interleaved tensor are misread by fused kernels, so their layout is recognised or they are copied."),
-        "TransformerEngine's get_qkv_layout", place="app/compat/route.py",
+        "TransformerEngine's get_qkv_layout", place="app/compat/attention/dispatch.py",
     ),
     Quirk(
         "rocm-strided-v", (Where(("rocm",)),),

@@ -12,12 +12,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from app.compat.attention import compose
+from app.compat.attention.compose import compose
+from app.compat.attention.dispatch import Saw, unseen
 from app.compat.machine.verdicts import Verdict
 from app.compat.planning.attention_fields import may
 from app.compat.planning.decide import AUTO, Plan
 from app.compat.planning.quickest_way import Shape, Way, near, rule, subject, words
-from app.compat.route import Saw, unseen
 
 Given = tuple[Tensor, Tensor, Tensor, Tensor | None]
 Contender = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]

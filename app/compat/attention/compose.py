@@ -11,13 +11,13 @@ from torch._C import _is_any_autocast_enabled
 from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
-from app.compat import kernels
-from app.compat.aside import COMPILED, NESTED, aside
+from app.compat.attention import sdpa_kernels
+from app.compat.attention.dispatch import STEP, Route, Saw, check, unseen
+from app.compat.attention.short_calls import FOLDED, shortcut
+from app.compat.attention.step_aside import COMPILED, NESTED, aside
+from app.compat.attention.tiled import is_step, step
 from app.compat.planning.decide import AUTO, Plan
 from app.compat.planning.quickest_way import MANY_NUMBERS
-from app.compat.route import STEP, Route, Saw, check, unseen
-from app.compat.short import FOLDED, shortcut
-from app.compat.tiles import is_step, step
 
 Attention = Callable[..., Tensor]
 
@@ -38,8 +38,8 @@ def compose(
     below = torchs(F.scaled_dot_product_attention if torch_attention is None else torch_attention)
     rows_planned = None if plan.chunk_q == AUTO else plan.chunk_q
     rows_asked = chunk or (lambda: rows_planned)
-    by_torch = kernels.restricted(below, plan)
-    outside = kernels.with_math(below, plan)
+    by_torch = sdpa_kernels.restricted(below, plan)
+    outside = sdpa_kernels.with_math(below, plan)
     route = Route(plan, by_torch)
     short, steps = shortcut(route), route.steps
 
@@ -93,7 +93,7 @@ def compose(
                     out = by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=grouped)
             except (RuntimeError, IndexError) as error:
                 check(query, key, value, attn_mask)  # in plain words, where it is the question that is wrong
-                if not kernels.none_takes_it(error):
+                if not sdpa_kernels.none_takes_it(error):
                     raise
             else:
                 saw(path, scores, queries, queries)

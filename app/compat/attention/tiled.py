@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from app.compat.attention.prepare import by_group, dead_rows, split_heads, visible
 from app.compat.planning.quickest_way import FEW_ROWS, MANY_NUMBERS, is_few
-from app.compat.remedies import by_group, dead_rows, split_heads, visible
 
 COPIES = 3
 """Scores, their softmax and the masked scores may live at the same time."""

@@ -8,11 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from app.compat.kernels import none_takes_it, streams
-from app.compat.planning.decide import Gqa, Plan
-from app.compat.planning.memory_formulas import SCORES_AT_LEAST
-from app.compat.planning.quickest_way import OWN, Shape, Way, near, rule
-from app.compat.remedies import (
+from app.compat.attention.prepare import (
     align_mask,
     by_group,
     dead_rows,
@@ -25,7 +21,21 @@ from app.compat.remedies import (
     visible,
     wants_copy,
 )
-from app.compat.tiles import COPIES, OWN_BYTES, WIDENED_BYTES, Free, Tile, even, own, tile_size, workspace_bytes
+from app.compat.attention.sdpa_kernels import none_takes_it, streams
+from app.compat.attention.tiled import (
+    COPIES,
+    OWN_BYTES,
+    WIDENED_BYTES,
+    Free,
+    Tile,
+    even,
+    own,
+    tile_size,
+    workspace_bytes,
+)
+from app.compat.planning.decide import Gqa, Plan
+from app.compat.planning.memory_formulas import SCORES_AT_LEAST
+from app.compat.planning.quickest_way import OWN, Shape, Way, near, rule
 
 Saw = Callable[..., None]
 """Is told of each call: its path, how many scores it has, queries at a time, and of how many."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from app.compat.attention.dispatch import AS_TORCH, Route
 from app.compat.planning.quickest_way import is_brief, is_few
-from app.compat.route import AS_TORCH, Route
 
 FOLDED = "folded"
 TINY = 1 << 16

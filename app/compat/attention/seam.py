@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import torch
 import torch.nn.functional as F
 
-from app.compat import kernels
-from app.compat.attention import Attention, compose
+from app.compat.attention import sdpa_kernels
+from app.compat.attention.compose import Attention, compose
 from app.compat.planning.decide import AUTO, LONGEST_CHUNK, Chunk, Plan
 from app.compat.planning.types import Ran
 from app.sentence import Trouble, say
@@ -89,14 +89,14 @@ class _World:
 
     def __init__(self) -> None:
         self.fast_path = torch.backends.mha.get_fastpath_enabled()
-        self.switches = kernels.switches()
+        self.switches = sdpa_kernels.switches()
         self.force_gqa = os.environ.get(FORCE_GQA)
 
     def put(self, plan: Plan | None) -> None:
         # torch's own fast path for MultiheadAttention computes attention in C++, where no seam sees it.
         torch.backends.mha.set_fastpath_enabled(self.fast_path and plan is None)
-        limited = plan is not None and kernels.restricts(plan)
-        kernels.switch(*(kernels.allowed(plan.kernels) if plan is not None and limited else self.switches))
+        limited = plan is not None and sdpa_kernels.restricts(plan)
+        sdpa_kernels.switch(*(sdpa_kernels.allowed(plan.kernels) if plan is not None and limited else self.switches))
         force = self.force_gqa if plan is None else "1"
         if force is None:
             os.environ.pop(FORCE_GQA, None)
