@@ -12,11 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from app.compat.biting import Bites, biting
-from app.compat.failures import ATTENTION, Aborted, Limits
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES, machine
 from app.compat.planning.quirk_table import QUIRKS
+from app.compat.selftest.failures import ATTENTION, Aborted, Limits
+from app.compat.selftest.simulate import Bites, biting
 
 SMALL = Limits(
     ndarray_bytes=1 << 16, indexed_elements=1 << 14, bias_pairs=1 << 12, broadcast_elements=1 << 12, reduction=512,

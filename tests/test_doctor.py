@@ -93,7 +93,7 @@ def test_what_the_self_test_found_is_told(tmp_path: Path, capsys: pytest.Capture
 def test_the_self_test_runs_and_is_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.compat import selftest
+    from app.compat.selftest import run as selftest_run
 
     asked: list[Hardware] = []
 
@@ -101,7 +101,7 @@ def test_the_self_test_runs_and_is_kept(
         asked.append(hardware)
         return {"row:mps-leak": Verdict("row:mps-leak", True)}
 
-    monkeypatch.setattr(selftest, "run", run)  # its own tests run it for real
+    monkeypatch.setattr(selftest_run, "run", run)  # its own tests run it for real
     page = told(capsys, "--pretend", "m2-16gb", "--home", str(tmp_path), "--selftest")
     assert asked == [MACHINES["m2-16gb"]] and "chunk_q automatic" in page
     assert set(verdicts.load(tmp_path / "verdicts", MACHINES["m2-16gb"])) == {"row:mps-leak"}

@@ -11,11 +11,11 @@ from families import FAMILIES, Family
 from torch import Tensor
 
 from app.compat.attention.seam import applied
-from app.compat.biting import Bites, biting
-from app.compat.failures import Limits
 from app.compat.machine.pretended import MACHINES, machine
 from app.compat.planning.decide import decide
 from app.compat.planning.types import Need, Part, Plan
+from app.compat.selftest.failures import Limits
+from app.compat.selftest.simulate import Bites, biting
 
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
 """Relative to the largest number of the plain library's result in float32, with weights rounded alike."""

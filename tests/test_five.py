@@ -14,11 +14,11 @@ from families import FAMILIES
 from torch import Tensor
 
 from app.compat.attention.seam import applied
-from app.compat.biting import biting
-from app.compat.failures import Aborted
 from app.compat.machine.pretended import MACHINES, machine
 from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, Dtype, Need
+from app.compat.selftest.failures import Aborted
+from app.compat.selftest.simulate import biting
 
 
 def noise(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -10,15 +10,15 @@ from functools import partial
 import pytest
 import torch
 
-from app.compat import probes, selftest
-from app.compat.biting import biting
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict
 from app.compat.planning.decide import Plan, decide
 from app.compat.planning.quirk_table import QUIRKS
 from app.compat.planning.types import Need
-from app.compat.probes import TOLERANCE
+from app.compat.selftest import probes, run
+from app.compat.selftest.probes import TOLERANCE
+from app.compat.selftest.simulate import biting
 from app.sentence import Sentence
 
 SLOWEST_S = 20.0
@@ -61,13 +61,13 @@ def only_rows(monkeypatch: pytest.MonkeyPatch, hardware: Hardware, *wanted: str)
     asked = tuple(
         probes.rows(tuple(row for row in QUIRKS if row.applies(hardware) and (not wanted or row.id in wanted)))
     )
-    monkeypatch.setattr(selftest, "questions", lambda _: asked)
+    monkeypatch.setattr(run, "questions", lambda _: asked)
 
 
 def test_a_processor_gets_all_right_and_quickly() -> None:
     told: list[tuple[int, int, Sentence]] = []
     began_s = time.process_time()  # of this process on all its cores: another one's load is not ours
-    verdicts = selftest.run(machine("cpu"), lambda *step: told.append(step))
+    verdicts = run.run(machine("cpu"), lambda *step: told.append(step))
     elapsed_s = time.process_time() - began_s
     assert bad(verdicts, "path:") == set()
     assert bad(verdicts, "row:") == ANYWHERE
@@ -80,13 +80,13 @@ def test_a_processor_gets_all_right_and_quickly() -> None:
 @pytest.mark.parametrize("name", SHOWN)
 def test_it_finds_what_bites(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     only_rows(monkeypatch, machine(name))
-    assert bad(selftest.run(machine(name), silent), "row:") == SHOWN[name] | ANYWHERE
+    assert bad(run.run(machine(name), silent), "row:") == SHOWN[name] | ANYWHERE
 
 
 def test_a_repaired_machine_retires_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     hardware, gone = machine("m2-16gb"), {"mps-causal-leak", "mps-decode-oob"}
     only_rows(monkeypatch, hardware)
-    verdicts = selftest.run(hardware, silent, stage=partial(biting, hardware, repaired=gone))
+    verdicts = run.run(hardware, silent, stage=partial(biting, hardware, repaired=gone))
     assert bad(verdicts, "row:") == (SHOWN["m2-16gb"] | ANYWHERE) - gone
     before, after = decide(hardware), decide(hardware, verdicts=verdicts)
     assert {each.field for each in after.retired} == gone
@@ -118,7 +118,7 @@ def test_verdicts_alone_keep_a_mac_from_its_defects(monkeypatch: pytest.MonkeyPa
 
 
 def planned_without_rows(name: str) -> Plan:
-    verdicts = selftest.run(machine(name), silent)
+    verdicts = run.run(machine(name), silent)
     assert not {each for each in bad(verdicts, "path:kernels/own") if each != "/float64"} - {"/float16"}
     return decide(machine(name), Need(kv_heads=2), verdicts=verdicts, rows=())
 
@@ -127,14 +127,14 @@ def test_a_machine_that_kills_leaves_a_verdict_and_the_rest_is_asked(monkeypatch
     """In children, as on a real Mac: one question in float32 and float16 that each end in an abort, with others around them."""
     hardware, wanted = machine("m1-8gb"), ("mps-gqa-abort", "mps-causal-leak", "masked-rows")
     only_rows(monkeypatch, hardware, *wanted)
-    verdicts = selftest.run(hardware, silent, isolated=True)
+    verdicts = run.run(hardware, silent, isolated=True)
     assert bad(verdicts, "row:") == set(wanted)
     assert "Failed to infer result type" in verdicts["row:mps-gqa-abort"].words
     assert not verdicts["row:masked-rows"].words and verdicts["row:masked-rows"].error == math.inf
 
 
 def test_a_child_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selftest, "LONGEST_ANSWER_S", 0.1)
+    monkeypatch.setattr(run, "LONGEST_ANSWER_S", 0.1)
     only_rows(monkeypatch, machine("cpu"), "sdpa-heads")
-    verdicts = selftest.run(machine("cpu"), silent, isolated=True)
+    verdicts = run.run(machine("cpu"), silent, isolated=True)
     assert bad(verdicts, "row:") == {"sdpa-heads"}

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import torch
 
-from app.compat.biting import biting
-from app.compat.failures import Limits
 from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.meter import Reading
 from app.compat.machine.verdicts import Seen, Verdict, learn, load
 from app.compat.planning.decide import AUTO, Choice, Plan, decide
 from app.compat.planning.fallbacks import choices, subject
+from app.compat.selftest.failures import Limits
+from app.compat.selftest.simulate import biting
 from app.engine import catalog
 from app.engine.broken import failure, fault_of
 from app.engine.control import Control

@@ -10,7 +10,6 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
-from app.compat import selftest
 from app.compat.attention.seam import applied
 from app.compat.machine.chunk_curve import KNEE, ROUNDS, SIZES, Curve, Point, keep_curve
 from app.compat.machine.hardware import Hardware
@@ -18,6 +17,7 @@ from app.compat.machine.meter import read
 from app.compat.machine.verdicts import Verdict, learn
 from app.compat.planning.decide import AUTO
 from app.compat.planning.fallbacks import CHUNK_RUNG, subject
+from app.compat.selftest import run
 from app.engine.chosen import chosen
 from app.engine.control import Control
 from app.engine.event import Event, Finished, Note, Step, Stopped
@@ -30,7 +30,7 @@ from app.sentence import say
 def self_test(hardware: Hardware, home: Home, verdicts: dict[str, Verdict], control: Control) -> Iterator[Event]:
     began = time.monotonic()
     found: dict[str, Verdict] = {}
-    for done, total, _ in selftest.steps(hardware, found):
+    for done, total, _ in run.steps(hardware, found):
         elapsed = time.monotonic() - began
         if control.stopped:
             yield Stopped((), elapsed)

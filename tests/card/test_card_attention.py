@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from app.compat.attention.compose import compose
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
-from app.compat.selftest import run
+from app.compat.selftest.run import run
 from tests.plans import plan
 from tests.test_attention import (
     LAYOUTS,

@@ -119,7 +119,7 @@ def forgotten(subjects: tuple[str, ...]) -> Sentence:
 
 def test(hardware: Hardware) -> dict[str, Verdict]:
     """The self-test, with its progress on standard error so that standard output stays a page or JSON."""
-    from app.compat.selftest import run
+    from app.compat.selftest.run import run
 
     def tell(done: int, total: int, words: Sentence) -> None:
         print(f"\r{done}/{total} {words!s:<60.60}", end="\n" if done == total else "", file=sys.stderr, flush=True)

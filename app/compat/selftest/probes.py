@@ -14,7 +14,6 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from app.compat import samples as shape
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware
 from app.compat.planning.attention_fields import KERNELS
@@ -22,7 +21,8 @@ from app.compat.planning.decide import decide
 from app.compat.planning.precision_fields import DTYPES
 from app.compat.planning.quirk import Quirk
 from app.compat.planning.types import AUTO, Choice, Dtype, Kernel, Need, Plan
-from app.compat.samples import Made, Shape, error, make
+from app.compat.selftest import reference as shape
+from app.compat.selftest.reference import Made, Shape, error, make
 from app.sentence import Trouble
 
 TOLERANCE: Final[dict[Dtype, float]] = {"float64": 1e-10, "float32": 1e-3, "float16": 5e-3, "bfloat16": 2e-2}

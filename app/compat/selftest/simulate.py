@@ -22,10 +22,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from app.compat import failures
-from app.compat.failures import ATTENTION, HALVES, Aborted, Call, Facts, Limits
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
+from app.compat.selftest import failures
+from app.compat.selftest.failures import ATTENTION, HALVES, Aborted, Call, Facts, Limits
 
 aten: Final = torch.ops.aten
 _SEAM: Final = ("app.compat.attention.seam", "app.compat.attention.compose")

@@ -26,8 +26,8 @@ from app.compat.machine.verdicts import Verdict
 from app.compat.planning.decide import Plan, decide
 from app.compat.planning.quirk_table import QUIRKS
 from app.compat.planning.types import Choice, Need
-from app.compat.probes import TOLERANCE, Probe, paths, rows
-from app.compat.samples import numbers
+from app.compat.selftest.probes import TOLERANCE, Probe, paths, rows
+from app.compat.selftest.reference import numbers
 from app.sentence import Sentence, say
 
 Tell = Callable[[int, int, Sentence], None]
@@ -74,7 +74,7 @@ def steps(
 def _stage(hardware: Hardware, kill: bool) -> Stage:
     if not hardware.pretended:
         return nullcontext
-    from app.compat.biting import biting
+    from app.compat.selftest.simulate import biting
 
     return partial(biting, hardware, kill=kill)
 
