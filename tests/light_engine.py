@@ -16,9 +16,9 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.engine import script, takes
 from app.engine.delivery import limits_for
-from app.engine.event import Failed, Finished, Loading, Part, Step
-from app.engine.message import Beat, Quit, Ready, Report, Run, Told
-from app.engine.request import SpeechRequest
+from app.engine.jobs.events import Failed, Finished, Loading, Part, Step
+from app.engine.jobs.messages import Beat, Quit, Ready, Report, Run, Told
+from app.engine.jobs.request import SpeechRequest
 from app.paths import Home
 from app.sentence import say
 

@@ -16,9 +16,10 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from app.engine import catalog, picture
-from app.engine.event import Event, Part
+from app.engine.jobs import schedulers
+from app.engine.jobs.events import Event, Part
 from app.engine.model import Model
-from app.engine.painting import schedulers, steps
+from app.engine.painting import steps
 from app.engine.painting.families import FAMILIES
 
 SMALL: dict[str, Any] = {"width": 64, "height": 64, "steps": 3, "seed": 11, "preview_every": 0}

@@ -14,9 +14,9 @@ from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import Choice, Need, Part, Plan, decide
 from app.engine import sound, speech
-from app.engine.control import Control
-from app.engine.event import Event, Finished
-from app.engine.request import SpeechRequest
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Event, Finished
+from app.engine.jobs.request import SpeechRequest
 from tests import tiny
 
 SHAPES = {"dia": tiny.DIA, "starter": tiny.STARTER}

@@ -85,7 +85,7 @@ def test_the_best_is_what_is_there() -> None:
 
 def test_the_window_may_import_it() -> None:
     code = (
-        "import sys, app.engine.catalog, app.engine.metadata, app.engine.painting.schedulers\n"
+        "import sys, app.engine.catalog, app.engine.metadata, app.engine.jobs.schedulers\n"
         "assert not {'torch', 'diffusers', 'transformers'} & set(sys.modules)"
     )
     done = subprocess.run(

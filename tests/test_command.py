@@ -18,8 +18,8 @@ import soundfile
 from app.__main__ import main
 from app.engine import child
 from app.engine.command import output, running
+from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.lives import DEATHS
-from app.engine.request import PictureRequest, SpeechRequest
 from app.sentence import Trouble
 from tests import light_engine
 

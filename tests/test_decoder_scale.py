@@ -16,10 +16,10 @@ from PIL import Image
 
 from app.compat.planning.decide import Vae
 from app.engine import catalog, model, picture
-from app.engine.control import Control
-from app.engine.event import Finished, Preview
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Finished, Preview
+from app.engine.jobs.request import PictureRequest
 from app.engine.painting import placing, preview
-from app.engine.request import PictureRequest
 from app.sentence import Trouble
 
 decoded, gradient = painters.decoded, painters.gradient

@@ -16,9 +16,9 @@ import torch
 from safetensors.torch import save_file
 
 from app.engine import catalog, model, picture
-from app.engine.control import Control
-from app.engine.event import Part
-from app.engine.request import PictureRequest
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Part
+from app.engine.jobs.request import PictureRequest
 from app.sentence import Trouble
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

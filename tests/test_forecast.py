@@ -18,15 +18,15 @@ from app.compat.machine.pretended import machine
 from app.compat.planning.decide import AUTO, Choice, decide
 from app.compat.planning.memory_formulas import peak_bytes
 from app.engine import catalog
-from app.engine.control import Control
-from app.engine.errand import Tune
-from app.engine.event import Finished
 from app.engine.forecast import Forecast
 from app.engine.forecast import forecast as of
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Finished
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.shelf import Creation
+from app.engine.jobs.tasks import Tune
 from app.engine.model import need
-from app.engine.request import PictureRequest, SpeechRequest
 from app.engine.session import Session
-from app.engine.shelf import Creation
 from app.paths import home
 
 GIB = 1 << 30

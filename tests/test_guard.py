@@ -23,8 +23,8 @@ import pytest
 import soundfile
 
 from app.engine import catalog
-from app.engine.request import PictureRequest, SpeechRequest
-from app.engine.shelf import Made
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.shelf import Made
 from app.sentence import Trouble
 from app.ui import guard, live, shelf
 from app.ui.desk import Desk

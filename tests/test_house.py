@@ -49,7 +49,7 @@ def test_importing_does_nothing() -> None:
     code = (
         "import logging, os, sys; before = dict(os.environ)\n"
         "import app.sentence, app.paths, app.compat, app.compat.planning.decide, app.compat.machine.hardware, app.compat.machine.verdicts\n"
-        "import app.compat.machine.meter, app.engine.event, app.engine.request, app.engine.control, app.__main__\n"
+        "import app.compat.machine.meter, app.engine.jobs.events, app.engine.jobs.request, app.engine.jobs.control, app.__main__\n"
         "assert 'torch' not in sys.modules and 'gradio' not in sys.modules and 'transformers' not in sys.modules\n"
         "assert dict(os.environ) == before and not logging.getLogger().handlers\n"
     )

@@ -43,11 +43,11 @@ from app.compat.planning.offload_fields import SMALLEST
 from app.compat.planning.quirk import Quirk, Where
 from app.compat.planning.quirk_table import QUIRKS
 from app.compat.planning.types import Fault, Gqa, Offload, Quantised
-from app.engine import event
 from app.engine.catalog import CATALOG
 from app.engine.diagnosis import diagnose
+from app.engine.jobs import events
+from app.engine.jobs.progress import Progress
 from app.engine.model import need
-from app.engine.progress import Progress
 from app.sentence import Sentence, Trouble, say
 
 NEEDS = {model.id: need(model) for model in CATALOG}
@@ -503,14 +503,14 @@ def test_last_words_that_are_known_name_their_row() -> None:
     assert death.quirk == "mps-4gib" and death.sentence == next(row.sentence for row in QUIRKS if row.id == "mps-4gib")
 
 
-STEP = event.Step(1, 10, 2.0, "frames", 4.5, Reading(), part=0, parts=2)
+STEP = events.Step(1, 10, 2.0, "frames", 4.5, Reading(), part=0, parts=2)
 SENTENCE = say("test.word", "A word.")
 
 
 def test_progress_told_to_somebody_late_folds_to_the_same() -> None:
-    happened: list[event.Event] = [
-        event.Loading("m", SENTENCE), event.Note(SENTENCE), STEP, event.Sound(0, "a.wav", 0, 1), event.Adjusted("r", SENTENCE),
-        event.Part(0, 2, "0.wav", "one", 1, 3.0), event.Sound(1, "b.wav", 0, 1), replace(STEP, done=7, part=1), event.Preview(2, "p.jpg"),
+    happened: list[events.Event] = [
+        events.Loading("m", SENTENCE), events.Note(SENTENCE), STEP, events.Sound(0, "a.wav", 0, 1), events.Adjusted("r", SENTENCE),
+        events.Part(0, 2, "0.wav", "one", 1, 3.0), events.Sound(1, "b.wav", 0, 1), replace(STEP, done=7, part=1), events.Preview(2, "p.jpg"),
     ]  # fmt: skip
     progress = Progress()
     for each in happened:
@@ -520,5 +520,5 @@ def test_progress_told_to_somebody_late_folds_to_the_same() -> None:
     for each in progress.events():
         late = late.after(each)
     assert late == progress
-    ended = progress.after(event.Finished(("x",), 1, 1, "frames", 0))
-    assert ended.end is not None and ended.after(event.Part(0, 2, "new.wav", "one", 2, 1.0)).parts[0].path == "new.wav"
+    ended = progress.after(events.Finished(("x",), 1, 1, "frames", 0))
+    assert ended.end is not None and ended.after(events.Part(0, 2, "new.wav", "one", 2, 1.0)).parts[0].path == "new.wav"

@@ -10,14 +10,14 @@ import pytest
 
 from app.compat.planning.decide import Choice
 from app.engine import jobfolder, process
-from app.engine.database import Database
-from app.engine.errand import SelfTest, Tune
-from app.engine.event import Failed, Finished, Part, Preview, Sound, Stopped
 from app.engine.jobfolder import shelved, tidy
-from app.engine.journal import Journal
-from app.engine.progress import Progress
-from app.engine.request import PictureRequest, SpeechRequest
-from app.engine.shelf import Shelf
+from app.engine.jobs.database import Database
+from app.engine.jobs.events import Failed, Finished, Part, Preview, Sound, Stopped
+from app.engine.jobs.journal import Journal
+from app.engine.jobs.progress import Progress
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.shelf import Shelf
+from app.engine.jobs.tasks import SelfTest, Tune
 from app.paths import home
 from tests.guests import Idle
 

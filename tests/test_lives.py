@@ -15,13 +15,13 @@ import torch
 
 from app.engine import child, lives, process, sound
 from app.engine.delivery import delivered, ranges
-from app.engine.event import Adjusted, Event, Failed, Finished, Loading, Part, Stopped
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Part, Stopped
+from app.engine.jobs.messages import Died
+from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.lives import DEATHS, Lives, reached
-from app.engine.message import Died
 from app.engine.painting import keeping
 from app.engine.painting.keeping import Kept
 from app.engine.process import Keeper
-from app.engine.request import PictureRequest, SpeechRequest
 from app.paths import home
 from tests import light_engine
 

@@ -11,7 +11,7 @@ from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict
 from app.compat.planning.decide import AUTO, Choice, Chunk, Plan, decide
 from app.engine.catalog import find
-from app.engine.control import Dial
+from app.engine.jobs.control import Dial
 from app.engine.live_plan import LivePlan
 from app.engine.model import need
 from app.engine.planned import planned

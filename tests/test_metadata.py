@@ -13,7 +13,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from app.engine import foreign, metadata
-from app.engine.request import Lora, PictureRequest
+from app.engine.jobs.request import Lora, PictureRequest
 from app.sentence import Trouble
 
 WHOLE = PictureRequest(

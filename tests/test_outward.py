@@ -13,9 +13,9 @@ import pytest
 from PIL import Image
 
 from app.engine import joining, metadata, sound, voices
+from app.engine.jobs.request import FORMATS, Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.joining import Finish, Piece
 from app.engine.outward import name, outward
-from app.engine.request import FORMATS, Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
 from app.paths import assets
 from app.ui import window
 from app.ui.desk import Desk

@@ -18,9 +18,9 @@ from PIL import Image
 from app.compat.attention.seam import applied
 from app.compat.planning.decide import Precision
 from app.engine import catalog, metadata, picture
-from app.engine.control import Control
-from app.engine.event import Finished, Note, Step
-from app.engine.request import Lora, PictureRequest
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Finished, Note, Step
+from app.engine.jobs.request import Lora, PictureRequest
 
 folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
 pytestmark = [  # diffusers' schedulers with numpy 2

@@ -20,9 +20,9 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from app.engine import catalog, metadata, picture
-from app.engine.control import Control
-from app.engine.event import Finished, Note
-from app.engine.request import Lora, PictureRequest
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Finished, Note
+from app.engine.jobs.request import Lora, PictureRequest
 from app.sentence import Sentence, Trouble
 
 folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient

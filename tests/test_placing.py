@@ -29,10 +29,10 @@ from app.compat.planning.decide import Need, Part, Plan, Precision, decide
 from app.compat.planning.fallbacks import subject
 from app.compat.planning.types import Choice
 from app.engine import catalog, picture
-from app.engine.control import Control
-from app.engine.event import Finished, Loading, Note
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Finished, Loading, Note
+from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.painting import keeping, placing, small
-from app.engine.request import Lora, PictureRequest
 from app.engine.session import Session
 from app.paths import home
 from app.sentence import Trouble

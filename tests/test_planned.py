@@ -21,15 +21,15 @@ from app.compat.planning.memory_formulas import free_bytes, peak_bytes
 from app.engine.catalog import BY_ID, CATALOG
 from app.engine.chosen import chosen
 from app.engine.command import doctor, running
-from app.engine.control import Control, Dial
-from app.engine.errand import SelfTest
-from app.engine.event import Failed, Finished
 from app.engine.forecast import judged
-from app.engine.message import Run
+from app.engine.jobs.control import Control, Dial
+from app.engine.jobs.events import Failed, Finished
+from app.engine.jobs.messages import Run
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.tasks import SelfTest
 from app.engine.model import Model
 from app.engine.planned import needed, planned
 from app.engine.process import Keeper
-from app.engine.request import PictureRequest, SpeechRequest
 from app.engine.session import Session
 from app.paths import Home, home
 from app.ui import machine_view, paint_view

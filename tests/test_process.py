@@ -16,9 +16,9 @@ import soundfile
 
 from app.compat.planning.decide import AUTO, Choice
 from app.engine import process
-from app.engine.event import Adjusted, Event, Failed, Finished, Loading, Part, Sound, Step, Stopped
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Part, Sound, Step, Stopped
+from app.engine.jobs.request import SpeechRequest
 from app.engine.process import Keeper
-from app.engine.request import SpeechRequest
 from app.paths import home
 from tests.tiny import STARTER, save_voice
 
@@ -179,7 +179,7 @@ def test_after_a_crash_of_everything_the_next_start_offers_to_go_on(
     opened: Callable[..., Keeper], voice: str, tmp_path: Path
 ) -> None:
     code = (
-        "import sys, os\nfrom app.paths import home\nfrom app.engine.process import Keeper\nfrom app.engine.event import Part\n"
+        "import sys, os\nfrom app.paths import home\nfrom app.engine.process import Keeper\nfrom app.engine.jobs.events import Part\n"
         "from tests.test_process import request\n"
         "if __name__ == '__main__':\n"
         "    keeper = Keeper(home(sys.argv[1])); job = keeper.submit(request(sys.argv[2]))\n"

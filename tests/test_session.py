@@ -20,16 +20,16 @@ from app.compat.selftest.failures import Limits
 from app.compat.selftest.simulate import biting
 from app.engine import catalog
 from app.engine.broken import failure, fault_of
-from app.engine.control import Control
-from app.engine.errand import SelfTest, Tune
-from app.engine.event import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.faults import NumbersBroke
 from app.engine.ground import grounded
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
+from app.engine.jobs.messages import Died
+from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
+from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.limits import DIA
 from app.engine.live_plan import LivePlan
-from app.engine.message import Died
 from app.engine.model import need
-from app.engine.request import PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.session import Session
 from app.engine.voices import keep
 from app.paths import home

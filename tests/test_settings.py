@@ -14,8 +14,8 @@ import soundfile
 
 from app.engine import sound
 from app.engine.catalog import BY_ID
+from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest, to_json
 from app.engine.limits import DIA
-from app.engine.request import FORMATS, PictureRequest, SpeechRequest, to_json
 from app.engine.script import check
 from app.sentence import Trouble
 from app.ui import presets, smaller

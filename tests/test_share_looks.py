@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwr
 from starlette.middleware import Middleware
 
 from app.engine import metadata
-from app.engine.request import PictureRequest
+from app.engine.jobs.request import PictureRequest
 from app.sentence import Sentence
 from app.ui import greeting, live, models, share, shelf, window
 from app.ui.desk import Desk

@@ -19,10 +19,10 @@ import pytest
 import app.ui.shelf
 from app import atomic_write
 from app.compat.planning.decide import AUTO, Choice
-from app.engine.database import Database
-from app.engine.journal import Journal
-from app.engine.request import PictureRequest, SpeechRequest
-from app.engine.shelf import Made, Shelf, file_name
+from app.engine.jobs.database import Database
+from app.engine.jobs.journal import Journal
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.shelf import Made, Shelf, file_name
 from app.sentence import Trouble
 
 MADE = Made("starter-voice", seconds=2.5, rate=40.0, unit="frames", elapsed_s=1.0, highest_bytes=1 << 20)
@@ -212,8 +212,8 @@ def test_a_choice_survives_the_journal(journal: Journal) -> None:
 def test_jobs_of_a_dead_process_are_interrupted_and_can_go_on(journal: Journal, tmp_path: Path) -> None:
     code = (
         "import sys, os; from pathlib import Path\n"
-        "from app.engine.database import Database; from app.engine.journal import Journal\n"
-        "from app.compat.planning.decide import Choice; from app.engine.request import PictureRequest\n"
+        "from app.engine.jobs.database import Database; from app.engine.jobs.journal import Journal\n"
+        "from app.compat.planning.decide import Choice; from app.engine.jobs.request import PictureRequest\n"
         "journal = Journal(Database(Path(sys.argv[1]))); job = journal.queue(PictureRequest('left'), Choice())\n"
         "journal.queue(PictureRequest('waiting'), Choice()); journal.take(); os.kill(os.getpid(), 9)\n"
     )

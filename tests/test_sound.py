@@ -11,8 +11,8 @@ import pytest
 import soundfile
 
 from app.engine import joining, sound
+from app.engine.jobs.request import SpeechRequest, from_json, to_json
 from app.engine.joining import Finish, Piece
-from app.engine.request import SpeechRequest, from_json, to_json
 from app.sentence import Trouble
 
 

@@ -15,11 +15,11 @@ from app.compat.attention.seam import applied
 from app.compat.machine.meter import read
 from app.compat.planning.decide import Plan
 from app.engine import sound, speech, takes
-from app.engine.control import Control
 from app.engine.dia import Decoding
-from app.engine.event import Finished, Sound, Step, Stopped
-from app.engine.event import Part as Spoken
-from app.engine.request import SpeechRequest, VoicePrompt, from_json
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Finished, Sound, Step, Stopped
+from app.engine.jobs.events import Part as Spoken
+from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
 from app.sentence import Trouble
 from tests import saying
 from tests.saying import LONG, PLAIN, SHAPES, TEXT, clip, joined, moved, run

@@ -16,9 +16,9 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from app.compat.planning.decide import Choice
-from app.engine.event import Failed
-from app.engine.request import PictureRequest, SpeechRequest
-from app.engine.shelf import Made
+from app.engine.jobs.events import Failed
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.shelf import Made
 from app.sentence import Sentence, Trouble, say
 from app.ui import api, endpoints, live, programs, rows
 from app.ui.desk import Desk

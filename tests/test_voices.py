@@ -14,10 +14,10 @@ import torch
 from app.compat.planning.decide import Plan
 from app.engine import sound, speech, takes, voices
 from app.engine.dia import Decoding
-from app.engine.event import Note, Step
 from app.engine.hearing import Heard, chosen, composed
+from app.engine.jobs.events import Note, Step
+from app.engine.jobs.request import SpeechRequest, VoicePrompt, to_json
 from app.engine.limits import DIA, Limits
-from app.engine.request import SpeechRequest, VoicePrompt, to_json
 from app.engine.turns import Part as ScriptPart
 from app.engine.turns import Turn
 from app.paths import Home

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from app.engine import child, process, worker
-from app.engine.event import Finished, Stopped
+from app.engine.jobs.events import Finished, Stopped
+from app.engine.jobs.request import SpeechRequest
 from app.engine.process import Keeper
-from app.engine.request import SpeechRequest
 from app.paths import home
 from tests import light_engine
 

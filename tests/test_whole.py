@@ -16,9 +16,9 @@ from app.compat.machine.hardware import probe
 from app.compat.planning.decide import Need, Part, decide
 from app.compat.planning.types import Choice
 from app.engine import catalog, picture, speech
-from app.engine.control import Control
-from app.engine.event import Finished, Note
-from app.engine.request import PictureRequest
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Finished, Note
+from app.engine.jobs.request import PictureRequest
 from app.engine.session import Session
 from app.paths import home
 from app.sentence import Trouble

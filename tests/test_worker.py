@@ -17,7 +17,7 @@ TOP = Path(__file__).parent.parent
 WORK = """
 import sys
 from app.engine import worker
-from app.engine.message import Quit
+from app.engine.jobs.messages import Quit
 
 class Pipe:
     def send(self, report): ...

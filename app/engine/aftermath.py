@@ -6,10 +6,10 @@ import sqlite3
 from pathlib import Path
 
 from app.engine.diagnosis import Death
-from app.engine.event import Failed, Finished, Stopped
-from app.engine.journal import Job
+from app.engine.jobs.events import Failed, Finished, Stopped
+from app.engine.jobs.journal import Job
+from app.engine.jobs.progress import Progress
 from app.engine.lives import DEATHS, Lives
-from app.engine.progress import Progress
 from app.sentence import Sentence, say
 
 

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 
 from app.compat.planning.decide import Plan
-from app.engine.event import END, Event
-from app.engine.progress import Progress
+from app.engine.jobs.events import END, Event
+from app.engine.jobs.progress import Progress
 
 REMEMBERED = 50
 """Jobs that ended long ago are forgotten here; the journal and the shelf know them."""

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from app.compat.machine.meter import Reading
 from app.engine import worker
 from app.engine.diagnosis import Death, diagnose
-from app.engine.message import Order, Quit, Report
+from app.engine.jobs.messages import Order, Quit, Report
 from app.paths import Home
 
 LOG_BYTES = 1 << 20

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from app.compat.planning.decide import AUTO, Choice, chunk_of
-from app.engine.journal import choice_from
+from app.engine.jobs.journal import choice_from
 from app.paths import Home
 from app.sentence import Trouble
 

@@ -12,10 +12,10 @@ from typing import Final
 import soundfile
 
 from app.engine import catalog, joining, script, takes
+from app.engine.jobs.request import Request, SpeechRequest, to_json
+from app.engine.jobs.seed import seed_of
 from app.engine.joining import Finish, Piece
 from app.engine.limits import DIA, Limits, limits_of
-from app.engine.request import Request, SpeechRequest, to_json
-from app.engine.seed import seed_of
 from app.engine.stock import best, located
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say

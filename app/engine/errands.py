@@ -19,8 +19,8 @@ from app.compat.planning.decide import AUTO
 from app.compat.planning.fallbacks import CHUNK_RUNG, subject
 from app.compat.selftest import run
 from app.engine.chosen import chosen
-from app.engine.control import Control
-from app.engine.event import Event, Finished, Note, Step, Stopped
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Event, Finished, Note, Step, Stopped
 from app.engine.model import Model
 from app.engine.planned import needed, planned
 from app.paths import Home

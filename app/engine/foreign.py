@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.painting import schedulers
-from app.engine.request import SEED_LIMIT, PictureRequest
+from app.engine.jobs import schedulers
+from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.sentence import Sentence, Trouble, say
 
 

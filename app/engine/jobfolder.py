@@ -12,10 +12,10 @@ from pathlib import Path
 
 from app.compat.planning.decide import Plan
 from app.engine.delivery import DELIVERED, Delivery
-from app.engine.event import Failed, Finished, Stopped
-from app.engine.journal import Job, State
-from app.engine.progress import Progress
-from app.engine.shelf import Made, Shelf
+from app.engine.jobs.events import Failed, Finished, Stopped
+from app.engine.jobs.journal import Job, State
+from app.engine.jobs.progress import Progress
+from app.engine.jobs.shelf import Made, Shelf
 from app.sentence import say
 
 FOLDERS_KEPT = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from app.compat.planning.decide import Chunk, Plan
-from app.engine.control import Dial
+from app.engine.jobs.control import Dial
 from app.engine.planned import in_place
 from app.sentence import Trouble
 

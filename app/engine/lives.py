@@ -10,7 +10,7 @@ from typing import Final
 
 from safetensors import SafetensorError, safe_open
 
-from app.engine.message import Died
+from app.engine.jobs.messages import Died
 
 DEATHS: Final = 3
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from app.compat.planning.decide import Plan
-from app.engine.control import Control
-from app.engine.event import Event
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Event
 from app.sentence import Sentence
 
 if TYPE_CHECKING:

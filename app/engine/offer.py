@@ -10,8 +10,8 @@ from app.compat.machine.verdicts import Verdicts
 from app.compat.planning.decide import Choice, Quantised
 from app.engine import stock
 from app.engine.forecast import Forecast, forecast
+from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.model import Model, downloads
-from app.engine.request import PictureRequest, SpeechRequest
 from app.paths import Home
 from app.sentence import say
 

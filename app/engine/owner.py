@@ -13,7 +13,7 @@ from app.compat.planning.decide import Need, Plan
 from app.compat.planning.memory_formulas import peak_bytes, weights_bytes
 from app.compat.release import release
 from app.engine import stock
-from app.engine.event import Event, Loading, Note, Unloaded
+from app.engine.jobs.events import Event, Loading, Note, Unloaded
 from app.engine.loaded import Loaded
 from app.engine.model import Kind, Model
 from app.paths import Home

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from app.compat.machine.meter import Meter
 from app.compat.planning.types import Ran
-from app.engine.event import Step
+from app.engine.jobs.events import Step
 
 STEP_EVERY_S = 0.1
 

@@ -17,8 +17,9 @@ from PIL import Image
 from app.compat.machine.meter import Meter
 from app.compat.planning.decide import Plan
 from app.engine import metadata
-from app.engine.control import Control
-from app.engine.event import Event, Finished, Note, Part, Preview, Step, Stopped
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Event, Finished, Note, Part, Preview, Step, Stopped
+from app.engine.jobs.request import PictureRequest, to_json
 from app.engine.loaded import held_alike
 from app.engine.model import Model
 from app.engine.painting import easel, keeping, loading, placing, preview, steps
@@ -26,7 +27,6 @@ from app.engine.painting.bridge import reports
 from app.engine.painting.families import FAMILIES
 from app.engine.painting.keeping import Kept
 from app.engine.painting.settled import Settled, settled
-from app.engine.request import PictureRequest, to_json
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam

@@ -11,8 +11,8 @@ from app.compat.machine.verdicts import Verdict, Verdicts
 from app.compat.planning.decide import AUTO, Choice, Chunk, Need, Plan, Reason, decide
 from app.compat.planning.fallbacks import choices
 from app.engine.ground import impossible
+from app.engine.jobs.request import PictureRequest, Request
 from app.engine.model import Model, need
-from app.engine.request import PictureRequest, Request
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 

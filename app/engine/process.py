@@ -23,19 +23,19 @@ from app.compat.planning.decide import AUTO, Choice, Chunk
 from app.engine.aftermath import given_up, measuring_died, no_start, recalled, stumbled
 from app.engine.board import Board
 from app.engine.child import Child
-from app.engine.database import Database
 from app.engine.delivery import delivered
 from app.engine.diagnosis import Death
-from app.engine.errand import Errand, SelfTest, Tune
-from app.engine.event import END, Adjusted, Event, Failed, Step, Stopped
 from app.engine.jobfolder import STATES, End, drop_sounds, handed_over, shelved, tidy, tidy_uploads
-from app.engine.journal import OWNER, Job, Journal, State
+from app.engine.jobs.database import Database
+from app.engine.jobs.events import END, Adjusted, Event, Failed, Step, Stopped
+from app.engine.jobs.journal import OWNER, Job, Journal, State
+from app.engine.jobs.messages import Beat, Died, Free, Order, Planned, Ready, Report, Run, SetChunk, Stop, Told
+from app.engine.jobs.progress import Progress
+from app.engine.jobs.request import Request, to_json
+from app.engine.jobs.shelf import Shelf
+from app.engine.jobs.tasks import Errand, SelfTest, Tune
 from app.engine.lives import Lives, reached
-from app.engine.message import Beat, Died, Free, Order, Planned, Ready, Report, Run, SetChunk, Stop, Told
-from app.engine.progress import Progress
 from app.engine.refusal import refuse_at_once
-from app.engine.request import Request, to_json
-from app.engine.shelf import Shelf
 from app.engine.state import EngineState, Sample
 from app.paths import Home
 

@@ -18,17 +18,17 @@ from app.compat.planning.types import Need, Role
 from app.compat.release import release
 from app.engine import catalog, errands, stock
 from app.engine.broken import failure, fault_of, finished_parts
-from app.engine.control import Control, Dial
-from app.engine.errand import Errand, SelfTest, Tune
-from app.engine.event import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.ground import grounded
+from app.engine.jobs.control import Control, Dial
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
+from app.engine.jobs.messages import Died
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
+from app.engine.jobs.tasks import Errand, SelfTest, Tune
 from app.engine.live_plan import LivePlan
-from app.engine.message import Died
 from app.engine.model import Model
 from app.engine.owner import Owner
 from app.engine.planned import needed, planned
 from app.engine.refusal import refuse
-from app.engine.request import PictureRequest, Request, SpeechRequest
 from app.engine.spare import measuring
 from app.paths import Home
 from app.sentence import Trouble, say

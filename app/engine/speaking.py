@@ -13,15 +13,15 @@ import torch
 
 from app.engine import joining, script, sound, takes, turns, unfinished, voices
 from app.engine.codec import OVERLAP_FRAMES, Codec
-from app.engine.control import Control
 from app.engine.dia import Decoding, Sampling
-from app.engine.event import Event, Finished, Note, Part, Sound, Stopped
 from app.engine.hearing import Heard, chosen, composed
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Event, Finished, Note, Part, Sound, Stopped
+from app.engine.jobs.request import SEED_LIMIT, SpeechRequest, to_json
+from app.engine.jobs.seed import seed_of
 from app.engine.joining import Finish, Piece
 from app.engine.limits import Limits
 from app.engine.pace import STEP_EVERY_S, Pace
-from app.engine.request import SEED_LIMIT, SpeechRequest, to_json
-from app.engine.seed import seed_of
 from app.engine.takes import Take
 from app.sentence import Trouble, say
 

@@ -16,11 +16,11 @@ from app.compat import loading
 from app.compat.planning.decide import Offload, Plan, Precision
 from app.engine import weights
 from app.engine.codec import Codec
-from app.engine.control import Control
-from app.engine.event import Event
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Event
+from app.engine.jobs.request import SpeechRequest
 from app.engine.limits import Limits, limits_of
 from app.engine.loaded import held_alike
-from app.engine.request import SpeechRequest
 from app.engine.speaking import Speaking
 from app.sentence import Sentence, Trouble, say
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from app.engine import script, sound
+from app.engine.jobs.request import VoicePrompt
 from app.engine.limits import Limits
-from app.engine.request import VoicePrompt
 from app.engine.sound import Samples
 from app.engine.turns import Turn
 from app.paths import Home

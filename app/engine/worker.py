@@ -22,9 +22,9 @@ import psutil
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading, read
 from app.compat.planning.quirk_table import applying
-from app.engine.control import Control, Dial
-from app.engine.event import END, Event, Step
-from app.engine.message import Beat, Free, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop, Told
+from app.engine.jobs.control import Control, Dial
+from app.engine.jobs.events import END, Event, Step
+from app.engine.jobs.messages import Beat, Free, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop, Told
 from app.fast_import import uncollected
 from app.paths import Home
 

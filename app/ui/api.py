@@ -17,10 +17,10 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from app.engine import voices
-from app.engine.event import END, Event, Failed, Finished, Part, Stopped
+from app.engine.jobs.events import END, Event, Failed, Finished, Part, Stopped
+from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest
 from app.engine.model import Kind
 from app.engine.outward import name
-from app.engine.request import FORMATS, PictureRequest, SpeechRequest
 from app.engine.stock import located
 from app.sentence import Trouble, say
 from app.ui import coding

@@ -8,8 +8,8 @@ from typing import Any, Final
 from PIL import Image
 
 from app.engine import catalog
+from app.engine.jobs.request import Lora
 from app.engine.model import Model
-from app.engine.request import Lora
 from app.engine.stock import best
 from app.sentence import Sentence, Trouble, say
 from app.ui.desk import Desk

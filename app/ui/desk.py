@@ -19,16 +19,16 @@ from app.compat.planning.fallbacks import choices
 from app.engine import catalog, script, voices
 from app.engine.catalog import CATALOG
 from app.engine.chosen import choice_of, known_choice
-from app.engine.errand import Errand
 from app.engine.fetch import Downloads
+from app.engine.jobs.progress import Progress
+from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
+from app.engine.jobs.shelf import Creation
+from app.engine.jobs.tasks import Errand
 from app.engine.limits import DIA, Limits, limits_of
 from app.engine.model import Model
 from app.engine.offer import Offer, offer
 from app.engine.planned import planned, stands_in
 from app.engine.process import Keeper
-from app.engine.progress import Progress
-from app.engine.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
-from app.engine.shelf import Creation
 from app.engine.stock import best, located
 from app.sentence import Sentence, Trouble, say
 from app.ui import show, smaller

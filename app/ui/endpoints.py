@@ -10,8 +10,8 @@ from typing import Any
 import gradio as gr
 from gradio.events import api
 
-from app.engine.event import END, Failed, Part, Preview, Step
-from app.engine.request import PictureRequest, Request, SpeechRequest
+from app.engine.jobs.events import END, Failed, Part, Preview, Step
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.extras import adding
 from app.sentence import Trouble, say
 from app.ui.api import model_for, spoken, voice_for

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from app import __version__
-from app.engine.event import Failed
+from app.engine.jobs.events import Failed
 from app.launcher import failure, repair_page
 from app.paths import Home
 from app.sentence import Trouble

@@ -15,8 +15,8 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from app.engine.aftermath import no_start
-from app.engine.event import Failed
-from app.engine.request import to_json
+from app.engine.jobs.events import Failed
+from app.engine.jobs.request import to_json
 from app.paths import assets
 from app.sentence import Trouble, say
 from app.ui import failing, machine_view, paint_view, show, speak_view

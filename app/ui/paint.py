@@ -14,8 +14,8 @@ from gradio.components import Component
 
 from app.engine import metadata
 from app.engine.foreign import by_hand
-from app.engine.painting.schedulers import NAMES
-from app.engine.request import SEED_LIMIT, PictureRequest
+from app.engine.jobs.request import SEED_LIMIT, PictureRequest
+from app.engine.jobs.schedulers import NAMES
 from app.sentence import Sentence, Trouble
 from app.ui import asking, paint_view, show
 from app.ui.asking import number

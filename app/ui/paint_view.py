@@ -7,9 +7,9 @@ from pathlib import Path
 
 from app.engine import catalog
 from app.engine.forecast import Forecast, forecast
+from app.engine.jobs.progress import Progress
+from app.engine.jobs.request import PictureRequest
 from app.engine.painting import starter
-from app.engine.progress import Progress
-from app.engine.request import PictureRequest
 from app.engine.stock import best
 from app.sentence import say
 from app.ui import asking

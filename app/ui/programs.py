@@ -13,8 +13,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse
 
-from app.engine.event import END, Failed, Finished, Stopped
-from app.engine.request import Request
+from app.engine.jobs.events import END, Failed, Finished, Stopped
+from app.engine.jobs.request import Request
 from app.sentence import Trouble, say
 from app.ui import uploads
 from app.ui.desk import Desk

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from app.engine.shelf import Creation
+from app.engine.jobs.shelf import Creation
 from app.sentence import Trouble, say
 from app.ui import show
 from app.ui.desk import Desk

@@ -14,9 +14,9 @@ import soundfile
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.compat.planning.decide import AUTO, Plan
-from app.engine.event import Failed, Finished, Step, Stopped
-from app.engine.progress import Progress
-from app.engine.request import Request, SpeechRequest
+from app.engine.jobs.events import Failed, Finished, Step, Stopped
+from app.engine.jobs.progress import Progress
+from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.state import EngineState, Sample
 from app.sentence import Sentence, Trouble, say
 from app.ui.words import Language, text, told

@@ -11,8 +11,8 @@ from gradio.blocks import Block
 from gradio.components import Component
 
 from app.engine import voices
+from app.engine.jobs.request import FORMATS, SEED_LIMIT, SpeechRequest, VoicePrompt
 from app.engine.limits import DIA
-from app.engine.request import FORMATS, SEED_LIMIT, SpeechRequest, VoicePrompt
 from app.sentence import Trouble, say
 from app.ui import show
 from app.ui.desk import Desk

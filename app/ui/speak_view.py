@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from app.engine import script
 from app.engine.forecast import seconds_of
+from app.engine.jobs.progress import Progress
+from app.engine.jobs.request import SpeechRequest
 from app.engine.limits import Limits
-from app.engine.progress import Progress
-from app.engine.request import SpeechRequest
 from app.engine.script import Checked
 from app.sentence import say
 from app.ui.desk import Desk

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.engine import catalog
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.model import Model
 from app.engine.process import Keeper
-from app.engine.request import PictureRequest, Request, SpeechRequest
 from app.engine.stock import best, located
 from app.sentence import Trouble, say
 from app.ui.guard import Person

@@ -20,11 +20,12 @@ import torch
 from app.compat.machine.meter import read
 from app.compat.planning.decide import Choice, Plan
 from app.engine import catalog
-from app.engine.control import Control
-from app.engine.event import Adjusted, Event, Failed, Finished, Step, Unloaded
-from app.engine.painting import easel, placing, schedulers, steps
+from app.engine.jobs import schedulers
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Step, Unloaded
+from app.engine.jobs.request import PictureRequest
+from app.engine.painting import easel, placing, steps
 from app.engine.painting.families import FAMILIES
-from app.engine.request import PictureRequest
 from app.engine.session import Session
 from app.paths import home
 from tests.card import full_size

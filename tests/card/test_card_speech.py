@@ -18,10 +18,10 @@ from transformers import DacModel, DiaForConditionalGeneration
 from app.compat.machine.meter import read
 from app.compat.planning.decide import Choice, Plan
 from app.engine.codec import Codec
-from app.engine.control import Control
 from app.engine.dia import Decoding
-from app.engine.event import Adjusted, Event, Failed, Finished, Part, Unloaded
-from app.engine.request import SpeechRequest
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Part, Unloaded
+from app.engine.jobs.request import SpeechRequest
 from app.engine.session import Session
 from app.engine.sound import read as heard
 from app.paths import home

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from app import atomic_write
-from app.engine.request import PictureRequest, Request, SpeechRequest
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.script import check
 from app.sentence import Trouble, say
 

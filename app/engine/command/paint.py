@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from app.engine.command.running import carry_out, options, text_of
-from app.engine.request import Lora, PictureRequest
+from app.engine.jobs.request import Lora, PictureRequest
 from app.sentence import Trouble, say
 
 

@@ -14,10 +14,10 @@ from typing import IO, Any, Final, get_args
 from app.compat.planning.decide import AUTO, Choice, Dtype, Gqa, Offload, Quantised, chunk_of
 from app.engine.chosen import chosen
 from app.engine.command import output
-from app.engine.event import END, Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
-from app.engine.journal import Job
+from app.engine.jobs.events import END, Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
+from app.engine.jobs.journal import Job
+from app.engine.jobs.request import Request
 from app.engine.process import Keeper
-from app.engine.request import Request
 from app.paths import home
 from app.sentence import Sentence, Trouble, say
 

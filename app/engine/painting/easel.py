@@ -9,7 +9,8 @@ import diffusers
 import torch
 from PIL import Image, ImageChops, ImageFilter
 
-from app.engine.painting import loading, placing, schedulers, steps, words
+from app.engine.jobs import schedulers
+from app.engine.painting import loading, placing, steps, words
 from app.engine.painting.families import Family
 from app.engine.painting.settled import Settled
 from app.sentence import Trouble, say

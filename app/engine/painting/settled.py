@@ -7,11 +7,12 @@ from pathlib import Path
 
 from PIL import Image
 
+from app.engine.jobs import schedulers
+from app.engine.jobs.request import SEED_LIMIT, PictureRequest
+from app.engine.jobs.seed import seed_of
 from app.engine.model import Model
-from app.engine.painting import canvas, schedulers, starter, words
+from app.engine.painting import canvas, starter, words
 from app.engine.painting.families import FAMILIES
-from app.engine.request import SEED_LIMIT, PictureRequest
-from app.engine.seed import seed_of
 from app.sentence import Sentence, Trouble, say
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from app.engine.control import Control
 from app.engine.faults import NumbersBroke
+from app.engine.jobs.control import Control
+from app.engine.jobs.schedulers import space_of
 from app.engine.painting import keeping
 from app.engine.painting.keeping import Kept
-from app.engine.painting.schedulers import space_of
 
 Tell = Callable[[int, torch.Tensor, Callable[[], torch.Tensor], Callable[[], Kept]], None]
 """(steps done, latents, the clean picture guessed from them, all that is needed to go on from here)."""

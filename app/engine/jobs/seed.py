@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from app import atomic_write
-from app.engine.request import SEED_LIMIT, Request
+from app.engine.jobs.request import SEED_LIMIT, Request
 
 
 def seed_of(request: Request, job: Path) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from app.compat.planning.decide import Plan
-from app.engine.event import (
+from app.engine.jobs.events import (
     Adjusted,
     Event,
     Failed,

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from app import atomic_write
-from app.engine.database import Database
-from app.engine.journal import Job
-from app.engine.request import Request, SpeechRequest, from_json, to_json
+from app.engine.jobs.database import Database
+from app.engine.jobs.journal import Job
+from app.engine.jobs.request import Request, SpeechRequest, from_json, to_json
 from app.sentence import Trouble, say
 
 BIN = ".bin"

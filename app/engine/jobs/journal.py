@@ -13,8 +13,8 @@ from typing import Any, Literal
 import psutil
 
 from app.compat.planning.decide import AUTO, Choice
-from app.engine.database import Database
-from app.engine.request import Request, from_json, to_json
+from app.engine.jobs.database import Database
+from app.engine.jobs.request import Request, from_json, to_json
 from app.sentence import Trouble
 
 State = Literal["queued", "running", "finished", "stopped", "failed", "interrupted"]

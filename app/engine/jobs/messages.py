@@ -8,9 +8,9 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.compat.planning.decide import Choice, Chunk, Plan
 from app.compat.planning.types import Fault
-from app.engine.errand import Errand
-from app.engine.event import Event
-from app.engine.request import Request
+from app.engine.jobs.events import Event
+from app.engine.jobs.request import Request
+from app.engine.jobs.tasks import Errand
 
 
 @dataclass(frozen=True, slots=True)
