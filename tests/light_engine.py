@@ -14,8 +14,9 @@ import numpy as np
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
-from app.engine import script, takes
+from app.engine import script
 from app.engine.delivery import limits_for
+from app.engine.files import spoken_parts
 from app.engine.jobs.events import Failed, Finished, Loading, Part, Step
 from app.engine.jobs.messages import Beat, Quit, Ready, Report, Run, Told
 from app.engine.jobs.request import SpeechRequest
@@ -62,7 +63,7 @@ def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> No
     parts = script.check(request.text, limits_for(home, request.model)).parts
     made = 0
     for index, part in enumerate(parts):
-        if takes.find(takes.sound_path(job, index)) is None:
+        if spoken_parts.find(spoken_parts.sound_path(job, index)) is None:
             if made == life.get("parts", len(parts)) and "fails" in life:
                 return told(pipe, Told(order.job, Failed(say("test.fails", "the disk is full"), cure="open-folder")))
             if made == life.get("parts", len(parts)):
@@ -70,20 +71,20 @@ def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> No
             speak(job, index, part.text)
             made += 1
         told(pipe, Told(order.job, Step(index + 1, len(parts), 1.0, "frames", None, Reading(), part=index, parts=len(parts))))  # fmt: skip
-        told(pipe, Told(order.job, Part(index, len(parts), str(takes.sound_path(job, index)), part.text, 5, 0.5)))
+        told(pipe, Told(order.job, Part(index, len(parts), str(spoken_parts.sound_path(job, index)), part.text, 5, 0.5)))
     if blocks := life.get("blocks"):
         Path(str(blocks)).mkdir()
     if life.get("dies") == "joining":
         die()
     target = job / "speech.wav"
-    target.write_bytes(takes.sound_path(job, 0).read_bytes())
+    target.write_bytes(spoken_parts.sound_path(job, 0).read_bytes())
     told(pipe, Told(order.job, Finished((str(target),), 1.0, 1.0, "frames", 0, 1.0)))
 
 
 def speak(job: Path, index: int, text: str) -> None:
     tone = (0.2 * np.sin(np.arange(8000) * (0.05 + 0.01 * index))).astype(np.float32)
     codes = np.zeros((4, 1), np.int16)
-    takes.save(job, index, tone, 16000, text=text, seed=5, key="light", whole=True, codes=codes)
+    spoken_parts.save(job, index, tone, 16000, text=text, seed=5, key="light", whole=True, codes=codes)
 
 
 def die() -> None:

@@ -13,7 +13,8 @@ import pytest
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import Choice, Need, Part, Plan, decide
-from app.engine import sound, speech
+from app.engine import speech
+from app.engine.files import sound
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import SpeechRequest

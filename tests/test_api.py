@@ -22,10 +22,11 @@ import soundfile
 from gradio_client import Client
 from PIL import Image
 
+from app.engine.files import stream_encoding
 from app.engine.process import Keeper
 from app.paths import home
 from app.sentence import Trouble
-from app.ui import api, coding, endpoints, live, sdapi
+from app.ui import api, endpoints, live, sdapi
 from app.ui.desk import Desk
 from app.ui.opening import guards
 from app.ui.settings import Settings
@@ -158,7 +159,7 @@ def test_what_is_wrong_is_said(client: openai.OpenAI, monkeypatch: pytest.Monkey
         openai.BadRequestError, match="wma is not written here; ask for one of mp3, opus, aac, flac, wav, pcm"
     ):
         client.audio.speech.create(model="tiny-voice", voice="alloy", input="x", response_format="wma")  # type: ignore[arg-type]
-    monkeypatch.setattr(coding, "find_spec", lambda name: None)
+    monkeypatch.setattr(stream_encoding, "find_spec", lambda name: None)
     with pytest.raises(openai.BadRequestError, match="AAC needs the library PyAV"):
         client.audio.speech.create(model="tiny-voice", voice="alloy", input="x", response_format="aac")
     with pytest.raises(openai.BadRequestError, match="is no size"):

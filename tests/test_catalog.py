@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.engine import catalog, detect, model, weights
+from app.engine import catalog, detect, model
+from app.engine.files import safetensors
 from app.engine.model import Model
 from app.sentence import Trouble
 
@@ -85,7 +86,7 @@ def test_the_best_is_what_is_there() -> None:
 
 def test_the_window_may_import_it() -> None:
     code = (
-        "import sys, app.engine.catalog, app.engine.metadata, app.engine.jobs.schedulers\n"
+        "import sys, app.engine.catalog, app.engine.files.picture_settings, app.engine.jobs.schedulers\n"
         "assert not {'torch', 'diffusers', 'transformers'} & set(sys.modules)"
     )
     done = subprocess.run(
@@ -112,6 +113,6 @@ def test_a_starters_row_says_what_its_files_hold(id_: str) -> None:
         )
     else:
         assert [part.parameters for part in row.parts] == [
-            weights.part("model", "speech", folder).parameters,
-            weights.part("codec", "codec", folder / "codec").parameters,
+            safetensors.part("model", "speech", folder).parameters,
+            safetensors.part("codec", "codec", folder / "codec").parameters,
         ]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from app.engine.files import stream_encoding
 from app.sentence import Trouble
-from app.ui import coding
 
 RATE, PARTS = 22_050, 3
 HUM = (0.5 * np.sin(np.arange(RATE) * 0.05)).astype(np.float32)
@@ -19,7 +19,7 @@ HUM = (0.5 * np.sin(np.arange(RATE) * 0.05)).astype(np.float32)
 def heard(stream: bytes, wanted: str) -> tuple[float, float]:
     """Its seconds and its loudness."""
     if wanted == "pcm":
-        samples, rate = np.frombuffer(stream, "<i2") / 32768, coding.PCM_RATE
+        samples, rate = np.frombuffer(stream, "<i2") / 32768, stream_encoding.PCM_RATE
     elif wanted in ("aac", "flac"):  # FFmpeg's decoder; libsndfile's wants to know a FLAC's length
         av = pytest.importorskip("av")
         with av.open(io.BytesIO(stream)) as read:
@@ -33,24 +33,24 @@ def heard(stream: bytes, wanted: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("rate", [RATE, 44_100])
-@pytest.mark.parametrize("wanted", [*coding.MEDIA])
+@pytest.mark.parametrize("wanted", [*stream_encoding.MEDIA])
 def test_a_stream_is_whole_without_going_back(wanted: str, rate: int, tmp_path: Path) -> None:
     if wanted == "aac":
         pytest.importorskip("av")
     part = tmp_path / "part.wav"
     soundfile.write(part, np.resize(HUM, rate), rate)
-    packing = coding.coder(wanted, rate)
-    pieces = [coding.part(packing, part) for _ in range(PARTS)] + [packing.end()]
+    packing = stream_encoding.coder(wanted, rate)
+    pieces = [stream_encoding.part(packing, part) for _ in range(PARTS)] + [packing.end()]
     assert all(pieces[:PARTS]) or wanted == "ogg", "each part is out before the next is there; Vorbis waits for more"
     seconds, loudness = heard(b"".join(pieces), wanted)
     assert abs(seconds - PARTS) < 0.15 and abs(loudness - 0.354) < 0.05, (seconds, loudness)
-    seconds, loudness = heard(coding.whole(wanted, part), wanted)
+    seconds, loudness = heard(stream_encoding.whole(wanted, part), wanted)
     assert abs(seconds - 1) < 0.15 and abs(loudness - 0.354) < 0.05
 
 
 def test_what_is_not_written_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Trouble, match="wma is not written here; ask for one of mp3, opus, aac, flac, wav, pcm"):
-        coding.available("wma")
-    monkeypatch.setattr(coding, "find_spec", lambda name: None)
+        stream_encoding.available("wma")
+    monkeypatch.setattr(stream_encoding, "find_spec", lambda name: None)
     with pytest.raises(Trouble, match="AAC needs the library PyAV"):
-        coding.coder("aac", RATE)
+        stream_encoding.coder("aac", RATE)

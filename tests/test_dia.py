@@ -19,10 +19,11 @@ from transformers import (
 
 from app.compat.attention.seam import applied
 from app.compat.planning.decide import Plan
-from app.engine import sound, speech
+from app.engine import speech
 from app.engine.codec import MOST_FRAMES, Codec
 from app.engine.dia import Decoding, Sampling
 from app.engine.faults import NumbersBroke
+from app.engine.files import sound
 from tests import saying, tiny
 from tests.saying import SHAPES, TEXT, joined, run
 

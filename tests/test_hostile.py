@@ -19,7 +19,8 @@ import soundfile
 from PIL import Image
 
 from app.compat.planning.decide import Choice
-from app.engine import catalog, sound, voices
+from app.engine import catalog, voices
+from app.engine.files import sound
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.journal import Journal

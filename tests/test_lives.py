@@ -13,8 +13,9 @@ import pytest
 import soundfile
 import torch
 
-from app.engine import child, lives, process, sound
+from app.engine import child, lives, process
 from app.engine.delivery import delivered, ranges
+from app.engine.files import sound
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Part, Stopped
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from app.engine import foreign, metadata
+from app.engine.files import foreign_settings, picture_settings
 from app.engine.jobs.request import Lora, PictureRequest
 from app.sentence import Trouble
 
@@ -31,15 +31,15 @@ def write_text(path: Path, **text: str) -> Path:
     return path
 
 
-def keys(restored: foreign.Restored) -> list[str]:
+def keys(restored: foreign_settings.Restored) -> list[str]:
     return [note.key for note in restored.notes]
 
 
 @pytest.mark.parametrize("request_", [WHOLE, PictureRequest("a")])
 def test_what_is_written_comes_back_exactly(request_: PictureRequest, tmp_path: Path) -> None:
     path = tmp_path / "picture.png"
-    metadata.write(Image.new("RGB", (8, 8)), path, request_, "Stable Diffusion 1.5")
-    found = metadata.read(path)
+    picture_settings.write(Image.new("RGB", (8, 8)), path, request_, "Stable Diffusion 1.5")
+    found = picture_settings.read(path)
     assert found.request == request_
     told = [each.key for each in found.notes]  # the page has fields for all but these
     assert told == (["restore.loras", "restore.image"] if request_.image else [])
@@ -50,7 +50,7 @@ def test_other_programs_find_a1111s_lines(tmp_path: Path) -> None:
     request = PictureRequest(
         "a ball", negative="ugly", width=512, height=768, steps=20, guidance=7.0, scheduler="Euler a", seed=5
     )
-    metadata.write(Image.new("RGB", (8, 8)), tmp_path / "p.png", request, "SD")
+    picture_settings.write(Image.new("RGB", (8, 8)), tmp_path / "p.png", request, "SD")
     with Image.open(tmp_path / "p.png") as picture:
         lines = str(picture.info["parameters"]).split("\n")
     assert lines[:2] == ["a ball", "Negative prompt: ugly"]
@@ -67,7 +67,7 @@ Steps: 30, Sampler: DPM++ 2M, Schedule type: Karras, CFG scale: 6.5, Seed: 12345
 
 
 def test_reads_a1111(tmp_path: Path) -> None:
-    restored = metadata.read(write_text(tmp_path / "p.png", parameters=A1111))
+    restored = picture_settings.read(write_text(tmp_path / "p.png", parameters=A1111))
     assert restored.request == PictureRequest(
         "masterpiece, a castle: on a hill \nwith two lines", negative="blurry, bad hands,\nextra fingers", steps=30,
         scheduler="DPM++ 2M Karras", guidance=6.5, seed=123456, width=512, height=768,
@@ -77,13 +77,13 @@ def test_reads_a1111(tmp_path: Path) -> None:
 
 def test_reads_a1111_of_old_of_jpeg_and_with_what_does_not_fit(tmp_path: Path) -> None:
     old = "a cat\nSteps: 20, Sampler: DPM fast, CFG scale: 7, Seed: 99999999999, Size: 513x512, Denoising strength: 0.4"
-    restored = metadata.read(write_text(tmp_path / "p.png", parameters=old))
+    restored = picture_settings.read(write_text(tmp_path / "p.png", parameters=old))
     assert restored.request == PictureRequest("a cat", steps=20, guidance=7.0, height=512, strength=0.4)
     assert keys(restored) == ["restore.image", "restore.sampler", "restore.number", "restore.number"]
     exif = Image.Exif()
     exif.get_ifd(0x8769)[0x9286] = b"UNICODE\0" + A1111.encode("utf-16-be")
     Image.new("RGB", (8, 8)).save(tmp_path / "p.jpg", exif=exif)
-    jpeg = metadata.read(tmp_path / "p.jpg").request
+    jpeg = picture_settings.read(tmp_path / "p.jpg").request
     assert (jpeg.seed, jpeg.steps) == (123456, 30)
 
 
@@ -101,7 +101,7 @@ COMFY: dict[str, Any] = {
 
 
 def test_reads_comfyui(tmp_path: Path) -> None:
-    restored = metadata.read(write_text(tmp_path / "p.png", prompt=json.dumps(COMFY), workflow="{}"))
+    restored = picture_settings.read(write_text(tmp_path / "p.png", prompt=json.dumps(COMFY), workflow="{}"))
     assert restored.request == PictureRequest(
         "a glass bottle",
         negative="text, watermark",
@@ -117,7 +117,7 @@ def test_reads_comfyui(tmp_path: Path) -> None:
 def test_a_graph_that_bites_its_tail_ends(tmp_path: Path) -> None:
     ring = {**COMFY, "6": {"class_type": "X", "inputs": {"conditioning": ["12", 0]}}}
     with pytest.raises(Trouble):
-        metadata.read(write_text(tmp_path / "p.png", prompt=json.dumps(ring)))
+        picture_settings.read(write_text(tmp_path / "p.png", prompt=json.dumps(ring)))
 
 
 @pytest.mark.parametrize(
@@ -131,24 +131,24 @@ def test_a_graph_that_bites_its_tail_ends(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_nonsense_is_told_and_nothing_more(text: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(Trouble):
-        metadata.read(write_text(tmp_path / "p.png", **text))
+        picture_settings.read(write_text(tmp_path / "p.png", **text))
 
 
 def test_what_is_no_picture_is_told(tmp_path: Path) -> None:
     path = tmp_path / "p.png"
     path.write_text("hello")
     with pytest.raises(Trouble) as told:
-        metadata.read(path)
+        picture_settings.read(path)
     assert told.value.sentence.key == "restore.no-picture"
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_reads_without_a_crash(text: str) -> None:
-    for reader in (foreign.a1111, foreign.comfy):
+    for reader in (foreign_settings.a1111, foreign_settings.comfy):
         try:
-            assert isinstance(reader(text), foreign.Restored)
+            assert isinstance(reader(text), foreign_settings.Restored)
         except Trouble:
             continue
         except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RecursionError):
-            assert reader is foreign.comfy
+            assert reader is foreign_settings.comfy

@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from app.engine import joining, metadata, sound, voices
+from app.engine import voices
+from app.engine.files import join_sound, picture_settings, sound
+from app.engine.files.join_sound import Finish, Piece
+from app.engine.files.outward import name, outward
+from app.engine.files.recode import recoded
 from app.engine.jobs.request import FORMATS, Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
-from app.engine.joining import Finish, Piece
-from app.engine.outward import name, outward
 from app.paths import assets
 from app.ui import window
 from app.ui.desk import Desk
 from app.ui.guard import KEY, OWNER, Person
-from app.ui.recoding import recoded
 from tests.guests import desk_at
 from tests.saying import clip
 
@@ -64,19 +65,19 @@ def test_every_path_of_a_request_becomes_a_name_and_all_else_stays(request_: Any
 
 def test_a_picture_carries_names(tmp_path: Path) -> None:
     path = tmp_path / "p.png"
-    metadata.write(Image.new("RGB", (8, 8)), path, PICTURE, "mine")
+    picture_settings.write(Image.new("RGB", (8, 8)), path, PICTURE, "mine")
     with Image.open(path) as picture:
         assert "olivia" not in str(picture.info) and "<lora:ink:0.7>" in picture.info["parameters"]
-    assert metadata.read(path).request == TOLD_PICTURE
+    assert picture_settings.read(path).request == TOLD_PICTURE
 
 
 @pytest.mark.parametrize("coding", FORMATS)
 def test_a_sound_carries_names_and_still_tells_who_spoke_it(coding: str, tmp_path: Path) -> None:
     piece, path = Piece(Path(clip(tmp_path / "part.wav", 1))), tmp_path / f"s.{coding}"
-    joining.join([piece], path, Finish(coding), to_json(SPEECH))
+    join_sound.join([piece], path, Finish(coding), to_json(SPEECH))
     assert b"olivia" not in path.read_bytes()
     assert from_json(sound.read_settings(path) or {}) == TOLD_SPEECH and voices.speaker_of(path) == "dia"
-    joining.join([piece], path, Finish(coding), to_json(dataclasses.replace(SPEECH, model="starter-voice")))
+    join_sound.join([piece], path, Finish(coding), to_json(dataclasses.replace(SPEECH, model="starter-voice")))
     assert voices.speaker_of(path) == "starter-voice"
 
 
@@ -105,7 +106,7 @@ def own_painter(folder: Path) -> str:
 def test_a_dropped_picture_finds_a_model_of_ones_own_by_its_name(tmp_path: Path) -> None:
     """One of that name is taken; with none or two the page says which it was. Without a word the best that is here was chosen."""
     dropped = tmp_path / "p.png"
-    metadata.write(Image.new("RGB", (8, 8)), dropped, PICTURE, "mine")
+    picture_settings.write(Image.new("RGB", (8, 8)), dropped, PICTURE, "mine")
     one, other = own_painter(tmp_path / "a" / "mine"), own_painter(tmp_path / "b" / "mine")
     with desk_at(tmp_path / "home") as desk:
         restored = listener(desk, "paint", "restored")

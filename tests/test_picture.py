@@ -17,7 +17,8 @@ from PIL import Image
 
 from app.compat.attention.seam import applied
 from app.compat.planning.decide import Precision
-from app.engine import catalog, metadata, picture
+from app.engine import catalog, picture
+from app.engine.files import picture_settings
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step
 from app.engine.jobs.request import Lora, PictureRequest
@@ -273,7 +274,7 @@ def test_the_few_steps_lora_is_worn_with_lcm_only(
     made = parts(
         list(paints.run(PictureRequest("a", width=64, height=64, seed=1), Control(), None, tmp_path / "auto"))
     )[0]
-    restored = metadata.read(Path(made.path)).request
+    restored = picture_settings.read(Path(made.path)).request
     assert (restored.steps, restored.guidance, restored.scheduler) == (6, 1.5, "LCM")
 
 
@@ -282,7 +283,7 @@ def test_upscaling_keeps_the_settings_that_were_painted(folders: dict[str, Path]
     request = PictureRequest("a red ball", upscale=2, **SMALL)
     made = parts(list(paints.run(request, Control(), None, tmp_path)))[0]
     assert pixels(made.path).shape == (128, 128, 3)
-    restored = metadata.read(Path(made.path)).request
+    restored = picture_settings.read(Path(made.path)).request
     assert (restored.width, restored.upscale, restored.seed, restored.steps) == (64, 2, 11, 3)
     again = parts(list(paints.run(restored, Control(), None, tmp_path / "again")))[0]
     assert np.array_equal(pixels(made.path), pixels(again.path))

@@ -19,7 +19,8 @@ from painters import SMALL, painter
 from PIL import Image
 from safetensors.torch import save_file
 
-from app.engine import catalog, metadata, picture
+from app.engine import catalog, picture
+from app.engine.files import picture_settings
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.request import Lora, PictureRequest
@@ -45,7 +46,7 @@ def test_the_starter_names_what_it_paints_instead(folders: dict[str, Path], tmp_
         request = PictureRequest(prompt, steps=1, preview_every=0, **more)
         events = list(paints.run(request, Control(), None, tmp_path / str(hash((prompt, *more)))))
         assert isinstance(events[-1], Finished)
-        written = metadata.read(Path(events[-1].files[0])).request
+        written = picture_settings.read(Path(events[-1].files[0])).request
         return [event.sentence for event in events if isinstance(event, Note)], written
 
     learned = "a (red:1.3) circle on a white background"

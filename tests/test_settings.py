@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 import soundfile
 
-from app.engine import sound
 from app.engine.catalog import BY_ID
+from app.engine.files import sound
+from app.engine.files.recode import recoded
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest, to_json
 from app.engine.limits import DIA
 from app.engine.script import check
 from app.sentence import Trouble
 from app.ui import presets, smaller
-from app.ui.recoding import recoded
 from app.ui.settings import Settings
 
 

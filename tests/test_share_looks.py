@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 from starlette.middleware import Middleware
 
-from app.engine import metadata
+from app.engine.files import picture_settings
 from app.engine.jobs.request import PictureRequest
 from app.sentence import Sentence
 from app.ui import greeting, live, models, share, shelf, window
@@ -74,7 +74,7 @@ def enter(page: Page, words: str) -> None:
 
 def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: Path) -> None:
     picture = tmp_path / "kept.png"
-    metadata.write(
+    picture_settings.write(
         Image.new("RGB", (64, 64), "red"), picture, PictureRequest("a lighthouse in fog", steps=7, seed=11), "sd15"
     )
     with shared(desk) as (address, words, _):

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from app.engine import joining, sound
+from app.engine.files import join_sound, sound
+from app.engine.files.join_sound import Finish, Piece
 from app.engine.jobs.request import SpeechRequest, from_json, to_json
-from app.engine.joining import Finish, Piece
 from app.sentence import Trouble
 
 
@@ -42,7 +42,7 @@ def test_every_format_keeps_sound_and_settings(tmp_path: Path, coding: str, rate
     )
     target = tmp_path / f"out.{coding}"
     source = part(tmp_path / "part-000.wav", tone(2, rate), rate)
-    seconds = joining.join([Piece(source)], target, Finish(coding, tail_s=0.5), to_json(request))
+    seconds = join_sound.join([Piece(source)], target, Finish(coding, tail_s=0.5), to_json(request))
     assert seconds == pytest.approx(2.5, abs=0.01)
     samples, out_rate = sound.read(target)
     assert out_rate == (48000 if coding == "opus" and rate == 44100 else rate)
@@ -56,7 +56,7 @@ def test_every_format_keeps_sound_and_settings(tmp_path: Path, coding: str, rate
 def test_long_scripts_fit_in_the_tags(tmp_path: Path, coding: str) -> None:
     request = SpeechRequest(text="[S1] The quick brown fox jumps over the lazy dog. é" * 2000)
     target = tmp_path / f"out.{coding}"
-    joining.join([Piece(part(tmp_path / "part.wav", tone(1)))], target, Finish(coding), to_json(request))
+    join_sound.join([Piece(part(tmp_path / "part.wav", tone(1)))], target, Finish(coding), to_json(request))
     assert from_json(sound.read_settings(target) or {}) == request
     assert len(sound.read(target)[0]) > 16000
 
@@ -65,7 +65,7 @@ def test_an_opus_file_without_room_for_its_settings_is_still_a_file(tmp_path: Pa
     noise = np.random.default_rng(0).integers(0x4E00, 0x9FFF, 60_000)
     settings = to_json(SpeechRequest(text="".join(map(chr, noise))))
     target = tmp_path / "out.opus"
-    joining.join([Piece(part(tmp_path / "part.wav", tone(1)))], target, Finish("opus"), settings)
+    join_sound.join([Piece(part(tmp_path / "part.wav", tone(1)))], target, Finish("opus"), settings)
     assert sound.read_settings(target) is None
     assert len(sound.read(target)[0]) > 16000
 
@@ -128,12 +128,12 @@ def test_joints_do_not_click(tmp_path: Path) -> None:
     """Parts that begin and end in the middle of a loud wave."""
     pieces = [Piece(part(tmp_path / f"part-{index}.wav", tone(0.5, hertz=237.0)[13:-29])) for index in range(3)]
     target = tmp_path / "out.wav"
-    joining.join([*pieces, Piece(pieces[0].path, 0.25)], target, Finish(loudness_lufs=None, tail_s=0), {})
+    join_sound.join([*pieces, Piece(pieces[0].path, 0.25)], target, Finish(loudness_lufs=None, tail_s=0), {})
     samples, rate = sound.read(target)
     steepest = np.abs(np.diff(tone(0.5, hertz=237.0))).max()
     assert np.abs(np.diff(samples)).max() <= 1.15 * steepest
     assert abs(samples[0]) < 1e-3 and abs(samples[-1]) < 1e-3
-    assert len(samples) / rate == pytest.approx(4 * 0.5 + 0.25 - 2 * joining.FADE_S, abs=0.02)
+    assert len(samples) / rate == pytest.approx(4 * 0.5 + 0.25 - 2 * join_sound.FADE_S, abs=0.02)
     hops = samples[: len(samples) // 160 * 160].reshape(-1, 160)
     assert (np.abs(hops).max(1) == 0).sum() >= 24  # the pause is silent
 
@@ -141,7 +141,7 @@ def test_joints_do_not_click(tmp_path: Path) -> None:
 @pytest.mark.parametrize("speed", [0.5, 0.8, 1.25, 2.0])
 def test_speed_keeps_the_pitch(tmp_path: Path, speed: float) -> None:
     source = part(tmp_path / "part.wav", tone(3, hertz=440.0))
-    seconds = joining.join([Piece(source)], tmp_path / "out.wav", Finish(speed=speed, tail_s=0), {})
+    seconds = join_sound.join([Piece(source)], tmp_path / "out.wav", Finish(speed=speed, tail_s=0), {})
     assert seconds == pytest.approx(3 / speed, rel=0.01)
     samples, rate = sound.read(tmp_path / "out.wav")
     assert pitch(samples, rate) == pytest.approx(440, abs=3)
@@ -150,21 +150,21 @@ def test_speed_keeps_the_pitch(tmp_path: Path, speed: float) -> None:
 def test_speed_without_its_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "python_stretch.Signalsmith", None)
     with pytest.raises(Trouble, match="pip install python-stretch"):
-        joining.stretched(tone(1), 16000, 1.5)
-    assert len(joining.stretched(tone(1), 16000, 1.0)) == 16000
+        join_sound.stretched(tone(1), 16000, 1.5)
+    assert len(join_sound.stretched(tone(1), 16000, 1.0)) == 16000
 
 
 def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     noise = [(rng.standard_normal(32000) * level).astype(np.float32) for level in (0.02, 0.04)]
     pieces = [Piece(part(tmp_path / f"part-{index}.wav", each)) for index, each in enumerate(noise)]
-    joining.join(pieces, tmp_path / "out.wav", Finish(loudness_lufs=-23.0, tail_s=0), {})
+    join_sound.join(pieces, tmp_path / "out.wav", Finish(loudness_lufs=-23.0, tail_s=0), {})
     samples, rate = sound.read(tmp_path / "out.wav")
-    assert joining.loudness_lufs(samples, rate) == pytest.approx(-23.0, abs=0.5)
+    assert join_sound.loudness_lufs(samples, rate) == pytest.approx(-23.0, abs=0.5)
     before, after = (float(np.std(each[1000:-1000])) for each in (samples[:32000], samples[32000:]))
     assert after / before == pytest.approx(2, rel=0.05)  # what was softer stays softer
-    joining.join(pieces, tmp_path / "loud.wav", Finish(loudness_lufs=0.0, tail_s=0), {})
-    assert np.abs(sound.read(tmp_path / "loud.wav")[0]).max() <= joining.PEAK + 1e-3
+    join_sound.join(pieces, tmp_path / "loud.wav", Finish(loudness_lufs=0.0, tail_s=0), {})
+    assert np.abs(sound.read(tmp_path / "loud.wav")[0]).max() <= join_sound.PEAK + 1e-3
 
 
 @pytest.mark.filterwarnings("error")
@@ -174,9 +174,9 @@ def test_silent_and_tiny_parts_are_joined_too(tmp_path: Path) -> None:
         Piece(part(tmp_path / "part-1.wav", tone(0.1))),
         Piece(part(tmp_path / "part-2.wav", tone(0.001))),
     ]
-    seconds = joining.join(pieces, tmp_path / "out.wav", Finish(tail_s=0.3, speed=1.3), {})
+    seconds = join_sound.join(pieces, tmp_path / "out.wav", Finish(tail_s=0.3, speed=1.3), {})
     assert seconds == pytest.approx(1 / 1.3 + 0.1 / 1.3 + 0.3, abs=0.05)
-    assert joining.join(pieces[:1], tmp_path / "silent.wav", Finish(), {}) > 1
+    assert join_sound.join(pieces[:1], tmp_path / "silent.wav", Finish(), {}) > 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it limits no file's size")
@@ -197,7 +197,7 @@ def test_a_full_disk_leaves_no_half_file_and_says_what_is_free(tmp_path: Path) -
 
 def test_importing_needs_no_torch() -> None:
     code = (
-        "import sys, app.engine.script, app.engine.limits, app.engine.sound, app.engine.joining, app.engine.voices, app.engine.takes\n"
+        "import sys, app.engine.script, app.engine.limits, app.engine.files.sound, app.engine.files.join_sound, app.engine.voices, app.engine.files.spoken_parts\n"
         "assert not {'torch', 'transformers', 'scipy'} & set(sys.modules), sorted(sys.modules)\n"
     )
     done = subprocess.run(

@@ -14,8 +14,9 @@ import pytest
 from app.compat.attention.seam import applied
 from app.compat.machine.meter import read
 from app.compat.planning.decide import Plan
-from app.engine import sound, speech, takes
+from app.engine import speech
 from app.engine.dia import Decoding
+from app.engine.files import sound, spoken_parts
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Sound, Step, Stopped
 from app.engine.jobs.events import Part as Spoken
@@ -107,12 +108,12 @@ def test_what_a_kill_leaves_is_gone_on_with(speakers: dict[str, speech.Speaker],
 def test_a_take_and_its_words_never_belong_to_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed between writing the sound and writing the words about it: then it was not there."""
     rest: dict[str, Any] = {"text": "x", "seed": 1, "whole": True, "codes": np.zeros((3, 9), np.int16)}
-    takes.save(tmp_path, 0, np.zeros(100, np.float32), 16000, key="first", **rest)
-    assert takes.find(tmp_path / "part-000.wav") is not None
-    monkeypatch.setattr(takes.json, "dumps", lambda values: 1 / 0)
+    spoken_parts.save(tmp_path, 0, np.zeros(100, np.float32), 16000, key="first", **rest)
+    assert spoken_parts.find(tmp_path / "part-000.wav") is not None
+    monkeypatch.setattr(spoken_parts.json, "dumps", lambda values: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        takes.save(tmp_path, 0, np.ones(100, np.float32), 16000, key="second", **rest)
-    assert takes.find(tmp_path / "part-000.wav") is None
+        spoken_parts.save(tmp_path, 0, np.ones(100, np.float32), 16000, key="second", **rest)
+    assert spoken_parts.find(tmp_path / "part-000.wav") is None
 
 
 def test_stop_keeps_what_is_there_each_of_fifty_times(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ import torch
 from diffusers.hooks import group_offloading
 
 from app.compat.planning.decide import Plan, Precision
-from app.engine import sound, speech
+from app.engine import speech
+from app.engine.files import sound
 from app.sentence import Trouble
 from tests import saying
 from tests.saying import joined, moved, run

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from app.compat.planning.decide import Plan
-from app.engine import sound, speech, takes, voices
+from app.engine import speech, voices
 from app.engine.dia import Decoding
+from app.engine.files import sound, spoken_parts
 from app.engine.hearing import Heard, chosen, composed
 from app.engine.jobs.events import Note, Step
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, to_json
@@ -43,7 +44,7 @@ def test_the_voice_of_the_part_before_is_heard(speakers: dict[str, speech.Speake
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Decoding, "__init__", listening)
         run(speakers["dia"], tmp_path / "with", text=LONG)
-        take = takes.find(tmp_path / "with" / "part-000.wav")
+        take = spoken_parts.find(tmp_path / "with" / "part-000.wav")
         assert take is not None and heard[0] == 0 and heard[1] == take.frames > 0
         heard.clear()
         run(speakers["dia"], tmp_path / "without", text=LONG, carry_voice=False)
@@ -77,10 +78,10 @@ def test_a_starter_hears_a_clip_for_as_long_as_it_says(
 def test_a_part_that_lost_its_way_is_not_heard(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
     """It would leave no room for the next one: prompt and part share the decoder's positions."""
     run(speakers["starter"], tmp_path, text=LONG)
-    saved = takes.find(tmp_path / "part-000.wav")
+    saved = spoken_parts.find(tmp_path / "part-000.wav")
     assert saved is not None
     lost = np.zeros((3050, 4), np.int16)
-    takes.save(
+    spoken_parts.save(
         tmp_path,
         0,
         np.zeros(16000, np.float32),
@@ -93,7 +94,7 @@ def test_a_part_that_lost_its_way_is_not_heard(speakers: dict[str, speech.Speake
     )
     events = run(speakers["starter"], tmp_path, text=LONG)
     assert next(event.part for event in events if isinstance(event, Step)) == 1
-    take = takes.find(tmp_path / "part-001.wav")
+    take = spoken_parts.find(tmp_path / "part-001.wav")
     assert take is not None and 30 < take.frames < 60
 
 

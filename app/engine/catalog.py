@@ -10,8 +10,8 @@ from typing import Final
 from app import paths
 from app.compat.planning.decide import Part
 from app.engine import detect
+from app.engine.files.path_checks import found
 from app.engine.model import NOT_NEEDED, Attention, Companion, Kind, Model, Settings, Source
-from app.engine.there import found
 from app.sentence import Trouble, say
 
 _MB: Final = 1_000_000

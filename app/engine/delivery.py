@@ -11,10 +11,11 @@ from typing import Final
 
 import soundfile
 
-from app.engine import catalog, joining, script, takes
+from app.engine import catalog, script
+from app.engine.files import join_sound, spoken_parts
+from app.engine.files.join_sound import Finish, Piece
 from app.engine.jobs.request import Request, SpeechRequest, to_json
 from app.engine.jobs.seed import seed_of
-from app.engine.joining import Finish, Piece
 from app.engine.limits import DIA, Limits, limits_of
 from app.engine.stock import best, located
 from app.paths import Home
@@ -63,15 +64,15 @@ def _speech(home: Home, request: SpeechRequest, folder: Path) -> Delivery:
     checked = script.check(request.text, limits_for(home, request.model))
     total = len(checked.parts)
     wanted = tuple(sorted(set(request.only_parts))) or tuple(range(total))
-    finished = [place for place in wanted if takes.find(takes.sound_path(folder, place)) is not None]
+    finished = [place for place in wanted if spoken_parts.find(spoken_parts.sound_path(folder, place)) is not None]
     missing = tuple(place + 1 for place in wanted if place not in finished)
     if not finished:
         return Delivery(missing=missing, total=total)
-    kept = [place for place in range(len(request.keep)) if place not in wanted and takes.sound_path(folder, place).is_file()]  # fmt: skip
-    pieces = [Piece(takes.sound_path(folder, place), checked.parts[place].pause_before_s) for place in sorted((*finished, *kept)) if place < total]  # fmt: skip
+    kept = [place for place in range(len(request.keep)) if place not in wanted and spoken_parts.sound_path(folder, place).is_file()]  # fmt: skip
+    pieces = [Piece(spoken_parts.sound_path(folder, place), checked.parts[place].pause_before_s) for place in sorted((*finished, *kept)) if place < total]  # fmt: skip
     finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + checked.pause_after_s)
     target = folder / DELIVERED / f"speech.{request.format}"
-    seconds = joining.join(pieces, target, finish, to_json(replace(request, seed=seed_of(request, folder))))
+    seconds = join_sound.join(pieces, target, finish, to_json(replace(request, seed=seed_of(request, folder))))
     return Delivery((str(target),), seconds, missing, total)
 
 

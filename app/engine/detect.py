@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.compat.planning.decide import Role
-from app.engine import weights
+from app.engine.files import safetensors
 from app.engine.model import Attention, Companion, Family, Model
 from app.sentence import Trouble, say
 
@@ -70,7 +70,7 @@ def _file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Compan
 
 def family_of_file(path: Path) -> Family:
     """The family of a single-file checkpoint that holds all parts; a Trouble that says what it is otherwise."""
-    names = weights.header(path)
+    names = safetensors.header(path)
     cross = names.get("model.diffusion_model.input_blocks.2.1.transformer_blocks.0.attn2.to_k.weight")
     first = names.get("model.diffusion_model.input_blocks.0.0.weight")
     if first is not None and len(first.shape) == 4 and first.shape[1] == 4:
@@ -137,10 +137,10 @@ def _folder(path: Path, catalog: Mapping[str, Model]) -> Model:
         return _pipeline(path, catalog)
     if (path / "config.json").is_file() and _json(path / "config.json").get("model_type") == "dia":
         like, own = catalog["dia-1.6b"], path / "codec"
-        codec = weights.part("codec", "codec", own) if own.is_dir() else like.parts[1]
+        codec = safetensors.part("codec", "codec", own) if own.is_dir() else like.parts[1]
         return replace(
             like, id=str(path), title=path.name, path=str(path), source=None, companions=(), note=None,
-            parts=(weights.part("model", "speech", path), codec),
+            parts=(safetensors.part("model", "speech", path), codec),
         )  # fmt: skip
     raise _unknown(path)
 
@@ -163,7 +163,7 @@ def _pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
                 )
             )
         if name in _ROLES and library is not None:
-            parts.append(weights.part(name, _ROLES[name], path / name, _safe_in_half(name, family)))
+            parts.append(safetensors.part(name, _ROLES[name], path / name, _safe_in_half(name, family)))
     like = catalog[_LIKE[family]]
     recommended = like.plain or like.settings
     scale = _scale(path)

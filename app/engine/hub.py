@@ -26,10 +26,10 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it exports 
 
 from app import atomic_write
 from app.engine import secret
+from app.engine.files.path_checks import size_bytes
+from app.engine.files.safetensors import PICKLES
 from app.engine.model import Source
 from app.engine.stock import folder_of
-from app.engine.there import size_bytes
-from app.engine.weights import PICKLES
 from app.sentence import Sentence, Trouble, say
 
 SAFE: Final = frozenset({".safetensors", ".gguf", ".json", ".txt", ".model", ".jinja"})

@@ -16,7 +16,7 @@ from PIL import Image
 
 from app.compat.machine.meter import Meter
 from app.compat.planning.decide import Plan
-from app.engine import metadata
+from app.engine.files import picture_settings
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, Part, Preview, Step, Stopped
 from app.engine.jobs.request import PictureRequest, to_json
@@ -150,7 +150,7 @@ class Painter:
             elif isinstance(told, Kept):
                 keeping.save(picture.kept_at, told, picture.mark)
             else:
-                metadata.write(easel.finished(told, chosen), picture.path, chosen.of(picture.index), self._model.title)
+                picture_settings.write(easel.finished(told, chosen), picture.path, chosen.of(picture.index), self._model.title)
                 picture.kept_at.unlink(missing_ok=True)
 
     @property

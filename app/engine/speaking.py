@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from app.engine import joining, script, sound, takes, turns, unfinished, voices
+from app.engine import script, turns, unfinished, voices
 from app.engine.codec import OVERLAP_FRAMES, Codec
 from app.engine.dia import Decoding, Sampling
+from app.engine.files import join_sound, sound, spoken_parts
+from app.engine.files.join_sound import Finish, Piece
+from app.engine.files.spoken_parts import Take
 from app.engine.hearing import Heard, chosen, composed
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, Part, Sound, Stopped
 from app.engine.jobs.request import SEED_LIMIT, SpeechRequest, to_json
 from app.engine.jobs.seed import seed_of
-from app.engine.joining import Finish, Piece
 from app.engine.limits import Limits
 from app.engine.pace import STEP_EVERY_S, Pace
-from app.engine.takes import Take
 from app.sentence import Trouble, say
 
 if TYPE_CHECKING:
@@ -70,10 +71,10 @@ class Speaking:
                 break
             part, own_seed = parts[place], (seed + place) % SEED_LIMIT
             heard = chosen(part, clip, self._before(place, parts, spoken))
-            key = takes.key_of(
+            key = spoken_parts.key_of(
                 self._name, part.text, own_seed, self._sampling, request.max_frames, heard and heard.codes.tolist()
             )
-            take = takes.find(takes.sound_path(self._job, place))
+            take = spoken_parts.find(spoken_parts.sound_path(self._job, place))
             if take is None or take.key != key or not take.whole:
                 take = yield from self._take(place, part, heard, own_seed, key, pace)
             if take is None:
@@ -95,7 +96,7 @@ class Speaking:
                     "These settings are too long for an Opus file, so it does not carry them; the shelf keeps them. WAV, FLAC, MP3 and OGG carry them all.",
                 )
             )
-        seconds = joining.join(pieces, target, finish, settings)
+        seconds = join_sound.join(pieces, target, finish, settings)
         elapsed_s = time.monotonic() - began_s
         if all(place in spoken and spoken[place].whole for place in wanted):
             rate = pace.made / pace.worked_s if pace.worked_s else 0.0
@@ -157,7 +158,7 @@ class Speaking:
                     seconds=round(len(codes) / codec.frame_rate, 1),
                 )
             )
-        take = takes.save(
+        take = spoken_parts.save(
             self._job, index, np.concatenate(pieces), codec.rate, text=part.text, seed=seed, key=key,
             whole=decoding.done, codes=codes.numpy().astype(np.int16),
         )  # fmt: skip
@@ -196,7 +197,7 @@ class Speaking:
             raise Trouble(
                 say("speech.kept-gone", "Part {part} was to be kept, but {path} is gone. Do it again too.", part=index + 1, path=str(path))
             )  # fmt: skip
-        take = takes.adopt(path, self._job, index)
+        take = spoken_parts.adopt(path, self._job, index)
         if take.text and take.text != part.text:
             raise Trouble(
                 say(

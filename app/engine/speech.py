@@ -14,8 +14,8 @@ from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
 
 from app.compat import loading
 from app.compat.planning.decide import Offload, Plan, Precision
-from app.engine import weights
 from app.engine.codec import Codec
+from app.engine.files import safetensors
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event
 from app.engine.jobs.request import SpeechRequest
@@ -121,8 +121,8 @@ def _is(folder: Path, kind: str) -> None:
 
 
 def _loaded(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list[Sentence]) -> Any:
-    for path in weights.files(folder):
-        weights.header(path)
+    for path in safetensors.files(folder):
+        safetensors.header(path)
     try:
         model, strange = loading.load(kind, folder, plan, how.role)
     except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as fault:

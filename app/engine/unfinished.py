@@ -8,8 +8,8 @@ from pathlib import Path
 
 import torch
 
-from app.engine import sound
 from app.engine.dia import State
+from app.engine.files import sound
 
 
 def save(job: Path, index: int, key: str, state: State) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from app.engine import script, sound
+from app.engine import script
+from app.engine.files import sound
+from app.engine.files.sound import Samples
 from app.engine.jobs.request import VoicePrompt
 from app.engine.limits import Limits
-from app.engine.sound import Samples
 from app.engine.turns import Turn
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say

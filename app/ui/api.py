@@ -17,13 +17,13 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from app.engine import voices
+from app.engine.files import stream_encoding
+from app.engine.files.outward import name
 from app.engine.jobs.events import END, Event, Failed, Finished, Part, Stopped
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest
 from app.engine.model import Kind
-from app.engine.outward import name
 from app.engine.stock import located
 from app.sentence import Trouble, say
-from app.ui import coding
 from app.ui.desk import Desk
 from app.ui.guard import Person
 from app.ui.programs import carried_out, encoded, mask_from, picture_from, programmer, troubled, values_of
@@ -41,7 +41,7 @@ def routes(desk: Desk) -> list[Route]:
     async def speech(asked: Request) -> Response:
         person, given = programmer(asked), await values_of(asked)
         wanted = str(given.get("response_format") or "mp3")
-        coding.available(wanted)
+        stream_encoding.available(wanted)
         request = SpeechRequest(
             spoken(str(given.get("input") or "")), model_for(desk, given.get("model"), "speech"), voice_for(desk, given.get("voice")),
             None if given.get("seed") is None else int(given["seed"]), speed=float(given.get("speed") or 1.0), format=wanted if wanted in FORMATS else "wav",
@@ -53,11 +53,11 @@ def routes(desk: Desk) -> list[Route]:
             return await streamed(desk, request, person, wanted, events=streaming == "sse")
         _, (file, *_) = await carried_out(desk, request, person)
         if streaming != "sse" and wanted in FORMATS:
-            return FileResponse(file, media_type=coding.MEDIA[wanted])
-        sound = await run_in_threadpool(coding.whole, wanted, file)
+            return FileResponse(file, media_type=stream_encoding.MEDIA[wanted])
+        sound = await run_in_threadpool(stream_encoding.whole, wanted, file)
         if streaming == "sse":
             return Response(delta(sound) + DONE, media_type=EVENTS)
-        return Response(sound, media_type=coding.MEDIA[wanted])
+        return Response(sound, media_type=stream_encoding.MEDIA[wanted])
 
     async def models(asked: Request) -> Response:
         programmer(asked)
@@ -175,12 +175,12 @@ async def streamed(desk: Desk, request: SpeechRequest, person: Person, wanted: s
 
     async def body() -> AsyncGenerator[bytes]:
         event: Part | Finished | Stopped | Failed = first
-        packing: coding.Coder | None = None
+        packing: stream_encoding.Coder | None = None
         try:
             while isinstance(event, Part):
                 if packing is None:
-                    packing = await run_in_threadpool(coding.coder, wanted, soundfile.info(event.path).samplerate)
-                yield await run_in_threadpool(coding.part, packing, Path(event.path))
+                    packing = await run_in_threadpool(stream_encoding.coder, wanted, soundfile.info(event.path).samplerate)
+                yield await run_in_threadpool(stream_encoding.part, packing, Path(event.path))
                 event = await run_in_threadpool(lambda: heard(heard_of))
             if packing is not None:
                 yield await run_in_threadpool(packing.end)
@@ -190,7 +190,7 @@ async def streamed(desk: Desk, request: SpeechRequest, person: Person, wanted: s
 
     if events:
         return StreamingResponse(as_events(body()), media_type=EVENTS)
-    return StreamingResponse(body(), media_type=coding.MEDIA[wanted])
+    return StreamingResponse(body(), media_type=stream_encoding.MEDIA[wanted])
 
 
 async def as_events(pieces: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:

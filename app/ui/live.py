@@ -15,6 +15,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from app.engine.aftermath import no_start
+from app.engine.files.recode import recoded
 from app.engine.jobs.events import Failed
 from app.engine.jobs.request import to_json
 from app.paths import assets
@@ -23,7 +24,6 @@ from app.ui import failing, machine_view, paint_view, show, speak_view
 from app.ui.bundle import FACE, bundle
 from app.ui.desk import Desk
 from app.ui.guard import Person, who
-from app.ui.recoding import recoded
 from app.ui.sheet import contact_sheet
 from app.ui.visitor import NOT_MADE, told_to
 from app.ui.words import Language, catalog, language, text, told

@@ -12,8 +12,8 @@ import gradio as gr
 from gradio.blocks import Block
 from gradio.components import Component
 
-from app.engine import metadata
-from app.engine.foreign import by_hand
+from app.engine.files import picture_settings
+from app.engine.files.foreign_settings import by_hand
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.schedulers import NAMES
 from app.sentence import Sentence, Trouble
@@ -190,7 +190,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         if file is None:
             return [gr.skip()] * (len(filled) + 2)
         try:
-            found = metadata.read(Path(file))
+            found = picture_settings.read(Path(file))
         except Trouble as trouble:
             return [*[gr.skip()] * len(filled), troubled(trouble, request), None]
         return [*put(found.request, found.notes, language(request)), None]

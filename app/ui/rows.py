@@ -11,7 +11,7 @@ from gradio.blocks import Block
 from gradio.components import Component
 from gradio.i18n import I18nData
 
-from app.engine.outward import name
+from app.engine.files.outward import name
 from app.engine.stock import located
 from app.sentence import Sentence, Trouble, say
 from app.ui import presets, show

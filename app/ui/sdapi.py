@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.engine.files.outward import name
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.schedulers import NAMES
 from app.engine.model import Model
-from app.engine.outward import name
 from app.engine.stock import best, located
 from app.sentence import Trouble, say
 from app.ui.api import Handler, model_for, told

@@ -19,11 +19,11 @@ from app.compat.machine.meter import read
 from app.compat.planning.decide import Choice, Plan
 from app.engine.codec import Codec
 from app.engine.dia import Decoding
+from app.engine.files.sound import read as heard
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Part, Unloaded
 from app.engine.jobs.request import SpeechRequest
 from app.engine.session import Session
-from app.engine.sound import read as heard
 from app.paths import home
 from tests.card import full_size
 from tests.card.old_cards import CARDS, GIB, acting, alone, off, peak_gib

@@ -15,12 +15,13 @@ import transformers
 
 from app.compat import whole
 from app.compat.planning.decide import Part, Plan
-from app.engine import detect, weights
+from app.engine import detect
+from app.engine.files import safetensors
+from app.engine.files.path_checks import is_file
 from app.engine.model import Model
 from app.engine.painting import placing, small
 from app.engine.painting.families import FAMILIES, Family
 from app.engine.painting.waiting import Turns
-from app.engine.there import is_file
 from app.sentence import Sentence, Trouble, say
 
 FEW_STEPS: Final = "few-steps"
@@ -94,9 +95,9 @@ class _Opening:
         )
 
     def _part(self, name: str, folder: Path, kind: Any, library: str) -> Any:
-        files = weights.files(folder)
+        files = safetensors.files(folder)
         for path in files:
-            weights.header(path)
+            safetensors.header(path)
         how = placing.precision(self.plan, name)
         quantiser = small.config(library, self.plan, Part(name, how.role, 0), getattr(torch, how.compute))
         part, told = kind.from_pretrained(
@@ -115,7 +116,7 @@ class _Opening:
 
     def file(self, companions: Mapping[str, Path]) -> Any:
         small.refuse_single_file(self.plan, self.folder)
-        self.notes += whole.unused(self.folder, weights.header(self.folder))
+        self.notes += whole.unused(self.folder, safetensors.header(self.folder))
         if "configs" not in companions:
             raise Trouble(
                 say(
@@ -169,7 +170,7 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
         raise Trouble(
             say("lora.missing", "The LoRA {path} is not there. Choose it again, or leave it out.", path=str(path))
         )
-    weights.header(file)
+    safetensors.header(file)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Already found a `peft_config`")  # several at once are what is wanted

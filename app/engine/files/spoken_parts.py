@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine import sound
-from app.engine.sound import Samples
+from app.engine.files import sound
+from app.engine.files.sound import Samples
 
 Codes = NDArray[np.int16]
 

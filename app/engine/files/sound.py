@@ -21,8 +21,8 @@ import soxr
 from numpy.typing import NDArray
 
 from app import atomic_write
-from app.engine.outward import outward
-from app.engine.there import is_file
+from app.engine.files.outward import outward
+from app.engine.files.path_checks import is_file
 from app.sentence import Trouble, say
 
 Samples = NDArray[np.float32]

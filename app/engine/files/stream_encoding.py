@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import soundfile
 
-from app.engine.sound import CODINGS, Samples, file_rate, read, resampled
+from app.engine.files.sound import CODINGS, Samples, file_rate, read, resampled
 from app.extras import adding
 from app.sentence import Trouble, say
 

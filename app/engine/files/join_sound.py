@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from app.engine import sound
-from app.engine.sound import Samples
+from app.engine.files import sound
+from app.engine.files.sound import Samples
 from app.sentence import Trouble, say
 
 FADE_S = 0.008

@@ -10,9 +10,9 @@ from PIL import ExifTags, Image, UnidentifiedImageError
 from PIL.PngImagePlugin import PngInfo
 
 from app import __version__, atomic_write
-from app.engine.foreign import Restored, a1111, by_hand, comfy
+from app.engine.files.foreign_settings import Restored, a1111, by_hand, comfy
+from app.engine.files.outward import name, outward
 from app.engine.jobs.request import PictureRequest, from_json, to_json
-from app.engine.outward import name, outward
 from app.sentence import Trouble, say
 
 OURS: Final = "hearth"
