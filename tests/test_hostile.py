@@ -19,17 +19,18 @@ import soundfile
 from PIL import Image
 
 from app.compat.planning.decide import Choice
-from app.engine import catalog, voices
+from app.engine import catalog
 from app.engine.files import sound
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.jobs.shelf import Made, Shelf
-from app.engine.limits import DIA
 from app.engine.painting import canvas
 from app.engine.painting.settled import settled
-from app.engine.script import check
+from app.engine.text import voices
+from app.engine.text.script import check
+from app.engine.text.voice_limits import DIA
 from app.paths import home
 from app.sentence import Trouble
 from tests.guests import Idle

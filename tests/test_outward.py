@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from app.engine import voices
 from app.engine.files import join_sound, picture_settings, sound
 from app.engine.files.join_sound import Finish, Piece
 from app.engine.files.outward import name, outward
 from app.engine.files.recode import recoded
 from app.engine.jobs.request import FORMATS, Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
+from app.engine.text import voices
 from app.paths import assets
 from app.ui import window
 from app.ui.desk import Desk

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from app.engine import script
-from app.engine.limits import limits_of
-from app.engine.painting import starter
+from app.engine.text import script, starter_words
+from app.engine.text.voice_limits import limits_of
 from app.paths import assets
 from app.ui.bundle import FACE
 
@@ -26,4 +25,4 @@ def test_the_starter_voice_speaks_every_script() -> None:
 def test_the_starter_painter_learned_every_one_of_the_prompts() -> None:
     assert len(PROMPTS) == 5
     for each in PROMPTS:
-        assert starter.matched(STARTER / "painter", each).note is None, each
+        assert starter_words.matched(STARTER / "painter", each).note is None, each

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.limits import DIA, limits_of, recommended
-from app.engine.script import check
-from app.engine.turns import Turn, seconds_of
+from app.engine.text.script import check
+from app.engine.text.turns import Turn, seconds_of
+from app.engine.text.voice_limits import DIA, limits_of, recommended
 
 FOX = "The quick brown fox jumps over the lazy dog; nobody knows why. "
 STARTER = replace(

@@ -27,11 +27,11 @@ from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, N
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.jobs.tasks import SelfTest, Tune
-from app.engine.limits import DIA
 from app.engine.live_plan import LivePlan
 from app.engine.model import need
 from app.engine.session import Session
-from app.engine.voices import keep
+from app.engine.text.voice_limits import DIA
+from app.engine.text.voices import keep
 from app.paths import home
 from tests.tiny import STARTER, save_voice
 from tests.tiny_pictures import made

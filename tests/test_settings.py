@@ -16,8 +16,8 @@ from app.engine.catalog import BY_ID
 from app.engine.files import sound
 from app.engine.files.recode import recoded
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest, to_json
-from app.engine.limits import DIA
-from app.engine.script import check
+from app.engine.text.script import check
+from app.engine.text.voice_limits import DIA
 from app.sentence import Trouble
 from app.ui import presets, smaller
 from app.ui.settings import Settings

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from app.engine.painting import starter
-from app.engine.painting.caption import ALIKE
-from app.engine.painting.nearest import nearest
+from app.engine.text import starter_words
+from app.engine.text.caption import ALIKE
+from app.engine.text.nearest_caption import nearest
 from app.paths import assets
 from assets.starter.training.painter.captions import grammar, say
 from assets.starter.training.painter.scenes import scene
@@ -70,7 +70,7 @@ LOST = {
 
 @pytest.mark.parametrize("prompt", LOST)
 def test_what_a_caption_changes_or_leaves_out_is_named(prompt: str) -> None:
-    match = starter.matched(FOLDER, prompt)
+    match = starter_words.matched(FOLDER, prompt)
     assert match.note is not None and nearest(match.caption, GRAMMAR) == (match.caption, True)
     values = dict(match.note.values)
     assert values["caption"] == match.caption
@@ -81,14 +81,14 @@ def test_what_a_caption_changes_or_leaves_out_is_named(prompt: str) -> None:
 
 def test_what_was_learned_is_painted_as_it_is_written() -> None:
     prompt = "a (red:1.3) circle on a white background"
-    assert starter.matched(FOLDER, prompt) == starter.Match(prompt)
+    assert starter_words.matched(FOLDER, prompt) == starter_words.Match(prompt)
 
 
 @pytest.mark.parametrize("prompt", ["quarterly report", "a dragon on (Mars:1.2)", "the right answer", "一个红色的圆"])
 def test_where_nothing_was_learned_captions_are_offered_and_one_is_painted(prompt: str) -> None:
-    match = starter.matched(FOLDER, prompt)
+    match = starter_words.matched(FOLDER, prompt)
     assert match.note is not None and match.note.key == "starter.unknown"
-    assert len(set(match.offered)) == starter.OFFERED and match.caption == match.offered[0]
+    assert len(set(match.offered)) == starter_words.OFFERED and match.caption == match.offered[0]
     assert all(nearest(each, GRAMMAR)[1] for each in match.offered)
 
 
@@ -98,7 +98,7 @@ def test_any_heap_of_words_is_painted_as_something_learned() -> None:
     words = [*card["words"], *ALIKE, "boats", "houses", "suns", "dragon", "without", "7", "circel"]
     for _ in range(1_500):
         prompt = " ".join(draw.choices(words, k=draw.randint(1, 8)))
-        caption = starter.matched(FOLDER, prompt).caption
+        caption = starter_words.matched(FOLDER, prompt).caption
         assert nearest(caption, GRAMMAR)[1], (prompt, caption)
 
 

@@ -12,15 +12,16 @@ import pytest
 import torch
 
 from app.compat.planning.decide import Plan
-from app.engine import speech, voices
+from app.engine import speech
 from app.engine.dia import Decoding
 from app.engine.files import sound, spoken_parts
 from app.engine.hearing import Heard, chosen, composed
 from app.engine.jobs.events import Note, Step
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, to_json
-from app.engine.limits import DIA, Limits
-from app.engine.turns import Part as ScriptPart
-from app.engine.turns import Turn
+from app.engine.text import voices
+from app.engine.text.turns import Part as ScriptPart
+from app.engine.text.turns import Turn
+from app.engine.text.voice_limits import DIA, Limits
 from app.paths import Home
 from app.sentence import Trouble
 from tests import saying

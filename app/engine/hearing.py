@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
-from app.engine.limits import Limits
-from app.engine.turns import Part, Turn
+from app.engine.text.turns import Part, Turn
+from app.engine.text.voice_limits import Limits
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from app.engine import catalog, script, voices
+from app.engine import catalog
 from app.engine.jobs.request import Request, SpeechRequest
-from app.engine.limits import limits_of
 from app.engine.model import Model
 from app.engine.stock import best, located
+from app.engine.text import script, voices
+from app.engine.text.voice_limits import limits_of
 from app.paths import Home
 from app.sentence import Trouble
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from app.engine import script, turns, unfinished, voices
+from app.engine import unfinished
 from app.engine.codec import OVERLAP_FRAMES, Codec
 from app.engine.dia import Decoding, Sampling
 from app.engine.files import join_sound, sound, spoken_parts
@@ -22,8 +22,9 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, Part, Sound, Stopped
 from app.engine.jobs.request import SEED_LIMIT, SpeechRequest, to_json
 from app.engine.jobs.seed import seed_of
-from app.engine.limits import Limits
 from app.engine.pace import STEP_EVERY_S, Pace
+from app.engine.text import script, turns, voices
+from app.engine.text.voice_limits import Limits
 from app.sentence import Trouble, say
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from app.engine.files import safetensors
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event
 from app.engine.jobs.request import SpeechRequest
-from app.engine.limits import Limits, limits_of
 from app.engine.loaded import held_alike
 from app.engine.speaking import Speaking
+from app.engine.text.voice_limits import Limits, limits_of
 from app.sentence import Sentence, Trouble, say
 
 if TYPE_CHECKING:

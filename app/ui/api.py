@@ -16,13 +16,13 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from app.engine import voices
 from app.engine.files import stream_encoding
 from app.engine.files.outward import name
 from app.engine.jobs.events import END, Event, Failed, Finished, Part, Stopped
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest
 from app.engine.model import Kind
 from app.engine.stock import located
+from app.engine.text import voices
 from app.sentence import Trouble, say
 from app.ui.desk import Desk
 from app.ui.guard import Person

@@ -16,7 +16,7 @@ from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict, forget, load
 from app.compat.planning.decide import Choice, Chunk, Plan
 from app.compat.planning.fallbacks import choices
-from app.engine import catalog, script, voices
+from app.engine import catalog
 from app.engine.catalog import CATALOG
 from app.engine.chosen import choice_of, known_choice
 from app.engine.fetch import Downloads
@@ -24,12 +24,13 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.shelf import Creation
 from app.engine.jobs.tasks import Errand
-from app.engine.limits import DIA, Limits, limits_of
 from app.engine.model import Model
 from app.engine.offer import Offer, offer
 from app.engine.planned import planned, stands_in
 from app.engine.process import Keeper
 from app.engine.stock import best, located
+from app.engine.text import script, voices
+from app.engine.text.voice_limits import DIA, Limits, limits_of
 from app.sentence import Sentence, Trouble, say
 from app.ui import show, smaller
 from app.ui.guard import OWNER, Person

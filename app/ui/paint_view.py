@@ -9,8 +9,8 @@ from app.engine import catalog
 from app.engine.forecast import Forecast, forecast
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
-from app.engine.painting import starter
 from app.engine.stock import best
+from app.engine.text import starter_words
 from app.sentence import say
 from app.ui import asking
 from app.ui.desk import Desk
@@ -34,7 +34,7 @@ def picture(job: str, progress: Progress, spoken: Language) -> View:
 def prompt_seen(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
     """Of a prompt as it is typed: what a model that learned few captions would paint instead, and captions to take."""
     chosen = asking.model_of(desk, model)
-    match = starter.matched(Path(chosen.path), prompt) if chosen.starter else None
+    match = starter_words.matched(Path(chosen.path), prompt) if chosen.starter else None
     if match is None or match.note is None:
         return {"problems": []}
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")

@@ -10,9 +10,9 @@ import gradio as gr
 from gradio.blocks import Block
 from gradio.components import Component
 
-from app.engine import voices
 from app.engine.jobs.request import FORMATS, SEED_LIMIT, SpeechRequest, VoicePrompt
-from app.engine.limits import DIA
+from app.engine.text import voices
+from app.engine.text.voice_limits import DIA
 from app.sentence import Trouble, say
 from app.ui import show
 from app.ui.desk import Desk

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from app.engine import script
 from app.engine.forecast import seconds_of
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
-from app.engine.limits import Limits
-from app.engine.script import Checked
+from app.engine.text import script
+from app.engine.text.script import Checked
+from app.engine.text.voice_limits import Limits
 from app.sentence import say
 from app.ui.desk import Desk
 from app.ui.show import View, ended, loading, made_url, peaks, said

@@ -10,7 +10,7 @@ from typing import Final
 
 from app import atomic_write
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
-from app.engine.script import check
+from app.engine.text.script import check
 from app.sentence import Trouble, say
 
 PICTURES: Final = ("", ".png")

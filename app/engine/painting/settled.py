@@ -11,8 +11,9 @@ from app.engine.jobs import schedulers
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.seed import seed_of
 from app.engine.model import Model
-from app.engine.painting import canvas, starter, words
+from app.engine.painting import canvas, words
 from app.engine.painting.families import FAMILIES
+from app.engine.text import starter_words
 from app.sentence import Sentence, Trouble, say
 
 
@@ -74,7 +75,7 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
             say("paint.no-negative", "{model} takes no negative prompt; yours was left out.", model=model.title)
         )
     if model.starter:
-        match = starter.matched(Path(model.path), request.prompt)
+        match = starter_words.matched(Path(model.path), request.prompt)
         request = replace(request, prompt=match.caption)
         notes += [match.note] if match.note else []
     if not family.weights:

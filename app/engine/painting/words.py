@@ -8,7 +8,7 @@ from typing import Any, Final
 from compel import CompelForSD, CompelForSDXL  # type: ignore[import-untyped]
 from compel.prompt_parser import Conjunction, FlattenedPrompt  # type: ignore[import-untyped]
 
-from app.engine.painting.pieces import pieces
+from app.engine.text.prompt_weights import pieces
 from app.sentence import Sentence, say
 
 _WRITTEN_OUT: Final = re.compile(r"\([^()]*:\s*(?:[0-4](?:\.\d+)?|\.\d+)\s*\)")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from app.engine.limits import DIA, Limits
-from app.engine.turns import Part, Turn, gathered
+from app.engine.text.turns import Part, Turn, gathered
+from app.engine.text.voice_limits import DIA, Limits
 from app.sentence import Sentence, Trouble, say
 
 Severity = Literal["note", "warning", "fatal"]

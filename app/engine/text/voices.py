@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from app.engine import script
 from app.engine.files import sound
 from app.engine.files.sound import Samples
 from app.engine.jobs.request import VoicePrompt
-from app.engine.limits import Limits
-from app.engine.turns import Turn
+from app.engine.text import script
+from app.engine.text.turns import Turn
+from app.engine.text.voice_limits import Limits
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from app.engine.painting.caption import Item, Read, read
+from app.engine.text.caption import Item, Read, read
 
 OPPOSITE: Final = {"left of": "right of", "right of": "left of", "above": "below", "below": "above"}
 LIGHTS: Final = ("sun", "moon", "crescent moon")

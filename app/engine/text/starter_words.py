@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.engine.painting.caption import lost
-from app.engine.painting.nearest import nearest
-from app.engine.painting.pieces import pieces
+from app.engine.text.caption import lost
+from app.engine.text.nearest_caption import nearest
+from app.engine.text.prompt_weights import pieces
 from app.sentence import Sentence, say
 
 NAMED: Final = 8

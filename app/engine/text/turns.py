@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from app.engine.limits import DIA, Limits
+from app.engine.text.voice_limits import DIA, Limits
 
 _NONVERBAL = re.compile(r"\([^()]{1,40}\)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?:[\"')]*)\s+")
