@@ -14,10 +14,10 @@ import huggingface_hub
 import pytest
 from huggingface_hub import constants
 
-from app.engine import stock
-from app.engine.catalog import BY_ID
-from app.engine.fetch import Downloads, Status
-from app.engine.model import Companion, Model, Source
+from app.engine.models import on_disk
+from app.engine.models.catalog import BY_ID
+from app.engine.models.downloads import Downloads, Status
+from app.engine.models.model import Companion, Model, Source
 from app.paths import Home, home
 from tests.hub import Hub, serving
 
@@ -86,7 +86,7 @@ def fetched(downloads: Downloads, model: Model = MODEL) -> Status:
 
 
 def checked(place: Home) -> None:
-    found = stock.located(place, MODEL)
+    found = on_disk.located(place, MODEL)
     assert found is not None
     assert hashlib.sha256((found.folder / UNET).read_bytes()).digest() == hashlib.sha256(WEIGHTS).digest()
     assert (found.companions["few-steps"] / "lora.safetensors").read_bytes() == b"l" * 1000

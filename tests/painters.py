@@ -15,10 +15,11 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
-from app.engine import catalog, picture
+from app.engine import picture
 from app.engine.jobs import schedulers
 from app.engine.jobs.events import Event, Part
-from app.engine.model import Model
+from app.engine.models import catalog
+from app.engine.models.model import Model
 from app.engine.painting import steps
 from app.engine.painting.families import FAMILIES
 

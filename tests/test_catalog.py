@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from app.engine import catalog, detect, model
 from app.engine.files import safetensors
-from app.engine.model import Model
+from app.engine.models import catalog, detect, model
+from app.engine.models.model import Model
 from app.sentence import Trouble
 
 PICTURES = [each for each in catalog.CATALOG if each.kind == "picture"]
@@ -86,7 +86,7 @@ def test_the_best_is_what_is_there() -> None:
 
 def test_the_window_may_import_it() -> None:
     code = (
-        "import sys, app.engine.catalog, app.engine.files.picture_settings, app.engine.jobs.schedulers\n"
+        "import sys, app.engine.models.catalog, app.engine.files.picture_settings, app.engine.jobs.schedulers\n"
         "assert not {'torch', 'diffusers', 'transformers'} & set(sys.modules)"
     )
     done = subprocess.run(

@@ -15,10 +15,11 @@ from painters import SMALL, assert_same, parts, pixels, plainly
 from PIL import Image
 
 from app.compat.planning.decide import Vae
-from app.engine import catalog, model, picture
+from app.engine import picture
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Preview
 from app.engine.jobs.request import PictureRequest
+from app.engine.models import catalog, model
 from app.engine.painting import placing, preview
 from app.sentence import Trouble
 

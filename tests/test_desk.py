@@ -17,13 +17,14 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Seen, Verdict, learn
 from app.compat.planning.decide import AUTO, Choice, Chunk, decide
 from app.compat.planning.fallbacks import subject
-from app.engine import catalog, process
-from app.engine.chosen import known_choice
+from app.engine import process
 from app.engine.diagnosis import Death
 from app.engine.jobs.events import Stopped
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
 from app.engine.jobs.shelf import Made
-from app.engine.model import need
+from app.engine.models import catalog
+from app.engine.models.chosen import known_choice
+from app.engine.models.model import need
 from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, limits_of
 from app.launcher import failure

@@ -15,10 +15,11 @@ import tiny_single_files as single
 import torch
 from safetensors.torch import save_file
 
-from app.engine import catalog, model, picture
+from app.engine import picture
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Part
 from app.engine.jobs.request import PictureRequest
+from app.engine.models import catalog, model
 from app.sentence import Trouble
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

@@ -17,10 +17,10 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Verdict
 from app.compat.planning.decide import SETTLED, decide
 from app.compat.planning.quirk_table import QUIRKS
-from app.engine.catalog import BY_ID
 from app.engine.command import doctor
 from app.engine.command.hardware_table import SHOWN
-from app.engine.model import need
+from app.engine.models.catalog import BY_ID
+from app.engine.models.model import need
 from app.paths import home
 
 TOP = Path(__file__).parent.parent

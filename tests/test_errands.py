@@ -12,9 +12,10 @@ import pytest
 
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict, load
-from app.engine import catalog, errands
+from app.engine import errands
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step, Stopped
+from app.engine.models import catalog
 from app.paths import home
 from app.sentence import Sentence, say
 

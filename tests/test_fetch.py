@@ -13,9 +13,9 @@ from pathlib import Path
 import huggingface_hub
 import pytest
 
-from app.engine import stock
-from app.engine.fetch import Downloads
-from app.engine.model import Source
+from app.engine.models import on_disk
+from app.engine.models.downloads import Downloads
+from app.engine.models.model import Source
 from app.paths import Home
 from tests import downloaded
 from tests.downloaded import ASKED, FILES, INDEX, MODEL, MORE, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, until
@@ -26,7 +26,7 @@ hub, place, fetching = downloaded.hub, downloaded.place, downloaded.fetching
 
 
 def test_a_model_comes_whole_and_no_pickle_or_code_is_asked_for(fetching: Downloads, hub: Hub, place: Home) -> None:
-    assert stock.located(place, MODEL) is None
+    assert on_disk.located(place, MODEL) is None
     status = fetched(fetching)
     assert (status.state, status.done_bytes) == ("done", status.total_bytes), status
     assert status.total_bytes == SIZE + 1000 + len(INDEX) + 2
@@ -43,7 +43,7 @@ def test_huggingface_hub_takes_the_cache_for_its_own(fetching: Downloads, hub: H
     found = huggingface_hub.snapshot_download(
         REPO, cache_dir=place.models, endpoint=hub.endpoint, allow_patterns=list(ASKED), ignore_patterns=["*.bin"]
     )
-    assert Path(found) == stock.located(place, MODEL).folder  # type: ignore[union-attr]
+    assert Path(found) == on_disk.located(place, MODEL).folder  # type: ignore[union-attr]
     assert dict(hub.sent) == before
     [scanned] = [each for each in huggingface_hub.scan_cache_dir(place.models).repos if each.repo_id == REPO]
     assert scanned.size_on_disk == SIZE + len(INDEX) + 2
@@ -64,7 +64,7 @@ def test_a_line_that_stays_cut_fails_with_a_sentence_and_keeps_what_came(
     hub.faults[UNET] = [Fault("cut", 700_000), Fault("cut", 0, times=9)]
     status = fetched(fetching)
     assert status.state == "failed" and status.sentence.key == "hub.no-network" and status.cure == "go-on"  # type: ignore[union-attr]
-    assert 600_000 < status.done_bytes < SIZE and stock.located(place, MODEL) is None
+    assert 600_000 < status.done_bytes < SIZE and on_disk.located(place, MODEL) is None
     hub.faults.clear()
     before = hub.sent[UNET]
     fetching.resume(MODEL.id)
@@ -89,7 +89,7 @@ def test_wrong_bytes_are_thrown_away(fetching: Downloads, hub: Hub, place: Home,
     hub.faults[file] = [Fault("wrong", times=9)]
     status = fetched(fetching)
     assert status.state == "failed" and status.sentence.key == "hub.wrong"  # type: ignore[union-attr]
-    assert stock.located(place, MODEL) is None
+    assert on_disk.located(place, MODEL) is None
     assert not list((place.models / "models--maker--pictures" / "blobs").glob(f"{etag(file, FILES[file])}*"))
 
 
@@ -114,10 +114,10 @@ def test_paused_and_gone_on_with(fetching: Downloads, hub: Hub, place: Home) -> 
 
 CHILD = """
 import sys, dataclasses, time
-from app.engine.fetch import Downloads
+from app.engine.models.downloads import Downloads
 from app.paths import home
-from app.engine.catalog import BY_ID
-from app.engine.model import Companion, Source
+from app.engine.models.catalog import BY_ID
+from app.engine.models.model import Companion, Source
 MODEL = dataclasses.replace(
     BY_ID['sd15'], id='pictures', source=Source(sys.argv[2], ('model_index.json', '*/*.json', '*/*.fp16.safetensors'), 1),
     companions=(Companion('few-steps', Source(sys.argv[3], ('lora.safetensors',), 1)),),
@@ -148,7 +148,7 @@ def test_killed_at_random_moments_it_goes_on_where_it_was(hub: Hub, place: Home,
         child.kill()
         child.wait()
     kept = part.stat().st_size
-    assert 20_000 * times < kept < SIZE and stock.located(place, MODEL) is None
+    assert 20_000 * times < kept < SIZE and on_disk.located(place, MODEL) is None
     time.sleep(0.3)  # What was on its way is counted, too.
     before, hub.bytes_a_second = hub.sent[UNET], 0
     again = Downloads(place, hub.endpoint)

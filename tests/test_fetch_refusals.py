@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from huggingface_hub import constants
 
-from app.engine import hub as client
-from app.engine import stock
-from app.engine.fetch import Downloads
-from app.engine.hub import listing
-from app.engine.model import Source
+from app.engine.models import hub as client
+from app.engine.models import on_disk
+from app.engine.models.downloads import Downloads
+from app.engine.models.hub import listing
+from app.engine.models.model import Source
 from app.paths import Home
 from app.sentence import Trouble
 from tests import downloaded
@@ -138,19 +138,19 @@ def test_a_hub_does_not_choose_where_files_go(fetching: Downloads, hub: Hub, pla
 
 def test_halves_of_other_programs_are_not_taken_for_models(fetching: Downloads, hub: Hub, place: Home) -> None:
     fetched(fetching)
-    found = stock.located(place, MODEL)
+    found = on_disk.located(place, MODEL)
     assert found is not None
     for name in (UNET, "unet/config.json", "model_index.json"):
         hidden = (found.folder / name).rename(place.root / "hidden")
-        assert stock.located(place, MODEL) is None, name
+        assert on_disk.located(place, MODEL) is None, name
         hidden.rename(found.folder / name)
-    assert stock.located(place, MODEL) is not None
+    assert on_disk.located(place, MODEL) is not None
     shards = Source(REPO, ("*.json", "*.safetensors"), 1)
     (found.folder / "config.json").write_text("{}")
-    assert not stock.complete(found.folder, shards)
+    assert not on_disk.complete(found.folder, shards)
     (found.folder / "model-00001-of-00002.safetensors").write_bytes(b"")
-    assert not stock.complete(found.folder, shards)
+    assert not on_disk.complete(found.folder, shards)
     (found.folder / "model-00002-of-00002.safetensors").write_bytes(b"")
-    assert stock.complete(found.folder, shards)
+    assert on_disk.complete(found.folder, shards)
     (found.companions["few-steps"] / "lora.safetensors").unlink()
-    assert stock.located(place, MODEL) is None
+    assert on_disk.located(place, MODEL) is None

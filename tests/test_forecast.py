@@ -17,15 +17,15 @@ from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import machine
 from app.compat.planning.decide import AUTO, Choice, decide
 from app.compat.planning.memory_formulas import peak_bytes
-from app.engine import catalog
-from app.engine.forecast import Forecast
-from app.engine.forecast import forecast as of
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Creation
 from app.engine.jobs.tasks import Tune
-from app.engine.model import need
+from app.engine.models import catalog
+from app.engine.models.forecast import Forecast
+from app.engine.models.forecast import forecast as of
+from app.engine.models.model import need
 from app.engine.session import Session
 from app.paths import home
 

@@ -22,9 +22,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from app.engine import catalog
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Made
+from app.engine.models import catalog
 from app.sentence import Trouble
 from app.ui import guard, live, shelf
 from app.ui.desk import Desk

@@ -19,13 +19,13 @@ import soundfile
 from PIL import Image
 
 from app.compat.planning.decide import Choice
-from app.engine import catalog
 from app.engine.files import sound
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.jobs.shelf import Made, Shelf
+from app.engine.models import catalog
 from app.engine.painting import canvas
 from app.engine.painting.settled import settled
 from app.engine.text import voices

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import EXIT_TROUBLE, main
-from app.engine.catalog import BY_ID, CATALOG
+from app.engine.models.catalog import BY_ID, CATALOG
 from tests.hub import Fault, Hub, cached, etag, serving
 
 TOP = Path(__file__).parent.parent

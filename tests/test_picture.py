@@ -17,11 +17,12 @@ from PIL import Image
 
 from app.compat.attention.seam import applied
 from app.compat.planning.decide import Precision
-from app.engine import catalog, picture
+from app.engine import picture
 from app.engine.files import picture_settings
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step
 from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.models import catalog
 
 folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
 pytestmark = [  # diffusers' schedulers with numpy 2

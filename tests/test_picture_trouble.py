@@ -19,11 +19,12 @@ from painters import SMALL, painter
 from PIL import Image
 from safetensors.torch import save_file
 
-from app.engine import catalog, picture
+from app.engine import picture
 from app.engine.files import picture_settings
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.models import catalog
 from app.sentence import Sentence, Trouble
 
 folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient

@@ -28,10 +28,11 @@ from app.compat.machine.verdicts import Seen, Verdict, learn
 from app.compat.planning.decide import Need, Part, Plan, Precision, decide
 from app.compat.planning.fallbacks import subject
 from app.compat.planning.types import Choice
-from app.engine import catalog, picture
+from app.engine import picture
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Loading, Note
 from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.models import catalog
 from app.engine.painting import keeping, placing, small
 from app.engine.session import Session
 from app.paths import home

@@ -29,9 +29,9 @@ from app.compat.planning.decide import (
     decide,
 )
 from app.compat.planning.memory_formulas import GIB, peak_bytes, scores_bytes, vae_bytes, weights_bytes
-from app.engine.catalog import BY_ID
 from app.engine.command.hardware_table import SHOWN, table
-from app.engine.model import need as need_of
+from app.engine.models.catalog import BY_ID
+from app.engine.models.model import need as need_of
 from app.sentence import Trouble
 
 TOP = Path(__file__).parent.parent

@@ -18,17 +18,17 @@ from app.compat.machine.verdicts import Seen, Verdict, forget, learn, load, stor
 from app.compat.planning.decide import AUTO, Choice, Plan
 from app.compat.planning.fallbacks import choices, learned, subject
 from app.compat.planning.memory_formulas import free_bytes, peak_bytes
-from app.engine.catalog import BY_ID, CATALOG
-from app.engine.chosen import chosen
 from app.engine.command import doctor, running
-from app.engine.forecast import judged
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.messages import Run
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.tasks import SelfTest
-from app.engine.model import Model
-from app.engine.planned import needed, planned
+from app.engine.models.catalog import BY_ID, CATALOG
+from app.engine.models.chosen import chosen
+from app.engine.models.forecast import judged
+from app.engine.models.model import Model
+from app.engine.models.planned import needed, planned
 from app.engine.process import Keeper
 from app.engine.session import Session
 from app.paths import Home, home
@@ -50,7 +50,7 @@ def test_only_one_place_outside_of_compat_decides() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if "decide" in {getattr(node, "id", ""), getattr(node, "attr", "")} | {each.name for each in getattr(node, "names", ()) if isinstance(each, ast.alias)}
     }  # fmt: skip
-    assert found == {"app/engine/planned.py"}
+    assert found == {"app/engine/models/planned.py"}
 
 
 def asked_for(model: Model) -> Any:

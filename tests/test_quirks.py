@@ -15,9 +15,9 @@ from app.compat.machine.verdicts import Verdict
 from app.compat.planning.decide import Choice, Need, Part, Plan, check, decide
 from app.compat.planning.quirk import Quirk, has_code, version
 from app.compat.planning.quirk_table import QUIRKS, applying, matching
-from app.engine.catalog import BY_ID
 from app.engine.command.hardware_table import SHOWN
-from app.engine.model import need
+from app.engine.models.catalog import BY_ID
+from app.engine.models.model import need
 from app.sentence import Trouble
 
 TOP = Path(__file__).parent.parent

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from huggingface_hub import constants, get_token, hf_api
 
-from app.engine import gate, hub, secret
-from app.engine.model import Source
+from app.engine.models import hub, hub_token, token_store
+from app.engine.models.model import Source
 from app.sentence import Trouble
 from tests.hub import Hub, serving
 
@@ -26,9 +26,9 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     with serving(Hub({REPO: {"config.json": b"{}"}}, gated={REPO}, tokens={TOKEN: {REPO}})) as hub:
         monkeypatch.setattr(constants, "ENDPOINT", hub.endpoint)
         monkeypatch.setattr(hf_api.api, "endpoint", hub.endpoint)
-        secret._kept.cache_clear()
+        token_store._kept.cache_clear()
         yield hub
-    secret._kept.cache_clear()
+    token_store._kept.cache_clear()
 
 
 @pytest.fixture
@@ -62,35 +62,35 @@ def opens(served: Hub) -> Any:
 
 
 def test_it_lies_in_the_keyring_and_opens_the_gate(served: Hub, kept: dict[tuple[str, str], str]) -> None:
-    assert not gate.known()
-    gate.keep(f" {TOKEN}\n")
-    assert kept == {(secret.SERVICE, secret.ACCOUNT): TOKEN} and get_token() is None
+    assert not hub_token.known()
+    hub_token.keep(f" {TOKEN}\n")
+    assert kept == {(token_store.SERVICE, token_store.ACCOUNT): TOKEN} and get_token() is None
     assert not Path(constants.HF_TOKEN_PATH).exists() and not Path(constants.HF_STORED_TOKENS_PATH).exists()
-    assert gate.known() and opens(served).files
-    gate.forget()
-    assert not kept and not gate.known()
+    assert hub_token.known() and opens(served).files
+    hub_token.forget()
+    assert not kept and not hub_token.known()
 
 
 def test_a_wrong_one_is_kept_nowhere(served: Hub, kept: dict[tuple[str, str], str]) -> None:
     for wrong, key in (("hf_thisiswrong", "gate.wrong"), ("api_org_whatever", "gate.organisation")):
         with pytest.raises(Trouble) as told:
-            gate.keep(wrong)
+            hub_token.keep(wrong)
         assert told.value.sentence.key == key and told.value.__cause__ is None
-    assert not kept and not gate.known()
+    assert not kept and not hub_token.known()
 
 
 def test_a_locked_keyring_gives_way_to_the_hubs_own_place(served: Hub, kept: dict[tuple[str, str], str]) -> None:
     kept["locked", ""] = "yes"
-    gate.keep(TOKEN)
-    assert get_token() == TOKEN == secret.token()
-    assert (secret.SERVICE, secret.ACCOUNT) not in kept
-    gate.forget()
-    assert secret.token() is None
+    hub_token.keep(TOKEN)
+    assert get_token() == TOKEN == token_store.token()
+    assert (token_store.SERVICE, token_store.ACCOUNT) not in kept
+    hub_token.forget()
+    assert token_store.token() is None
 
 
 def test_without_a_keyring_it_lies_where_the_hub_keeps_it(served: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secret, "ring", lambda: None)
-    gate.keep(TOKEN)
-    assert Path(constants.HF_TOKEN_PATH).read_text() == TOKEN and secret.token() == TOKEN
-    gate.forget()
-    assert not gate.known()
+    monkeypatch.setattr(token_store, "ring", lambda: None)
+    hub_token.keep(TOKEN)
+    assert Path(constants.HF_TOKEN_PATH).read_text() == TOKEN and token_store.token() == TOKEN
+    hub_token.forget()
+    assert not hub_token.known()

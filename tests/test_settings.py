@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from app.engine.catalog import BY_ID
 from app.engine.files import sound
 from app.engine.files.recode import recoded
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest, to_json
+from app.engine.models.catalog import BY_ID
 from app.engine.text.script import check
 from app.engine.text.voice_limits import DIA
 from app.sentence import Trouble

@@ -15,7 +15,7 @@ from app.compat.machine.pretended import MACHINES, machine
 from app.compat.machine.verdicts import Verdict
 from app.compat.planning.decide import Choice, Need, Plan, decide
 from app.compat.planning.quickest_way import BRIEF_NUMBERS
-from app.engine.ground import grounded
+from app.engine.models.pretended_device import grounded
 from tests.plans import plan
 
 TORCH = F.scaled_dot_product_attention

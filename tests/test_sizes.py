@@ -16,8 +16,9 @@ from torch import nn
 
 from app.compat.planning.memory_formulas import part_bytes
 from app.compat.planning.types import Part, Precision
-from app.engine import catalog, picture, speech
-from app.engine.model import need
+from app.engine import picture, speech
+from app.engine.models import catalog
+from app.engine.models.model import need
 from app.engine.painting import placing
 from app.engine.painting.waiting import _leaves
 from tests.tiny import save_voice

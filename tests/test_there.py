@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.engine import hub, stock
-from app.engine.stock import folder_of
+from app.engine.models import hub, on_disk
+from app.engine.models.on_disk import folder_of
 from app.paths import Home
 from tests.downloaded import MODEL, REPO
 
@@ -46,5 +46,5 @@ def test_what_is_on_the_disk_can_be_asked_while_a_download_ends(coming_and_going
 
 
 def test_what_a_model_takes_can_be_asked_while_a_download_ends(coming_and_going: Home) -> None:
-    seen = {stock.size_bytes(coming_and_going, MODEL) for _ in range(LOOKS)}
+    seen = {on_disk.size_bytes(coming_and_going, MODEL) for _ in range(LOOKS)}
     assert seen <= {0, BYTES} and BYTES in seen

@@ -17,8 +17,9 @@ from app.compat.machine.verdicts import Verdict, learn, load
 from app.compat.planning.attention_calls import DIA, PICTURES, SIZES, picture
 from app.compat.planning.decide import Choice, Need, Plan, decide
 from app.compat.planning.quickest_way import OWN, Shape, Way, matters, near, rule, shape_of, subject, way_of, words
-from app.engine import catalog, spare
-from app.engine.model import need
+from app.engine import spare
+from app.engine.models import catalog
+from app.engine.models.model import need
 from app.engine.session import Session
 from app.paths import home
 from tests.plans import plan

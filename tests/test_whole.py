@@ -15,10 +15,11 @@ from safetensors.torch import load_file, save_file
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import Need, Part, decide
 from app.compat.planning.types import Choice
-from app.engine import catalog, picture, speech
+from app.engine import picture, speech
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.request import PictureRequest
+from app.engine.models import catalog
 from app.engine.session import Session
 from app.paths import home
 from app.sentence import Trouble

@@ -14,7 +14,7 @@ from app.compat.machine.hardware import probe
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Seen, Verdict, learn, load
 from app.compat.planning.fallbacks import subject
-from app.engine.catalog import BY_ID
+from app.engine.models.catalog import BY_ID
 from app.paths import home
 from tests.window import Open, Visit, choose, go, held, needs_chromium, shut_out, unfold, until, while_it_waits
 

@@ -12,7 +12,7 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from app.compat.planning.decide import Plan, Precision, Vae
-from app.engine.model import Model
+from app.engine.models.model import Model
 
 WORDS = [
     "a",

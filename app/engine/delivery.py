@@ -11,12 +11,12 @@ from typing import Final
 
 import soundfile
 
-from app.engine import catalog
 from app.engine.files import join_sound, spoken_parts
 from app.engine.files.join_sound import Finish, Piece
 from app.engine.jobs.request import Request, SpeechRequest, to_json
 from app.engine.jobs.seed import seed_of
-from app.engine.stock import best, located
+from app.engine.models import catalog
+from app.engine.models.on_disk import best, located
 from app.engine.text import script
 from app.engine.text.voice_limits import DIA, Limits, limits_of
 from app.paths import Home

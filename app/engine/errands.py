@@ -18,11 +18,11 @@ from app.compat.machine.verdicts import Verdict, learn
 from app.compat.planning.decide import AUTO
 from app.compat.planning.fallbacks import CHUNK_RUNG, subject
 from app.compat.selftest import run
-from app.engine.chosen import chosen
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, Step, Stopped
-from app.engine.model import Model
-from app.engine.planned import needed, planned
+from app.engine.models.chosen import chosen
+from app.engine.models.model import Model
+from app.engine.models.planned import needed, planned
 from app.paths import Home
 from app.sentence import say
 

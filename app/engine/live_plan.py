@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from app.compat.planning.decide import Chunk, Plan
 from app.engine.jobs.control import Dial
-from app.engine.planned import in_place
+from app.engine.models.planned import in_place
 from app.sentence import Trouble
 
 

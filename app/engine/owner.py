@@ -12,10 +12,10 @@ from app.compat.machine.meter import read
 from app.compat.planning.decide import Need, Plan
 from app.compat.planning.memory_formulas import peak_bytes, weights_bytes
 from app.compat.release import release
-from app.engine import stock
 from app.engine.jobs.events import Event, Loading, Note, Unloaded
 from app.engine.loaded import Loaded
-from app.engine.model import Kind, Model
+from app.engine.models import on_disk
+from app.engine.models.model import Kind, Model
 from app.paths import Home
 from app.sentence import Trouble, say
 
@@ -61,7 +61,7 @@ class Owner:
         if held is not None and held.model == model and held.loaded.adapt(plan):
             torch.set_num_threads(threads(asked))
             return
-        found = stock.located(self._home, model, plan.quantised)
+        found = on_disk.located(self._home, model, plan.quantised)
         if found is None:
             raise Trouble(
                 say(

@@ -35,7 +35,7 @@ from app.engine.jobs.request import Request, to_json
 from app.engine.jobs.shelf import Shelf
 from app.engine.jobs.tasks import Errand, SelfTest, Tune
 from app.engine.lives import Lives, reached
-from app.engine.refusal import refuse_at_once
+from app.engine.models.precheck import refuse_at_once
 from app.engine.state import EngineState, Sample
 from app.paths import Home
 

@@ -16,19 +16,20 @@ from app.compat.planning.decide import Choice, Chunk, Plan
 from app.compat.planning.fallbacks import CAUSES, Learned, climb
 from app.compat.planning.types import Need, Role
 from app.compat.release import release
-from app.engine import catalog, errands, stock
+from app.engine import errands
 from app.engine.broken import failure, fault_of, finished_parts
-from app.engine.ground import grounded
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.jobs.tasks import Errand, SelfTest, Tune
 from app.engine.live_plan import LivePlan
-from app.engine.model import Model
+from app.engine.models import catalog, on_disk
+from app.engine.models.model import Model
+from app.engine.models.planned import needed, planned
+from app.engine.models.precheck import refuse
+from app.engine.models.pretended_device import grounded
 from app.engine.owner import Owner
-from app.engine.planned import needed, planned
-from app.engine.refusal import refuse
 from app.engine.spare import measuring
 from app.paths import Home
 from app.sentence import Trouble, say
@@ -176,7 +177,7 @@ class Session:
     def _model(self, request: Request | Tune) -> Model:
         if request.model:
             return catalog.find(request.model)
-        return stock.best(self.home, "speech" if isinstance(request, SpeechRequest) else "picture")
+        return on_disk.best(self.home, "speech" if isinstance(request, SpeechRequest) else "picture")
 
     def free(self) -> None:
         """Everything, at once."""

@@ -13,11 +13,11 @@ from app.compat.machine.verdicts import Verdict, learn
 from app.compat.planning.attention_calls import Call, picture, speech
 from app.compat.planning.decide import Choice
 from app.compat.planning.quickest_way import matters, near, subject
-from app.engine import catalog, stock
-from app.engine.chosen import chosen
-from app.engine.model import Model, need
+from app.engine.models import catalog, on_disk
+from app.engine.models.chosen import chosen
+from app.engine.models.model import Model, need
+from app.engine.models.planned import planned
 from app.engine.owner import THREADS
-from app.engine.planned import planned
 from app.paths import Home
 from app.sentence import Trouble
 
@@ -31,7 +31,7 @@ def measuring(home: Home, hardware: Hardware, verdicts: dict[str, Verdict]) -> I
         return
     for model in catalog.CATALOG:
         # The starters' attention is too small for a choice.
-        if model.starter or stock.located(home, model) is None:
+        if model.starter or on_disk.located(home, model) is None:
             continue
         try:
             # In the precision that runs; what else is forced says nothing of which way is quickest.

@@ -20,8 +20,8 @@ from app.engine.files import stream_encoding
 from app.engine.files.outward import name
 from app.engine.jobs.events import END, Event, Failed, Finished, Part, Stopped
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest
-from app.engine.model import Kind
-from app.engine.stock import located
+from app.engine.models.model import Kind
+from app.engine.models.on_disk import located
 from app.engine.text import voices
 from app.sentence import Trouble, say
 from app.ui.desk import Desk

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from PIL import Image
 
-from app.engine import catalog
 from app.engine.jobs.request import Lora
-from app.engine.model import Model
-from app.engine.stock import best
+from app.engine.models import catalog
+from app.engine.models.model import Model
+from app.engine.models.on_disk import best
 from app.sentence import Sentence, Trouble, say
 from app.ui.desk import Desk
 from app.ui.words import label

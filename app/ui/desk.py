@@ -16,19 +16,19 @@ from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict, forget, load
 from app.compat.planning.decide import Choice, Chunk, Plan
 from app.compat.planning.fallbacks import choices
-from app.engine import catalog
-from app.engine.catalog import CATALOG
-from app.engine.chosen import choice_of, known_choice
-from app.engine.fetch import Downloads
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.shelf import Creation
 from app.engine.jobs.tasks import Errand
-from app.engine.model import Model
-from app.engine.offer import Offer, offer
-from app.engine.planned import planned, stands_in
+from app.engine.models import catalog
+from app.engine.models.catalog import CATALOG
+from app.engine.models.chosen import choice_of, known_choice
+from app.engine.models.downloads import Downloads
+from app.engine.models.fit import Offer, offer
+from app.engine.models.model import Model
+from app.engine.models.on_disk import best, located
+from app.engine.models.planned import planned, stands_in
 from app.engine.process import Keeper
-from app.engine.stock import best, located
 from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, Limits, limits_of
 from app.sentence import Sentence, Trouble, say

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.engine.catalog import BY_ID
+from app.engine.models.catalog import BY_ID
 from app.ui import machine_view
 from app.ui.desk import Desk
 from app.ui.guard import who

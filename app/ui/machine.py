@@ -10,8 +10,8 @@ import gradio as gr
 from app.compat.machine.chunk_curve import SIZES, read_curve
 from app.compat.machine.pretended import MACHINES
 from app.compat.planning.decide import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Offload, Quantised, chunk_of
-from app.engine.catalog import CATALOG
 from app.engine.jobs.tasks import SelfTest, Tune
+from app.engine.models.catalog import CATALOG
 from app.sentence import Trouble
 from app.ui import machine_view, show
 from app.ui.desk import Desk

@@ -16,9 +16,9 @@ from app.compat.machine.verdicts import Verdict
 from app.compat.planning.decide import AUTO, Chunk, Need, Plan
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, scores_bytes
-from app.engine import catalog
-from app.engine.model import need
-from app.engine.planned import differs, named
+from app.engine.models import catalog
+from app.engine.models.model import need
+from app.engine.models.planned import differs, named
 from app.sentence import Sentence, Trouble, say
 from app.ui.desk import Desk
 from app.ui.guard import OWNER

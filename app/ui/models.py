@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.engine import catalog, gate, stock
-from app.engine.fetch import Status
-from app.engine.model import Model, downloads
-from app.engine.offer import FITS
+from app.engine.models import catalog, hub_token, on_disk
+from app.engine.models.downloads import Status
+from app.engine.models.fit import FITS
+from app.engine.models.model import Model, downloads
 from app.sentence import Trouble, say
 from app.ui.desk import Desk
 from app.ui.guard import who
@@ -100,7 +100,7 @@ def forget(desk: Desk, path: str) -> None:
 
 
 def where(desk: Desk, id_: str) -> None:
-    found = stock.located(desk.keeper.home, named(desk, id_)) if id_ else None
+    found = on_disk.located(desk.keeper.home, named(desk, id_)) if id_ else None
     reveal(found.folder / "." if found else desk.keeper.home.models / ".")
 
 
@@ -110,8 +110,8 @@ def creations(desk: Desk, _: str) -> None:
 
 DEEDS: dict[str, Callable[[Desk, str], None]] = {
     "get": get, "pause": lambda desk, id_: desk.downloads.pause(id_), "remove": remove, "add": add, "forget": forget, "where": where,
-    "creations": creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: gate.keep(token),
-    "token-away": lambda *_: gate.forget(),
+    "creations": creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: hub_token.keep(token),
+    "token-away": lambda *_: hub_token.forget(),
 }  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def view(desk: Desk, spoken: Language) -> View:
             except Trouble as trouble:
                 missing.append({"path": path, "trouble": told(trouble.sentence, spoken)})
     return {
-        "models": [row(desk, model, spoken) for model in desk.models()], "missing": missing, "token": gate.known(), "folder": str(home.models),
+        "models": [row(desk, model, spoken) for model in desk.models()], "missing": missing, "token": hub_token.known(), "folder": str(home.models),
         "free": shutil.disk_usage(home.models).free,
     }  # fmt: skip
 
@@ -137,9 +137,9 @@ def row(desk: Desk, model: Model, spoken: Language) -> View:
     return {
         "id": model.id, "title": model.title, "kind": model.kind, "facts": facts, "licence": model.licence, "starter": model.starter,
         "local": local, "path": model.path if local else "",
-        "lacks": local and any(stock.snapshot(desk.keeper.home, each.source) is None for each in model.companions), "here": found.here, "bytes": found.here_bytes,
+        "lacks": local and any(on_disk.snapshot(desk.keeper.home, each.source) is None for each in model.companions), "here": found.here, "bytes": found.here_bytes,
         "download": found.download_bytes if downloads(model, found.quantised) else 0,
-        "gate": gate.page(model.source.repo) if model.gated and model.source else "",
+        "gate": hub_token.page(model.source.repo) if model.gated and model.source else "",
         "fit": None if fit is None else {
             "level": LEVELS[fit.fit], "word": told(FITS[fit.fit], spoken), "sentence": told(fit.sentence, spoken),
             "cures": [told(each.sentence, spoken) for each in fit.cures],

@@ -5,11 +5,11 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
-from app.engine import catalog
-from app.engine.forecast import Forecast, forecast
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
-from app.engine.stock import best
+from app.engine.models import catalog
+from app.engine.models.forecast import Forecast, forecast
+from app.engine.models.on_disk import best
 from app.engine.text import starter_words
 from app.sentence import say
 from app.ui import asking

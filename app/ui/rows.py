@@ -12,7 +12,7 @@ from gradio.components import Component
 from gradio.i18n import I18nData
 
 from app.engine.files.outward import name
-from app.engine.stock import located
+from app.engine.models.on_disk import located
 from app.sentence import Sentence, Trouble, say
 from app.ui import presets, show
 from app.ui.desk import Desk

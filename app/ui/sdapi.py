@@ -14,8 +14,8 @@ from starlette.routing import Route
 from app.engine.files.outward import name
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.schedulers import NAMES
-from app.engine.model import Model
-from app.engine.stock import best, located
+from app.engine.models.model import Model
+from app.engine.models.on_disk import best, located
 from app.sentence import Trouble, say
 from app.ui.api import Handler, model_for, told
 from app.ui.desk import Desk

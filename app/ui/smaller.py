@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.model import Model
+from app.engine.models.model import Model
 from app.engine.text import script
 from app.engine.text.voice_limits import Limits
 from app.sentence import Sentence, Trouble, say

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.engine.forecast import seconds_of
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
+from app.engine.models.forecast import seconds_of
 from app.engine.text import script
 from app.engine.text.script import Checked
 from app.engine.text.voice_limits import Limits

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine import catalog
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
-from app.engine.model import Model
+from app.engine.models import catalog
+from app.engine.models.model import Model
+from app.engine.models.on_disk import best, located
 from app.engine.process import Keeper
-from app.engine.stock import best, located
 from app.sentence import Trouble, say
 from app.ui.guard import Person
 

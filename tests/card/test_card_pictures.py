@@ -19,11 +19,11 @@ import torch
 
 from app.compat.machine.meter import read
 from app.compat.planning.decide import Choice, Plan
-from app.engine import catalog
 from app.engine.jobs import schedulers
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Step, Unloaded
 from app.engine.jobs.request import PictureRequest
+from app.engine.models import catalog
 from app.engine.painting import easel, placing, steps
 from app.engine.painting.families import FAMILIES
 from app.engine.session import Session

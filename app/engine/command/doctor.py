@@ -22,12 +22,12 @@ from app.compat.machine.verdicts import Verdict, Verdicts
 from app.compat.planning.decide import AUTO, SETTLED, Choice, check
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.types import Plan, Reason
-from app.engine import catalog
-from app.engine.chosen import chosen
 from app.engine.command.hardware_table import SHOWN
-from app.engine.model import Model
-from app.engine.planned import planned, stands_in
-from app.engine.stock import located
+from app.engine.models import catalog
+from app.engine.models.chosen import chosen
+from app.engine.models.model import Model
+from app.engine.models.on_disk import located
+from app.engine.models.planned import planned, stands_in
 from app.paths import Home, home
 from app.sentence import Sentence, Trouble, say
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.planning.types import AUTO, Plan
-from app.engine.catalog import BY_ID
-from app.engine.planned import planned
+from app.engine.models.catalog import BY_ID
+from app.engine.models.planned import planned
 from app.paths import home
 
 SHOWN = ("dia-1.6b", "sd15", "sdxl")

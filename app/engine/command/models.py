@@ -11,12 +11,12 @@ from typing import IO, Any
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import load
-from app.engine import catalog, stock
-from app.engine.catalog import CATALOG
-from app.engine.chosen import chosen
 from app.engine.command.running import FAILED, FINISHED, STOPPED, common
-from app.engine.fetch import Downloads, Status
-from app.engine.offer import FITS, Offer, offer
+from app.engine.models import catalog, on_disk
+from app.engine.models.catalog import CATALOG
+from app.engine.models.chosen import chosen
+from app.engine.models.downloads import Downloads, Status
+from app.engine.models.fit import FITS, Offer, offer
 from app.paths import Home, home
 from app.sentence import Sentence, say
 
@@ -50,13 +50,13 @@ def main(args: argparse.Namespace) -> int:
         return FINISHED
     if args.act == "where":
         for model in chosen:
-            found = stock.located(place, model)
+            found = on_disk.located(place, model)
             print(found.folder if found else say("models.absent", "{model} is not here yet.", model=model.title))
         if not chosen:
             print(place.models)
         return FINISHED
     for model in chosen or CATALOG:
-        if size := stock.size_bytes(place, model):
+        if size := on_disk.size_bytes(place, model):
             print(f"{gigabytes(size):>9}  {model.id}")
     return FINISHED
 

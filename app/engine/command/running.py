@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import IO, Any, Final, get_args
 
 from app.compat.planning.decide import AUTO, Choice, Dtype, Gqa, Offload, Quantised, chunk_of
-from app.engine.chosen import chosen
 from app.engine.command import output
 from app.engine.jobs.events import END, Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request
+from app.engine.models.chosen import chosen
 from app.engine.process import Keeper
 from app.paths import home
 from app.sentence import Sentence, Trouble, say

@@ -9,7 +9,7 @@ from typing import Final
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from app.engine.files.path_checks import is_file
-from app.engine.model import Settings
+from app.engine.models.model import Settings
 from app.sentence import Trouble, say
 
 FORMATS: Final = ("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import torch
 
-from app.engine.model import Family as Name
+from app.engine.models.model import Family as Name
 
 Unpack = Callable[[Any, torch.Tensor, int, int], torch.Tensor]
 """(pipeline, latents, height, width) -> latents as the VAE wants them, [1, C, h, w]."""

@@ -15,10 +15,10 @@ import transformers
 
 from app.compat import whole
 from app.compat.planning.decide import Part, Plan
-from app.engine import detect
 from app.engine.files import safetensors
 from app.engine.files.path_checks import is_file
-from app.engine.model import Model
+from app.engine.models import detect
+from app.engine.models.model import Model
 from app.engine.painting import placing, small
 from app.engine.painting.families import FAMILIES, Family
 from app.engine.painting.waiting import Turns

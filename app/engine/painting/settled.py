@@ -10,7 +10,7 @@ from PIL import Image
 from app.engine.jobs import schedulers
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.seed import seed_of
-from app.engine.model import Model
+from app.engine.models.model import Model
 from app.engine.painting import canvas, words
 from app.engine.painting.families import FAMILIES
 from app.engine.text import starter_words

@@ -9,9 +9,9 @@ from typing import Final
 
 from app import paths
 from app.compat.planning.decide import Part
-from app.engine import detect
 from app.engine.files.path_checks import found
-from app.engine.model import NOT_NEEDED, Attention, Companion, Kind, Model, Settings, Source
+from app.engine.models import detect
+from app.engine.models.model import NOT_NEEDED, Attention, Companion, Kind, Model, Settings, Source
 from app.sentence import Trouble, say
 
 _MB: Final = 1_000_000

@@ -19,8 +19,8 @@ from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from huggingface_hub.file_download import repo_folder_name
 
 from app.compat.planning.decide import Quantised
-from app.engine import catalog
-from app.engine.model import Kind, Model, Source, downloads
+from app.engine.models import catalog
+from app.engine.models.model import Kind, Model, Source, downloads
 from app.paths import Home
 from app.sentence import Trouble, say
 

@@ -8,8 +8,8 @@ from typing import get_args
 
 from app.compat.machine.hardware import Hardware
 from app.compat.planning.decide import Plan, Quantised
-from app.engine import stock
-from app.engine.model import Model
+from app.engine.models import on_disk
+from app.engine.models.model import Model
 from app.paths import Home
 from app.sentence import Sentence, say
 
@@ -44,6 +44,6 @@ def _can_make(kind: Quantised, model: Model, home: Home) -> bool:
             return model.kind == "speech" and importlib.util.find_spec("bitsandbytes") is not None
         case "gguf":
             # Read anywhere; but where the whole weights are what was fetched, those run.
-            return stock.located(home, model, "gguf") is not None or stock.located(home, model) is None
+            return on_disk.located(home, model, "gguf") is not None or on_disk.located(home, model) is None
         case _:
             return False

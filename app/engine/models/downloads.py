@@ -15,9 +15,9 @@ from typing import Final, Literal, TypeVar
 
 from app import atomic_write
 from app.compat.planning.decide import Quantised
-from app.engine import hub, stock
-from app.engine.hub import Listing
-from app.engine.model import Model, downloads
+from app.engine.models import hub, on_disk
+from app.engine.models.hub import Listing
+from app.engine.models.model import Model, downloads
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
@@ -145,7 +145,7 @@ class Downloads:
                 job.thread.join()
             self._jobs.pop(model.id, None)
         busy = [each.model for each in self._jobs.values() if each.state != "done"]
-        given = stock.remove(self._home, model, others, keep={repo for each in busy for repo in stock.repos(each)})
+        given = on_disk.remove(self._home, model, others, keep={repo for each in busy for repo in on_disk.repos(each)})
         self._record(model.id).unlink(missing_ok=True)
         return given
 

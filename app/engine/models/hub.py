@@ -25,11 +25,11 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it exports 
 )
 
 from app import atomic_write
-from app.engine import secret
 from app.engine.files.path_checks import size_bytes
 from app.engine.files.safetensors import PICKLES
-from app.engine.model import Source
-from app.engine.stock import folder_of
+from app.engine.models import token_store
+from app.engine.models.model import Source
+from app.engine.models.on_disk import folder_of
 from app.sentence import Sentence, Trouble, say
 
 SAFE: Final = frozenset({".safetensors", ".gguf", ".json", ".txt", ".model", ".jinja"})
@@ -73,7 +73,7 @@ class Digest(Protocol):
 
 def listing(source: Source, endpoint: str | None = None) -> Listing:
     """What of the repository is wanted, with exact sizes and checksums: one request."""
-    info = HfApi(endpoint=endpoint, token=secret.token()).model_info(
+    info = HfApi(endpoint=endpoint, token=token_store.token()).model_info(
         source.repo, revision=source.revision, files_metadata=True, timeout=TIMEOUT.read
     )
     there = {each.rfilename: each for each in info.siblings or ()}
@@ -150,7 +150,7 @@ def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None]
     if have < file.size_bytes or not part.exists():
         url = hf_hub_url(listing.source.repo, file.path, revision=listing.commit, endpoint=endpoint)
         # The bytes themselves are wanted: a compressed answer could not be gone on with.
-        headers = {**build_hf_headers(token=secret.token()), "Accept-Encoding": "identity"}
+        headers = {**build_hf_headers(token=token_store.token()), "Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
         with get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as answer:
@@ -254,7 +254,7 @@ def trouble_of(fault: Exception, repo: str, models: Path, endpoint: str | None =
 
 
 def _gate(repo: str, host: str) -> Sentence:
-    if secret.token() is None:
+    if token_store.token() is None:
         return say(
             "hub.no-token",
             "{repo} is given only to people who accepted its terms. Accept them at {host}/{repo}, make a token with read access at {tokens}, and paste it in Models (or: hf auth login).",

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from app.compat.planning.decide import Role
 from app.engine.files import safetensors
-from app.engine.model import Attention, Companion, Family, Model
+from app.engine.models.model import Attention, Companion, Family, Model
 from app.sentence import Trouble, say
 
 FAMILY_OF_CLASS: Final[dict[str, Family]] = {

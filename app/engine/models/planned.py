@@ -10,9 +10,9 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdict, Verdicts
 from app.compat.planning.decide import AUTO, Choice, Chunk, Need, Plan, Reason, decide
 from app.compat.planning.fallbacks import choices
-from app.engine.ground import impossible
 from app.engine.jobs.request import PictureRequest, Request
-from app.engine.model import Model, need
+from app.engine.models.model import Model, need
+from app.engine.models.pretended_device import impossible
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 

@@ -15,8 +15,8 @@ from app.compat.planning.decide import Choice, Offload, Plan, Quantised
 from app.compat.planning.memory_formulas import free_bytes, peak_bytes, weights_bytes
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.jobs.shelf import Creation
-from app.engine.model import Model, Settings, guided
-from app.engine.planned import needed, planned
+from app.engine.models.model import Model, Settings, guided
+from app.engine.models.planned import needed, planned
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 

@@ -9,15 +9,15 @@ import httpx2
 from huggingface_hub import constants
 from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-from app.engine import secret
-from app.engine.hub import TOKENS_URL
+from app.engine.models import token_store
+from app.engine.models.hub import TOKENS_URL
 from app.sentence import Trouble, say
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_\-.]{8,256}")
 
 
 def known() -> bool:
-    return secret.token() is not None
+    return token_store.token() is not None
 
 
 def page(repo: str) -> str:
@@ -31,7 +31,7 @@ def keep(token: str) -> None:
     if not _TOKEN.fullmatch(token):
         raise Trouble(say("gate.not-one", "That does not look like a token. Copy one from {tokens}; it begins with hf_.", tokens=TOKENS_URL))  # fmt: skip
     try:
-        secret.keep(token)
+        token_store.keep(token)
     except OfflineModeIsEnabled:
         raise Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing is downloaded. Start Hearth without it to get models.")) from None  # fmt: skip
     except HfHubHTTPError as fault:
@@ -46,4 +46,4 @@ def keep(token: str) -> None:
 
 
 def forget() -> None:
-    secret.forget()
+    token_store.forget()

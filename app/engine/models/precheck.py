@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.engine import catalog
 from app.engine.jobs.request import Request, SpeechRequest
-from app.engine.model import Model
-from app.engine.stock import best, located
+from app.engine.models import catalog
+from app.engine.models.model import Model
+from app.engine.models.on_disk import best, located
 from app.engine.text import script, voices
 from app.engine.text.voice_limits import limits_of
 from app.paths import Home

@@ -8,10 +8,10 @@ from typing import Final
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdicts
 from app.compat.planning.decide import Choice, Quantised
-from app.engine import stock
-from app.engine.forecast import Forecast, forecast
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.model import Model, downloads
+from app.engine.models import on_disk
+from app.engine.models.forecast import Forecast, forecast
+from app.engine.models.model import Model, downloads
 from app.paths import Home
 from app.sentence import say
 
@@ -41,8 +41,8 @@ def offer(home: Home, model: Model, hardware: Hardware | None, choice: Choice, v
     quantised = fit.plan.quantised if fit is not None and fit.plan is not None else "none"
     return Offer(
         model,
-        stock.located(home, model, quantised) is not None,
-        stock.size_bytes(home, model),
+        on_disk.located(home, model, quantised) is not None,
+        on_disk.size_bytes(home, model),
         download_bytes(model, quantised),
         quantised,
         fit,
