@@ -22,8 +22,8 @@ from app.compat.planning.decide import Plan
 from app.engine import speech
 from app.engine.codec import MOST_FRAMES, Codec
 from app.engine.dia import Decoding, Sampling
-from app.engine.faults import NumbersBroke
 from app.engine.files import sound
+from app.engine.loading.numbers_broke import NumbersBroke
 from tests import saying, tiny
 from tests.saying import SHAPES, TEXT, joined, run
 

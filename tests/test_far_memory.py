@@ -16,11 +16,11 @@ from painters import SMALL, breaking, gguf_of, lora, parts, pixels
 
 from app.compat.planning.decide import Precision
 from app.engine import picture, speech
-from app.engine.faults import NumbersBroke
 from app.engine.files.sound import read, write
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Part
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
+from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
 from app.engine.painting import placing
 from tests.far_memory import FarMemory, far_memory

@@ -13,11 +13,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoConfig, LlamaConfig, LlamaForCausalLM
 
-from app.compat import awq
-from app.compat.loading import load, loading, needing
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.planning.decide import Choice, Need, Part, Plan, decide
+from app.engine.loading import awq
+from app.engine.loading.from_pretrained import load, loading, needing
 from app.sentence import Trouble
 
 WORDS = torch.tensor([[1, 5, 9, 33, 2, 60]])

@@ -20,11 +20,11 @@ from app.compat.machine.verdicts import Seen
 from app.compat.planning.decide import Choice, Vae, decide
 from app.compat.planning.fallbacks import climb
 from app.engine import picture
-from app.engine.faults import NumbersBroke
 from app.engine.jobs import schedulers
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Part, Preview, Step, Stopped
 from app.engine.jobs.request import PictureRequest
+from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
 from app.engine.models.model import need
 from app.engine.painting import easel, keeping, preview, steps

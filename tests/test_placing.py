@@ -32,8 +32,9 @@ from app.engine import picture
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Loading, Note
 from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.loading import quantise
 from app.engine.models import catalog
-from app.engine.painting import keeping, placing, small
+from app.engine.painting import keeping, placing
 from app.engine.session import Session
 from app.paths import home
 from app.sentence import Trouble
@@ -251,7 +252,7 @@ def test_a_single_file_is_made_smaller_or_refused(tmp_path: Path, loaded: Any) -
     folder, file = single.made("sd15", tmp_path)
     configs = {"configs": single.configs_of(folder, tmp_path / "configs")}
     paints = loaded(file, configs, quantised="torchao-int8")
-    assert small.is_small(paints._pipe.unet) and small.is_small(paints._pipe.text_encoder)
+    assert quantise.is_small(paints._pipe.unet) and quantise.is_small(paints._pipe.text_encoder)
     painted(paints, tmp_path / "job")
     with pytest.raises(Trouble) as told:
         loaded(file, configs, quantised="bnb-nf4")

@@ -19,13 +19,13 @@ from app.compat.planning.fallbacks import choices, subject
 from app.compat.selftest.failures import Limits
 from app.compat.selftest.simulate import biting
 from app.engine.broken import failure, fault_of
-from app.engine.faults import NumbersBroke
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.live_plan import LivePlan
+from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
 from app.engine.models.model import need
 from app.engine.models.pretended_device import grounded

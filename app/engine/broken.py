@@ -11,8 +11,8 @@ import torch
 
 from app.compat.planning.quirk_table import matching
 from app.compat.planning.types import Fault
-from app.engine.faults import NumbersBroke
 from app.engine.jobs.events import Failed
+from app.engine.loading.numbers_broke import NumbersBroke
 from app.sentence import say
 
 MEMORY_WORDS = (

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from app.engine.faults import NumbersBroke
 from app.engine.files.sound import Samples
+from app.engine.loading.numbers_broke import NumbersBroke
 
 OVERLAP_FRAMES = 12
 """As far as the decoder sees to either side: with 8 the error is 5e-6, with 12 nothing is left of it."""

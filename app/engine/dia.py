@@ -16,7 +16,7 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from app.engine.faults import NumbersBroke
+from app.engine.loading.numbers_broke import NumbersBroke
 
 
 @dataclass(frozen=True, slots=True)

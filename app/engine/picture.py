@@ -20,7 +20,7 @@ from app.engine.files import picture_settings
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, Part, Preview, Step, Stopped
 from app.engine.jobs.request import PictureRequest, to_json
-from app.engine.loaded import held_alike
+from app.engine.loading.loaded import held_alike
 from app.engine.models.model import Model
 from app.engine.painting import easel, keeping, loading, placing, preview, steps
 from app.engine.painting.bridge import reports

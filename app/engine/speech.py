@@ -12,14 +12,14 @@ import torch
 from safetensors import SafetensorError
 from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
 
-from app.compat import loading
 from app.compat.planning.decide import Offload, Plan, Precision
 from app.engine.codec import Codec
 from app.engine.files import safetensors
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event
 from app.engine.jobs.request import SpeechRequest
-from app.engine.loaded import held_alike
+from app.engine.loading import from_pretrained
+from app.engine.loading.loaded import held_alike
 from app.engine.speaking import Speaking
 from app.engine.text.voice_limits import Limits, limits_of
 from app.sentence import Sentence, Trouble, say
@@ -124,7 +124,7 @@ def _loaded(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list[Sen
     for path in safetensors.files(folder):
         safetensors.header(path)
     try:
-        model, strange = loading.load(kind, folder, plan, how.role)
+        model, strange = from_pretrained.load(kind, folder, plan, how.role)
     except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as fault:
         if isinstance(fault, torch.OutOfMemoryError) or "memory" in str(fault):
             raise

@@ -111,7 +111,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "mps-device-map", (Where(("mps",)),),
         say("quirk.mps-device-map", "A device map to Metal can leave weights unwritten, so a model is loaded on the processor and then moved."),
-        "pytorch #189690; diffusers #13227, #14556", place="app/compat/loading.py",
+        "pytorch #189690; diffusers #13227, #14556", place="app/engine/loading/from_pretrained.py",
     ),
     Quirk(
         "mps-stride-zero", (Where(("mps",), torch_from="2.8", torch_before="2.9"),),

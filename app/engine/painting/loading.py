@@ -13,13 +13,13 @@ import diffusers
 import torch
 import transformers
 
-from app.compat import whole
 from app.compat.planning.decide import Part, Plan
 from app.engine.files import safetensors
 from app.engine.files.path_checks import is_file
+from app.engine.loading import quantise, weights_complete
 from app.engine.models import detect
 from app.engine.models.model import Model
-from app.engine.painting import placing, small
+from app.engine.painting import placing
 from app.engine.painting.families import FAMILIES, Family
 from app.engine.painting.waiting import Turns
 from app.sentence import Sentence, Trouble, say
@@ -40,7 +40,7 @@ def pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Pa
     opening = _Opening(folder, FAMILIES[model.family], plan, placing.turns_for(plan, scratch))
     try:
         pipe = opening.file(companions) if model.single_file else opening.parts(companions)
-        small.check(plan, placing.modules(pipe), model.parts)
+        quantise.check(plan, placing.modules(pipe), model.parts)
         pipe.set_progress_bar_config(disable=True)
         if FEW_STEPS in companions:
             add_lora(pipe, companions[FEW_STEPS], FEW_STEPS)
@@ -99,7 +99,7 @@ class _Opening:
         for path in files:
             safetensors.header(path)
         how = placing.precision(self.plan, name)
-        quantiser = small.config(library, self.plan, Part(name, how.role, 0), getattr(torch, how.compute))
+        quantiser = quantise.config(library, self.plan, Part(name, how.role, 0), getattr(torch, how.compute))
         part, told = kind.from_pretrained(
             folder,
             dtype=getattr(torch, how.compute if quantiser else how.storage),
@@ -109,14 +109,14 @@ class _Opening:
             use_safetensors=True,
             **({"quantization_config": quantiser} if quantiser else {}),
         )
-        self.notes += whole.check(
+        self.notes += weights_complete.check(
             folder, told["missing_keys"], told["unexpected_keys"], told.get("mismatched_keys", ())
         )
         return part.eval()
 
     def file(self, companions: Mapping[str, Path]) -> Any:
-        small.refuse_single_file(self.plan, self.folder)
-        self.notes += whole.unused(self.folder, safetensors.header(self.folder))
+        quantise.refuse_single_file(self.plan, self.folder)
+        self.notes += weights_complete.unused(self.folder, safetensors.header(self.folder))
         if "configs" not in companions:
             raise Trouble(
                 say(
@@ -129,18 +129,18 @@ class _Opening:
         told = dict(self.family.loaded_with)
         if "vae" in companions:
             told["vae"] = self._part("vae", companions["vae"], diffusers.AutoencoderKL, "diffusers")
-        with whole.every_weight(self.folder):
+        with weights_complete.every_weight(self.folder):
             pipe = getattr(diffusers, self.family.text).from_single_file(
                 str(self.folder), config=str(companions["configs"]), dtype=getattr(torch, self.plan.dtype),
                 local_files_only=True, **told,
             )  # fmt: skip
         for name, part in placing.modules(pipe).items():
-            whole.check(self.folder, whole.hollow(part), (), ())
+            weights_complete.check(self.folder, weights_complete.hollow(part), (), ())
             how = placing.precision(self.plan, name)
-            quantised = small.config("diffusers", self.plan, Part(name, how.role, 0), torch.float32) is not None
+            quantised = quantise.config("diffusers", self.plan, Part(name, how.role, 0), torch.float32) is not None
             part.to(getattr(torch, how.compute if quantised else how.storage))
             if quantised:
-                small.quantise(part)
+                quantise.quantise(part)
             placing.ready(name, part, self.plan, self.turns)
         return pipe
 
@@ -148,7 +148,7 @@ class _Opening:
         file = companion if companion.is_file() else next(companion.glob("*.gguf"))
         compute = getattr(torch, placing.precision(self.plan, self.family.denoiser).compute)
         kind = getattr(diffusers, detect.class_of(self.folder, self.family.denoiser)[1])
-        with whole.every_weight(file):
+        with weights_complete.every_weight(file):
             return kind.from_single_file(
                 str(file),
                 quantization_config=diffusers.GGUFQuantizationConfig(compute_dtype=compute),  # type: ignore[no-untyped-call]

@@ -11,7 +11,8 @@ from accelerate import cpu_offload
 from diffusers.hooks.layerwise_casting import apply_layerwise_casting
 
 from app.compat.planning.decide import Plan, Precision
-from app.engine.painting import meet, small
+from app.engine.loading import quantise
+from app.engine.painting import meet
 from app.engine.painting.waiting import Turns
 
 ONE_MEMORY: Final = ("cpu", "mps")
@@ -36,7 +37,7 @@ def turns_for(plan: Plan, scratch: Path) -> Turns | None:
 def ready(name: str, part: torch.nn.Module, plan: Plan, turns: Turns | None) -> None:
     """One part, as soon as it is loaded."""
     kept = precision(plan, name)
-    if kept.storage != kept.compute and not small.is_small(part):
+    if kept.storage != kept.compute and not quantise.is_small(part):
         _compute_apart(part, getattr(torch, kept.storage), getattr(torch, kept.compute))
     if plan.offload == "none" or turns is not None:
         _move(part, "cpu" if plan.runs_on == "cpu" else kept.device)
@@ -89,7 +90,7 @@ def modules(pipe: Any) -> dict[str, torch.nn.Module]:
 
 
 def _move(part: torch.nn.Module, device: str) -> None:
-    if not small.stays(part):
+    if not quantise.stays(part):
         part.to(device)
 
 

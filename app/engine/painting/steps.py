@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from app.engine.faults import NumbersBroke
 from app.engine.jobs.control import Control
 from app.engine.jobs.schedulers import space_of
+from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.painting import keeping
 from app.engine.painting.keeping import Kept
 

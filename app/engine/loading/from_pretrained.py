@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from app.compat import whole
 from app.compat.planning.types import Need, Plan, Role
+from app.engine.loading import weights_complete
 from app.sentence import Sentence, Trouble, say
 
 
@@ -83,7 +83,7 @@ def load(kind: Any, folder: Path, plan: Plan, role: Role = "speech") -> tuple[An
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
     told = loading(plan, config, role)
     if unpacks(plan, config):
-        from app.compat.awq import plain
+        from app.engine.loading.awq import plain
 
         del told["use_safetensors"]  # they were read here already
         model, found = kind.from_pretrained(
@@ -94,7 +94,7 @@ def load(kind: Any, folder: Path, plan: Plan, role: Role = "speech") -> tuple[An
         )
     else:
         model, found = kind.from_pretrained(folder, output_loading_info=True, **told)
-    strange = whole.check(folder, found["missing_keys"], found["unexpected_keys"], found["mismatched_keys"])
+    strange = weights_complete.check(folder, found["missing_keys"], found["unexpected_keys"], found["mismatched_keys"])
     how = plan.of(role)
     if "device_map" not in told and how is not None and plan.runs_on != "cpu":
         model = model.to(how.device)

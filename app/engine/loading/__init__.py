@@ -1,0 +1,1 @@
+"""Read weights from a folder into torch: whole, checked, quantised, and what says that their numbers broke."""
