@@ -21,7 +21,7 @@ from app.engine.jobs.events import Event, Part
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.painting import steps
-from app.engine.painting.families import FAMILIES
+from app.engine.pipelines.families import FAMILIES
 
 SMALL: dict[str, Any] = {"width": 64, "height": 64, "steps": 3, "seed": 11, "preview_every": 0}
 

@@ -22,7 +22,7 @@ from app.engine.jobs.events import Finished, Part
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
-from app.engine.painting import placing
+from app.engine.pipelines import placement
 from tests.far_memory import FarMemory, far_memory
 from tests.plans import plan
 from tests.tiny import save_voice
@@ -106,7 +106,7 @@ def test_a_card_paints_as_the_processor(
 ) -> None:
     worn = lora(folders["sd15"], tmp_path / "one.safetensors", 1)
     plain, paints, seen = painters.painter(folders[family])[0], load(family, offload), set()
-    modules = placing.modules(paints._pipe)
+    modules = placement.modules(paints._pipe)
     modules["vae"] = modules["vae"].decoder
     for name, module in modules.items():
         module.register_forward_hook(lambda _module, _args, out, name=name: seen.add((name, tensor_of(out).device.type)))

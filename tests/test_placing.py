@@ -34,7 +34,8 @@ from app.engine.jobs.events import Finished, Loading, Note
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.loading import quantise
 from app.engine.models import catalog
-from app.engine.painting import keeping, placing
+from app.engine.painting import keeping
+from app.engine.pipelines import placement
 from app.engine.session import Session
 from app.paths import home
 from app.sentence import Trouble
@@ -86,7 +87,7 @@ def test_an_offload_that_is_planned_is_there_and_changes_nothing(
 ) -> None:
     plan, is_so = OFFLOADED[how]
     paints = loaded(folders[family], **plan)
-    for name, part in placing.modules(paints._pipe).items():
+    for name, part in placement.modules(paints._pipe).items():
         assert is_so(part), f"{name} is not offloaded"
     plain, _ = painter(folders[family])
     for index, more in enumerate(({}, {"image": str(gradient)})):
@@ -128,8 +129,8 @@ def test_in_one_memory_a_part_that_waits_lies_in_a_file(
         pytest.importorskip("torchao", reason="one of the quantised extra")
     waits = loaded(folders["sd15"], offload="model", device=device, quantised=quantised)
     stays = loaded(folders["sd15"], quantised=quantised)
-    modules = placing.modules(waits._pipe)
-    whole = {name: size(part) for name, part in placing.modules(stays._pipe).items()}
+    modules = placement.modules(waits._pipe)
+    whole = {name: size(part) for name, part in placement.modules(stays._pipe).items()}
     assert all(size(part) == 0 for part in modules.values()), "nothing is in memory before it is asked for"
     inside: list[dict[str, int]] = []
     enter = waits._turns.enter
@@ -158,13 +159,13 @@ def test_what_a_pipeline_reads_of_a_decoder_that_waits_is_there(
 
 
 def size(part: torch.nn.Module) -> int:
-    from app.engine.painting.waiting import _leaves
+    from app.engine.pipelines.parts_on_disk import _leaves
 
     return sum(leaf.numel() * leaf.element_size() for leaf in _leaves(part))
 
 
 def test_what_waits_really_gives_its_memory_back(tmp_path: Path) -> None:
-    from app.engine.painting.waiting import Turns
+    from app.engine.pipelines.parts_on_disk import Turns
 
     process = psutil.Process()
     gc.collect()
@@ -236,7 +237,7 @@ def test_int8_weights_that_are_planned_are_made(
 ) -> None:
     pytest.importorskip("torchao", reason="one of the quantised extra")
     paints, plain = loaded(folders[family], quantised="torchao-int8"), painter(folders[family])[0]
-    for name, part in placing.modules(paints._pipe).items():
+    for name, part in placement.modules(paints._pipe).items():
         linear = [
             module.weight for each, module in part.named_modules() if isinstance(module, torch.nn.Linear) and each != "lm_head"
         ]  # fmt: skip

@@ -19,8 +19,8 @@ from app.compat.planning.types import Part, Precision
 from app.engine import picture, speech
 from app.engine.models import catalog
 from app.engine.models.model import need
-from app.engine.painting import placing
-from app.engine.painting.waiting import _leaves
+from app.engine.pipelines import placement
+from app.engine.pipelines.parts_on_disk import _leaves
 from tests.tiny import save_voice
 
 folders = painters.folders
@@ -136,7 +136,7 @@ def test_the_catalog_counts_as_the_real_classes_do(model: str, name: str) -> Non
 @pytest.mark.parametrize("family", tiny.MAKERS)
 def test_a_folder_counts_as_what_is_loaded_from_it(family: str, folders: dict[str, Path]) -> None:
     paints, row = painters.painter(folders[family])
-    for name, module in placing.modules(paints._pipe).items():
+    for name, module in placement.modules(paints._pipe).items():
         part = next(each for each in row.parts if each.name == name)
         assert part.parameters == held(module), name
         assert part.role == "vae" or part.linear == shrinking(module), name
@@ -200,7 +200,7 @@ def test_torchao_packs_what_was_counted(family: str, folders: dict[str, Path]) -
     row = catalog.find(str(folders[family]))
     paints = picture.load(folders[family], row, tiny.plan(row, quantised="torchao-int8"), {})
     for part in row.parts:
-        packed = in_a_byte(placing.modules(paints._pipe)[part.name])
+        packed = in_a_byte(placement.modules(paints._pipe)[part.name])
         assert packed == (0 if part.role == "vae" else part.linear), part.name
 
 

@@ -22,11 +22,12 @@ from app.engine.jobs.events import Event, Finished, Note, Part, Preview, Step, S
 from app.engine.jobs.request import PictureRequest, to_json
 from app.engine.loading.loaded import held_alike
 from app.engine.models.model import Model
-from app.engine.painting import easel, keeping, loading, placing, preview, steps
+from app.engine.painting import easel, keeping, preview, steps
 from app.engine.painting.bridge import reports
-from app.engine.painting.families import FAMILIES
 from app.engine.painting.keeping import Kept
 from app.engine.painting.settled import Settled, settled
+from app.engine.pipelines import loader, placement
+from app.engine.pipelines.families import FAMILIES
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
@@ -37,7 +38,7 @@ def load(
     folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path | None = None
 ) -> Painter:
     """From local files only; a Trouble says what is wrong with them. `scratch`: where parts wait, if the plan has them wait."""
-    loaded = loading.pipeline(folder, model, plan, companions, scratch or Path(tempfile.gettempdir()))
+    loaded = loader.pipeline(folder, model, plan, companions, scratch or Path(tempfile.gettempdir()))
     return Painter(loaded, model, plan)
 
 
@@ -74,7 +75,7 @@ Tell = Callable[[Beat | Kept | Image.Image], None]
 
 
 class Painter:
-    def __init__(self, loaded: loading.Loaded, model: Model, plan: Plan) -> None:
+    def __init__(self, loaded: loader.Loaded, model: Model, plan: Plan) -> None:
         self.notes = loaded.notes
         self._pipe = loaded.pipe
         self._turns = loaded.turns
@@ -116,7 +117,7 @@ class Painter:
         """Takes the other plan on as it stands, where only the decoder's slices and tiles differ; False: load it again."""
         if not held_alike(self._plan, plan):
             return False
-        placing.arrange_vae(self._pipe.vae, plan)
+        placement.arrange_vae(self._pipe.vae, plan)
         self._plan = plan
         return True
 
@@ -163,7 +164,7 @@ class Painter:
     ) -> None:
         """All that computes, in one thread: torch keeps a team of threads for every thread that asks it to."""
         if chosen.request.preview_every and self._colours is None:
-            self._colours = preview.fit(self._pipe.vae, placing.place_of(self._pipe.vae))
+            self._colours = preview.fit(self._pipe.vae, placement.place_of(self._pipe.vae))
             self._pipe.maybe_free_model_hooks()  # where parts take turns the VAE is the last, and nobody would send it away
         if kept is not None and kept.whole:
             latents = kept.latents

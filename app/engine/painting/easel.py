@@ -10,9 +10,10 @@ import torch
 from PIL import Image, ImageChops, ImageFilter
 
 from app.engine.jobs import schedulers
-from app.engine.painting import loading, placing, steps, words
-from app.engine.painting.families import Family
+from app.engine.painting import steps, words
 from app.engine.painting.settled import Settled
+from app.engine.pipelines import loader, placement
+from app.engine.pipelines.families import Family
 from app.sentence import Trouble, say
 
 FEATHER_PIXELS: Final = 4
@@ -75,11 +76,11 @@ def wear(pipe: Any, chosen: Settled, worn: dict[str, str]) -> None:
     for path in wanted:
         if path not in worn:
             name = f"lora{max((int(each[4:]) for each in worn.values()), default=0) + 1}"
-            loading.add_lora(pipe, path, name)
+            loader.add_lora(pipe, path, name)
             worn[path] = name
     weights = {worn[path]: weight for path, weight in wanted.items()}
     if chosen.few_steps:
-        weights[loading.FEW_STEPS] = 1.0
+        weights[loader.FEW_STEPS] = 1.0
     if weights:
         pipe.enable_lora()
         pipe.set_adapters(list(weights), list(weights.values()))
@@ -94,7 +95,7 @@ def unpacked(pipe: Any, family: Family, latents: torch.Tensor, chosen: Settled) 
 @torch.no_grad()
 def decoded(pipe: Any, family: Family, latents: torch.Tensor, chosen: Settled, exact: bool, step: int) -> Image.Image:
     vae = pipe.vae
-    latents = unpacked(pipe, family, latents, chosen).to(placing.place_of(vae), vae.dtype)
+    latents = unpacked(pipe, family, latents, chosen).to(placement.place_of(vae), vae.dtype)
     try:
         image = vae.decode(latents, return_dict=False)[0]
     except (RuntimeError, MemoryError) as fault:

@@ -12,7 +12,7 @@ from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.seed import seed_of
 from app.engine.models.model import Model
 from app.engine.painting import canvas, words
-from app.engine.painting.families import FAMILIES
+from app.engine.pipelines.families import FAMILIES
 from app.engine.text import starter_words
 from app.sentence import Sentence, Trouble, say
 

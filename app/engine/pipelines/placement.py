@@ -12,8 +12,8 @@ from diffusers.hooks.layerwise_casting import apply_layerwise_casting
 
 from app.compat.planning.decide import Plan, Precision
 from app.engine.loading import quantise
-from app.engine.painting import meet
-from app.engine.painting.waiting import Turns
+from app.engine.pipelines import mixed_precision
+from app.engine.pipelines.parts_on_disk import Turns
 
 ONE_MEMORY: Final = ("cpu", "mps")
 """Devices whose memory is the computer's own: a part that waits has to lie in a file to give any back."""
@@ -64,7 +64,7 @@ def settle(pipe: Any, plan: Plan) -> None:
             cpu_offload(part, torch.device(device), offload_buffers=bool(part._parameters))
     computes = {name: getattr(torch, precision(plan, name).compute) for name in modules(pipe)}
     denoiser = "unet" if "unet" in computes else "transformer"
-    meet.parts(pipe, modules(pipe)[denoiser], computes | {"denoiser": computes[denoiser]})
+    mixed_precision.parts(pipe, modules(pipe)[denoiser], computes | {"denoiser": computes[denoiser]})
 
 
 def widen_loras(part: torch.nn.Module) -> None:

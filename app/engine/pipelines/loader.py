@@ -19,9 +19,9 @@ from app.engine.files.path_checks import is_file
 from app.engine.loading import quantise, weights_complete
 from app.engine.models import detect
 from app.engine.models.model import Model
-from app.engine.painting import placing
-from app.engine.painting.families import FAMILIES, Family
-from app.engine.painting.waiting import Turns
+from app.engine.pipelines import placement
+from app.engine.pipelines.families import FAMILIES, Family
+from app.engine.pipelines.parts_on_disk import Turns
 from app.sentence import Sentence, Trouble, say
 
 FEW_STEPS: Final = "few-steps"
@@ -37,15 +37,15 @@ class Loaded:
 
 
 def pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path) -> Loaded:
-    opening = _Opening(folder, FAMILIES[model.family], plan, placing.turns_for(plan, scratch))
+    opening = _Opening(folder, FAMILIES[model.family], plan, placement.turns_for(plan, scratch))
     try:
         pipe = opening.file(companions) if model.single_file else opening.parts(companions)
-        quantise.check(plan, placing.modules(pipe), model.parts)
+        quantise.check(plan, placement.modules(pipe), model.parts)
         pipe.set_progress_bar_config(disable=True)
         if FEW_STEPS in companions:
             add_lora(pipe, companions[FEW_STEPS], FEW_STEPS)
             pipe.disable_lora()
-        placing.settle(pipe, plan)
+        placement.settle(pipe, plan)
     except BaseException as fault:
         if opening.turns is not None:
             opening.turns.close()
@@ -89,7 +89,7 @@ class _Opening:
                 library, kind = detect.class_of(self.folder, name)
                 there[name] = self._part(name, self.folder / name, getattr(_LIBRARIES[library], kind), library)
             if name in there:
-                placing.ready(name, there[name], self.plan, self.turns)
+                placement.ready(name, there[name], self.plan, self.turns)
         return getattr(diffusers, self.family.text).from_pretrained(
             self.folder, local_files_only=True, **dict(self.family.loaded_with), **there
         )
@@ -98,7 +98,7 @@ class _Opening:
         files = safetensors.files(folder)
         for path in files:
             safetensors.header(path)
-        how = placing.precision(self.plan, name)
+        how = placement.precision(self.plan, name)
         quantiser = quantise.config(library, self.plan, Part(name, how.role, 0), getattr(torch, how.compute))
         part, told = kind.from_pretrained(
             folder,
@@ -134,19 +134,19 @@ class _Opening:
                 str(self.folder), config=str(companions["configs"]), dtype=getattr(torch, self.plan.dtype),
                 local_files_only=True, **told,
             )  # fmt: skip
-        for name, part in placing.modules(pipe).items():
+        for name, part in placement.modules(pipe).items():
             weights_complete.check(self.folder, weights_complete.hollow(part), (), ())
-            how = placing.precision(self.plan, name)
+            how = placement.precision(self.plan, name)
             quantised = quantise.config("diffusers", self.plan, Part(name, how.role, 0), torch.float32) is not None
             part.to(getattr(torch, how.compute if quantised else how.storage))
             if quantised:
                 quantise.quantise(part)
-            placing.ready(name, part, self.plan, self.turns)
+            placement.ready(name, part, self.plan, self.turns)
         return pipe
 
     def _gguf(self, companion: Path) -> Any:
         file = companion if companion.is_file() else next(companion.glob("*.gguf"))
-        compute = getattr(torch, placing.precision(self.plan, self.family.denoiser).compute)
+        compute = getattr(torch, placement.precision(self.plan, self.family.denoiser).compute)
         kind = getattr(diffusers, detect.class_of(self.folder, self.family.denoiser)[1])
         with weights_complete.every_weight(file):
             return kind.from_single_file(
@@ -177,8 +177,8 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
             pipe.load_lora_weights(str(file.parent), weight_name=file.name, adapter_name=adapter, local_files_only=True)
         if not any(adapter in names for names in pipe.get_list_adapters().values()):
             raise ValueError("nothing in it belongs to this model")
-        for part in placing.modules(pipe).values():
-            placing.widen_loras(part)
+        for part in placement.modules(pipe).values():
+            placement.widen_loras(part)
     except (ValueError, KeyError, RuntimeError, AttributeError, TypeError, IndexError) as fault:
         if any(adapter in names for names in pipe.get_list_adapters().values()):
             pipe.delete_adapters(adapter)
