@@ -12,8 +12,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._pytree import tree_leaves
 
-from app.engine import picture
-from app.engine.painting import bridge
+from app.engine.pictures import painter, worker_thread
 
 CARD, HERE = torch.device("cuda", 0), torch.device("cpu")
 _ACROSS = frozenset({"copy_", "__set__", "__setitem__", "set_", "swap_tensors", "_has_compatible_shallow_copy_type", "to", "cpu", "cuda"})
@@ -141,7 +140,7 @@ def far_memory() -> Iterator[FarMemory]:
             with memory:
                 work(tell)
 
-        return bridge.reports(there)
+        return worker_thread.reports(there)
 
     with contextlib.ExitStack() as around:
         for name, what in {
@@ -154,6 +153,6 @@ def far_memory() -> Iterator[FarMemory]:
             "diffusers.pipelines.pipeline_utils.get_device": lambda: "cuda",
         }.items():
             around.enter_context(patch(name, what))
-        around.enter_context(patch.object(picture, "reports", reports))
+        around.enter_context(patch.object(painter, "reports", reports))
         around.enter_context(memory)
         yield memory

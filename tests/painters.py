@@ -15,12 +15,12 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
-from app.engine import picture
 from app.engine.jobs import schedulers
 from app.engine.jobs.events import Event, Part
 from app.engine.models import catalog
 from app.engine.models.model import Model
-from app.engine.painting import steps
+from app.engine.pictures import painter as picture_painter
+from app.engine.pictures import steps
 from app.engine.pipelines.families import FAMILIES
 
 SMALL: dict[str, Any] = {"width": 64, "height": 64, "steps": 3, "seed": 11, "preview_every": 0}
@@ -38,10 +38,10 @@ def _folders(root: Path) -> dict[str, Path]:
 
 
 @cache
-def painter(folder: Path) -> tuple[picture.Painter, Model]:
+def painter(folder: Path) -> tuple[picture_painter.Painter, Model]:
     """Loaded once; a test that spoils one loads its own."""
     model = catalog.find(str(folder))
-    return picture.load(folder, model, tiny.plan(model), {}), model
+    return picture_painter.load(folder, model, tiny.plan(model), {}), model
 
 
 def pixels(path: str | Path) -> np.ndarray:
@@ -86,7 +86,7 @@ def assert_same(decoded: torch.Tensor, plain: np.ndarray) -> None:
     assert np.abs(mine - plain).max() <= 1e-4
 
 
-def breaking(paints: picture.Painter, at: int) -> Any:
+def breaking(paints: picture_painter.Painter, at: int) -> Any:
     """The denoiser's numbers break once, at this call."""
     module = getattr(paints._pipe, paints._family.denoiser)
     calls = 0

@@ -15,12 +15,11 @@ from painters import SMALL, assert_same, parts, pixels, plainly
 from PIL import Image
 
 from app.compat.planning.decide import Vae
-from app.engine import picture
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Preview
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog, model
-from app.engine.painting import preview
+from app.engine.pictures import painter, preview
 from app.engine.pipelines import placement
 from app.sentence import Trouble
 
@@ -74,7 +73,7 @@ def test_it_paints_what_plain_diffusers_paints(
 ) -> None:
     folder = folders[family, scale]
     row = catalog.find(str(folder))
-    paints = picture.load(folder, row, tiny.plan(row), {})
+    paints = painter.load(folder, row, tiny.plan(row), {})
     request = PictureRequest("a red ball", guidance=3.0, **{**SMALL, "preview_every": 1})
     events = list(paints.run(request, Control(), None, tmp_path))
     assert isinstance(events[-1], Finished)
@@ -86,7 +85,7 @@ def test_it_paints_what_plain_diffusers_paints(
 @pytest.mark.parametrize("scale", WIDTHS)
 def test_it_starts_from_a_picture_and_fills_a_mask(scale: int, folders: Any, tmp_path: Path, gradient: Path) -> None:
     row = catalog.find(str(folders["sd15", scale]))
-    paints = picture.load(folders["sd15", scale], row, tiny.plan(row), {})
+    paints = painter.load(folders["sd15", scale], row, tiny.plan(row), {})
     mask = tmp_path / "mask.png"
     drawn = Image.new("L", (96, 96), 0)
     drawn.paste(255, (48, 0, 96, 96))
@@ -100,7 +99,7 @@ def test_it_starts_from_a_picture_and_fills_a_mask(scale: int, folders: Any, tmp
 @pytest.mark.parametrize("scale", WIDTHS)
 def test_tiles_have_the_size_that_was_planned(scale: int, folders: Any) -> None:
     row = catalog.find(str(folders["sd15", scale]))
-    paints = picture.load(folders["sd15", scale], row, tiny.plan(row), {})
+    paints = painter.load(folders["sd15", scale], row, tiny.plan(row), {})
     vae = paints._pipe.vae
     latents = torch.randn(1, 4, 128 // scale, 128 // scale, generator=torch.Generator().manual_seed(1))
     placement.arrange_vae(vae, tiny.plan(row, vae=Vae(True, 64)))
@@ -114,7 +113,7 @@ def test_tiles_have_the_size_that_was_planned(scale: int, folders: Any) -> None:
 def test_its_preview_has_its_colours(scale: int, folders: Any) -> None:
     """The linear map of the loaded decoder itself: a picture comes back from its latents as large as they are."""
     row = catalog.find(str(folders["sd15", scale]))
-    paints = picture.load(folders["sd15", scale], row, tiny.plan(row), {})
+    paints = painter.load(folders["sd15", scale], row, tiny.plan(row), {})
     colours = preview.fit(paints._pipe.vae, torch.device("cpu"))
     assert colours.weight.shape == (4, 3)
     assert np.asarray(colours.picture(torch.zeros(1, 4, 320 // scale, 256 // scale))).shape[1] >= 64
@@ -124,7 +123,7 @@ def test_a_coarse_decoder_asks_for_larger_strides(folders: Any, tmp_path: Path) 
     coarse, fine = (catalog.find(str(folders["sd15", scale])) for scale in (16, 4))
     assert (coarse.settings.multiple, fine.settings.multiple) == (16, 8)
     assert coarse.settings.sizes == ((128, 128),) and fine.settings.sizes == ((32, 32),)
-    paints = picture.load(folders["sd15", 16], coarse, tiny.plan(coarse), {})
+    paints = painter.load(folders["sd15", 16], coarse, tiny.plan(coarse), {})
     with pytest.raises(Trouble) as told:
         list(paints.run(PictureRequest("a", width=72, height=64), Control(), None, tmp_path))
     assert told.value.sentence.key == "canvas.multiple"

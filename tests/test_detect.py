@@ -15,11 +15,11 @@ import tiny_single_files as single
 import torch
 from safetensors.torch import save_file
 
-from app.engine import picture
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Part
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog, model
+from app.engine.pictures import painter
 from app.sentence import Trouble
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -68,7 +68,7 @@ def test_a_single_file_paints_what_its_folder_paints(family: str, tmp_path: Path
     request = PictureRequest("a red ball", width=64, height=64, steps=2, seed=3, preview_every=0, scheduler="Euler")
     files = []
     for path, row, companions in ((whole, catalog.find(str(whole)), {}), (file, found, {"configs": configs})):
-        paints = picture.load(path, row, tiny.plan(row), companions)
+        paints = painter.load(path, row, tiny.plan(row), companions)
         events = list(paints.run(request, Control(), None, tmp_path / f"job{len(files)}"))
         files.append(next(event.path for event in events if isinstance(event, Part)))
     from PIL import Image, ImageChops
@@ -79,7 +79,7 @@ def test_a_single_file_paints_what_its_folder_paints(family: str, tmp_path: Path
             max(high for _, high in ImageChops.difference(one.convert("RGB"), other.convert("RGB")).getextrema()) <= 1
         )
     with pytest.raises(Trouble) as told:
-        picture.load(file, found, tiny.plan(found), {})
+        painter.load(file, found, tiny.plan(found), {})
     assert told.value.cure == "get-configs"
 
 
@@ -162,6 +162,6 @@ def test_half_precision_alone_is_enough(folder: Path, tmp_path: Path) -> None:
     pipe = tiny.sd15().to(torch.float16)
     pipe.save_pretrained(copy, variant="fp16")
     found = catalog.find(str(copy))
-    paints = picture.load(copy, found, tiny.plan(found), {})
+    paints = painter.load(copy, found, tiny.plan(found), {})
     request = PictureRequest("a", width=64, height=64, steps=1, preview_every=0)
     assert [event for event in paints.run(request, Control(), None, tmp_path / "job") if isinstance(event, Part)]

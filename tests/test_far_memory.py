@@ -15,13 +15,14 @@ import torch
 from painters import SMALL, breaking, gguf_of, lora, parts, pixels
 
 from app.compat.planning.decide import Precision
-from app.engine import picture, speech
+from app.engine import speech
 from app.engine.files.sound import read, write
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Part
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
+from app.engine.pictures import painter
 from app.engine.pipelines import placement
 from tests.far_memory import FarMemory, far_memory
 from tests.plans import plan
@@ -66,7 +67,7 @@ def test_it_tells_the_two_memories_apart(card: FarMemory | None) -> None:
 
 @pytest.fixture
 def load(folders: dict[str, Path], tmp_path: Path) -> Any:
-    def load(family: str, offload: Any = "none", precision: str = "apart", **more: Any) -> picture.Painter:
+    def load(family: str, offload: Any = "none", precision: str = "apart", **more: Any) -> painter.Painter:
         model, (storage, compute) = catalog.find(str(folders[family])), PRECISIONS[precision]
         # As plans have it, a decoder rests in what it computes in.
         how = tuple(
@@ -74,12 +75,12 @@ def load(folders: dict[str, Path], tmp_path: Path) -> Any:
         )  # fmt: skip
         fields = {"device": "cuda", "runs_on": "cuda", "precision": how, "kernels": ("efficient", "math"), **more}
         companions = fields.pop("companions", {})
-        return picture.load(folders[family], model, tiny.plan(model, compute, offload=offload, **fields), companions, tmp_path)
+        return painter.load(folders[family], model, tiny.plan(model, compute, offload=offload, **fields), companions, tmp_path)
 
     return load
 
 
-def painted(paints: picture.Painter, job: Path, **more: Any) -> Any:
+def painted(paints: painter.Painter, job: Path, **more: Any) -> Any:
     asked = PictureRequest(**{"prompt": "a red ball", **SMALL, "preview_every": 1, **more})
     events = list(paints.run(asked, Control(), None, job))
     assert isinstance(events[-1], Finished)

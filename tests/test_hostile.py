@@ -26,8 +26,8 @@ from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.jobs.shelf import Made, Shelf
 from app.engine.models import catalog
-from app.engine.painting import canvas
-from app.engine.painting.settled import settled
+from app.engine.pictures import input_images
+from app.engine.pictures.final_settings import settled
 from app.engine.text import voices
 from app.engine.text.script import check
 from app.engine.text.voice_limits import DIA
@@ -74,7 +74,7 @@ PATHS = ["nowhere", LONG, "a\0b", "~nobody-of-this-name/x", "", "/"]
 @pytest.mark.parametrize("path", PATHS, ids=["nowhere", "long", "nul", "nobody", "empty", "a folder"])
 def test_a_path_that_is_no_file_is_a_sentence(path: str) -> None:
     for make in (
-        lambda: canvas.opened(path), lambda: sound.read(Path(path)), lambda: catalog.find(path),
+        lambda: input_images.opened(path), lambda: sound.read(Path(path)), lambda: catalog.find(path),
         lambda: voices.prepared(VoicePrompt(path, "[S1] a"), DIA),
     ):  # fmt: skip
         with pytest.raises(Trouble) as told:
@@ -95,7 +95,7 @@ def test_pictures_that_are_none_or_too_large_or_too_small(tmp_path: Path) -> Non
         (tmp_path / "large.png", "canvas.too-large"),
     ):
         with pytest.raises(Trouble) as told:
-            canvas.opened(str(path))
+            input_images.opened(str(path))
         assert told.value.sentence.key == key
 
 

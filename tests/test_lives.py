@@ -20,8 +20,8 @@ from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, P
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.lives import DEATHS, Lives, reached
-from app.engine.painting import keeping
-from app.engine.painting.keeping import Kept
+from app.engine.pictures import checkpoint
+from app.engine.pictures.checkpoint import Kept
 from app.engine.process import Keeper
 from app.paths import home
 from tests import light_engine
@@ -199,7 +199,7 @@ def test_what_is_finished_is_read_from_the_folder(tmp_path: Path) -> None:
     (tmp_path / "unfinished-002.json").write_text("{")
     for index, whole in ((1, False), (2, True)):
         kept = Kept(7, torch.zeros(1), {}, torch.Generator().get_state(), whole)
-        keeping.save(tmp_path / f"latent-{index}.safetensors", kept, "mark")
+        checkpoint.save(tmp_path / f"latent-{index}.safetensors", kept, "mark")
     (tmp_path / "latent-3.safetensors").write_bytes(b"no such thing")
     assert codes.size and reached(tmp_path) == {
         "part-000": 1, "picture-0": 1, "unfinished-001": 3, "unfinished-002": 0, "latent-1": 7, "latent-2": 8, "latent-3": 0,

@@ -17,12 +17,12 @@ from PIL import Image
 
 from app.compat.attention.seam import applied
 from app.compat.planning.decide import Precision
-from app.engine import picture
 from app.engine.files import picture_settings
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
+from app.engine.pictures import painter as picture_painter
 
 folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
 pytestmark = [  # diffusers' schedulers with numpy 2
@@ -152,7 +152,7 @@ def test_parts_of_different_precision_work_together(
         Precision(part.name, part.role, MIXED[wide].get(part.role, "bfloat16"), MIXED[wide].get(part.role, "bfloat16"), "cpu")
         for part in model.parts
     )  # fmt: skip
-    paints = picture.load(folders[family], model, tiny.plan(model, "bfloat16", precision=parts_in), {})
+    paints = picture_painter.load(folders[family], model, tiny.plan(model, "bfloat16", precision=parts_in), {})
     request = PictureRequest("a", image=str(gradient), **SMALL)
     assert isinstance(list(paints.run(request, Control(), None, tmp_path))[-1], Finished)
 
@@ -168,7 +168,7 @@ def test_sdxls_own_decoder_computes_as_planned(
         Precision(part.name, part.role, storage, "float32", "cpu") if part.role == "vae"
         else Precision(part.name, part.role, "bfloat16", "bfloat16", "cpu") for part in model.parts
     )  # fmt: skip
-    paints = picture.load(folders["sdxl"], model, tiny.plan(model, "bfloat16", precision=mixed), {})
+    paints = picture_painter.load(folders["sdxl"], model, tiny.plan(model, "bfloat16", precision=mixed), {})
     seen: set[torch.dtype] = set()
     for half in (paints._pipe.vae.encoder, paints._pipe.vae.decoder):
         for layer in (half.conv_in, half.conv_out):
@@ -190,7 +190,7 @@ def test_weights_may_rest_narrower_than_they_compute(
     """Some modules cast what they read to their own weight's dtype: those have it wide."""
     model = catalog.find(str(folders[family]))
     kept = tuple(Precision(part.name, part.role, storage, "float32", "cpu") for part in model.parts)
-    paints = picture.load(folders[family], model, tiny.plan(model, precision=kept), {})
+    paints = picture_painter.load(folders[family], model, tiny.plan(model, precision=kept), {})
     request = PictureRequest("a", guidance=1.0, **{**SMALL, "steps": 1})
     assert isinstance(list(paints.run(request, Control(), None, tmp_path))[-1], Finished)
     for part in model.parts:
@@ -204,10 +204,10 @@ def test_weights_kept_in_half_compute_in_float32(
     """As on Pascal: what comes out differs from float32 by the rounding of the weights, not by that of the arithmetic."""
     model = catalog.find(str(folders["sd15"]))
     kept = tuple(Precision(part.name, part.role, "float16", "float32", "cpu") for part in model.parts)
-    halved = picture.load(folders["sd15"], model, tiny.plan(model, precision=kept), {})
+    halved = picture_painter.load(folders["sd15"], model, tiny.plan(model, precision=kept), {})
     assert halved._pipe.unet.conv_in.weight.dtype == torch.float16
     list(halved.run(PictureRequest("a", **SMALL), Control(), None, tmp_path / "kept"))
-    rounded = picture.load(folders["sd15"], model, tiny.plan(model), {})
+    rounded = picture_painter.load(folders["sd15"], model, tiny.plan(model), {})
     for part in (rounded._pipe.text_encoder, rounded._pipe.unet, rounded._pipe.vae):
         for module in part.modules():
             if isinstance(module, torch.nn.Linear | torch.nn.Conv2d):
@@ -227,8 +227,8 @@ def test_a_denoiser_in_gguf_paints_nearly_the_same(
     (bare / "transformer" / "diffusion_pytorch_model.safetensors").unlink()
     model = catalog.find(str(folders[family]))
     request = PictureRequest("a red ball", guidance=1.0, **{**SMALL, "steps": 1})
-    whole = picture.load(folders[family], model, tiny.plan(model), {})
-    small = picture.load(bare, model, tiny.plan(model, quantised="gguf"), {"gguf": file})
+    whole = picture_painter.load(folders[family], model, tiny.plan(model), {})
+    small = picture_painter.load(bare, model, tiny.plan(model, quantised="gguf"), {"gguf": file})
     for index, paints in enumerate((whole, small)):
         list(paints.run(request, Control(), None, tmp_path / str(index)))
     kinds = {type(each).__name__ for each in small._pipe.transformer.modules()}
@@ -262,7 +262,7 @@ def test_the_few_steps_lora_is_worn_with_lcm_only(
     model = replace(
         local, settings=replace(row.settings, width=64, height=64), plain=row.plain, companions=row.companions
     )
-    paints = picture.load(folders["sd15"], model, tiny.plan(model), {"few-steps": few.parent})
+    paints = picture_painter.load(folders["sd15"], model, tiny.plan(model), {"few-steps": few.parent})
     bare, _ = painter(folders["sd15"])
     for index, (one, scheduler) in enumerate(((paints, "LCM"), (bare, "LCM"), (paints, "Euler"), (bare, "Euler"))):
         list(

@@ -19,7 +19,6 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Seen
 from app.compat.planning.decide import Choice, Vae, decide
 from app.compat.planning.fallbacks import climb
-from app.engine import picture
 from app.engine.jobs import schedulers
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Part, Preview, Step, Stopped
@@ -27,9 +26,10 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
 from app.engine.models.model import need
-from app.engine.painting import easel, keeping, preview, steps
-from app.engine.painting.keeping import Kept
-from app.engine.painting.settled import settled
+from app.engine.pictures import checkpoint, per_request, preview, steps
+from app.engine.pictures import painter as picture_painter
+from app.engine.pictures.checkpoint import Kept
+from app.engine.pictures.final_settings import settled
 
 folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
 pytestmark = [  # diffusers' schedulers with numpy 2
@@ -91,7 +91,7 @@ def test_the_clean_picture_is_guessed_rightly(name: str) -> None:
         sample = scheduler.step(noise, timestep, sample, return_dict=False)[0]
 
 
-def stopping(paints: picture.Painter, request: PictureRequest, at: int, job: Path) -> tuple[list[Event], int]:
+def stopping(paints: picture_painter.Painter, request: PictureRequest, at: int, job: Path) -> tuple[list[Event], int]:
     """Stop is pressed while step `at` is being computed; how many times the denoiser was asked in all."""
     control, asked = Control(), 0
 
@@ -214,7 +214,7 @@ def test_where_parts_take_turns_the_decoder_goes_before_the_steps(
     folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = catalog.find(str(folders["sd15"]))
-    paints = picture.load(folders["sd15"], model, tiny.plan(model, offload="model", device="cuda"), {})
+    paints = picture_painter.load(folders["sd15"], model, tiny.plan(model, offload="model", device="cuda"), {})
     pipe, order = paints._pipe, []
     fit, free = preview.fit, pipe.maybe_free_model_hooks
     monkeypatch.setattr(preview, "fit", lambda *told: order.append("fit") or fit(*told))
@@ -243,7 +243,7 @@ def test_black_is_believed_in_float32_only(folders: dict[str, Path], tmp_path: P
     """In half precision a black picture is how overflow shows; in float32 it may be what was asked for."""
     for dtype in ("float32", "bfloat16"):
         model = catalog.find(str(folders["sd15"]))
-        paints = picture.load(folders["sd15"], model, tiny.plan(model, dtype), {})
+        paints = picture_painter.load(folders["sd15"], model, tiny.plan(model, dtype), {})
         paints._pipe.vae.decoder.conv_out.weight.data.zero_()
         paints._pipe.vae.decoder.conv_out.bias.data.fill_(-1)
         run = paints.run(PictureRequest("a black night", **SMALL), Control(), None, tmp_path / dtype)
@@ -256,7 +256,7 @@ def test_black_is_believed_in_float32_only(folders: dict[str, Path], tmp_path: P
 
 def test_closing_lets_go_of_the_weights(folders: dict[str, Path], tmp_path: Path) -> None:
     model = catalog.find(str(folders["sd15"]))
-    paints = picture.load(folders["sd15"], model, tiny.plan(model), {})
+    paints = picture_painter.load(folders["sd15"], model, tiny.plan(model), {})
     list(paints.run(PictureRequest("a", **SMALL), Control(), None, tmp_path))
     held = weakref.ref(paints._pipe.unet)
     paints.close()
@@ -271,10 +271,10 @@ def test_the_latents_of_a_step_are_read_as_the_pipeline_reads_its_last(
     """What previews and Stop show: packed and normalised latents, laid out here and by the pipeline itself."""
     paints, model = painter(folders[family])
     kept: list[Kept] = []
-    monkeypatch.setattr(keeping, "save", lambda _path, each, _mark: kept.append(each))
+    monkeypatch.setattr(checkpoint, "save", lambda _path, each, _mark: kept.append(each))
     request = PictureRequest("a", guidance=1.0, **SMALL)
     list(paints.run(request, Control(), None, tmp_path))
     chosen = settled(request, model, tmp_path)
-    mine, theirs = (easel.unpacked(paints._pipe, paints._family, each.latents, chosen) for each in kept[-2:])
+    mine, theirs = (per_request.unpacked(paints._pipe, paints._family, each.latents, chosen) for each in kept[-2:])
     assert mine.shape == (1, paints._pipe.vae.config.latent_channels, 8, 8)
     assert torch.allclose(mine, theirs, atol=1e-5)

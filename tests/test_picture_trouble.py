@@ -19,12 +19,12 @@ from painters import SMALL, painter
 from PIL import Image
 from safetensors.torch import save_file
 
-from app.engine import picture
 from app.engine.files import picture_settings
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
+from app.engine.pictures import painter as picture_painter
 from app.sentence import Sentence, Trouble
 
 folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
@@ -41,7 +41,7 @@ def test_the_starter_names_what_it_paints_instead(folders: dict[str, Path], tmp_
     shutil.copy(Path(row.path) / "starter.json", folder)
     settings = replace(row.settings, width=64, height=64, least=64, most=64)
     model = replace(row, path=str(folder), settings=settings)
-    paints = picture.load(folder, model, tiny.plan(model), {})
+    paints = picture_painter.load(folder, model, tiny.plan(model), {})
 
     def run(prompt: str, **more: Any) -> tuple[list[Sentence], PictureRequest]:
         request = PictureRequest(prompt, steps=1, preview_every=0, **more)
@@ -81,7 +81,7 @@ def test_broken_weights_are_told(how: str, folders: dict[str, Path], tmp_path: P
     model = catalog.find(str(folder))
     broken(folder / "unet" / "diffusion_pytorch_model.safetensors", how)
     with pytest.raises(Trouble) as told:
-        picture.load(folder, model, tiny.plan(model), {})
+        picture_painter.load(folder, model, tiny.plan(model), {})
     assert str(folder / "unet") in str(told.value)
 
 
@@ -95,7 +95,7 @@ def test_broken_configs_are_told(part: str, folders: dict[str, Path], tmp_path: 
     for path in folder.glob(part):
         path.write_text("{")
         with pytest.raises(Trouble):
-            picture.load(folder, model, tiny.plan(model), {})
+            picture_painter.load(folder, model, tiny.plan(model), {})
 
 
 def png(path: Path, size: tuple[int, int]) -> Path:

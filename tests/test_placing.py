@@ -28,13 +28,13 @@ from app.compat.machine.verdicts import Seen, Verdict, learn
 from app.compat.planning.decide import Need, Part, Plan, Precision, decide
 from app.compat.planning.fallbacks import subject
 from app.compat.planning.types import Choice
-from app.engine import picture
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Loading, Note
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.loading import quantise
 from app.engine.models import catalog
-from app.engine.painting import keeping
+from app.engine.pictures import checkpoint
+from app.engine.pictures import painter as picture_painter
 from app.engine.pipelines import placement
 from app.engine.session import Session
 from app.paths import home
@@ -44,7 +44,7 @@ folders, decoded, gradient = painters.folders, painters.decoded, painters.gradie
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torchao with torch 2.13
 
 
-def painted(paints: picture.Painter, job: Path, **more: Any) -> list[Any]:
+def painted(paints: picture_painter.Painter, job: Path, **more: Any) -> list[Any]:
     events = list(
         paints.run(
             PictureRequest(**{"prompt": "a red ball", **SMALL, "preview_every": 1, **more}), Control(), None, job
@@ -56,11 +56,11 @@ def painted(paints: picture.Painter, job: Path, **more: Any) -> list[Any]:
 
 @pytest.fixture
 def loaded(tmp_path: Path) -> Iterator[Any]:
-    opened: list[picture.Painter] = []
+    opened: list[picture_painter.Painter] = []
 
-    def load(folder: Path, companions: dict[str, Path] | None = None, **plan: Any) -> picture.Painter:
+    def load(folder: Path, companions: dict[str, Path] | None = None, **plan: Any) -> picture_painter.Painter:
         row = catalog.find(str(folder))
-        opened.append(picture.load(folder, row, tiny.plan(row, **plan), companions or {}, tmp_path / "scratch"))
+        opened.append(picture_painter.load(folder, row, tiny.plan(row, **plan), companions or {}, tmp_path / "scratch"))
         return opened[-1]
 
     yield load
@@ -195,10 +195,10 @@ def test_a_disk_without_room_for_what_waits_is_told_as_that(
         path.write_bytes(b"half")
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
-    monkeypatch.setattr(keeping, "save_file", full)
+    monkeypatch.setattr(checkpoint, "save_file", full)
     row = catalog.find(str(folders["sd15"]))
     with pytest.raises(OSError, match="No space") as told:
-        picture.load(folders["sd15"], row, tiny.plan(row, offload="model"), {}, tmp_path)
+        picture_painter.load(folders["sd15"], row, tiny.plan(row, offload="model"), {}, tmp_path)
     assert told.value.errno == errno.ENOSPC and not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 

@@ -16,9 +16,10 @@ from torch import nn
 
 from app.compat.planning.memory_formulas import part_bytes
 from app.compat.planning.types import Part, Precision
-from app.engine import picture, speech
+from app.engine import speech
 from app.engine.models import catalog
 from app.engine.models.model import need
+from app.engine.pictures import painter
 from app.engine.pipelines import placement
 from app.engine.pipelines.parts_on_disk import _leaves
 from tests.tiny import save_voice
@@ -162,7 +163,7 @@ def how(role: Any, storage: Any, compute: Any = None) -> Precision:
 
 def test_what_float16_does_not_hold_is_counted_as_float32(folders: dict[str, Path]) -> None:
     row = catalog.find(str(folders["pixart-sigma"]))
-    paints = picture.load(folders["pixart-sigma"], row, tiny.plan(row, "float16"), {})
+    paints = painter.load(folders["pixart-sigma"], row, tiny.plan(row, "float16"), {})
     part, module = row.parts[0], paints._pipe.text_encoder
     size = sum(weight.numel() * weight.element_size() for weight in module.parameters())
     assert part.name == "text_encoder" and part.wide
@@ -198,7 +199,7 @@ def in_a_byte(module: nn.Module) -> int:
 def test_torchao_packs_what_was_counted(family: str, folders: dict[str, Path]) -> None:
     pytest.importorskip("torchao", reason="one of the quantised extra")
     row = catalog.find(str(folders[family]))
-    paints = picture.load(folders[family], row, tiny.plan(row, quantised="torchao-int8"), {})
+    paints = painter.load(folders[family], row, tiny.plan(row, quantised="torchao-int8"), {})
     for part in row.parts:
         packed = in_a_byte(placement.modules(paints._pipe)[part.name])
         assert packed == (0 if part.role == "vae" else part.linear), part.name

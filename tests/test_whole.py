@@ -15,11 +15,12 @@ from safetensors.torch import load_file, save_file
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import Need, Part, decide
 from app.compat.planning.types import Choice
-from app.engine import picture, speech
+from app.engine import speech
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog
+from app.engine.pictures import painter
 from app.engine.session import Session
 from app.paths import home
 from app.sentence import Trouble
@@ -58,7 +59,7 @@ def test_a_folder_that_lacks_a_weight_is_refused(part: str, tmp_path: Path) -> N
     gone = dropped(folder, part, take=True)
     row = catalog.find(str(folder))
     with pytest.raises(Trouble) as told:
-        picture.load(folder, row, tiny.plan(row), {})
+        painter.load(folder, row, tiny.plan(row), {})
     assert told.value.sentence.key == "whole.missing" and gone in str(told.value)
 
 
@@ -71,7 +72,7 @@ def test_a_weight_of_another_shape_is_refused(part: str, tmp_path: Path) -> None
     save_file(weights | {name: torch.zeros(3, 5)}, file, {"format": "pt"})
     row = catalog.find(str(folder))
     with pytest.raises(Trouble) as told:
-        picture.load(folder, row, tiny.plan(row), {})
+        painter.load(folder, row, tiny.plan(row), {})
     assert told.value.sentence.key in ("whole.missing", "load.broken") and str(folder) in str(told.value)
 
 
@@ -97,7 +98,7 @@ def test_a_single_file_that_lacks_a_weight_is_refused(mark: str, tmp_path: Path)
     save_file({name: value for name, value in weights.items() if name != gone}, file)
     row = catalog.find(str(file))
     with pytest.raises(Trouble) as told:
-        picture.load(file, row, tiny.plan(row), configs)
+        painter.load(file, row, tiny.plan(row), configs)
     assert told.value.sentence.key.startswith("whole.missing"), told.value
 
 
@@ -105,7 +106,7 @@ def test_a_single_file_tells_what_it_has_beside(tmp_path: Path) -> None:
     folder, file = single.made("sd15", tmp_path)
     save_file(load_file(file) | {"model_ema.decay": torch.zeros(1), "stranger.weight": torch.zeros(1)}, file)
     row = catalog.find(str(file))
-    paints = picture.load(file, row, tiny.plan(row), {"configs": single.configs_of(folder, tmp_path / "configs")})
+    paints = painter.load(file, row, tiny.plan(row), {"configs": single.configs_of(folder, tmp_path / "configs")})
     (note,) = paints.notes
     assert "stranger.weight" in str(note) and "model_ema" not in str(note)
 
@@ -118,9 +119,9 @@ def test_a_gguf_that_lacks_a_weight_is_refused(mark: str, named: str, folders: d
     folder, original = folders["z-image"], named == "as the hub has it"
     row = catalog.find(str(folder))
     plan = tiny.plan(row, quantised="gguf")
-    picture.load(folder, row, plan, {"gguf": gguf_of(folder, tmp_path / "whole.gguf", original=original)}).close()
+    painter.load(folder, row, plan, {"gguf": gguf_of(folder, tmp_path / "whole.gguf", original=original)}).close()
     with pytest.raises(Trouble) as told:
-        picture.load(folder, row, plan, {"gguf": gguf_of(folder, tmp_path / "less.gguf", mark, original)})
+        painter.load(folder, row, plan, {"gguf": gguf_of(folder, tmp_path / "less.gguf", mark, original)})
     assert told.value.sentence.key.startswith("whole.missing") and "less.gguf" in str(told.value), told.value
 
 
@@ -131,7 +132,7 @@ def test_a_gguf_of_another_model_or_cut_off_is_refused(folders: dict[str, Path],
     (tmp_path / "text.gguf").write_text("no weights at all")
     for file in (gguf_of(folders["z-image"], tmp_path / "other.gguf"), cut, tmp_path / "text.gguf"):
         with pytest.raises(Trouble) as told:
-            picture.load(folders["flux"], row, tiny.plan(row, quantised="gguf"), {"gguf": file})
+            painter.load(folders["flux"], row, tiny.plan(row, quantised="gguf"), {"gguf": file})
         assert told.value.cure == "models", file
 
 
@@ -141,5 +142,5 @@ def test_a_gguf_that_lacks_what_is_looked_up_first_is_told_by_its_name(
     row, file = catalog.find(str(folders["flux"])), tmp_path / "less.gguf"
     gguf_with({f"{kind}_blocks.0.norm.scale": torch.ones(4) for kind in ("double", "single")}, file)
     with pytest.raises(Trouble) as told:
-        picture.load(folders["flux"], row, tiny.plan(row, quantised="gguf"), {"gguf": file})
+        painter.load(folders["flux"], row, tiny.plan(row, quantised="gguf"), {"gguf": file})
     assert told.value.sentence.key == "whole.missing" and "time_in.in_layer.weight" in str(told.value)

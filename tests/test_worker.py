@@ -56,7 +56,7 @@ def ahead(
 
 def test_all_of_it_where_nobody_asks() -> None:
     there, _ = ahead("here._orders.put(Quit()) if name == worker.AHEAD[-1] else None")
-    assert there[-1] == "app.engine.picture" and len(there) == 4
+    assert there[-1] == "app.engine.pictures.painter" and len(there) == 4
 
 
 def test_nothing_where_somebody_asked() -> None:

@@ -83,9 +83,9 @@ class Owner:
 
             loaded: Loaded = speech.load(found.folder, plan, found.companions.get("codec"))
         else:
-            from app.engine import picture
+            from app.engine.pictures import painter
 
-            loaded = picture.load(found.folder, model, plan, found.companions, self._home.scratch)
+            loaded = painter.load(found.folder, model, plan, found.companions, self._home.scratch)
         self._held[model.kind] = Held(model, loaded, 0 if plan.offload != "none" else weights_bytes(asked, plan))
         for sentence in loaded.notes:
             yield Note(sentence)

@@ -24,7 +24,7 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Step, Unloaded
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog
-from app.engine.painting import easel, steps
+from app.engine.pictures import per_request, steps
 from app.engine.pipelines import placement
 from app.engine.pipelines.families import FAMILIES
 from app.engine.session import Session
@@ -94,7 +94,7 @@ def request(folder: Path, family: str) -> PictureRequest:
 
 def paint(session: Session, asked: PictureRequest, job: Path, choice: Choice = Choice()) -> Painted:  # noqa: B008
     painted = Painted()
-    decode, check = easel.decoded, steps.check
+    decode, check = per_request.decoded, steps.check
 
     def decoded(pipe: Any, family: Any, latents: torch.Tensor, *more: Any) -> Any:
         painted.latents.append(latents.float().cpu())
@@ -107,7 +107,7 @@ def paint(session: Session, asked: PictureRequest, job: Path, choice: Choice = C
         painted.image.append(image.float().cpu())
         check(image, *more)
 
-    with patch.object(easel, "decoded", decoded), patch.object(steps, "check", checked):
+    with patch.object(per_request, "decoded", decoded), patch.object(steps, "check", checked):
         for event in session.run(asked, choice, Control(), job, lambda _, plan: painted.plans.append(plan)):
             painted.events.append(event)
             if isinstance(event, Step):

@@ -154,7 +154,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "rng-device", (Where(("cuda", "rocm", "mps", "cpu")),),
         say("quirk.rng-device", "The same seed gives another picture on another device, so noise is drawn on the processor everywhere."),
-        "A1111 PR 9734; diffusers #13298", place="app/engine/picture.py",
+        "A1111 PR 9734; diffusers #13298", place="app/engine/pictures/painter.py",
     ),
     Quirk(
         "conv-65536", (Where(("mps",), system_before="15.1"),),

@@ -10,8 +10,8 @@ import torch
 from PIL import Image, ImageChops, ImageFilter
 
 from app.engine.jobs import schedulers
-from app.engine.painting import steps, words
-from app.engine.painting.settled import Settled
+from app.engine.pictures import prompt_embeddings, steps
+from app.engine.pictures.final_settings import Settled
 from app.engine.pipelines import loader, placement
 from app.engine.pipelines.families import Family
 from app.sentence import Trouble, say
@@ -46,9 +46,9 @@ def told(pipe: Any, family: Family, chosen: Settled) -> dict[str, Any]:
     request = chosen.request
     negative = request.negative if family.negative else ""
     if family.weights:
-        spoken = words.embedded(pipe, request.prompt, negative)
+        spoken = prompt_embeddings.embedded(pipe, request.prompt, negative)
     else:
-        plain = (words.without_weights(text)[0] for text in (request.prompt, negative))
+        plain = (prompt_embeddings.without_weights(text)[0] for text in (request.prompt, negative))
         spoken = dict(zip(("prompt", "negative_prompt"), (text or None for text in plain), strict=True))
     accepted = inspect.signature(type(pipe).__call__).parameters
     all_of_it = {

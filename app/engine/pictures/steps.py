@@ -12,8 +12,8 @@ import torch
 from app.engine.jobs.control import Control
 from app.engine.jobs.schedulers import space_of
 from app.engine.loading.numbers_broke import NumbersBroke
-from app.engine.painting import keeping
-from app.engine.painting.keeping import Kept
+from app.engine.pictures import checkpoint
+from app.engine.pictures.checkpoint import Kept
 
 Tell = Callable[[int, torch.Tensor, Callable[[], torch.Tensor], Callable[[], Kept]], None]
 """(steps done, latents, the clean picture guessed from them, all that is needed to go on from here)."""
@@ -58,7 +58,7 @@ def watched(
             done += 1
             if kept is None or done < skipped:
                 return (sample, sample)
-            keeping.recall(scheduler, kept.scheduler, sample.device)
+            checkpoint.recall(scheduler, kept.scheduler, sample.device)
             generator.set_state(kept.generator)
             latents = kept.latents.to(sample)
             return (latents, latents)
@@ -72,7 +72,7 @@ def watched(
             done,
             latents,
             lambda: clean(scheduler, model_output, timestep, sample, index),
-            lambda: Kept(done, latents.detach(), keeping.memory_of(scheduler, before), generator.get_state()),
+            lambda: Kept(done, latents.detach(), checkpoint.memory_of(scheduler, before), generator.get_state()),
         )
         if control.stopped:
             raise Stop

@@ -11,7 +11,7 @@ from app.engine.jobs import schedulers
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.seed import seed_of
 from app.engine.models.model import Model
-from app.engine.painting import canvas, words
+from app.engine.pictures import input_images, prompt_embeddings
 from app.engine.pipelines.families import FAMILIES
 from app.engine.text import starter_words
 from app.sentence import Sentence, Trouble, say
@@ -79,10 +79,10 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
         request = replace(request, prompt=match.caption)
         notes += [match.note] if match.note else []
     if not family.weights:
-        notes += [said for text in (request.prompt, request.negative) if (said := words.without_weights(text)[1])][:1]
+        notes += [said for text in (request.prompt, request.negative) if (said := prompt_embeddings.without_weights(text)[1])][:1]
     settings = model.recommended(named)
-    image = canvas.opened(request.image) if request.image else None
-    width, height = canvas.size(request.width, request.height, settings, image)
+    image = input_images.opened(request.image) if request.image else None
+    width, height = input_images.size(request.width, request.height, settings, image)
     asked = request.width or width, request.height or height
     if settings.least == settings.most and asked != (width, height):
         notes.append(
@@ -104,7 +104,7 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
                 most=settings.most,
             )
         )
-    mask = canvas.mask(request.mask, width, height) if request.mask else None
+    mask = input_images.mask(request.mask, width, height) if request.mask else None
     whole = replace(
         request,
         model=request.model or model.id,
@@ -118,4 +118,4 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
     few_steps = (
         any(each.name == "few-steps" for each in model.companions) and whole.scheduler == model.settings.scheduler
     )
-    return Settled(whole, canvas.fitted(image, width, height) if image else None, mask, few_steps, tuple(notes))
+    return Settled(whole, input_images.fitted(image, width, height) if image else None, mask, few_steps, tuple(notes))

@@ -22,10 +22,10 @@ from app.engine.jobs.events import Event, Finished, Note, Part, Preview, Step, S
 from app.engine.jobs.request import PictureRequest, to_json
 from app.engine.loading.loaded import held_alike
 from app.engine.models.model import Model
-from app.engine.painting import easel, keeping, preview, steps
-from app.engine.painting.bridge import reports
-from app.engine.painting.keeping import Kept
-from app.engine.painting.settled import Settled, settled
+from app.engine.pictures import checkpoint, per_request, preview, steps
+from app.engine.pictures.checkpoint import Kept
+from app.engine.pictures.final_settings import Settled, settled
+from app.engine.pictures.worker_thread import reports
 from app.engine.pipelines import loader, placement
 from app.engine.pipelines.families import FAMILIES
 
@@ -92,7 +92,7 @@ class Painter:
         job.mkdir(parents=True, exist_ok=True)
         chosen = settled(request, self._model, job)
         yield from (Note(sentence) for sentence in chosen.notes)
-        easel.wear(self._pipe, chosen, self._loras)
+        per_request.wear(self._pipe, chosen, self._loras)
         files: list[str] = []
         taken, stopped = 0, False
         for index in range(request.batch):
@@ -135,7 +135,7 @@ class Painter:
         return Picture(index, of, job / f"picture-{index}.png", job / f"latent-{index}.safetensors", mark)
 
     def _paint(self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None) -> Iterator[Event]:
-        kept = keeping.load(picture.kept_at, picture.mark)
+        kept = checkpoint.load(picture.kept_at, picture.mark)
         def work(tell: Tell) -> None:
             try:
                 self._work(chosen, picture, control, seam, kept, tell)
@@ -144,14 +144,14 @@ class Painter:
 
         for told in reports(work):
             if isinstance(told, Beat):
-                keeping.save(picture.kept_at, told.kept, picture.mark)
+                checkpoint.save(picture.kept_at, told.kept, picture.mark)
                 picture.elapsed_s.append(told.elapsed_s)
                 yield self._step(told, picture)
                 yield from self._preview(told, chosen, picture)
             elif isinstance(told, Kept):
-                keeping.save(picture.kept_at, told, picture.mark)
+                checkpoint.save(picture.kept_at, told, picture.mark)
             else:
-                picture_settings.write(easel.finished(told, chosen), picture.path, chosen.of(picture.index), self._model.title)
+                picture_settings.write(per_request.finished(told, chosen), picture.path, chosen.of(picture.index), self._model.title)
                 picture.kept_at.unlink(missing_ok=True)
 
     @property
@@ -174,14 +174,14 @@ class Painter:
                 return
             latents = done
         step = kept.done if kept else chosen.request.steps or 0
-        tell(easel.decoded(self._pipe, self._family, latents, chosen, self._exact, step))
+        tell(per_request.decoded(self._pipe, self._family, latents, chosen, self._exact, step))
 
     def _denoised(
         self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None, kept: Kept | None, tell: Tell
     ) -> torch.Tensor | None:
         """The pipeline's own loop, from the prompt to the last latents; after Stop the clean picture guessed so far, if any."""
         generator = torch.Generator("cpu").manual_seed(chosen.seed(picture.index))
-        pipe = easel.pipeline(self._pipe, self._family, chosen)
+        pipe = per_request.pipeline(self._pipe, self._family, chosen)
         last_s = time.perf_counter()
         guess: Callable[[], torch.Tensor] | None = None
 
@@ -194,7 +194,7 @@ class Painter:
         try:
             with steps.watched(pipe, getattr(pipe, self._family.denoiser), generator, control, step, kept):
                 latents: torch.Tensor = pipe(
-                    **easel.told(pipe, self._family, chosen), generator=generator, return_dict=False
+                    **per_request.told(pipe, self._family, chosen), generator=generator, return_dict=False
                 )[0]
         except steps.Stop:
             picture.stopped = True
@@ -217,7 +217,7 @@ class Painter:
         if not every or beat.done % every or beat.done == beat.total:
             return
         assert self._colours is not None
-        latents = easel.unpacked(self._pipe, self._family, beat.clean(), chosen)
+        latents = per_request.unpacked(self._pipe, self._family, beat.clean(), chosen)
         path = picture.path.with_name(f"preview-{picture.index}-{beat.done}.jpg")
         preview.write(self._colours.picture(latents), path)
         yield Preview(beat.done, str(path))
