@@ -13,11 +13,11 @@ import pytest
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import Choice, Need, Part, Plan, decide
-from app.engine import speech
 from app.engine.files import sound
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import SpeechRequest
+from app.engine.speech import loader
 from tests import tiny
 
 SHAPES = {"dia": tiny.DIA, "starter": tiny.STARTER}
@@ -47,12 +47,12 @@ def plan() -> Plan:
 
 
 @pytest.fixture(scope="session")
-def speakers(folders: dict[str, Path], plan: Plan) -> dict[str, speech.Speaker]:
-    return {name: speech.load(folder, plan) for name, folder in folders.items()}
+def speakers(folders: dict[str, Path], plan: Plan) -> dict[str, loader.Speaker]:
+    return {name: loader.load(folder, plan) for name, folder in folders.items()}
 
 
 def run(
-    speaker: speech.Speaker, job: Path, control: Control | None = None, plan: Plan | None = None, **settings: Any
+    speaker: loader.Speaker, job: Path, control: Control | None = None, plan: Plan | None = None, **settings: Any
 ) -> list[Event]:
     request = SpeechRequest(**({"text": TEXT, "seed": 5, "max_frames": 60} | settings))
     with applied(plan or PLAIN) as seam:

@@ -19,11 +19,11 @@ from transformers import (
 
 from app.compat.attention.seam import applied
 from app.compat.planning.decide import Plan
-from app.engine import speech
-from app.engine.codec import MOST_FRAMES, Codec
-from app.engine.dia import Decoding, Sampling
 from app.engine.files import sound
 from app.engine.loading.numbers_broke import NumbersBroke
+from app.engine.speech import loader
+from app.engine.speech.codec import MOST_FRAMES, Codec
+from app.engine.speech.decoder import Decoding, Sampling
 from tests import saying, tiny
 from tests.saying import SHAPES, TEXT, joined, run
 
@@ -153,8 +153,8 @@ def test_a_long_clip_is_heard_on_the_processor_where_metal_would_fail(folders: d
 def test_broken_numbers_are_noticed_and_the_ladder_goes_on_from_there(
     folders: dict[str, Path], plan: Plan, tmp_path: Path
 ) -> None:
-    whole = joined(run(speech.load(folders["dia"], plan), tmp_path / "whole", max_frames=140))
-    speaker = speech.load(folders["dia"], plan)
+    whole = joined(run(loader.load(folders["dia"], plan), tmp_path / "whole", max_frames=140))
+    speaker = loader.load(folders["dia"], plan)
     dense = speaker._model.logits_dense
     made = itertools.count()
 

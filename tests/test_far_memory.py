@@ -15,7 +15,6 @@ import torch
 from painters import SMALL, breaking, gguf_of, lora, parts, pixels
 
 from app.compat.planning.decide import Precision
-from app.engine import speech
 from app.engine.files.sound import read, write
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Part
@@ -24,6 +23,7 @@ from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
 from app.engine.pictures import painter
 from app.engine.pipelines import placement
+from app.engine.speech import loader
 from tests.far_memory import FarMemory, far_memory
 from tests.plans import plan
 from tests.tiny import save_voice
@@ -169,7 +169,7 @@ def spoken(voice: Voice, job: Path, device: str, offload: Any = "none", storage:
     asked = SpeechRequest(
         "[S1] A line. [S2] And another.", voice=VoicePrompt(str(voice.clip), "[S1] A tone."), seed=3, max_frames=90, loudness_lufs=None,
     )  # fmt: skip
-    speaker = speech.load(voice.folder, here)
+    speaker = loader.load(voice.folder, here)
     events = list(speaker.run(asked, Control(), None, job))
     assert isinstance(events[-1], Finished)
     speaker.close()

@@ -87,7 +87,7 @@ def picture(models: dict[str, str], **more: Any) -> PictureRequest:
 
 def broken(session: Session, monkeypatch: pytest.MonkeyPatch, faults: list[BaseException]) -> None:
     """What a machine without room or with a broken kernel would do: raise in the middle of a run, as often as there are faults."""
-    from app.engine.speech import Speaker
+    from app.engine.speech.loader import Speaker
 
     real = Speaker.run
 
@@ -184,7 +184,7 @@ def test_a_fault_that_is_not_the_machines_is_not_climbed(
 def test_what_was_finished_before_a_failure_is_kept(
     run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from app.engine.speech import Speaker
+    from app.engine.speech.loader import Speaker
 
     real = Speaker.run
 

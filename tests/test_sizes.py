@@ -16,12 +16,12 @@ from torch import nn
 
 from app.compat.planning.memory_formulas import part_bytes
 from app.compat.planning.types import Part, Precision
-from app.engine import speech
 from app.engine.models import catalog
 from app.engine.models.model import need
 from app.engine.pictures import painter
 from app.engine.pipelines import placement
 from app.engine.pipelines.parts_on_disk import _leaves
+from app.engine.speech import loader
 from tests.tiny import save_voice
 
 folders = painters.folders
@@ -207,8 +207,8 @@ def test_torchao_packs_what_was_counted(family: str, folders: dict[str, Path]) -
 
 def test_a_voice_is_packed_as_it_was_counted(tmp_path: Path) -> None:
     folder = save_voice(tmp_path / "voice")
-    voice = speech.load(folder, tiny.plan(catalog.find(str(folder))))
+    voice = loader.load(folder, tiny.plan(catalog.find(str(folder))))
     assert voice._model.get_input_embeddings() is voice._model.model.encoder.embedding  # the quantiser asks for it
     pytest.importorskip("torchao", reason="one of the quantised extra")
-    voice = speech.load(folder, tiny.plan(catalog.find(str(folder)), quantised="torchao-int8"))
+    voice = loader.load(folder, tiny.plan(catalog.find(str(folder)), quantised="torchao-int8"))
     assert in_a_byte(voice._model) == catalog.find(str(folder)).parts[0].linear

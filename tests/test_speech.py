@@ -14,13 +14,13 @@ import pytest
 from app.compat.attention.seam import applied
 from app.compat.machine.meter import read
 from app.compat.planning.decide import Plan
-from app.engine import speech
-from app.engine.dia import Decoding
 from app.engine.files import sound, spoken_parts
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Sound, Step, Stopped
 from app.engine.jobs.events import Part as Spoken
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
+from app.engine.speech import loader
+from app.engine.speech.decoder import Decoding
 from app.sentence import Trouble
 from tests import saying
 from tests.saying import LONG, PLAIN, SHAPES, TEXT, clip, joined, moved, run
@@ -30,7 +30,7 @@ folders, plan, speakers = saying.folders, saying.plan, saying.speakers
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_run_tells_all_and_its_file_restores_the_request(
-    speakers: dict[str, speech.Speaker], name: str, tmp_path: Path
+    speakers: dict[str, loader.Speaker], name: str, tmp_path: Path
 ) -> None:
     speaker, job = speakers[name], tmp_path / "job"
     events = run(speaker, job, text=LONG, format="flac", tail_s=0.5)
@@ -61,7 +61,7 @@ def test_a_run_tells_all_and_its_file_restores_the_request(
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_first_sound_comes_within_a_second_and_a_half(
-    speakers: dict[str, speech.Speaker], name: str, tmp_path: Path
+    speakers: dict[str, loader.Speaker], name: str, tmp_path: Path
 ) -> None:
     speaker = speakers[name]
     rows: list[int] = []
@@ -79,7 +79,7 @@ def test_the_first_sound_comes_within_a_second_and_a_half(
     assert rows[-1] <= 1.5 * speaker.limits.frame_rate
 
 
-def test_running_again_does_nothing_twice(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
+def test_running_again_does_nothing_twice(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     first = run(speakers["dia"], tmp_path, text=LONG, seed=None)
     again = run(speakers["dia"], tmp_path, text=LONG, seed=None)
     assert [e for e in again if isinstance(e, Spoken)] == [e for e in first if isinstance(e, Spoken)]
@@ -88,7 +88,7 @@ def test_running_again_does_nothing_twice(speakers: dict[str, speech.Speaker], t
     assert [e for e in other if isinstance(e, Step)]  # other settings: other parts
 
 
-def test_what_a_kill_leaves_is_gone_on_with(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
+def test_what_a_kill_leaves_is_gone_on_with(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     """As if it were killed in the middle: parts without their words, half-written files, a broken part."""
     whole = joined(run(speakers["starter"], tmp_path / "whole", text=LONG))
     job = tmp_path / "killed"
@@ -116,7 +116,7 @@ def test_a_take_and_its_words_never_belong_to_two(tmp_path: Path, monkeypatch: p
     assert spoken_parts.find(tmp_path / "part-000.wav") is None
 
 
-def test_stop_keeps_what_is_there_each_of_fifty_times(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
+def test_stop_keeps_what_is_there_each_of_fifty_times(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     step = Decoding.step
     settled_bytes = 0
@@ -149,7 +149,7 @@ def test_stop_keeps_what_is_there_each_of_fifty_times(speakers: dict[str, speech
 
 
 def test_a_stopped_run_goes_on_and_ends_like_one_that_was_not(
-    speakers: dict[str, speech.Speaker], tmp_path: Path
+    speakers: dict[str, loader.Speaker], tmp_path: Path
 ) -> None:
     whole = joined(run(speakers["dia"], tmp_path / "whole", max_frames=200))
     control = Control()
@@ -164,13 +164,13 @@ def test_a_stopped_run_goes_on_and_ends_like_one_that_was_not(
     )
 
 
-def test_a_stop_before_the_start(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
+def test_a_stop_before_the_start(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     control = Control()
     control.stop()
     assert isinstance(run(speakers["dia"], tmp_path, control)[-1], Stopped)
 
 
-def test_one_part_is_done_again_and_the_others_stay(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
+def test_one_part_is_done_again_and_the_others_stay(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     first = [e for e in run(speakers["dia"], tmp_path / "first", text=LONG) if isinstance(e, Spoken)]
     keep = tuple(part.path for part in first)
     events = run(speakers["dia"], tmp_path / "again", text=LONG, seed=77, only_parts=(1,), keep=keep)
@@ -201,7 +201,7 @@ def test_one_part_is_done_again_and_the_others_stay(speakers: dict[str, speech.S
         )
 
 
-def test_a_pause_is_silence_of_that_length(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
+def test_a_pause_is_silence_of_that_length(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     plain = joined(
         run(speakers["starter"], tmp_path / "plain", text="[S1] One two three. (pause 0.001s) Four five six.")
     )
@@ -211,7 +211,7 @@ def test_a_pause_is_silence_of_that_length(speakers: dict[str, speech.Speaker], 
     assert sound.seconds_of(paused) - sound.seconds_of(plain) == pytest.approx(3.5, abs=0.01)
 
 
-def test_a_fatal_script_is_refused_before_anything_runs(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
+def test_a_fatal_script_is_refused_before_anything_runs(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     with pytest.raises(Trouble, match=r"\[S1\] and \[S2\]"):
         run(speakers["dia"], tmp_path / "job", text="[S3] Who am I?")
     assert not (tmp_path / "job").exists()
@@ -225,7 +225,7 @@ def test_a_voice_of_few_words_offers_dia(folders: dict[str, Path], plan: Plan, t
         "generation": {"temperature": 0.0, "guidance_scale": 1.0},
     }
     (folder / "starter.json").write_text(json.dumps(told))
-    speaker = speech.load(folder, plan)
+    speaker = loader.load(folder, plan)
     for wrong in (
         "Hello elephants.",
         "[S3] Hello elephants.",

@@ -14,8 +14,8 @@ import torch
 from diffusers.hooks import group_offloading
 
 from app.compat.planning.decide import Plan, Precision
-from app.engine import speech
 from app.engine.files import sound
+from app.engine.speech import loader
 from app.sentence import Trouble
 from tests import saying
 from tests.saying import joined, moved, run
@@ -28,8 +28,8 @@ def test_a_folder_may_lie_anywhere_and_its_codec_apart(folders: dict[str, Path],
     (folder / "processor_config.json").write_text(json.dumps({"audio_tokenizer": {"name_or_path": "/nowhere/dac"}}))
     shutil.move(folder / "codec", tmp_path / "dac")
     with pytest.raises(Trouble, match="codec"):
-        speech.load(folder, plan)
-    speaker = speech.load(folder, plan, tmp_path / "dac")
+        loader.load(folder, plan)
+    speaker = loader.load(folder, plan, tmp_path / "dac")
     assert speaker.limits.rate == 44100
     joined(run(speaker, tmp_path / "job"))
 
@@ -46,22 +46,22 @@ def test_what_cannot_be_loaded_is_told(folders: dict[str, Path], plan: Plan, tmp
         folder = moved(folders["dia"], tmp_path / str(number))
         change(folder / name)
         with pytest.raises(Trouble):
-            speech.load(folder, plan)
+            loader.load(folder, plan)
     folder = moved(folders["dia"], tmp_path / "pickled")
     torch.save({}, folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
     with pytest.raises(Trouble):
-        speech.load(folder, plan)
+        loader.load(folder, plan)
     with pytest.raises(Trouble):
-        speech.load(tmp_path / "nowhere", plan)
+        loader.load(tmp_path / "nowhere", plan)
 
 
 @pytest.mark.parametrize("offload", ["model", "group", "sequential"])
 def test_offloaded_voices_say_the_same(
-    folders: dict[str, Path], speakers: dict[str, speech.Speaker], plan: Plan, tmp_path: Path, offload: Any
+    folders: dict[str, Path], speakers: dict[str, loader.Speaker], plan: Plan, tmp_path: Path, offload: Any
 ) -> None:
     """The device that weights travel to is the processor here: what is shown is that each layer finds them."""
-    speaker = speech.load(folders["dia"], dataclasses.replace(plan, offload=offload))
+    speaker = loader.load(folders["dia"], dataclasses.replace(plan, offload=offload))
     plain = run(speakers["dia"], tmp_path / "plain")
     assert np.array_equal(sound.read(joined(plain))[0], sound.read(joined(run(speaker, tmp_path / offload)))[0])
 
@@ -70,7 +70,7 @@ def test_on_a_card_too_groups_come_without_a_stream(monkeypatch: pytest.MonkeyPa
     """With one diffusers notes each call of each layer until the whole model was called, which dia.py never does."""
     told: dict[str, Any] = {}
     monkeypatch.setattr(group_offloading, "apply_group_offloading", lambda *_, **more: told.update(more))
-    speech._offloaded(torch.nn.Linear(2, 2), "group", "cuda")
+    loader._offloaded(torch.nn.Linear(2, 2), "group", "cuda")
     assert told["offload_type"] == "leaf_level" and not told["use_stream"]
 
 
@@ -83,7 +83,7 @@ def test_every_precision_speaks(
     precision = tuple(
         Precision(name, role, storage, compute, "cpu") for name, role in (("model", "speech"), ("codec", "codec"))
     )  # type: ignore[arg-type]
-    speaker = speech.load(folders["dia"], dataclasses.replace(plan, precision=precision))
+    speaker = loader.load(folders["dia"], dataclasses.replace(plan, precision=precision))
     kept = {parameter.dtype for parameter in speaker._model.model.decoder.layers[0].mlp.parameters()}
     assert kept == {getattr(torch, storage)}
     used: set[torch.dtype] = set()
@@ -97,7 +97,7 @@ def test_closing_gives_the_weights_back(folders: dict[str, Path], plan: Plan) ->
     import gc
     import weakref
 
-    speaker = speech.load(folders["dia"], plan)
+    speaker = loader.load(folders["dia"], plan)
     weights = weakref.ref(speaker._model)
     speaker.close()
     gc.collect()

@@ -19,7 +19,7 @@ from transformers.generation.streamers import BaseStreamer
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import Choice, Need, decide
-from app.engine.dia import Decoding, Sampling
+from app.engine.speech.decoder import Decoding, Sampling
 
 MIB = 1 << 20
 ROWS = 12

@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from app.compat.planning.decide import Plan
-from app.engine import speech
-from app.engine.dia import Decoding
 from app.engine.files import sound, spoken_parts
-from app.engine.hearing import Heard, chosen, composed
 from app.engine.jobs.events import Note, Step
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, to_json
+from app.engine.speech import loader
+from app.engine.speech.decoder import Decoding
+from app.engine.speech.voice_prompt import Heard, chosen, composed
 from app.engine.text import voices
 from app.engine.text.turns import Part as ScriptPart
 from app.engine.text.turns import Turn
@@ -34,7 +34,7 @@ def turns(*said: tuple[int, str]) -> tuple[Turn, ...]:
     return tuple(Turn(*each) for each in said)
 
 
-def test_the_voice_of_the_part_before_is_heard(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
+def test_the_voice_of_the_part_before_is_heard(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     heard: list[int] = []
     begin = Decoding.__init__
 
@@ -69,14 +69,14 @@ def test_a_starter_hears_a_clip_for_as_long_as_it_says(
     monkeypatch.setattr(Decoding, "__init__", listening)
     prompt = VoicePrompt(clip(tmp_path / "clip.wav", 6), "One two. One two. Hello.")
     sound.tag_wav(Path(prompt.path), to_json(SpeechRequest("One two. One two. Hello.", "tiny")))
-    events = run(speech.load(folder, plan), tmp_path / "job", text="[S2] Hello one two.", voice=prompt)
+    events = run(loader.load(folder, plan), tmp_path / "job", text="[S2] Hello one two.", voice=prompt)
     joined(events)
     assert 60 < heard[0] <= 120, "frames, 40 a second"
     notes = [event.sentence.key for event in events if isinstance(event, Note)]
     assert "voice.trimmed" in notes and "voice.brief" not in notes
 
 
-def test_a_part_that_lost_its_way_is_not_heard(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
+def test_a_part_that_lost_its_way_is_not_heard(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     """It would leave no room for the next one: prompt and part share the decoder's positions."""
     run(speakers["starter"], tmp_path, text=LONG)
     saved = spoken_parts.find(tmp_path / "part-000.wav")
@@ -117,7 +117,7 @@ def test_what_the_encoder_reads() -> None:
     assert composed(turns((2, "a"), (1, "b")), dataclasses.replace(DIA, carries=False)) == "[S2] a [S1] b"
 
 
-def test_a_clip_gives_the_voice(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
+def test_a_clip_gives_the_voice(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     prompt = VoicePrompt(clip(tmp_path / "clip.wav", 6), "Anyone's words, said in six seconds.")
     plain, voiced = (run(speakers["dia"], tmp_path / str(voice is None), voice=voice) for voice in (None, prompt))
     assert not np.array_equal(sound.read(joined(plain))[0], sound.read(joined(voiced))[0])
@@ -154,7 +154,7 @@ def test_a_two_hour_clip_is_cut_with_a_word_about_it(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_clips_that_are_no_voice(
-    speakers: dict[str, speech.Speaker], tmp_path: Path, seconds: float, loud: float, words: str, key: str
+    speakers: dict[str, loader.Speaker], tmp_path: Path, seconds: float, loud: float, words: str, key: str
 ) -> None:
     path = clip(tmp_path / "clip.wav", seconds, loud=loud)
     if key == "sound.empty":
@@ -166,7 +166,7 @@ def test_clips_that_are_no_voice(
         run(speakers["dia"], tmp_path / "job", voice=VoicePrompt(str(tmp_path / "nowhere.wav"), "Hush."))
 
 
-def test_voices_are_kept_by_name(speakers: dict[str, speech.Speaker], tmp_path: Path) -> None:
+def test_voices_are_kept_by_name(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     home = Home(tmp_path, tmp_path / "models").made()
     kept = voices.keep(home, "  Grandma's  voice ", Path(clip(tmp_path / "clip.wav", 6)), "Hello, dear.", DIA)
     (home.voices / "junk.json").write_text("{")

@@ -15,13 +15,13 @@ from safetensors.torch import load_file, save_file
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import Need, Part, decide
 from app.compat.planning.types import Choice
-from app.engine import speech
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog
 from app.engine.pictures import painter
 from app.engine.session import Session
+from app.engine.speech import loader
 from app.paths import home
 from app.sentence import Trouble
 from tests.tiny import save_voice
@@ -44,10 +44,10 @@ def dropped(folder: Path, part: str, take: bool, put: dict[str, torch.Tensor] | 
 def test_a_voice_that_lacks_a_weight_is_refused(part: str, place: int, tmp_path: Path) -> None:
     folder = save_voice(tmp_path / "voice")
     plan = decide(probe(), Need(kind="speech", parts=VOICE), Choice(dtype="float32"), {})
-    speech.load(folder, plan).close()
+    loader.load(folder, plan).close()
     gone = dropped(folder, part, take=True, place=place)
     with pytest.raises(Trouble) as told:
-        speech.load(folder, plan)
+        loader.load(folder, plan)
     assert (
         told.value.sentence.key == "whole.missing" and gone in str(told.value) and str(folder / part) in str(told.value)
     )

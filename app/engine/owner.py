@@ -79,9 +79,9 @@ class Owner:
         yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.title))
         # Each family brings seconds of imports; only the one that is asked for is waited for.
         if model.kind == "speech":
-            from app.engine import speech
+            from app.engine.speech import loader
 
-            loaded: Loaded = speech.load(found.folder, plan, found.companions.get("codec"))
+            loaded: Loaded = loader.load(found.folder, plan, found.companions.get("codec"))
         else:
             from app.engine.pictures import painter
 

@@ -38,7 +38,7 @@ STEP_EVERY_S = 0.05
 
 AHEAD: Final = (
     "transformers.modeling_utils",
-    "app.engine.speech",
+    "app.engine.speech.loader",
     "diffusers.pipelines.pipeline_utils",
     "app.engine.pictures.painter",
 )

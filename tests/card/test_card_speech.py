@@ -17,13 +17,13 @@ from transformers import DacModel, DiaForConditionalGeneration
 
 from app.compat.machine.meter import read
 from app.compat.planning.decide import Choice, Plan
-from app.engine.codec import Codec
-from app.engine.dia import Decoding
 from app.engine.files.sound import read as heard
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Part, Unloaded
 from app.engine.jobs.request import SpeechRequest
 from app.engine.session import Session
+from app.engine.speech.codec import Codec
+from app.engine.speech.decoder import Decoding
 from app.paths import home
 from tests.card import full_size
 from tests.card.old_cards import CARDS, GIB, acting, alone, off, peak_gib
@@ -96,7 +96,7 @@ def speaking(
     watch, plans = Watch(), []
     session = Session(home(folder / "home").made())
     request = SpeechRequest(SCRIPT, model=str(voice), seed=5, max_frames=rows, loudness_lufs=None)
-    with patch("app.engine.speaking.Decoding", watched(watch, forced)):
+    with patch("app.engine.speech.run.Decoding", watched(watch, forced)):
         ran = session.run(request, choice, Control(), folder / "job", lambda _, plan: plans.append(plan))
         events = list(ran)
     assert not isinstance(events[-1], Failed), (str(events[-1].sentence), [str(each) for each in events[-1].objections])

@@ -159,7 +159,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "conv-65536", (Where(("mps",), system_before="15.1"),),
         say("quirk.conv-65536", "Long sound does not fit one convolution on this macOS, so it is decoded 127 frames at a time."),
-        "pytorch #140726; dia #39", r"Output channels > 65536", place="app/engine/codec.py",
+        "pytorch #140726; dia #39", r"Output channels > 65536", place="app/engine/speech/codec.py",
     ),
     Quirk(
         "cuda-flash", (Where(("cuda",), capability_before=(8, 0)), Where(("cuda",), capability_from=(12, 2))),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import torch
 
-from app.engine.dia import State
 from app.engine.files import sound
+from app.engine.speech.decoder import State
 
 
 def save(job: Path, index: int, key: str, state: State) -> None:

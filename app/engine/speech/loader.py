@@ -13,14 +13,14 @@ from safetensors import SafetensorError
 from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
 
 from app.compat.planning.decide import Offload, Plan, Precision
-from app.engine.codec import Codec
 from app.engine.files import safetensors
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event
 from app.engine.jobs.request import SpeechRequest
 from app.engine.loading import from_pretrained
 from app.engine.loading.loaded import held_alike
-from app.engine.speaking import Speaking
+from app.engine.speech.codec import Codec
+from app.engine.speech.run import Speaking
 from app.engine.text.voice_limits import Limits, limits_of
 from app.sentence import Sentence, Trouble, say
 

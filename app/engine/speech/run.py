@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from app.engine import unfinished
-from app.engine.codec import OVERLAP_FRAMES, Codec
-from app.engine.dia import Decoding, Sampling
 from app.engine.files import join_sound, sound, spoken_parts
 from app.engine.files.join_sound import Finish, Piece
 from app.engine.files.spoken_parts import Take
-from app.engine.hearing import Heard, chosen, composed
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, Part, Sound, Stopped
 from app.engine.jobs.request import SEED_LIMIT, SpeechRequest, to_json
 from app.engine.jobs.seed import seed_of
-from app.engine.pace import STEP_EVERY_S, Pace
+from app.engine.speech import unfinished_part
+from app.engine.speech.codec import OVERLAP_FRAMES, Codec
+from app.engine.speech.decoder import Decoding, Sampling
+from app.engine.speech.pace import STEP_EVERY_S, Pace
+from app.engine.speech.voice_prompt import Heard, chosen, composed
 from app.engine.text import script, turns, voices
 from app.engine.text.voice_limits import Limits
 from app.sentence import Trouble, say
@@ -112,7 +112,7 @@ class Speaking:
         limits, codec = self._limits, self._codec
         text = composed((*(heard.turns if heard else ()), *part.turns), limits)
         ids = torch.tensor(self._tokenizer(text)["input_ids"])
-        before = unfinished.find(self._job, index, key)
+        before = unfinished_part.find(self._job, index, key)
         decoding = Decoding(
             self._model, self._device, ids, heard.codes if heard else None, self._sampling, seed, self._new_rows(part, heard), before
         )  # fmt: skip
@@ -136,10 +136,10 @@ class Speaking:
                     pieces.append(codec.decode(decoding.codes(0, decoding.frames), given, last))
                     yield self._sound(index, pieces, given)
                     given = last
-                    unfinished.save(self._job, index, key, decoding.state(given))
+                    unfinished_part.save(self._job, index, key, decoding.state(given))
         finally:
             # However it ends, by Stop, by a fault that the ladder mends, or well: what there is is where the next run goes on.
-            unfinished.save(self._job, index, key, decoding.state(given))
+            unfinished_part.save(self._job, index, key, decoding.state(given))
         pace.worked_s += time.monotonic() - began_s
         pace.made += decoding.made - made_before
         codes = decoding.codes(0, decoding.frames)
@@ -164,7 +164,7 @@ class Speaking:
             whole=decoding.done, codes=codes.numpy().astype(np.int16),
         )  # fmt: skip
         if take.whole:
-            unfinished.drop(self._job, index)
+            unfinished_part.drop(self._job, index)
         return take
 
     def _ran(self) -> Ran | None:
