@@ -12,10 +12,10 @@ import pytest
 
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict, load
-from app.engine import errands
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step, Stopped
 from app.engine.models import catalog
+from app.engine.session import maintenance
 from app.paths import home
 from app.sentence import Sentence, say
 
@@ -31,12 +31,12 @@ def questions(monkeypatch: pytest.MonkeyPatch) -> None:
         found["row:defect"] = Verdict("row:defect", passed=False)
         yield ASKED, ASKED, say("selftest.done", "{passed} of {total} right on this machine", passed=2, total=3)
 
-    monkeypatch.setattr(errands.selftest, "steps", steps)
+    monkeypatch.setattr(maintenance.selftest, "steps", steps)
 
 
 def test_the_self_test_tells_each_question_and_keeps_its_verdicts(questions: None, tmp_path: Path) -> None:
     place, verdicts = home(tmp_path).made(), {}
-    events = list(errands.self_test(machine("cpu"), place, verdicts, Control()))
+    events = list(maintenance.self_test(machine("cpu"), place, verdicts, Control()))
     assert [(each.done, each.total) for each in events if isinstance(each, Step)] == [(n, ASKED) for n in range(4)]
     assert isinstance(events[-2], Note) and str(events[-2].sentence).startswith("Self-test: 2 of 3 paths")
     assert isinstance(events[-1], Finished)
@@ -47,7 +47,7 @@ def test_the_self_test_tells_each_question_and_keeps_its_verdicts(questions: Non
 
 def test_the_self_test_stops_between_two_questions(questions: None, tmp_path: Path) -> None:
     control, events = Control(), []
-    for event in errands.self_test(machine("cpu"), home(tmp_path).made(), {}, control):
+    for event in maintenance.self_test(machine("cpu"), home(tmp_path).made(), {}, control):
         events.append(event)
         control.stop()
     assert [type(each) for each in events] == [Step, Stopped]
@@ -55,7 +55,7 @@ def test_the_self_test_stops_between_two_questions(questions: None, tmp_path: Pa
 
 def test_calls_shorter_than_the_clock_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows' monotonic clock goes by 15 ms, up to Python 3.12: several calls may pass while it stands still."""
-    monkeypatch.setattr(errands, "time", SimpleNamespace(monotonic=lambda: 7.0, perf_counter=time.perf_counter))
-    tuned = errands.tune(catalog.find("starter-voice"), machine("cpu"), home(tmp_path).made(), {}, Control())
+    monkeypatch.setattr(maintenance, "time", SimpleNamespace(monotonic=lambda: 7.0, perf_counter=time.perf_counter))
+    tuned = maintenance.tune(catalog.find("starter-voice"), machine("cpu"), home(tmp_path).made(), {}, Control())
     events = list(tuned)
     assert isinstance(events[0], Step) and events[0].rate > 0 and isinstance(events[-1], Finished)

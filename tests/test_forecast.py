@@ -26,7 +26,7 @@ from app.engine.models import catalog
 from app.engine.models.forecast import Forecast
 from app.engine.models.forecast import forecast as of
 from app.engine.models.model import need
-from app.engine.session import Session
+from app.engine.session.session import Session
 from app.paths import home
 
 GIB = 1 << 30

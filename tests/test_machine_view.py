@@ -11,10 +11,10 @@ from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict
 from app.compat.planning.decide import AUTO, Choice, Chunk, Plan, decide
 from app.engine.jobs.control import Dial
-from app.engine.live_plan import LivePlan
 from app.engine.models.catalog import find
 from app.engine.models.model import need
 from app.engine.models.planned import planned
+from app.engine.session.live_plan import LivePlan
 from app.paths import home
 from app.ui.machine_view import curve_view, runs, selftest_view
 

@@ -36,7 +36,7 @@ from app.engine.models import catalog
 from app.engine.pictures import checkpoint
 from app.engine.pictures import painter as picture_painter
 from app.engine.pipelines import placement
-from app.engine.session import Session
+from app.engine.session.session import Session
 from app.paths import home
 from app.sentence import Trouble
 

@@ -30,7 +30,7 @@ from app.engine.models.forecast import judged
 from app.engine.models.model import Model
 from app.engine.models.planned import needed, planned
 from app.engine.process import Keeper
-from app.engine.session import Session
+from app.engine.session.session import Session
 from app.paths import Home, home
 from app.ui import machine_view, paint_view
 from app.ui.guard import OWNER, Person
@@ -292,7 +292,7 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
         return iter(())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("app.engine.errands.selftest.steps", meanwhile)
+        patch.setattr("app.engine.session.maintenance.selftest.steps", meanwhile)
         list(session.run(SelfTest(), Choice(), Control(), tmp_path / "test", lambda *_: None))
     assert load(place.verdicts, session.hardware) == {}
     assert not runs().contiguous
@@ -304,7 +304,7 @@ def test_idle_measuring_knows_what_another_process_learned(tmp_path: Path, monke
     """It was handed a dict that a later run left behind: what was measured after that counted for nothing until a restart."""
     session = Session(home(tmp_path).made())
     handed: list[dict[str, Verdict]] = []
-    monkeypatch.setattr("app.engine.session.measuring", lambda home, hardware, verdicts: handed.append(verdicts) or iter(()))
+    monkeypatch.setattr("app.engine.session.session.measuring", lambda home, hardware, verdicts: handed.append(verdicts) or iter(()))
     list(session.spare())
     learn(session.home.verdicts, session.hardware, broke("sd15"))
     run(session, PictureRequest("a tree", "sd15"), tmp_path / "job", Choice())

@@ -18,18 +18,18 @@ from app.compat.planning.decide import AUTO, Choice, Plan, decide
 from app.compat.planning.fallbacks import choices, subject
 from app.compat.selftest.failures import Limits
 from app.compat.selftest.simulate import biting
-from app.engine.broken import failure, fault_of
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.jobs.tasks import SelfTest, Tune
-from app.engine.live_plan import LivePlan
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
 from app.engine.models.model import need
 from app.engine.models.pretended_device import grounded
-from app.engine.session import Session
+from app.engine.session.live_plan import LivePlan
+from app.engine.session.run_errors import failure, fault_of
+from app.engine.session.session import Session
 from app.engine.text.voice_limits import DIA
 from app.engine.text.voices import keep
 from app.paths import home
@@ -112,7 +112,7 @@ def test_speech_and_picture_after_each_other(run: Run, models: dict[str, str], s
 def test_speech_and_pictures_unload_one_another_where_both_do_not_fit(
     run: Run, models: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.engine.owner.BESIDE", 0.0)
+    monkeypatch.setattr("app.engine.session.loaded_models.BESIDE", 0.0)
     run(speech(models))
     events = run(picture(models), job="picture")
     (unloaded,) = [event for event in events if isinstance(event, Unloaded)]
@@ -253,8 +253,8 @@ def test_stop_keeps_what_is_there(run: Run, session: Session, models: dict[str, 
 def test_what_torch_keeps_of_the_job_before_counts_as_free(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [3 << 30]
     session.hardware = dataclasses.replace(session.hardware, kind="cpu", memory_bytes=8 << 30)
-    monkeypatch.setattr("app.engine.session.release", kept.clear)
-    monkeypatch.setattr("app.engine.session.read", lambda: Reading(free_bytes=(8 << 30) - sum(kept)))
+    monkeypatch.setattr("app.engine.session.session.release", kept.clear)
+    monkeypatch.setattr("app.engine.session.session.read", lambda: Reading(free_bytes=(8 << 30) - sum(kept)))
     assert session._now().free_bytes == 8 << 30
 
 
@@ -415,6 +415,6 @@ def test_what_another_process_learned_meanwhile_counts_and_stays(
     run(speech(models))
     assert plans[0].contiguous
     session.verdicts.clear()
-    monkeypatch.setattr("app.engine.errands.selftest.steps", lambda hardware, found: iter(()))
+    monkeypatch.setattr("app.engine.session.maintenance.selftest.steps", lambda hardware, found: iter(()))
     run(SelfTest())
     assert load(session.home.verdicts, session.hardware)[rung.subject] == rung

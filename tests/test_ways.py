@@ -17,10 +17,10 @@ from app.compat.machine.verdicts import Verdict, learn, load
 from app.compat.planning.attention_calls import DIA, PICTURES, SIZES, picture
 from app.compat.planning.decide import Choice, Need, Plan, decide
 from app.compat.planning.quickest_way import OWN, Shape, Way, matters, near, rule, shape_of, subject, way_of, words
-from app.engine import spare
 from app.engine.models import catalog
 from app.engine.models.model import need
-from app.engine.session import Session
+from app.engine.session import idle_measuring
+from app.engine.session.session import Session
 from app.paths import home
 from tests.plans import plan
 
@@ -204,7 +204,7 @@ def test_what_is_measured_is_short(family: str) -> None:
 @pytest.mark.parametrize("model", [each for each in catalog.CATALOG if not each.starter], ids=lambda each: each.id)
 def test_calls_hold_the_catalogs_widest_attention(model: catalog.Model) -> None:
     asked = need(model)
-    calls = spare.calls(model)
+    calls = idle_measuring.calls(model)
     widest = max(calls, key=lambda call: (call.head_dim <= 160) * call.heads * call.queries * call.keys)
     assert (widest.heads, widest.head_dim) == (asked.heads, asked.head_dim)
     if model.kind == "picture":
@@ -215,28 +215,28 @@ def test_calls_hold_the_catalogs_widest_attention(model: catalog.Model) -> None:
 def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place, known = home(tmp_path).made(), dict[str, Verdict]()
     here = replace(machine("cpu"), pretended="")
-    monkeypatch.setattr(spare, "THREADS", torch.get_num_threads())
-    monkeypatch.setattr(spare, "calls", lambda model: DIA[-4:])
-    monkeypatch.setattr(spare.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
-    monkeypatch.setattr(spare, "quickest", lambda shape, plan, device: iter([None, Verdict(subject(near(shape)), True, words="own 0")]))
-    assert len(list(spare.measuring(place, here, known))) == 2 * len(known) > 0
+    monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
+    monkeypatch.setattr(idle_measuring, "calls", lambda model: DIA[-4:])
+    monkeypatch.setattr(idle_measuring.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: iter([None, Verdict(subject(near(shape)), True, words="own 0")]))
+    assert len(list(idle_measuring.measuring(place, here, known))) == 2 * len(known) > 0
     assert all(matters(shape) for shape in map(shape_of, known) if shape is not None)
-    assert list(spare.measuring(place, here, known)) == [], "not again"
-    assert list(spare.measuring(place, here, dict(spare.learn(place.verdicts, here, next(iter(known.values())))))) == []
-    assert list(spare.measuring(place, machine("m2-16gb"), {})) == [], "a pretended machine measures nothing"
+    assert list(idle_measuring.measuring(place, here, known)) == [], "not again"
+    assert list(idle_measuring.measuring(place, here, dict(idle_measuring.learn(place.verdicts, here, next(iter(known.values())))))) == []
+    assert list(idle_measuring.measuring(place, machine("m2-16gb"), {})) == [], "a pretended machine measures nothing"
 
 
 def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place, here = home(tmp_path).made(), replace(machine("cpu"), pretended="")
-    monkeypatch.setattr(spare, "THREADS", torch.get_num_threads())
-    monkeypatch.setattr(spare, "calls", lambda model: DIA[-4:])
-    monkeypatch.setattr(spare.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
-    monkeypatch.setattr(spare, "quickest", lambda shape, plan, device: iter([Verdict(subject(near(shape)), True, words="own 0")]))
+    monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
+    monkeypatch.setattr(idle_measuring, "calls", lambda model: DIA[-4:])
+    monkeypatch.setattr(idle_measuring.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: iter([Verdict(subject(near(shape)), True, words="own 0")]))
     dia = need(next(each for each in catalog.CATALOG if each.id == "dia-1.6b"))
     for facts, before in ((here, 0), (here, 3), (replace(here, torch="2.99.0"), 0), (replace(here, name="another processor"), 0)):
         known = load(place.verdicts, facts)
         assert len(known) == before == len(decide(facts, dia, verdicts=known).ways)
-        assert len(list(spare.measuring(place, facts, known))) == 3 - before
+        assert len(list(idle_measuring.measuring(place, facts, known))) == 3 - before
         assert len(decide(facts, dia, verdicts=known).ways) == 3
 
 
@@ -254,9 +254,9 @@ def test_what_would_keep_an_order_waiting_is_not_measured(tmp_path: Path, monkey
     long = picture("flux", 1024, 1024)[-1]
     short = DIA[-1]
     asked: list[Shape] = []
-    monkeypatch.setattr(spare, "THREADS", torch.get_num_threads())
-    monkeypatch.setattr(spare, "calls", lambda model: (long, short))
-    monkeypatch.setattr(spare.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
-    monkeypatch.setattr(spare, "quickest", lambda shape, plan, device: asked.append(shape) or iter(()))
-    list(spare.measuring(home(tmp_path).made(), replace(machine("cpu"), pretended=""), {}))
+    monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
+    monkeypatch.setattr(idle_measuring, "calls", lambda model: (long, short))
+    monkeypatch.setattr(idle_measuring.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: asked.append(shape) or iter(()))
+    list(idle_measuring.measuring(home(tmp_path).made(), replace(machine("cpu"), pretended=""), {}))
     assert long.head_dim == 512 and asked and {each.head_dim for each in asked} == {short.head_dim}

@@ -20,7 +20,7 @@ from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog
 from app.engine.pictures import painter
-from app.engine.session import Session
+from app.engine.session.session import Session
 from app.engine.speech import loader
 from app.paths import home
 from app.sentence import Trouble

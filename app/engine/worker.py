@@ -30,7 +30,7 @@ from app.paths import Home
 
 if TYPE_CHECKING:
     from app.compat.planning.decide import Plan
-    from app.engine.session import Session
+    from app.engine.session.session import Session
 
 BEAT_S = 1.0
 STEP_EVERY_S = 0.05
@@ -190,7 +190,7 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     for needed in (worker.listen, worker.beat):
         threading.Thread(target=lasting, args=(needed,), name=needed.__name__, daemon=True).start()
     with uncollected():
-        from app.engine.session import Session
+        from app.engine.session.session import Session
 
     session = Session(home, pretended, worker.dial)
     worker.report(Ready(session.hardware))

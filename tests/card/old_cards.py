@@ -15,7 +15,7 @@ from filelock import FileLock
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.release import release
+from app.engine.session.release_memory import release
 
 GIB: Final = 1 << 30
 _LEFT_OUT: Final = 600 << 20
@@ -57,7 +57,7 @@ def acting(name: str, room_bytes: int = 0) -> Iterator[Hardware]:
     torch.cuda.reset_peak_memory_stats()
     try:
         with ExitStack() as told:
-            for place in ("app.engine.session.probe", "app.engine.owner.probe"):
+            for place in ("app.engine.session.session.probe", "app.engine.session.loaded_models.probe"):
                 told.enter_context(patch(place, lambda: replace(card, free_bytes=left())))
             told.enter_context(patch("torch.cuda.mem_get_info", lambda *_: (left(), card.memory_bytes)))
             yield card

@@ -27,7 +27,7 @@ from app.engine.models import catalog
 from app.engine.pictures import per_request, steps
 from app.engine.pipelines import placement
 from app.engine.pipelines.families import FAMILIES
-from app.engine.session import Session
+from app.engine.session.session import Session
 from app.paths import home
 from tests.card import full_size
 from tests.card.old_cards import CARDS, GIB, acting, alone, off, peak_gib

@@ -21,7 +21,7 @@ from app.engine.files.sound import read as heard
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Part, Unloaded
 from app.engine.jobs.request import SpeechRequest
-from app.engine.session import Session
+from app.engine.session.session import Session
 from app.engine.speech.codec import Codec
 from app.engine.speech.decoder import Decoding
 from app.paths import home

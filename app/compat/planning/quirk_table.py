@@ -149,7 +149,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "mps-oom-type", (Where(("mps",)),),
         say("quirk.mps-oom-type", "Metal says that memory is full in an ordinary error, so its text is read."),
-        "ComfyUI and InvokeAI threads", r"MPS backend out of memory", place="app/engine/broken.py",
+        "ComfyUI and InvokeAI threads", r"MPS backend out of memory", place="app/engine/session/run_errors.py",
     ),
     Quirk(
         "rng-device", (Where(("cuda", "rocm", "mps", "cpu")),),

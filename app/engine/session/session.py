@@ -15,22 +15,22 @@ from app.compat.machine.verdicts import Seen, Verdict, Verdicts, learn, load
 from app.compat.planning.decide import Choice, Chunk, Plan
 from app.compat.planning.fallbacks import CAUSES, Learned, climb
 from app.compat.planning.types import Need, Role
-from app.compat.release import release
-from app.engine import errands
-from app.engine.broken import failure, fault_of, finished_parts
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.jobs.tasks import Errand, SelfTest, Tune
-from app.engine.live_plan import LivePlan
 from app.engine.models import catalog, on_disk
 from app.engine.models.model import Model
 from app.engine.models.planned import needed, planned
 from app.engine.models.precheck import refuse
 from app.engine.models.pretended_device import grounded
-from app.engine.owner import Owner
-from app.engine.spare import measuring
+from app.engine.session import maintenance
+from app.engine.session.idle_measuring import measuring
+from app.engine.session.live_plan import LivePlan
+from app.engine.session.loaded_models import Owner
+from app.engine.session.release_memory import release
+from app.engine.session.run_errors import failure, fault_of, finished_parts
 from app.paths import Home
 from app.sentence import Trouble, say
 
@@ -67,9 +67,9 @@ class Session:
             self._look_again()
             match request:
                 case SelfTest():
-                    yield from errands.self_test(self.hardware, self.home, self.verdicts, control)
+                    yield from maintenance.self_test(self.hardware, self.home, self.verdicts, control)
                 case Tune():
-                    yield from errands.tune(self._model(request), self._now(), self.home, self.verdicts, control)
+                    yield from maintenance.tune(self._model(request), self._now(), self.home, self.verdicts, control)
                 case SpeechRequest() | PictureRequest():
                     yield from self._make(request, choice, control, job, tell, died, yields)
         except Trouble as trouble:

@@ -17,7 +17,7 @@ from app.engine.models import catalog, on_disk
 from app.engine.models.chosen import chosen
 from app.engine.models.model import Model, need
 from app.engine.models.planned import planned
-from app.engine.owner import THREADS
+from app.engine.session.loaded_models import THREADS
 from app.paths import Home
 from app.sentence import Trouble
 

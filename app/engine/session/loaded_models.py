@@ -11,11 +11,11 @@ from app.compat.machine.hardware import probe
 from app.compat.machine.meter import read
 from app.compat.planning.decide import Need, Plan
 from app.compat.planning.memory_formulas import peak_bytes, weights_bytes
-from app.compat.release import release
 from app.engine.jobs.events import Event, Loading, Note, Unloaded
 from app.engine.loading.loaded import Loaded
 from app.engine.models import on_disk
 from app.engine.models.model import Kind, Model
+from app.engine.session.release_memory import release
 from app.paths import Home
 from app.sentence import Trouble, say
 
