@@ -13,7 +13,7 @@ from typing import Any
 import gradio as gr
 import httpx
 
-from app.engine.process import Keeper
+from app.engine.process.keeper import Keeper
 from app.paths import home
 from app.ui.desk import Desk
 from app.ui.settings import Settings

@@ -14,11 +14,11 @@ import numpy as np
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
-from app.engine.delivery import limits_for
 from app.engine.files import spoken_parts
 from app.engine.jobs.events import Failed, Finished, Loading, Part, Step
 from app.engine.jobs.messages import Beat, Quit, Ready, Report, Run, Told
 from app.engine.jobs.request import SpeechRequest
+from app.engine.process.delivery import limits_for
 from app.engine.text import script
 from app.paths import Home
 from app.sentence import say

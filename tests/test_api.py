@@ -23,7 +23,7 @@ from gradio_client import Client
 from PIL import Image
 
 from app.engine.files import stream_encoding
-from app.engine.process import Keeper
+from app.engine.process.keeper import Keeper
 from app.paths import home
 from app.sentence import Trouble
 from app.ui import api, endpoints, live, sdapi

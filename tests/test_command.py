@@ -16,10 +16,10 @@ import pytest
 import soundfile
 
 from app.__main__ import main
-from app.engine import child
 from app.engine.command import output, running
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.lives import DEATHS
+from app.engine.process import child
+from app.engine.process.deaths import DEATHS
 from app.sentence import Trouble
 from tests import light_engine
 

@@ -17,14 +17,14 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Seen, Verdict, learn
 from app.compat.planning.decide import AUTO, Choice, Chunk, decide
 from app.compat.planning.fallbacks import subject
-from app.engine import process
-from app.engine.diagnosis import Death
 from app.engine.jobs.events import Stopped
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
 from app.engine.jobs.shelf import Made
 from app.engine.models import catalog
 from app.engine.models.chosen import known_choice
 from app.engine.models.model import need
+from app.engine.process import keeper
+from app.engine.process.diagnosis import Death
 from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, limits_of
 from app.launcher import failure
@@ -269,7 +269,7 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
             live, "who", lambda request: OWNER if "guest" not in request.headers else Person("ada", owner=False)
         )
         assert owner.get("/hearth/live").json()["standing"] is None
-        desk.keeper._failed_starts = process.STARTS
+        desk.keeper._failed_starts = keeper.STARTS
         desk.keeper._set(trouble=Death(say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=7), "crash"))  # fmt: skip
         until(lambda: desk.keeper.state.gave_up)
         standing = owner.get("/hearth/live").json()["standing"]

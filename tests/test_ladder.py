@@ -43,11 +43,11 @@ from app.compat.planning.offload_fields import SMALLEST
 from app.compat.planning.quirk import Quirk, Where
 from app.compat.planning.quirk_table import QUIRKS
 from app.compat.planning.types import Fault, Gqa, Offload, Quantised
-from app.engine.diagnosis import diagnose
 from app.engine.jobs import events
 from app.engine.jobs.progress import Progress
 from app.engine.models.catalog import CATALOG
 from app.engine.models.model import need
+from app.engine.process.diagnosis import diagnose
 from app.sentence import Sentence, Trouble, say
 
 NEEDS = {model.id: need(model) for model in CATALOG}

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from app.compat.planning.decide import Choice
-from app.engine import jobfolder, process
-from app.engine.jobfolder import shelved, tidy
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import Failed, Finished, Part, Preview, Sound, Stopped
 from app.engine.jobs.journal import Journal
@@ -18,6 +16,9 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Shelf
 from app.engine.jobs.tasks import SelfTest, Tune
+from app.engine.process import job_folder
+from app.engine.process import keeper as keeper_module
+from app.engine.process.job_folder import shelved, tidy
 from app.paths import home
 from tests.guests import Idle
 
@@ -84,9 +85,9 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
         keeper._told(job.id, Finished((str(folder / "speech.wav"),), 1.0, 0.0, "", 0))
         assert not keeper.progress(job.id).sounds
         (kept,) = keeper.shelf.of_job(job.id)
-        time.sleep(3 * process.TICK_S)
+        time.sleep(3 * keeper_module.TICK_S)
         assert len(list(folder.glob("sound-*"))) == 2, "a page may be fetching them"
-        monkeypatch.setattr(process, "LISTENED_S", 0.1)
+        monkeypatch.setattr(keeper_module, "LISTENED_S", 0.1)
         limit = time.monotonic() + 60
         while list(folder.glob("sound-*")):
             assert time.monotonic() < limit
@@ -97,7 +98,7 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
 
 
 def test_a_start_clears_what_nobody_listens_to_any_more(tmp_path: Path) -> None:
-    made = [tmp_path / f"{number:03d}" for number in range(jobfolder.FOLDERS_KEPT + 3)]
+    made = [tmp_path / f"{number:03d}" for number in range(job_folder.FOLDERS_KEPT + 3)]
     for age, folder in enumerate(made):
         folder.mkdir()
         for name in ("sound-000-000.wav", "part-000.wav"):
@@ -118,7 +119,7 @@ def test_a_second_process_leaves_what_the_first_runs(tmp_path: Path) -> None:
         folder = keeper.folder(job.id)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "sound-000-000.wav").write_bytes(b"x")
-        for number in range(jobfolder.FOLDERS_KEPT + 2):  # newer ones of jobs that have ended
+        for number in range(job_folder.FOLDERS_KEPT + 2):  # newer ones of jobs that have ended
             (folder.parent / f"zz{number:03d}").mkdir()
         Idle(home(tmp_path / "home")).close()
         assert names(folder) == ["sound-000-000.wav"]

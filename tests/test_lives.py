@@ -13,16 +13,17 @@ import pytest
 import soundfile
 import torch
 
-from app.engine import child, lives, process
-from app.engine.delivery import delivered, ranges
 from app.engine.files import sound
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Part, Stopped
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.lives import DEATHS, Lives, reached
 from app.engine.pictures import checkpoint
 from app.engine.pictures.checkpoint import Kept
-from app.engine.process import Keeper
+from app.engine.process import child, deaths
+from app.engine.process import keeper as keeper_module
+from app.engine.process.deaths import DEATHS, Lives, reached
+from app.engine.process.delivery import delivered, ranges
+from app.engine.process.keeper import Keeper
 from app.paths import home
 from tests import light_engine
 
@@ -142,11 +143,11 @@ def test_who_stops_a_job_whose_engine_died_has_what_was_finished(open_: Open) ->
 
 def test_an_engine_that_does_not_start_loses_no_job(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nine waited, and all nine failed. Now they wait until it starts, which it is asked to do now and then, and by a press."""
-    keeper = open_(*[{"dies": "start"}] * process.STARTS)
+    keeper = open_(*[{"dies": "start"}] * keeper_module.STARTS)
     jobs = [keeper.submit(SpeechRequest("[S1] Hello.", seed=number)) for number in range(9)]
     until(keeper, lambda: keeper.state.gave_up)
     assert [keeper.journal.job(job.id).state for job in jobs] == ["queued"] * 9
-    time.sleep(3 * process.TICK_S)
+    time.sleep(3 * keeper_module.TICK_S)
     assert [keeper.journal.job(job.id).state for job in jobs] == ["queued"] * 9 and not keeper.state.ready
     keeper.start_again()
     assert all(isinstance(end_of(keeper, job.id), Finished) for job in jobs)
@@ -154,8 +155,8 @@ def test_an_engine_that_does_not_start_loses_no_job(open_: Open, monkeypatch: py
 
 
 def test_it_is_started_again_now_and_then(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "AGAIN_S", 1.0)
-    keeper = open_(*[{"dies": "start"}] * (process.STARTS + 1))
+    monkeypatch.setattr(keeper_module, "AGAIN_S", 1.0)
+    keeper = open_(*[{"dies": "start"}] * (keeper_module.STARTS + 1))
     job = keeper.submit(SpeechRequest("[S1] Hello.", seed=5))
     assert isinstance(end_of(keeper, job.id), Finished)
 
@@ -167,7 +168,7 @@ def test_an_engine_that_dies_at_its_start_is_no_death_of_the_job(open_: Open) ->
 
 
 def test_a_command_is_told_that_it_does_not_start(open_: Open) -> None:
-    keeper = open_(*[{"dies": "start"}] * process.STARTS, patient=False)
+    keeper = open_(*[{"dies": "start"}] * keeper_module.STARTS, patient=False)
     job = keeper.submit(SpeechRequest("[S1] Hello.", seed=5))
     end = end_of(keeper, job.id)
     assert isinstance(end, Failed) and end.cure == "repair" and "engine.log" in str(end.sentence)
@@ -204,7 +205,7 @@ def test_what_is_finished_is_read_from_the_folder(tmp_path: Path) -> None:
     assert codes.size and reached(tmp_path) == {
         "part-000": 1, "picture-0": 1, "unfinished-001": 3, "unfinished-002": 0, "latent-1": 7, "latent-2": 8, "latent-3": 0,
     }  # fmt: skip
-    assert lives.reached(tmp_path / "picture-0.png") == {}
+    assert deaths.reached(tmp_path / "picture-0.png") == {}
 
 
 def test_pictures_are_handed_over_and_not_kept_twice(open_: Open, tmp_path: Path) -> None:

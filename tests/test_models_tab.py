@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from app.compat.machine.pretended import machine
-from app.engine.state import EngineState
+from app.engine.process.state import EngineState
 from app.paths import home
 from app.ui import greeting, models
 from app.ui.desk import Desk

@@ -29,7 +29,7 @@ from app.engine.models.chosen import chosen
 from app.engine.models.forecast import judged
 from app.engine.models.model import Model
 from app.engine.models.planned import needed, planned
-from app.engine.process import Keeper
+from app.engine.process.keeper import Keeper
 from app.engine.session.session import Session
 from app.paths import Home, home
 from app.ui import machine_view, paint_view

@@ -15,10 +15,10 @@ import pytest
 import soundfile
 
 from app.compat.planning.decide import AUTO, Choice
-from app.engine import process
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Part, Sound, Step, Stopped
 from app.engine.jobs.request import SpeechRequest
-from app.engine.process import Keeper
+from app.engine.process import keeper as keeper_module
+from app.engine.process.keeper import Keeper
 from app.paths import home
 from tests.tiny import STARTER, save_voice
 
@@ -90,7 +90,7 @@ def test_a_script_is_spoken_and_kept(keeper: Keeper, voice: str, monkeypatch: py
     assert list(keeper.follow(job.id))[-1] == end, "somebody who comes late is told the end"
     pieces = [Path(event.path) for event in events if isinstance(event, Sound)]
     assert pieces and all(piece.is_file() for piece in pieces)
-    monkeypatch.setattr(process, "LISTENED_S", 0.0)
+    monkeypatch.setattr(keeper_module, "LISTENED_S", 0.0)
     until(keeper, lambda: not any(piece.is_file() for piece in pieces))
     assert Path(file).is_file() and all(Path(event.path).is_file() for event in events if isinstance(event, Part))
     keeper.free()
@@ -98,7 +98,7 @@ def test_a_script_is_spoken_and_kept(keeper: Keeper, voice: str, monkeypatch: py
 
 
 def test_the_window_side_imports_no_torch() -> None:
-    code = "import sys, app.engine.process, app.engine.models.forecast, app.engine.command.running; assert 'torch' not in sys.modules"
+    code = "import sys, app.engine.process.keeper, app.engine.models.forecast, app.engine.command.running; assert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code], cwd=TOP).returncode == 0
 
 
@@ -179,7 +179,7 @@ def test_after_a_crash_of_everything_the_next_start_offers_to_go_on(
     opened: Callable[..., Keeper], voice: str, tmp_path: Path
 ) -> None:
     code = (
-        "import sys, os\nfrom app.paths import home\nfrom app.engine.process import Keeper\nfrom app.engine.jobs.events import Part\n"
+        "import sys, os\nfrom app.paths import home\nfrom app.engine.process.keeper import Keeper\nfrom app.engine.jobs.events import Part\n"
         "from tests.test_process import request\n"
         "if __name__ == '__main__':\n"
         "    keeper = Keeper(home(sys.argv[1])); job = keeper.submit(request(sys.argv[2]))\n"

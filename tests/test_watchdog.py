@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-from app.engine import child, process, worker
 from app.engine.jobs.events import Finished, Stopped
 from app.engine.jobs.request import SpeechRequest
-from app.engine.process import Keeper
+from app.engine.process import child, worker
+from app.engine.process import keeper as keeper_module
+from app.engine.process.keeper import Keeper
 from app.paths import home
 from tests import light_engine
 
 SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 3)
-SOURCE = ast.parse(Path(process.__file__).read_text("utf-8"))
+SOURCE = ast.parse(Path(keeper_module.__file__).read_text("utf-8"))
 ASKED = {"submit", "errand", "follow", "progress", "stop", "set_chunk", "free", "go_on", "unfinished", "start_again", "let_go", "folder", "close"}  # fmt: skip
 """What other threads ask; the rest is the keeper's own."""
 LAST = {"_keep", "_stumbled", "_recalled", "_withdrawn", "_wake", "_give_up", "_fail_all"}
@@ -109,7 +110,7 @@ def test_a_file_where_the_folder_of_jobs_should_be(keeper: Keeper) -> None:
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     until(lambda: keeper.state.obstacle is not None)
     assert str(jobs) in str(keeper.state.obstacle) and keeper._thread.is_alive()
-    time.sleep(3 * process.TICK_S)
+    time.sleep(3 * keeper_module.TICK_S)
     assert keeper.journal.job(job.id).state == "queued", "it waits"
     second = keeper.submit(SpeechRequest(SCRIPT, seed=6))
     keeper.stop(second.id)
@@ -124,7 +125,7 @@ def test_an_engine_that_hears_nothing_any_more_ends(tmp_path: Path) -> None:
     import subprocess
     import sys
 
-    code = "import time; from app.engine.worker import lasting\n"
+    code = "import time; from app.engine.process.worker import lasting\n"
     for needed in ("lambda: 1 / 0", "lambda: None"):
         done = subprocess.run([sys.executable, "-c", code + f"lasting({needed}); time.sleep(60)"], cwd=Path(__file__).parent.parent, capture_output=True, text=True)  # fmt: skip
         assert done.returncode == 1 and ("ZeroDivisionError" in done.stderr) == ("1 / 0" in needed)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from app.engine import child
+from app.engine.process import child
 from app.paths import home
 
 TOP = Path(__file__).parent.parent

@@ -28,7 +28,7 @@ from app.engine.models.fit import Offer, offer
 from app.engine.models.model import Model
 from app.engine.models.on_disk import best, located
 from app.engine.models.planned import planned, stands_in
-from app.engine.process import Keeper
+from app.engine.process.keeper import Keeper
 from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, Limits, limits_of
 from app.sentence import Sentence, Trouble, say

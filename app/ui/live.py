@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from app.engine.aftermath import no_start
 from app.engine.files.recode import recoded
 from app.engine.jobs.events import Failed
 from app.engine.jobs.request import to_json
+from app.engine.process.recovery import no_start
 from app.paths import assets
 from app.sentence import Trouble, say
 from app.ui import failing, machine_view, paint_view, show, speak_view

@@ -14,7 +14,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from app.engine.command.running import common
-from app.engine.process import Keeper
+from app.engine.process.keeper import Keeper
 from app.paths import Home, assets, home
 from app.sentence import Trouble, say
 from app.ui import api, endpoints, failing, greeting, instance, live, models, sdapi, share, shelf

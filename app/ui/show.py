@@ -17,7 +17,7 @@ from app.compat.planning.decide import AUTO, Plan
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, SpeechRequest
-from app.engine.state import EngineState, Sample
+from app.engine.process.state import EngineState, Sample
 from app.sentence import Sentence, Trouble, say
 from app.ui.words import Language, text, told
 

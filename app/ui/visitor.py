@@ -13,7 +13,7 @@ from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import best, located
-from app.engine.process import Keeper
+from app.engine.process.keeper import Keeper
 from app.sentence import Trouble, say
 from app.ui.guard import Person
 

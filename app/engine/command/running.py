@@ -17,7 +17,7 @@ from app.engine.jobs.events import END, Adjusted, Event, Failed, Finished, Loadi
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request
 from app.engine.models.chosen import chosen
-from app.engine.process import Keeper
+from app.engine.process.keeper import Keeper
 from app.paths import home
 from app.sentence import Sentence, Trouble, say
 

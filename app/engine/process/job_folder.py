@@ -11,11 +11,11 @@ from collections.abc import Collection
 from pathlib import Path
 
 from app.compat.planning.decide import Plan
-from app.engine.delivery import DELIVERED, Delivery
 from app.engine.jobs.events import Failed, Finished, Stopped
 from app.engine.jobs.journal import Job, State
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.shelf import Made, Shelf
+from app.engine.process.delivery import DELIVERED, Delivery
 from app.sentence import say
 
 FOLDERS_KEPT = 30

@@ -20,12 +20,6 @@ from pathlib import Path
 
 from app.compat.machine.hardware import with_room
 from app.compat.planning.decide import AUTO, Choice, Chunk
-from app.engine.aftermath import given_up, measuring_died, no_start, recalled, stumbled
-from app.engine.board import Board
-from app.engine.child import Child
-from app.engine.delivery import delivered
-from app.engine.diagnosis import Death
-from app.engine.jobfolder import STATES, End, drop_sounds, handed_over, shelved, tidy, tidy_uploads
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Adjusted, Event, Failed, Step, Stopped
 from app.engine.jobs.journal import OWNER, Job, Journal, State
@@ -34,9 +28,15 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, to_json
 from app.engine.jobs.shelf import Shelf
 from app.engine.jobs.tasks import Errand, SelfTest, Tune
-from app.engine.lives import Lives, reached
 from app.engine.models.precheck import refuse_at_once
-from app.engine.state import EngineState, Sample
+from app.engine.process.child import Child
+from app.engine.process.deaths import Lives, reached
+from app.engine.process.delivery import delivered
+from app.engine.process.diagnosis import Death
+from app.engine.process.job_folder import STATES, End, drop_sounds, handed_over, shelved, tidy, tidy_uploads
+from app.engine.process.progress_board import Board
+from app.engine.process.recovery import given_up, measuring_died, no_start, recalled, stumbled
+from app.engine.process.state import EngineState, Sample
 from app.paths import Home
 
 STARTS = 3

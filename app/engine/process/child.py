@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
 from app.compat.machine.meter import Reading
-from app.engine import worker
-from app.engine.diagnosis import Death, diagnose
 from app.engine.jobs.messages import Order, Quit, Report
+from app.engine.process import worker
+from app.engine.process.diagnosis import Death, diagnose
 from app.paths import Home
 
 LOG_BYTES = 1 << 20

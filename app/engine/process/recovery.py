@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from app.engine.diagnosis import Death
 from app.engine.jobs.events import Failed, Finished, Stopped
 from app.engine.jobs.journal import Job
 from app.engine.jobs.progress import Progress
-from app.engine.lives import DEATHS, Lives
+from app.engine.process.deaths import DEATHS, Lives
+from app.engine.process.diagnosis import Death
 from app.sentence import Sentence, say
 
 
