@@ -13,11 +13,11 @@ from app.sentence import Trouble
 
 COMMANDS = {
     "open": ("app.ui.opening", "open the window (the default)"),
-    "speak": ("app.engine.command.speak", "speak a script into a sound file"),
-    "paint": ("app.engine.command.paint", "paint a prompt into a picture"),
-    "models": ("app.engine.command.models", "list, get and remove models"),
-    "doctor": ("app.engine.command.doctor", "what this machine can do, what was decided for it, and why"),
-    "bench": ("app.compat.bench", "measure attention on this machine"),
+    "speak": ("app.cli.speak", "speak a script into a sound file"),
+    "paint": ("app.cli.paint", "paint a prompt into a picture"),
+    "models": ("app.cli.models", "list, get and remove models"),
+    "doctor": ("app.cli.doctor", "what this machine can do, what was decided for it, and why"),
+    "bench": ("app.cli.bench", "measure attention on this machine"),
     "install-app": ("app.launcher.desktop_entry", "put Hearth among your apps, with its icon"),
     "remove-app": ("app.launcher.desktop_entry", "take it away from there, and say where your things are"),
     "update": ("app.launcher.update", "take newer code and its environment, proven before the swap"),

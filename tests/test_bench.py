@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from app.__main__ import main
-from app.compat import contest
+from app.cli import bench_cases
+from app.cli.bench import MIB, Row, extra_bytes, measured, planned, table
+from app.cli.bench_cases import Case, cases, contenders
 from app.compat.attention.compose import compose
 from app.compat.attention.measure import HOPELESS, error, made, turns
 from app.compat.attention.tiled import WORKSPACE_BYTES
-from app.compat.bench import MIB, Row, extra_bytes, measured, planned, table
-from app.compat.contest import Case, cases, contenders
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.planning.attention_calls import DIA, Call
 from app.compat.planning.decide import Dtype
@@ -54,7 +54,7 @@ def test_an_error_is_seen() -> None:
 def test_every_call_of_every_model_is_there_once() -> None:
     every = list(cases())
     bare = [each.call._replace(name="") for each in every]
-    assert len(set(bare)) == len(bare) and {each.family for each in every} == {"dia", *contest.PICTURES}
+    assert len(set(bare)) == len(bare) and {each.family for each in every} == {"dia", *bench_cases.PICTURES}
     assert any(each.call.queries == 36864 and each.call.head_dim == 40 for each in every), "SD 1.5 at 1536 pixels"
     assert {call._replace(name="") for call in DIA} <= set(bare)
 
@@ -70,7 +70,7 @@ def test_what_is_too_large_is_measured_in_part_and_said() -> None:
 def test_every_contender_has_its_turn_first_and_the_hopeless_go() -> None:
     order: list[str] = []
 
-    def runner(name: str, loops: int) -> contest.Contender:
+    def runner(name: str, loops: int) -> bench_cases.Contender:
         def run(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
             order.append(name)
             for _ in range(loops):
@@ -96,7 +96,7 @@ def test_memory_is_seen_whole() -> None:
 
 def test_table_and_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     few = (Call("a", 1, 4, 2, 100, 100, 16), Call("b", 1, 4, 4, 8, 30, 16))
-    monkeypatch.setattr(contest, "DIA", few)
+    monkeypatch.setattr(bench_cases, "DIA", few)
     given = ["bench", "attention", "--only", "dia", "--seconds", "0", "--dtype", "float32", "--no-memory", "--json"]
     assert main([*given, "--measure", "--home", str(tmp_path)]) == 0
     told = capsys.readouterr()

@@ -16,7 +16,7 @@ import pytest
 import soundfile
 
 from app.__main__ import main
-from app.engine.command import output, running
+from app.cli import job, output_file
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.process import child
 from app.engine.process.deaths import DEATHS
@@ -48,7 +48,7 @@ def test_a_command_that_is_given_up_writes_what_is_finished_and_goes_on(
     speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out.wav"
-    assert speak("-o", str(out), plan=GIVEN_UP) == running.INCOMPLETE
+    assert speak("-o", str(out), plan=GIVEN_UP) == job.INCOMPLETE
     told = capsys.readouterr()
     assert "Finished: 2 of 5. Missing: 3-5." in told.err and "The same command goes on" in told.err
     assert "Traceback" not in told.err and told.out.strip() == str(out)
@@ -56,24 +56,24 @@ def test_a_command_that_is_given_up_writes_what_is_finished_and_goes_on(
     assert some_s > 2 * 0.5
     parts = {part: part.stat().st_mtime_ns for part in (tmp_path / "home").rglob("part-*.wav")}
     assert len(parts) == 2
-    assert speak("-o", str(out)) == running.FINISHED
+    assert speak("-o", str(out)) == job.FINISHED
     assert "Going on with" in capsys.readouterr().err
     assert {part: part.stat().st_mtime_ns for part in parts} == parts, "a finished part was done again"
     assert len(list((tmp_path / "home").rglob("part-*.wav"))) == 5
-    assert speak("-o", str(out)) == running.FINISHED, "what came to its end is not gone on with"
+    assert speak("-o", str(out)) == job.FINISHED, "what came to its end is not gone on with"
     assert "Going on with" not in capsys.readouterr().err
     assert len(list((tmp_path / "home").rglob("part-*.wav"))) == 10
 
 
 def test_anew_begins_from_the_start(speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert speak(plan=GIVEN_UP) == running.INCOMPLETE
-    assert speak("--anew") == running.FINISHED
+    assert speak(plan=GIVEN_UP) == job.INCOMPLETE
+    assert speak("--anew") == job.FINISHED
     assert "Going on with" not in capsys.readouterr().err
     assert len(list((tmp_path / "home").rglob("part-*.wav"))) == 2 + 5
 
 
 def test_nothing_finished_is_a_code_of_its_own(speak: Speak, capsys: pytest.CaptureFixture[str]) -> None:
-    assert speak(plan=({"dies": "loading"},) * DEATHS) == running.FAILED
+    assert speak(plan=({"dies": "loading"},) * DEATHS) == job.FAILED
     assert "goes on" not in capsys.readouterr().err
 
 
@@ -87,7 +87,7 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_loaded(
     file.write_text("here before")
     nowhere = ["/proc/x.wav"] if Path("/proc").is_dir() else []
     for place in (*nowhere, tmp_path, file / "x.wav", tmp_path / ("x" * 300 + ".wav"), tmp_path / "a\0.wav"):
-        assert main([*command, "-o", str(place), *(["--format", "wav"] if command[0] == "speak" else [])]) == running.TROUBLE  # fmt: skip
+        assert main([*command, "-o", str(place), *(["--format", "wav"] if command[0] == "speak" else [])]) == job.TROUBLE  # fmt: skip
         told = capsys.readouterr().err
         assert told.startswith("hearth: ") and str(place) in told and told.count("\n") == 1, told
     assert not (tmp_path / "home").exists(), "nothing was begun"
@@ -96,15 +96,15 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_loaded(
 
 def test_what_a_try_made_is_gone_again(tmp_path: Path) -> None:
     request = PictureRequest("a", batch=3)
-    output.writable(tmp_path / "new" / "newer" / "x.png", request)
+    output_file.writable(tmp_path / "new" / "newer" / "x.png", request)
     assert not list(tmp_path.iterdir())
     (tmp_path / "x 2.png").mkdir()
     with pytest.raises(Trouble) as told:
-        output.writable(tmp_path / "x.png", request)
+        output_file.writable(tmp_path / "x.png", request)
     assert told.value.sentence.key == "output.not-writable" and len(list(tmp_path.iterdir())) == 1
     kept = tmp_path / "kept.png"
     kept.write_bytes(b"here before")
-    output.writable(kept, PictureRequest("a"))
+    output_file.writable(kept, PictureRequest("a"))
     assert kept.read_bytes() == b"here before"
 
 
@@ -118,7 +118,7 @@ def test_a_place_without_rights_is_told(tmp_path: Path) -> None:
     try:
         for place in (shut / "x.png", shut / "new" / "x.png"):
             with pytest.raises(Trouble) as told:
-                output.writable(place, PictureRequest("a"))
+                output_file.writable(place, PictureRequest("a"))
             assert "Permission denied" in str(told.value)
     finally:
         os.seteuid(before)
@@ -127,14 +127,14 @@ def test_a_place_without_rights_is_told(tmp_path: Path) -> None:
 def test_a_disk_without_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = {"total": 10**9, "free": 2 << 20}
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(**left))
-    output.writable(tmp_path / "x.png", PictureRequest("a"))
-    output.writable(tmp_path / "x.wav", SpeechRequest("[S1] Hello."))
+    output_file.writable(tmp_path / "x.png", PictureRequest("a"))
+    output_file.writable(tmp_path / "x.wav", SpeechRequest("[S1] Hello."))
     for request in (PictureRequest("a", batch=16, upscale=4), SpeechRequest(SCRIPT * 200)):
         with pytest.raises(Trouble) as told:
-            output.writable(tmp_path / "new" / "x", request)
+            output_file.writable(tmp_path / "new" / "x", request)
         assert told.value.sentence.key == "output.full" and "only 2 MB are free" in str(told.value)
     left["total"] = left["free"] = 0  # a system that does not say
-    output.writable(tmp_path / "x.png", PictureRequest("a", batch=16, upscale=4))
+    output_file.writable(tmp_path / "x.png", PictureRequest("a", batch=16, upscale=4))
     assert not list(tmp_path.iterdir())
 
 
@@ -145,7 +145,7 @@ def test_a_place_that_fails_late_leaves_the_result_on_the_shelf(
     """A disk that is full in the end; a folder that somebody makes there meanwhile."""
     out = place or tmp_path / "out.wav"
     plan = () if place else ({"blocks": str(out)},)
-    assert speak("-o", str(out), "--format", "wav", plan=plan) == running.UNWRITTEN
+    assert speak("-o", str(out), "--format", "wav", plan=plan) == job.UNWRITTEN
     told = capsys.readouterr()
     (made,) = (tmp_path / "home" / "creations").glob("*.wav")
     why = "No space left on device" if place else "directory"
@@ -155,7 +155,7 @@ def test_a_place_that_fails_late_leaves_the_result_on_the_shelf(
 
 def test_a_home_that_cannot_be_used_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
-    assert main(["speak", "[S1] a", "--home", str(tmp_path / "file" / "home")]) == running.TROUBLE
+    assert main(["speak", "[S1] a", "--home", str(tmp_path / "file" / "home")]) == job.TROUBLE
     assert "--home" in capsys.readouterr().err
 
 
@@ -165,26 +165,26 @@ def test_a_job_that_cannot_have_a_folder_ends_a_command(
     """The keeper's thread died of it, and the command waited for ever."""
     (tmp_path / "home" / "scratch").mkdir()
     (tmp_path / "home" / "scratch" / "jobs").write_text("in the way")
-    assert speak() == running.FAILED
+    assert speak() == job.FAILED
     assert "Jobs cannot run" in capsys.readouterr().err
 
 
 def test_a_picture_is_not_named_what_it_is_not(tmp_path: Path) -> None:
     for name in ("x.jpg", "x.PNG.webp"):
         with pytest.raises(Trouble) as told:
-            output.writable(tmp_path / name, PictureRequest("a"))
+            output_file.writable(tmp_path / name, PictureRequest("a"))
         assert told.value.sentence.key == "output.not-png" and ".png" in str(told.value)
     for name in ("x.PNG", "x"):
-        output.writable(tmp_path / name, PictureRequest("a"))
+        output_file.writable(tmp_path / name, PictureRequest("a"))
 
 
 def test_a_link_is_followed_and_a_file_is_replaced_whole(tmp_path: Path) -> None:
     (tmp_path / "made").write_bytes(b"made")
     (tmp_path / "file").write_bytes(b"here before")
     (tmp_path / "link").symlink_to(tmp_path / "file")
-    output.write(tmp_path / "made", tmp_path / "link")
+    output_file.write(tmp_path / "made", tmp_path / "link")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_bytes() == b"made"
-    output.write(tmp_path / "made", tmp_path / "new" / "file")
+    output_file.write(tmp_path / "made", tmp_path / "new" / "file")
     assert (tmp_path / "new" / "file").read_bytes() == b"made"
 
 
@@ -194,5 +194,5 @@ def test_the_help_names_every_code(capsys: pytest.CaptureFixture[str]) -> None:
         with suppress(SystemExit):
             main([command, "--help"])
         told = capsys.readouterr().out
-        for code in (running.FINISHED, running.FAILED, running.TROUBLE, running.INCOMPLETE, running.UNWRITTEN, running.STOPPED):  # fmt: skip
+        for code in (job.FINISHED, job.FAILED, job.TROUBLE, job.INCOMPLETE, job.UNWRITTEN, job.STOPPED):  # fmt: skip
             assert f"\n  {code} " in told and f"| {code} |" in readme, (command, code)

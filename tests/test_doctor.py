@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import EXIT_TROUBLE, main
+from app.cli import doctor
+from app.cli.hardware_table import SHOWN
 from app.compat.machine import verdicts
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Verdict
 from app.compat.planning.decide import SETTLED, decide
 from app.compat.planning.quirk_table import QUIRKS
-from app.engine.command import doctor
-from app.engine.command.hardware_table import SHOWN
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import need
 from app.paths import home

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import pytest
 
+from app.cli.hardware_table import SHOWN, table
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Verdict
@@ -29,7 +30,6 @@ from app.compat.planning.decide import (
     decide,
 )
 from app.compat.planning.memory_formulas import GIB, peak_bytes, scores_bytes, vae_bytes, weights_bytes
-from app.engine.command.hardware_table import SHOWN, table
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import need as need_of
 from app.sentence import Trouble

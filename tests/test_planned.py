@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from app.__main__ import main
+from app.cli import doctor
+from app.cli import job as cli_job
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Seen, Verdict, forget, learn, load, store
 from app.compat.planning.decide import AUTO, Choice, Plan
 from app.compat.planning.fallbacks import choices, learned, subject
 from app.compat.planning.memory_formulas import free_bytes, peak_bytes
-from app.engine.command import doctor, running
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.messages import Run
@@ -187,7 +188,7 @@ def test_a_commands_flags_win_over_what_is_stored_and_the_rest_of_it_applies(
         jobs.append((asked, keeper.chunk))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running, "begun", begun)
+    monkeypatch.setattr(cli_job, "begun", begun)
     monkeypatch.setattr(Keeper, "_spawn", lambda self: None)
     main(["paint", "a tree", "--home", str(tmp_path), *words])
     assert jobs == [(choice, choice.chunk)]
@@ -198,7 +199,7 @@ def test_the_help_says_what_applies(command: str, capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit):
         main([command, "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    assert running.FORCED in told and all(f"--{each}" in told for each in ("chunk", "dtype", "gqa", "kernels", "offload", "quantised"))
+    assert cli_job.FORCED in told and all(f"--{each}" in told for each in ("chunk", "dtype", "gqa", "kernels", "offload", "quantised"))
 
 
 @pytest.mark.parametrize("kept", ["{broken", "[]", '{"choice": []}', '{"choice": {"chunk": "a lot", "nonsense": 3}}', ""])

@@ -98,7 +98,7 @@ def test_a_script_is_spoken_and_kept(keeper: Keeper, voice: str, monkeypatch: py
 
 
 def test_the_window_side_imports_no_torch() -> None:
-    code = "import sys, app.engine.process.keeper, app.engine.models.forecast, app.engine.command.running; assert 'torch' not in sys.modules"
+    code = "import sys, app.engine.process.keeper, app.engine.models.forecast, app.cli.job; assert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code], cwd=TOP).returncode == 0
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import gradio as gr
 from starlette.middleware import Middleware
 
-from app.engine.command.running import common
+from app.cli.job import common
 from app.engine.process.keeper import Keeper
 from app.paths import Home, assets, home
 from app.sentence import Trouble, say

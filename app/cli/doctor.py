@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from app import __version__
+from app.cli.hardware_table import SHOWN
 from app.compat.machine import verdicts as seen
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.machine.pretended import machine
@@ -22,7 +23,6 @@ from app.compat.machine.verdicts import Verdict, Verdicts
 from app.compat.planning.decide import AUTO, SETTLED, Choice, check
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.types import Plan, Reason
-from app.engine.command.hardware_table import SHOWN
 from app.engine.models import catalog
 from app.engine.models.chosen import chosen
 from app.engine.models.model import Model

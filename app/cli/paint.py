@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from app.engine.command.running import carry_out, options, text_of
+from app.cli.job import carry_out, options, text_of
 from app.engine.jobs.request import Lora, PictureRequest
 from app.sentence import Trouble, say
 

@@ -8,10 +8,10 @@ import sys
 import time
 from typing import IO, Any
 
+from app.cli.job import FAILED, FINISHED, STOPPED, common
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import load
-from app.engine.command.running import FAILED, FINISHED, STOPPED, common
 from app.engine.models import catalog, on_disk
 from app.engine.models.catalog import CATALOG
 from app.engine.models.chosen import chosen

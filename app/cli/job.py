@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Final, get_args
 
+from app.cli import output_file
 from app.compat.planning.decide import AUTO, Choice, Dtype, Gqa, Offload, Quantised, chunk_of
-from app.engine.command import output
 from app.engine.jobs.events import END, Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request
@@ -91,7 +91,7 @@ def carry_out(request: Request, args: argparse.Namespace) -> int:
     """One job through the keeper, as the window does it. Ctrl+C stops it and keeps what is there; a second one gives up waiting."""
     choice = choice_of(args)
     if args.output is not None:
-        output.writable(args.output, request)
+        output_file.writable(args.output, request)
     keeper = opened(args)
     show = as_lines(sys.stdout) if args.json else as_bar(sys.stderr)
     end: Event | None = None
@@ -110,7 +110,7 @@ def carry_out(request: Request, args: argparse.Namespace) -> int:
     finally:
         keeper.close()
     assert isinstance(end, END)
-    asked = output.names(args.output, len(end.files)) if args.output else [None] * len(end.files)
+    asked = output_file.names(args.output, len(end.files)) if args.output else [None] * len(end.files)
     written = [saved(Path(file), path) for file, path in zip(end.files, asked, strict=True)]
     for path in written:
         if path is not None and not args.json:
@@ -127,7 +127,7 @@ def opened(args: argparse.Namespace) -> Keeper:
     try:
         return Keeper(place, args.pretend, patient=False)
     except OSError as fault:
-        raise Trouble(say("command.home", "{folder}, where Hearth keeps its things, cannot be used ({fault}). Name another folder with --home.", folder=str(place.root), fault=output.why(fault))) from fault  # fmt: skip
+        raise Trouble(say("command.home", "{folder}, where Hearth keeps its things, cannot be used ({fault}). Name another folder with --home.", folder=str(place.root), fault=output_file.why(fault))) from fault  # fmt: skip
 
 
 def begun(keeper: Keeper, request: Request, choice: Choice, anew: bool) -> Job:
@@ -146,9 +146,9 @@ def saved(file: Path, path: Path | None) -> Path | None:
     if path is None:
         return file
     try:
-        output.write(file, path)
+        output_file.write(file, path)
     except OSError as fault:
-        tell(say("output.late", "{path} could not be written ({fault}). The result is on the Shelf, in {file}.", path=str(path), fault=output.why(fault), file=str(file)))  # fmt: skip
+        tell(say("output.late", "{path} could not be written ({fault}). The result is on the Shelf, in {file}.", path=str(path), fault=output_file.why(fault), file=str(file)))  # fmt: skip
         return None
     return path
 

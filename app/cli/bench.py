@@ -22,7 +22,7 @@ from app.paths import home
 from app.sentence import Trouble, say
 
 if TYPE_CHECKING:
-    from app.compat.contest import Case
+    from app.cli.bench_cases import Case
 
 MIB: Final = 1 << 20
 LONGEST_ROUNDS: Final = 30
@@ -76,8 +76,8 @@ def measured(
 ) -> Row:
     import torch
 
+    from app.cli.bench_cases import AGAIN, AUTOMATIC, OWN, TORCH, contenders
     from app.compat.attention.measure import error, made, turns
-    from app.compat.contest import AGAIN, AUTOMATIC, OWN, TORCH, contenders
 
     shape, paths = case.measured(dtype, torch.get_num_threads()), list[str]()
     run, given = contenders(plan, shape, lambda path, *_: paths.append(path)), made(shape, device, deviation)
@@ -123,9 +123,9 @@ def extra_bytes(shape: Shape, name: str, plan: Plan) -> int:
 
 
 def _extra(answer: Any, shape: Shape, name: str, plan: Plan) -> None:
+    from app.cli.bench_cases import contenders
+    from app.cli.peak_memory import Peak
     from app.compat.attention.measure import made, wait
-    from app.compat.contest import contenders
-    from app.compat.peak import Peak
 
     attend = contenders(plan, shape)[name]
     attend(*made(shape._replace(queries=min(shape.queries, 16), keys=32), plan.device))  # what torch loads at its first call is not this call's memory
@@ -194,7 +194,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     import torch
 
-    from app.compat.contest import cases
+    from app.cli.bench_cases import cases
 
     hardware, folder = probe(), home(args.home).verdicts
     known: Verdicts = seen.load(folder, hardware)
