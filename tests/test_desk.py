@@ -29,8 +29,9 @@ from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, limits_of
 from app.launcher import failure
 from app.sentence import Trouble, say
-from app.ui import live, machine_view, show, speak_view, window
+from app.ui import live, machine_view, speak_view, window
 from app.ui.guard import OWNER, Person
+from app.ui.page import views
 from tests.guests import desk_at, until
 from tests.saying import clip
 from tests.tiny import STARTER, save_voice
@@ -297,7 +298,7 @@ def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
         desk.keeper._wake()
         desk.keeper._thread.join()
         desk.keeper._set(ready=True, obstacle=say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Put that right; what waits goes on by itself.", file="x", fault="y"))  # fmt: skip
-        told = show.standing(desk.keeper.state, "en")
+        told = views.standing(desk.keeper.state, "en")
         assert told is not None and "x cannot be used (y)" in told["text"]
-        assert show.doing(desk.keeper.state, None, "en") == "held up"
+        assert views.doing(desk.keeper.state, None, "en") == "held up"
         desk.keeper._closing = False

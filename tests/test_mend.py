@@ -22,7 +22,7 @@ from playwright.sync_api import sync_playwright
 from app.launcher import repair_page, slots, supervisor
 from app.launcher.failure import Failure
 from app.launcher.repair_page import Mender
-from app.ui import words
+from app.ui.page import translate
 from tests.checkout import Checkout
 from tests.guests import until
 from tests.window import CHROMIUM, FLAGS
@@ -229,4 +229,4 @@ def test_the_page_speaks_the_windows_language(accept: str, cookie: str) -> None:
     message = Message()
     message["Cookie"], message["Accept-Language"] = cookie, accept
     scope = {"type": "http", "headers": [(b"cookie", cookie.encode()), (b"accept-language", accept.encode())]}
-    assert repair_page.prefers_chinese(message) == (words.language(Request(scope)) == "zh")
+    assert repair_page.prefers_chinese(message) == (translate.language(Request(scope)) == "zh")

@@ -7,7 +7,7 @@ import re
 from app.engine.text import script, starter_words
 from app.engine.text.voice_limits import limits_of
 from app.paths import assets
-from app.ui.bundle import FACE
+from app.ui.page.bundle import FACE
 
 STARTER = assets() / "starter"
 OFFERED = re.findall(r'(?:script:|prompt:|\),) "([^"]+)"', (FACE / "samples.js").read_text("utf-8"))

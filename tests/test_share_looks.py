@@ -19,11 +19,11 @@ from app.ui import greeting, live, models, share, shelf, window
 from app.ui.desk import Desk
 from app.ui.guard import watch
 from app.ui.opening import guards
+from app.ui.page.theme import theme
+from app.ui.page.translate import i18n
 from app.ui.share import Share
-from app.ui.theme import theme
 from app.ui.tunnel import Reached
 from app.ui.window import Early
-from app.ui.words import i18n
 from tests.guests import desk_at, shared
 from tests.window import CHROMIUM, FLAGS, shut_out
 

@@ -13,7 +13,8 @@ import pytest
 from starlette.requests import Request
 
 from app.sentence import Trouble, say
-from app.ui import asking, live, words
+from app.ui import asking, live
+from app.ui.page import translate
 
 TOP = Path(__file__).parent.parent
 CATALOG = TOP / "app" / "ui" / "chinese.json"
@@ -60,9 +61,9 @@ def test_a_key_means_one_sentence() -> None:
 
 def test_all_has_chinese_and_no_chinese_is_left_over() -> None:
     assert len(ENGLISH) > 500
-    missing = sorted({f"{key} ({place})" for key, _, place in SPOKEN if key not in words.catalog()})
+    missing = sorted({f"{key} ({place})" for key, _, place in SPOKEN if key not in translate.catalog()})
     assert not missing
-    assert not sorted(words.catalog().keys() - ENGLISH.keys())
+    assert not sorted(translate.catalog().keys() - ENGLISH.keys())
 
 
 def faults(english: str, chinese: str, name: bool) -> Iterator[str]:
@@ -75,14 +76,14 @@ def faults(english: str, chinese: str, name: bool) -> Iterator[str]:
 
 
 def test_chinese_has_the_same_blanks_and_reads_as_chinese() -> None:
-    both = ((key, ENGLISH[key], words.catalog()[key]) for key in words.catalog().keys() & ENGLISH.keys())
+    both = ((key, ENGLISH[key], translate.catalog()[key]) for key in translate.catalog().keys() & ENGLISH.keys())
     assert not [(key, fault) for key, one, other in both for fault in faults(one, other, key in UNTRANSLATED)]
 
 
 def test_the_catalog_is_kept_in_order() -> None:
     """So that two people who add a sentence rarely meet in one line."""
     kept = CATALOG.read_text("utf-8")
-    assert kept == json.dumps(words.catalog(), ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    assert kept == json.dumps(translate.catalog(), ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     pairs = json.loads(kept, object_pairs_hook=list)
     assert len(pairs) == len({key for key, _ in pairs})
 
@@ -111,31 +112,31 @@ def asked(accept: str = "", cookie: str = "") -> Request:
     ],
 )  # fmt: skip
 def test_the_switch_comes_before_the_browser(accept: str, cookie: str, language: str) -> None:
-    assert words.language(asked(accept, cookie)) == language
+    assert translate.language(asked(accept, cookie)) == language
 
 
 def test_nobody_asking_is_answered_in_english() -> None:
-    assert words.language(None) == "en"
+    assert translate.language(None) == "en"
 
 
 def test_a_sentence_is_told_in_either_language() -> None:
     sentence = say("session.loading", "Loading {model}.", model="Dia")
-    assert words.told(sentence, "en") == "Loading Dia."
-    assert words.told(sentence, "zh") == "正在加载 Dia。"
-    assert words.text("word.yes", "yes", "en") == "yes"
-    assert words.text("word.yes", "yes", "zh") == "是"
+    assert translate.told(sentence, "en") == "Loading Dia."
+    assert translate.told(sentence, "zh") == "正在加载 Dia。"
+    assert translate.text("word.yes", "yes", "en") == "yes"
+    assert translate.text("word.yes", "yes", "zh") == "是"
 
 
 def test_english_stands_in_where_there_is_no_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "catalog", dict)
-    assert words.told(say("session.loading", "Loading {model}.", model="Dia"), "zh") == "Loading Dia."
-    assert words.text("word.yes", "yes", "zh") == "yes"
+    monkeypatch.setattr(translate, "catalog", dict)
+    assert translate.told(say("session.loading", "Loading {model}.", model="Dia"), "zh") == "Loading Dia."
+    assert translate.text("word.yes", "yes", "zh") == "yes"
 
 
 def test_gradio_gets_the_labels_that_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "_english", {})
-    words.word("tab.speak", "Speak")
-    told = words.i18n().translations
+    monkeypatch.setattr(translate, "_english", {})
+    translate.word("tab.speak", "Speak")
+    told = translate.i18n().translations
     assert told["en"] == {"tab.speak": "Speak"}
     assert told["zh"] == told["zh-CN"] == told["zh-TW"] == {"tab.speak": "朗读"}
 
@@ -151,4 +152,4 @@ def test_a_sentence_within_a_sentence_is_in_the_same_language() -> None:
     with pytest.raises(Trouble) as caught:
         asking.parsed("steps", "many, few")
     assert "numbers for steps" in str(caught.value)
-    assert "步数" in words.told(caught.value.sentence, "zh") and "steps" not in words.told(caught.value.sentence, "zh")
+    assert "步数" in translate.told(caught.value.sentence, "zh") and "steps" not in translate.told(caught.value.sentence, "zh")

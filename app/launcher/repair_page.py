@@ -47,7 +47,7 @@ TAKE: Final = say("mend.take", "Copy")
 
 
 def prefers_chinese(headers: Message[str, str]) -> bool:
-    """As app.ui.words has it, without its packages."""
+    """As app.ui.page.translate has it, without its packages."""
     cookie, accepted = headers.get("Cookie") or "", headers.get("Accept-Language") or ""
     return "hearth_language=zh" in cookie or ("hearth_language=" not in cookie and accepted.lower().startswith("zh"))
 

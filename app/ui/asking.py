@@ -13,7 +13,7 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import best
 from app.sentence import Sentence, Trouble, say
 from app.ui.desk import Desk
-from app.ui.words import label
+from app.ui.page.translate import label
 
 WHOLE: Final = frozenset({"steps", "seed"})
 WORDS: Final = frozenset({"scheduler", "prompt"})

@@ -32,8 +32,9 @@ from app.engine.process.keeper import Keeper
 from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, Limits, limits_of
 from app.sentence import Sentence, Trouble, say
-from app.ui import show, smaller
+from app.ui import smaller
 from app.ui.guard import OWNER, Person
+from app.ui.page import views
 from app.ui.settings import Settings
 from app.ui.visitor import allowance, allowed, model_for, turn
 
@@ -223,11 +224,11 @@ class Desk:
         known = self.keeper.journal.known(job)
         return known is not None and (person.owner or known.owner == person.name)
 
-    def queue_view(self, person: Person) -> list[show.View]:
+    def queue_view(self, person: Person) -> list[views.View]:
         """What waits, in its order; a visitor sees only what is theirs."""
         waiting = self.keeper.journal.waiting()
         return [
-            {"id": job.id, "place": place + 1, "text": show.title_of(job.request), "kind": kind_of(job.request)}
+            {"id": job.id, "place": place + 1, "text": views.title_of(job.request), "kind": kind_of(job.request)}
             for place, job in enumerate(waiting)
             if person.owner or job.owner == person.name
         ]

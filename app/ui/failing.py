@@ -17,7 +17,7 @@ from app.engine.jobs.events import Failed
 from app.launcher import failure, repair_page
 from app.paths import Home
 from app.sentence import Trouble
-from app.ui.words import Language, text, told
+from app.ui.page.translate import Language, text, told
 
 LOG_BYTES: Final = 1 << 20
 LOGS_KEPT: Final = 3

@@ -14,7 +14,7 @@ from app.ui import machine_view
 from app.ui.desk import Desk
 from app.ui.guard import who
 from app.ui.models import row
-from app.ui.words import language
+from app.ui.page.translate import language
 
 OFFERED: Final = ("starter-voice", "starter-painter", "dia-1.6b", "sd15")
 LINE_BYTES_PER_S: Final = 50_000_000 // 8

@@ -20,13 +20,14 @@ from app.engine.jobs.request import to_json
 from app.engine.process.recovery import no_start
 from app.paths import assets
 from app.sentence import Trouble, say
-from app.ui import failing, machine_view, paint_view, show, speak_view
-from app.ui.bundle import FACE, bundle
+from app.ui import failing, machine_view, paint_view, speak_view
 from app.ui.desk import Desk
 from app.ui.guard import Person, who
-from app.ui.sheet import contact_sheet
+from app.ui.page import views
+from app.ui.page.bundle import FACE, bundle
+from app.ui.page.contact_sheet import contact_sheet
+from app.ui.page.translate import Language, catalog, language, text, told
 from app.ui.visitor import NOT_MADE, told_to
-from app.ui.words import Language, catalog, language, text, told
 
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
 MADE_KINDS: Final = {
@@ -49,7 +50,7 @@ def routes(desk: Desk) -> list[Route]:
         if not person.owner:
             return JSONResponse(visiting(desk, person, spoken))
         progress = desk.keeper.progress(state.job) if state.job else None
-        answer: show.View = {"strip": show.strip(state, progress, desk.title(state.model), spoken)}
+        answer: views.View = {"strip": views.strip(state, progress, desk.title(state.model), spoken)}
         if job := desk.current("speech", person):
             answer["speech"] = speak_view.seen(desk, job, spoken)
         if job := desk.current("picture", person):
@@ -60,10 +61,10 @@ def routes(desk: Desk) -> list[Route]:
             if "cure" in (end := answer.get(kind, {}).get("end") or {}):
                 end["cure"] = desk.cure(end["cure"])
         answer["queue"] = desk.queue_view(person)
-        answer["standing"] = show.standing(state, spoken)
-        answer["interrupted"] = [{"id": job.id, "text": show.title_of(job.request)} for job in desk.keeper.interrupted]
+        answer["standing"] = views.standing(state, spoken)
+        answer["interrupted"] = [{"id": job.id, "text": views.title_of(job.request)} for job in desk.keeper.interrupted]
         looked_at = list(desk.keeper.history)[-CHARTED:] if "charts" in request.query_params else []
-        answer["charts"] = show.charts(looked_at)
+        answer["charts"] = views.charts(looked_at)
         if desk.errand_job:
             answer["errand"] = machine_view.errand_seen(desk, spoken)
         return JSONResponse(answer)
@@ -179,14 +180,14 @@ def routes(desk: Desk) -> list[Route]:
     ]  # fmt: skip
 
 
-def visiting(desk: Desk, person: Person, spoken: Language) -> show.View:
+def visiting(desk: Desk, person: Person, spoken: Language) -> views.View:
     """What a visitor sees: their own work, and whether the engine is busy; nothing of the machine or of others."""
     state = desk.keeper.state
     own = state.job if state.job and desk.owns(state.job, person) else ""
-    strip = show.strip(replace(state, job=own), desk.keeper.progress(own) if own else None, "", spoken)
+    strip = views.strip(replace(state, job=own), desk.keeper.progress(own) if own else None, "", spoken)
     if state.job and not own:
         strip["doing"] = text("visitor.busy", "busy for somebody else", spoken)
-    answer: show.View = {
+    answer: views.View = {
         "strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.queue_view(person),
     }  # fmt: skip
     for kind, seen in (("speech", speak_view.seen), ("picture", paint_view.seen)):

@@ -13,11 +13,12 @@ from app.compat.planning.decide import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, 
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.models.catalog import CATALOG
 from app.sentence import Trouble
-from app.ui import machine_view, show
+from app.ui import machine_view
 from app.ui.desk import Desk
 from app.ui.guard import OWNER
+from app.ui.page import views
+from app.ui.page.translate import label, language, word
 from app.ui.rows import LATEST, QUICK, Refresh, hidden_button
-from app.ui.words import label, language, word
 
 ANY: Final = ""
 """In a list of options: left to Hearth."""
@@ -78,7 +79,7 @@ def build(desk: Desk) -> Refresh:
         try:
             desk.set_chunk(size)
         except Trouble as trouble:
-            return place_of(desk.keeper.chunk), gr.skip(), show.trouble(trouble, language(request))
+            return place_of(desk.keeper.chunk), gr.skip(), views.trouble(trouble, language(request))
         return gr.skip(), "" if size == AUTO else str(size), ""
 
     def typed(text: str, request: gr.Request) -> tuple[Any, str]:
@@ -88,7 +89,7 @@ def build(desk: Desk) -> Refresh:
                 return gr.skip(), ""
             desk.set_chunk(size)
         except Trouble as trouble:
-            return gr.skip(), show.trouble(trouble, language(request))
+            return gr.skip(), views.trouble(trouble, language(request))
         return place_of(size), ""
 
     def taken(chosen: str, request: gr.Request) -> tuple[Any, Any, str]:
@@ -99,7 +100,7 @@ def build(desk: Desk) -> Refresh:
         try:
             desk.set_chunk(curve.knee)
         except Trouble as trouble:
-            return gr.skip(), gr.skip(), show.trouble(trouble, language(request))
+            return gr.skip(), gr.skip(), views.trouble(trouble, language(request))
         return place_of(curve.knee), str(curve.knee), ""
 
     def tried(*values: Any) -> Choice:
@@ -114,7 +115,7 @@ def build(desk: Desk) -> Refresh:
         try:
             plan = desk.plan(model, tried(dtype, gqa, kernels, offload, quantised))
         except Trouble as trouble:
-            return show.trouble(trouble, language(request))
+            return views.trouble(trouble, language(request))
         return machine_view.warnings(plan, language(request))
 
     def keep(model: str, dtype: Any, gqa: Any, kernels: Any, offload: Any, quantised: Any, request: gr.Request) -> str:
@@ -123,7 +124,7 @@ def build(desk: Desk) -> Refresh:
             desk.plan(model, chosen)
             desk.keep_choice(chosen)
         except Trouble as trouble:
-            return show.trouble(trouble, language(request))
+            return views.trouble(trouble, language(request))
         return machine_view.kept(language(request))
 
     choices = [dtype, gqa, kernels, offload, quantised]

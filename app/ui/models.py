@@ -21,9 +21,9 @@ from app.engine.models.model import Model, downloads
 from app.sentence import Trouble, say
 from app.ui.desk import Desk
 from app.ui.guard import who
+from app.ui.page.translate import Language, language, text, told
+from app.ui.page.views import View
 from app.ui.shelf import reveal
-from app.ui.show import View
-from app.ui.words import Language, language, text, told
 
 LEVELS = {"fits": "right", "tight": "careful", "no": "wrong"}
 

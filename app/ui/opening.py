@@ -22,13 +22,13 @@ from app.ui.desk import Desk
 from app.ui.door import Door, Keys, digest, password
 from app.ui.guard import OWNER_BYTES, Guard, Owner, loopback, reached_by, watch
 from app.ui.instance import Instance
+from app.ui.page.theme import theme
+from app.ui.page.translate import i18n
 from app.ui.settings import Settings
 from app.ui.share import Share
-from app.ui.theme import theme
 from app.ui.tunnel import tunnel
 from app.ui.uploads import Uploads
 from app.ui.window import Early, build, queued
-from app.ui.words import i18n
 
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"

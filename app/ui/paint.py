@@ -17,10 +17,12 @@ from app.engine.files.foreign_settings import by_hand
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.schedulers import NAMES
 from app.sentence import Sentence, Trouble
-from app.ui import asking, paint_view, show
+from app.ui import asking, paint_view
 from app.ui.asking import number
 from app.ui.desk import Desk
 from app.ui.guard import who
+from app.ui.page import views
+from app.ui.page.translate import Language, language, word
 from app.ui.rows import (
     LATEST,
     QUICK,
@@ -37,7 +39,6 @@ from app.ui.rows import (
     told,
     troubled,
 )
-from app.ui.words import Language, language, word
 
 KIND: Final = "picture"
 LARGE: Final = "sd15"
@@ -182,7 +183,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         here, missing = model_again(desk, KIND, request.model, visitor)
         return [
             request.prompt, request.negative, request.seed, here, request.width, request.height, request.steps, request.guidance,
-            request.scheduler or "", request.batch, request.upscale, request.strength, show.notes([*missing, *notes], spoken),
+            request.scheduler or "", request.batch, request.upscale, request.strength, views.notes([*missing, *notes], spoken),
         ]  # fmt: skip
 
     def restored(file: str | None, request: gr.Request) -> list[Any]:

@@ -15,8 +15,8 @@ from app.sentence import say
 from app.ui import asking
 from app.ui.desk import Desk
 from app.ui.guard import Person
-from app.ui.show import View, ended, loading, made_url, rate, said
-from app.ui.words import Language, text, told
+from app.ui.page.translate import Language, text, told
+from app.ui.page.views import View, ended, loading, made_url, rate, said
 
 
 def picture(job: str, progress: Progress, spoken: Language) -> View:

@@ -8,8 +8,8 @@ from typing import Any, Final
 from gradio.i18n import I18nData
 
 from app.sentence import Trouble, say
+from app.ui.page.translate import word
 from app.ui.settings import Settings
-from app.ui.words import word
 
 NAME_MOST: Final = 60
 Values = Mapping[str, Any]

@@ -19,8 +19,8 @@ from app.sentence import Trouble, say
 from app.ui import uploads
 from app.ui.desk import Desk
 from app.ui.guard import Person, who
+from app.ui.page.translate import language, told
 from app.ui.visitor import told_to
-from app.ui.words import language, told
 
 
 def programmer(asked: Asked) -> Person:

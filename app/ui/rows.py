@@ -14,11 +14,12 @@ from gradio.i18n import I18nData
 from app.engine.files.outward import name
 from app.engine.models.on_disk import located
 from app.sentence import Sentence, Trouble, say
-from app.ui import presets, show
+from app.ui import presets
 from app.ui.desk import Desk
 from app.ui.guard import who
+from app.ui.page import views
+from app.ui.page.translate import language, word
 from app.ui.visitor import told_to
-from app.ui.words import language, word
 
 QUICK: Final[Mapping[str, Any]] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """For deeds: pressed twice at once, it is done once."""
@@ -84,7 +85,7 @@ def told(run: Callable[[], object], request: gr.Request) -> str:
 
 def troubled(trouble: Trouble, request: gr.Request) -> str:
     """As whoever asked may hear it."""
-    return show.trouble(told_to(who(request), trouble), language(request))
+    return views.trouble(told_to(who(request), trouble), language(request))
 
 
 def model_again(desk: Desk, kind: str, model: str, visitor: bool = False) -> tuple[str, tuple[Sentence, ...]]:
@@ -135,7 +136,7 @@ def bring_back(
         try:
             choice = presets.keep(desk.settings, tab, values[preset], asked)
         except Trouble as trouble:
-            return gr.skip(), show.trouble(trouble, language(request))
+            return gr.skip(), views.trouble(trouble, language(request))
         return gr.update(choices=presets.choices(desk.settings, tab), value=choice), ""
 
     def dropped(choice: str | None, request: gr.Request) -> tuple[Any, Any]:
@@ -144,7 +145,7 @@ def bring_back(
         try:
             presets.drop(desk.settings, tab, choice)
         except Trouble as trouble:
-            return gr.skip(), show.trouble(trouble, language(request))
+            return gr.skip(), views.trouble(trouble, language(request))
         return gr.update(choices=presets.choices(desk.settings, tab), value=None), ""
 
     changes = [each.change for each in named.values()]  # type: ignore[attr-defined]

@@ -26,12 +26,12 @@ from app.ui.desk import Desk
 from app.ui.door import Door, Keys, digest, password
 from app.ui.fence import Fence
 from app.ui.guard import VISITOR_BYTES, Guard, loopback, reached_by, watch, who
-from app.ui.theme import theme
+from app.ui.page.theme import theme
+from app.ui.page.translate import Language, i18n, language, told, word
 from app.ui.tunnel import Reached
 from app.ui.uploads import Uploads
 from app.ui.visitor import RANGES, allowance
 from app.ui.window import HEAD, Early, queued
-from app.ui.words import Language, i18n, language, told, word
 
 HOURS: Final = (1, 4, 12, 72)
 Tunnel = Callable[[int], Reached]

@@ -18,10 +18,10 @@ from starlette.routing import Route
 
 from app.engine.jobs.shelf import Creation
 from app.sentence import Trouble, say
-from app.ui import show
 from app.ui.desk import Desk
 from app.ui.guard import who
-from app.ui.words import Language, language, text, told
+from app.ui.page import views
+from app.ui.page.translate import Language, language, text, told
 
 PAGE = 60
 ZIP_MOST = 500
@@ -97,12 +97,12 @@ def view(desk: Desk, kept: Creation, spoken: Language) -> dict[str, Any]:
     conditions = {
         "missing": text("shelf.missing", "its file is gone", spoken), "foreign": text("shelf.foreign", "its file was changed by another program", spoken),
     }  # fmt: skip
-    speed = show.rated(kept.rate, kept.unit, spoken) if kept.rate else ""
+    speed = views.rated(kept.rate, kept.unit, spoken) if kept.rate else ""
     return {
         "id": kept.id, "kind": kept.kind, "title": desk.title(kept.model), "text": kept.text, "name": kept.path.name,
         "url": f"hearth/creation/{kept.id}", "favourite": kept.favourite, "binned": kept.binned, "seconds": kept.seconds, "speed": speed,
         "highest": kept.highest_bytes, "created_s": kept.created_s, "whole": kept.whole, "condition": conditions.get(kept.condition, ""),
-        "peaks": show.peaks(str(kept.path)) if kept.kind == "speech" and not kept.condition else (),
+        "peaks": views.peaks(str(kept.path)) if kept.kind == "speech" and not kept.condition else (),
     }  # fmt: skip
 
 

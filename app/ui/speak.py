@@ -14,9 +14,10 @@ from app.engine.jobs.request import FORMATS, SEED_LIMIT, SpeechRequest, VoicePro
 from app.engine.text import voices
 from app.engine.text.voice_limits import DIA
 from app.sentence import Trouble, say
-from app.ui import show
 from app.ui.desk import Desk
 from app.ui.guard import who
+from app.ui.page import views
+from app.ui.page.translate import language, word
 from app.ui.rows import (
     EACH,
     LATEST,
@@ -34,7 +35,6 @@ from app.ui.rows import (
     told,
     troubled,
 )
-from app.ui.words import language, word
 
 KIND: Final = "speech"
 FRESH: Final = ""
@@ -167,7 +167,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         here, missing = model_again(desk, KIND, kept.model, visitor)
         loud = gr.skip() if kept.loudness_lufs is None else kept.loudness_lufs
         own_sampling = any(each is not None for each in by_hand)
-        return [kept.text, kept.seed, here, kept.speed, kept.format, own_sampling, *sampled, loud, kept.carry_voice, spoken_by, show.notes([*missing, *notes], language(request))]  # fmt: skip
+        return [kept.text, kept.seed, here, kept.speed, kept.format, own_sampling, *sampled, loud, kept.carry_voice, spoken_by, views.notes([*missing, *notes], language(request))]  # fmt: skip
 
     def keep_voice(clip: str | None, transcript: str, name: str, request: gr.Request) -> tuple[Any, str]:
         try:
@@ -185,7 +185,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
             for each in gone:
                 voices.forget(desk.keeper.home, each)
         except OSError as fault:
-            return gr.skip(), show.trouble(Trouble(say("voice.stays", "The voice {name} could not be deleted: {fault}.", name=str(chosen), fault=str(fault))), language(request))  # fmt: skip
+            return gr.skip(), views.trouble(Trouble(say("voice.stays", "The voice {name} could not be deleted: {fault}.", name=str(chosen), fault=str(fault))), language(request))  # fmt: skip
         return (gr.update(choices=choices(desk), value=FRESH) if gone else gr.skip()), ""
 
     def redo(index: float, request: gr.Request) -> str:

@@ -19,7 +19,7 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.process.state import EngineState, Sample
 from app.sentence import Sentence, Trouble, say
-from app.ui.words import Language, text, told
+from app.ui.page.translate import Language, text, told
 
 View = dict[str, Any]
 
