@@ -15,9 +15,9 @@ import httpx
 
 from app.engine.process.keeper import Keeper
 from app.paths import home
-from app.ui.desk import Desk
-from app.ui.settings import Settings
 from app.ui.share import Share
+from app.ui.state.desk import Desk
+from app.ui.state.settings import Settings
 from app.ui.tunnel import Reached
 
 CONFIGS: dict[httpx.Client, Any] = {}

@@ -27,9 +27,9 @@ from app.engine.process.keeper import Keeper
 from app.paths import home
 from app.sentence import Trouble
 from app.ui import api, endpoints, live, sdapi
-from app.ui.desk import Desk
 from app.ui.opening import guards
-from app.ui.settings import Settings
+from app.ui.state.desk import Desk
+from app.ui.state.settings import Settings
 from tests.guests import until
 from tests.tiny import STARTER
 from tests.tiny_pictures import made

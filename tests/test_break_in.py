@@ -12,11 +12,11 @@ import httpx
 import pytest
 
 from app.ui import fence, uploads
-from app.ui.desk import Desk
 from app.ui.door import TRIES, Keys, digest
 from app.ui.fence import Fence
 from app.ui.opening import guards
 from app.ui.share import Share
+from app.ui.state.desk import Desk
 from app.ui.tunnel import Reached
 from tests.guests import desk_at, plain, shared, visitor
 from tests.test_guard import png

@@ -168,7 +168,7 @@ def test_two_who_store_a_choice_at_once_do_not_lose_one_anothers(tmp_path: Path,
             return found
 
         with monkeypatch.context() as patch:
-            patch.setattr("app.ui.desk.known_choice", known)
+            patch.setattr("app.ui.state.desk.known_choice", known)
             desk.set_chunk(256)
         other.join()
         assert desk.settings.get("choice") == {"chunk": 256, "dtype": "float32"}

@@ -27,10 +27,10 @@ from app.engine.jobs.shelf import Made
 from app.engine.models import catalog
 from app.sentence import Trouble
 from app.ui import guard, live, shelf
-from app.ui.desk import Desk
 from app.ui.door import GONE_S, GUESTS_MOST, TRIES, WORDS, Keys, Throttle, digest, password
 from app.ui.guard import OWNER, Person
 from app.ui.opening import guards
+from app.ui.state.desk import Desk
 from tests.guests import desk_at, plain, press, shared, until, visitor
 
 pytestmark = [

@@ -18,9 +18,9 @@ from app.compat.machine.pretended import machine
 from app.engine.process.state import EngineState
 from app.paths import home
 from app.ui import greeting, models
-from app.ui.desk import Desk
 from app.ui.guard import OWNER, Person
-from app.ui.settings import Settings
+from app.ui.state.desk import Desk
+from app.ui.state.settings import Settings
 from tests.hub import Hub, serving
 from tests.test_models_command import DAC, DIA, REPOS
 from tests.tiny import STARTER, save_voice

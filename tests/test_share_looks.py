@@ -16,12 +16,12 @@ from app.engine.files import picture_settings
 from app.engine.jobs.request import PictureRequest
 from app.sentence import Sentence
 from app.ui import greeting, live, models, share, shelf, window
-from app.ui.desk import Desk
 from app.ui.guard import watch
 from app.ui.opening import guards
 from app.ui.page.theme import theme
 from app.ui.page.translate import i18n
 from app.ui.share import Share
+from app.ui.state.desk import Desk
 from app.ui.tunnel import Reached
 from app.ui.window import Early
 from tests.guests import desk_at, shared

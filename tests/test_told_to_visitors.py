@@ -21,9 +21,9 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Made
 from app.sentence import Sentence, Trouble, say
 from app.ui import api, endpoints, live, programs, rows
-from app.ui.desk import Desk
 from app.ui.guard import KEY, OWNER, Person
-from app.ui.visitor import NOT_MADE
+from app.ui.state.desk import Desk
+from app.ui.state.visitor_limits import NOT_MADE
 from tests.guests import desk_at, until
 from tests.saying import clip
 

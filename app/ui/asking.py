@@ -12,8 +12,8 @@ from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import best
 from app.sentence import Sentence, Trouble, say
-from app.ui.desk import Desk
 from app.ui.page.translate import label
+from app.ui.state.desk import Desk
 
 WHOLE: Final = frozenset({"steps", "seed"})
 WORDS: Final = frozenset({"scheduler", "prompt"})

@@ -15,9 +15,9 @@ from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.extras import adding
 from app.sentence import Trouble, say
 from app.ui.api import model_for, spoken, voice_for
-from app.ui.desk import Desk, kind_of
 from app.ui.guard import Person, loopback, who
-from app.ui.visitor import told_to
+from app.ui.state.desk import Desk, kind_of
+from app.ui.state.visitor_limits import told_to
 
 
 def mcp(args: argparse.Namespace) -> bool:

@@ -21,13 +21,13 @@ from app.engine.process.recovery import no_start
 from app.paths import assets
 from app.sentence import Trouble, say
 from app.ui import failing, machine_view, paint_view, speak_view
-from app.ui.desk import Desk
 from app.ui.guard import Person, who
 from app.ui.page import views
 from app.ui.page.bundle import FACE, bundle
 from app.ui.page.contact_sheet import contact_sheet
 from app.ui.page.translate import Language, catalog, language, text, told
-from app.ui.visitor import NOT_MADE, told_to
+from app.ui.state.desk import Desk
+from app.ui.state.visitor_limits import NOT_MADE, told_to
 
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
 MADE_KINDS: Final = {

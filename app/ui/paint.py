@@ -19,7 +19,6 @@ from app.engine.jobs.schedulers import NAMES
 from app.sentence import Sentence, Trouble
 from app.ui import asking, paint_view
 from app.ui.asking import number
-from app.ui.desk import Desk
 from app.ui.guard import who
 from app.ui.page import views
 from app.ui.page.translate import Language, language, word
@@ -39,6 +38,7 @@ from app.ui.rows import (
     told,
     troubled,
 )
+from app.ui.state.desk import Desk
 
 KIND: Final = "picture"
 LARGE: Final = "sd15"

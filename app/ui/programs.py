@@ -17,10 +17,10 @@ from app.engine.jobs.events import END, Failed, Finished, Stopped
 from app.engine.jobs.request import Request
 from app.sentence import Trouble, say
 from app.ui import uploads
-from app.ui.desk import Desk
 from app.ui.guard import Person, who
 from app.ui.page.translate import language, told
-from app.ui.visitor import told_to
+from app.ui.state.desk import Desk
+from app.ui.state.visitor_limits import told_to
 
 
 def programmer(asked: Asked) -> Person:

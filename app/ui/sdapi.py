@@ -18,9 +18,9 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import best, located
 from app.sentence import Trouble, say
 from app.ui.api import Handler, model_for, told
-from app.ui.desk import Desk
 from app.ui.guard import Person
 from app.ui.programs import carried_out, decoded, encoded, mask_from, picture_from, programmer, values_of
+from app.ui.state.desk import Desk
 
 KIND: Final = "picture"
 BATCH_MOST: Final = 16

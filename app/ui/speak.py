@@ -14,7 +14,6 @@ from app.engine.jobs.request import FORMATS, SEED_LIMIT, SpeechRequest, VoicePro
 from app.engine.text import voices
 from app.engine.text.voice_limits import DIA
 from app.sentence import Trouble, say
-from app.ui.desk import Desk
 from app.ui.guard import who
 from app.ui.page import views
 from app.ui.page.translate import language, word
@@ -35,6 +34,7 @@ from app.ui.rows import (
     told,
     troubled,
 )
+from app.ui.state.desk import Desk
 
 KIND: Final = "speech"
 FRESH: Final = ""

@@ -9,9 +9,9 @@ from app.engine.text import script
 from app.engine.text.script import Checked
 from app.engine.text.voice_limits import Limits
 from app.sentence import say
-from app.ui.desk import Desk
 from app.ui.page.translate import Language, told
 from app.ui.page.views import View, ended, loading, made_url, peaks, said
+from app.ui.state.desk import Desk
 
 
 def speech(job: str, progress: Progress, texts: tuple[str, ...], spoken: Language) -> View:

@@ -9,10 +9,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.palette import variables
 from app.ui import greeting, machine, models, paint, shelf, speak
-from app.ui.desk import Desk
 from app.ui.page.bundle import head
 from app.ui.page.translate import word
 from app.ui.rows import LATEST, QUICK, Refresh
+from app.ui.state.desk import Desk
 
 QUEUE_REST_S: Final = 0.1
 """Gradio looks into its queue, which only programs use here, a thousand times a second: 4 % of a core for nothing."""

@@ -9,7 +9,7 @@ from gradio.i18n import I18nData
 
 from app.sentence import Trouble, say
 from app.ui.page.translate import word
-from app.ui.settings import Settings
+from app.ui.state.settings import Settings
 
 NAME_MOST: Final = 60
 Values = Mapping[str, Any]

@@ -32,11 +32,11 @@ from app.engine.process.keeper import Keeper
 from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, Limits, limits_of
 from app.sentence import Sentence, Trouble, say
-from app.ui import smaller
 from app.ui.guard import OWNER, Person
 from app.ui.page import views
-from app.ui.settings import Settings
-from app.ui.visitor import allowance, allowed, model_for, turn
+from app.ui.state import retry_smaller
+from app.ui.state.settings import Settings
+from app.ui.state.visitor_limits import allowance, allowed, model_for, turn
 
 GRID_MOST: Final = 36
 QUEUE_MOST: Final = 200
@@ -156,11 +156,11 @@ class Desk:
         request = self.keeper.journal.job(job).request if job else None
         lesser: Request
         if isinstance(request, PictureRequest):
-            lesser, words = smaller.picture(
+            lesser, words = retry_smaller.picture(
                 request, catalog.find(request.model or best(self.keeper.home, "picture").id)
             )
         elif isinstance(request, SpeechRequest):
-            lesser, words = smaller.speech(request, self.limits(request.model)[1])
+            lesser, words = retry_smaller.speech(request, self.limits(request.model)[1])
         else:
             raise Trouble(say("smaller.nothing", "Nothing was asked for yet that could be made smaller."))
         self.begin(lesser, person)
