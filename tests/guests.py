@@ -15,10 +15,10 @@ import httpx
 
 from app.engine.process.keeper import Keeper
 from app.paths import home
+from app.ui.access.tunnel import Reached
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
-from app.ui.tunnel import Reached
 
 CONFIGS: dict[httpx.Client, Any] = {}
 """What a page asks once."""

@@ -11,13 +11,13 @@ import gradio as gr
 import httpx
 import pytest
 
-from app.ui import fence, uploads
-from app.ui.door import TRIES, Keys, digest
-from app.ui.fence import Fence
+from app.ui.access import uploads, visitor_fence
+from app.ui.access.login import TRIES, Keys, digest
+from app.ui.access.tunnel import Reached
+from app.ui.access.visitor_fence import Fence
 from app.ui.opening import guards
 from app.ui.share import Share
 from app.ui.state.desk import Desk
-from app.ui.tunnel import Reached
 from tests.guests import desk_at, plain, shared, visitor
 from tests.test_guard import png
 
@@ -128,7 +128,7 @@ def test_the_disk_cannot_be_filled(desk: Desk, monkeypatch: pytest.MonkeyPatch) 
 def test_one_guest_cannot_hold_every_line(
     two: tuple[httpx.Client, httpx.Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fence, "OPEN_MOST", 3)
+    monkeypatch.setattr(visitor_fence, "OPEN_MOST", 3)
     ada, eve = two
     with ExitStack() as held:
         lines = [held.enter_context(eve.stream("GET", f"/gradio_api/heartbeat/eves{n}")) for n in range(4)]
@@ -137,7 +137,7 @@ def test_one_guest_cannot_hold_every_line(
 
 
 def test_names_of_sessions_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fence, "SESSIONS_MOST", 3)
+    monkeypatch.setattr(visitor_fence, "SESSIONS_MOST", 3)
     kept = Fence(lambda *_: None, {})  # type: ignore[arg-type, return-value]
     assert all(kept._own(f"s{n}", "eve") for n in range(10)) and len(kept._sessions) == 3
     assert not kept._own("x" * 65, "eve") and not kept._own(["s9"], "eve") and not kept._own("s9", "ada")

@@ -26,9 +26,10 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Made
 from app.engine.models import catalog
 from app.sentence import Trouble
-from app.ui import guard, live, shelf
-from app.ui.door import GONE_S, GUESTS_MOST, TRIES, WORDS, Keys, Throttle, digest, password
-from app.ui.guard import OWNER, Person
+from app.ui import live, shelf
+from app.ui.access import request_guard
+from app.ui.access.login import GONE_S, GUESTS_MOST, TRIES, WORDS, Keys, Throttle, digest, password
+from app.ui.access.request_guard import OWNER, Person
 from app.ui.opening import guards
 from app.ui.state.desk import Desk
 from tests.guests import desk_at, plain, press, shared, until, visitor
@@ -67,7 +68,7 @@ def owners(desk: Desk) -> Iterator[str]:
         "openapi_url": None,
     }
     _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs=app_kwargs)
-    guard.watch(blocks.server, headers_s=1.0)
+    request_guard.watch(blocks.server, headers_s=1.0)
     yield address
     blocks.close(verbose=False)
 
@@ -544,7 +545,7 @@ def test_a_gigabyte(owners: str, ada: httpx.Client, desk: Desk) -> None:
 
 def test_who_sends_all_before_reading_is_told(share: tuple[str, str]) -> None:
     """As the tunnel's program does: on a line closed at once it would meet a reset in place of the answer."""
-    body = bytes(guard.VISITOR_BYTES + 1)
+    body = bytes(request_guard.VISITOR_BYTES + 1)
     host = urlsplit(share[0]).netloc
     head = f"POST /gradio_api/upload HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
     assert b" 413 " in raw(share[0], head.encode() + body)
@@ -602,7 +603,7 @@ def test_slow_loris(naive: str, owners: str) -> None:
 
 
 def test_a_body_that_drips_is_cut_off(owners: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "FIRST_S", 0.5)
+    monkeypatch.setattr(request_guard, "FIRST_S", 0.5)
     said = raw(
         owners,
         b"POST /hearth/check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nContent-Type: application/json\r\n\r\n{",
@@ -618,9 +619,9 @@ def test_every_answer_is_taken_as_what_it_says(owners: str, ada: httpx.Client) -
 
 
 def test_a_server_without_a_guard_serves_nobody(desk: Desk) -> None:
-    assert guard.who(object()) == guard.NOBODY
+    assert request_guard.who(object()) == request_guard.NOBODY
     with pytest.raises(Trouble):
-        desk.creation(kept(desk, "owner"), guard.who(object()))
+        desk.creation(kept(desk, "owner"), request_guard.who(object()))
 
 
 # Small things.

@@ -18,7 +18,7 @@ from app.compat.machine.pretended import machine
 from app.engine.process.state import EngineState
 from app.paths import home
 from app.ui import greeting, models
-from app.ui.guard import OWNER, Person
+from app.ui.access.request_guard import OWNER, Person
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from tests.hub import Hub, serving

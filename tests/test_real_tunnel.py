@@ -27,10 +27,10 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from app.sentence import Trouble
-from app.ui.guard import VISITOR_BYTES
+from app.ui.access.request_guard import VISITOR_BYTES
+from app.ui.access.tunnel import BESIDE, Reached, tunnel
 from app.ui.share import Share
 from app.ui.state.desk import Desk
-from app.ui.tunnel import BESIDE, Reached, tunnel
 from tests.frps import Frps, certificate
 from tests.guests import desk_at, press, until
 from tests.test_guard import png

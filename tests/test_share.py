@@ -18,12 +18,12 @@ import pytest
 
 from app.sentence import Sentence, Trouble
 from app.ui import live, share
-from app.ui.door import Keys, digest
+from app.ui.access.login import Keys, digest
+from app.ui.access.tunnel import Reached, fetched, tunnel
 from app.ui.opening import guards
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.visitor_limits import Allowance, allowance
-from app.ui.tunnel import Reached, fetched, tunnel
 from tests.guests import desk_at, no_tunnel, press, shared, until, visitor
 
 pytestmark = [

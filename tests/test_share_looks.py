@@ -16,13 +16,13 @@ from app.engine.files import picture_settings
 from app.engine.jobs.request import PictureRequest
 from app.sentence import Sentence
 from app.ui import greeting, live, models, share, shelf, window
-from app.ui.guard import watch
+from app.ui.access.request_guard import watch
+from app.ui.access.tunnel import Reached
 from app.ui.opening import guards
 from app.ui.page.theme import theme
 from app.ui.page.translate import i18n
 from app.ui.share import Share
 from app.ui.state.desk import Desk
-from app.ui.tunnel import Reached
 from app.ui.window import Early
 from tests.guests import desk_at, shared
 from tests.window import CHROMIUM, FLAGS, shut_out

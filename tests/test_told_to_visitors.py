@@ -21,7 +21,7 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Made
 from app.sentence import Sentence, Trouble, say
 from app.ui import api, endpoints, live, programs, rows
-from app.ui.guard import KEY, OWNER, Person
+from app.ui.access.request_guard import KEY, OWNER, Person
 from app.ui.state.desk import Desk
 from app.ui.state.visitor_limits import NOT_MADE
 from tests.guests import desk_at, until

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from app.engine.models.catalog import BY_ID
 from app.ui import machine_view
-from app.ui.guard import who
+from app.ui.access.request_guard import who
 from app.ui.models import row
 from app.ui.page.translate import language
 from app.ui.state.desk import Desk

@@ -21,7 +21,7 @@ from app.engine.process.recovery import no_start
 from app.paths import assets
 from app.sentence import Trouble, say
 from app.ui import failing, machine_view, paint_view, speak_view
-from app.ui.guard import Person, who
+from app.ui.access.request_guard import Person, who
 from app.ui.page import views
 from app.ui.page.bundle import FACE, bundle
 from app.ui.page.contact_sheet import contact_sheet

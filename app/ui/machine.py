@@ -14,7 +14,7 @@ from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.models.catalog import CATALOG
 from app.sentence import Trouble
 from app.ui import machine_view
-from app.ui.guard import OWNER
+from app.ui.access.request_guard import OWNER
 from app.ui.page import views
 from app.ui.page.translate import label, language, word
 from app.ui.rows import LATEST, QUICK, Refresh, hidden_button

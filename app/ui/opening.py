@@ -18,16 +18,16 @@ from app.engine.process.keeper import Keeper
 from app.paths import Home, assets, home
 from app.sentence import Trouble, say
 from app.ui import api, endpoints, failing, greeting, instance, live, models, sdapi, share, shelf
-from app.ui.door import Door, Keys, digest, password
-from app.ui.guard import OWNER_BYTES, Guard, Owner, loopback, reached_by, watch
+from app.ui.access.login import Door, Keys, digest, password
+from app.ui.access.request_guard import OWNER_BYTES, Guard, Owner, loopback, reached_by, watch
+from app.ui.access.tunnel import tunnel
+from app.ui.access.uploads import Uploads
 from app.ui.instance import Instance
 from app.ui.page.theme import theme
 from app.ui.page.translate import i18n
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
-from app.ui.tunnel import tunnel
-from app.ui.uploads import Uploads
 from app.ui.window import Early, build, queued
 
 KEY_VARIABLE = "HEARTH_API_KEY"

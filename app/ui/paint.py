@@ -18,8 +18,8 @@ from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.schedulers import NAMES
 from app.sentence import Sentence, Trouble
 from app.ui import asking, paint_view
+from app.ui.access.request_guard import who
 from app.ui.asking import number
-from app.ui.guard import who
 from app.ui.page import views
 from app.ui.page.translate import Language, language, word
 from app.ui.rows import (

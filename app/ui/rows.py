@@ -14,7 +14,7 @@ from gradio.i18n import I18nData
 from app.engine.files.outward import name
 from app.engine.models.on_disk import located
 from app.sentence import Sentence, Trouble, say
-from app.ui.guard import who
+from app.ui.access.request_guard import who
 from app.ui.page import views
 from app.ui.page.translate import language, word
 from app.ui.state import presets

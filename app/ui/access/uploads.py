@@ -14,7 +14,7 @@ from PIL import Image
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.sentence import Sentence, Trouble, say
-from app.ui.guard import answered, who_in
+from app.ui.access.request_guard import answered, who_in
 
 PIXELS_MOST: Final = 40_000_000
 SECONDS_MOST: Final = 600.0

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.palette import by_system
 from app.sentence import Sentence, say
-from app.ui.guard import KEY, OWNER, Person, answered, host_of, loopback
+from app.ui.access.request_guard import KEY, OWNER, Person, answered, host_of, loopback
 from app.ui.page.translate import COOKIE, LANGUAGES, language, text, told
 
 COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
