@@ -26,7 +26,9 @@ from app.engine.files import stream_encoding
 from app.engine.process.keeper import Keeper
 from app.paths import home
 from app.sentence import Trouble
-from app.ui import api, endpoints, live, sdapi
+from app.ui import live
+from app.ui.api import a1111, gradio_endpoints
+from app.ui.api import openai as api_openai
 from app.ui.opening import guards
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
@@ -59,10 +61,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
         desk = Desk(keeper, Settings(place.settings))
         desk.settings.put({"models": [str(voice), str(painter)], "paint": {"model": str(painter)}})
         with gr.Blocks(analytics_enabled=False) as blocks:
-            endpoints.build(desk)
+            gradio_endpoints.build(desk)
         blocks.queue(default_concurrency_limit=None)
         app_kwargs = {
-            "routes": [*live.routes(desk), *api.routes(desk), *sdapi.routes(desk)],
+            "routes": [*live.routes(desk), *api_openai.routes(desk), *a1111.routes(desk)],
             "middleware": guards(place)[0],
         }
         _, address, _ = blocks.launch(
@@ -315,12 +317,12 @@ def test_an_assistant_by_mcp(served: tuple[Desk, str]) -> None:
 
 def test_mcp_is_refused_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Trouble, match="on this computer only"):
-        monkeypatch.setattr(endpoints, "find_spec", lambda name: True)
-        endpoints.mcp(argparse.Namespace(mcp=True, listen="0.0.0.0"))
+        monkeypatch.setattr(gradio_endpoints, "find_spec", lambda name: True)
+        gradio_endpoints.mcp(argparse.Namespace(mcp=True, listen="0.0.0.0"))
     with pytest.raises(Trouble, match="not installed"):
-        monkeypatch.setattr(endpoints, "find_spec", lambda name: None)
-        endpoints.mcp(argparse.Namespace(mcp=True, listen="127.0.0.1"))
-    assert endpoints.mcp(argparse.Namespace(mcp=False, listen="0.0.0.0")) is False
+        monkeypatch.setattr(gradio_endpoints, "find_spec", lambda name: None)
+        gradio_endpoints.mcp(argparse.Namespace(mcp=True, listen="127.0.0.1"))
+    assert gradio_endpoints.mcp(argparse.Namespace(mcp=False, listen="0.0.0.0")) is False
 
 
 def test_all_go_through_the_same_queue_and_guards(served: tuple[Desk, str]) -> None:

@@ -20,8 +20,9 @@ from app.engine.jobs.events import Failed
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Made
 from app.sentence import Sentence, Trouble, say
-from app.ui import api, endpoints, live, programs, rows
+from app.ui import live, rows
 from app.ui.access.request_guard import KEY, OWNER, Person
+from app.ui.api import gradio_endpoints, openai, shared
 from app.ui.state.desk import Desk
 from app.ui.state.visitor_limits import NOT_MADE
 from tests.guests import desk_at, until
@@ -36,15 +37,15 @@ MISSING = say("job.missing", "Finished: {done} of {total}. Missing: {missing}.",
 
 
 def by_gradios_client(desk: Desk, person: Person) -> None:
-    list(endpoints.events(desk, lambda: REQUEST, person))
+    list(gradio_endpoints.events(desk, lambda: REQUEST, person))
 
 
 def by_a_program(desk: Desk, person: Person) -> None:
-    asyncio.run(programs.carried_out(desk, REQUEST, person))
+    asyncio.run(shared.carried_out(desk, REQUEST, person))
 
 
 def streamed(desk: Desk, person: Person) -> None:
-    asyncio.run(api.streamed(desk, REQUEST, person, "wav", events=False))
+    asyncio.run(openai.streamed(desk, REQUEST, person, "wav", events=False))
 
 
 @pytest.mark.parametrize("way", [by_gradios_client, by_a_program, streamed])
@@ -91,7 +92,7 @@ def test_what_cannot_even_begin_is_told_in_the_same_way(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         for person, said in ((OWNER, FOLDER), (ADA, NOT_MADE)):
             with pytest.raises(gr.Error) as caught:
-                list(endpoints.events(desk, refused, person))
+                list(gradio_endpoints.events(desk, refused, person))
             assert caught.value.message == str(said)
 
 

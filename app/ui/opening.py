@@ -17,11 +17,12 @@ from app.cli.job import common
 from app.engine.process.keeper import Keeper
 from app.paths import Home, assets, home
 from app.sentence import Trouble, say
-from app.ui import api, endpoints, failing, greeting, instance, live, models, sdapi, share, shelf
+from app.ui import failing, greeting, instance, live, models, share, shelf
 from app.ui.access.login import Door, Keys, digest, password
 from app.ui.access.request_guard import OWNER_BYTES, Guard, Owner, loopback, reached_by, watch
 from app.ui.access.tunnel import tunnel
 from app.ui.access.uploads import Uploads
+from app.ui.api import a1111, gradio_endpoints, openai
 from app.ui.instance import Instance
 from app.ui.page.theme import theme
 from app.ui.page.translate import i18n
@@ -86,7 +87,7 @@ def opened(args: argparse.Namespace, place: Home) -> int:
 
 
 def served(args: argparse.Namespace, place: Home, alone: Instance) -> int:
-    tls, assistants = certificates(args), endpoints.mcp(args)
+    tls, assistants = certificates(args), gradio_endpoints.mcp(args)
     surroundings(place)
     keeper = Keeper(place, args.pretend, rest_s=0.0 if (os.cpu_count() or 1) >= MANY_CORES else PAGE_FIRST_S)
     desk = Desk(keeper, Settings(place.settings))
@@ -94,12 +95,12 @@ def served(args: argparse.Namespace, place: Home, alone: Instance) -> int:
     try:
         window = build(desk)
         with window:
-            endpoints.build(desk)
+            gradio_endpoints.build(desk)
         queued(window)
         guards_, words = guards(place, args, tls)
         routes = [
             instance.route(alone.id), *live.routes(desk), *shelf.routes(desk), *models.routes(desk), *greeting.routes(desk), *share.routes(sharing),
-            *api.routes(desk), *sdapi.routes(desk),
+            *openai.routes(desk), *a1111.routes(desk),
         ]  # fmt: skip
         _, address, _ = window.launch(
             server_name=args.listen, server_port=args.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),

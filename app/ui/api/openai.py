@@ -25,7 +25,7 @@ from app.engine.models.on_disk import located
 from app.engine.text import voices
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import Person
-from app.ui.programs import carried_out, encoded, mask_from, picture_from, programmer, troubled, values_of
+from app.ui.api.shared import carried_out, encoded, mask_from, picture_from, programmer, troubled, values_of
 from app.ui.state.desk import Desk
 from app.ui.state.visitor_limits import told_to
 

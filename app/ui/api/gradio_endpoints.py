@@ -15,7 +15,7 @@ from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.extras import adding
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import Person, loopback, who
-from app.ui.api import model_for, spoken, voice_for
+from app.ui.api.openai import model_for, spoken, voice_for
 from app.ui.state.desk import Desk, kind_of
 from app.ui.state.visitor_limits import told_to
 
