@@ -26,12 +26,13 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Made
 from app.engine.models import catalog
 from app.sentence import Trouble
-from app.ui import live, shelf
+from app.ui import live
 from app.ui.access import request_guard
 from app.ui.access.login import GONE_S, GUESTS_MOST, TRIES, WORDS, Keys, Throttle, digest, password
 from app.ui.access.request_guard import OWNER, Person
 from app.ui.opening import guards
 from app.ui.state.desk import Desk
+from app.ui.tabs import shelf
 from tests.guests import desk_at, plain, press, shared, until, visitor
 
 pytestmark = [

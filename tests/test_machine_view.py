@@ -16,7 +16,7 @@ from app.engine.models.model import need
 from app.engine.models.planned import planned
 from app.engine.session.live_plan import LivePlan
 from app.paths import home
-from app.ui.machine_view import curve_view, runs, selftest_view
+from app.ui.tabs.machine_view import curve_view, runs, selftest_view
 
 M1 = machine("m1-8gb")
 TIGHT = replace(M1, free_bytes=int(M1.free_bytes * 0.4))

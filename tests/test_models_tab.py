@@ -17,10 +17,10 @@ from starlette.testclient import TestClient
 from app.compat.machine.pretended import machine
 from app.engine.process.state import EngineState
 from app.paths import home
-from app.ui import greeting, models
 from app.ui.access.request_guard import OWNER, Person
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
+from app.ui.tabs import models, welcome
 from tests.hub import Hub, serving
 from tests.test_models_command import DAC, DIA, REPOS
 from tests.tiny import STARTER, save_voice
@@ -52,14 +52,14 @@ def desk(hub: Hub, tmp_path: Path) -> Iterator[Desk]:
 
 @pytest.fixture
 def page(desk: Desk) -> TestClient:
-    return TestClient(Starlette(routes=[*models.routes(desk), *greeting.routes(desk)]))
+    return TestClient(Starlette(routes=[*models.routes(desk), *welcome.routes(desk)]))
 
 
 @pytest.fixture
 def person(monkeypatch: pytest.MonkeyPatch) -> dict[str, Person]:
     """Who asks: the owner, until a test says otherwise. Telling them apart is the guard's, and tested there."""
     asking = {"now": OWNER}
-    for room in (models, greeting):
+    for room in (models, welcome):
         monkeypatch.setattr(room, "who", lambda request: asking["now"])
     return asking
 

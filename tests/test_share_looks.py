@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from app.engine.files import picture_settings
 from app.engine.jobs.request import PictureRequest
 from app.sentence import Sentence
-from app.ui import greeting, live, models, share, shelf, window
+from app.ui import live, share, window
 from app.ui.access.request_guard import watch
 from app.ui.access.tunnel import Reached
 from app.ui.opening import guards
@@ -23,6 +23,7 @@ from app.ui.page.theme import theme
 from app.ui.page.translate import i18n
 from app.ui.share import Share
 from app.ui.state.desk import Desk
+from app.ui.tabs import models, shelf, welcome
 from app.ui.window import Early
 from tests.guests import desk_at, shared
 from tests.window import CHROMIUM, FLAGS, shut_out
@@ -106,7 +107,7 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
         *live.routes(desk),
         *shelf.routes(desk),
         *models.routes(desk),
-        *greeting.routes(desk),
+        *welcome.routes(desk),
         *share.routes(sharing),
     ]
     _, address, _ = blocks.launch(

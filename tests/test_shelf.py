@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-import app.ui.shelf
+import app.ui.tabs.shelf
 from app import atomic_write
 from app.compat.planning.decide import AUTO, Choice
 from app.engine.jobs.database import Database

@@ -20,11 +20,12 @@ from app.engine.jobs.events import Failed
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Made
 from app.sentence import Sentence, Trouble, say
-from app.ui import live, rows
+from app.ui import live
 from app.ui.access.request_guard import KEY, OWNER, Person
 from app.ui.api import gradio_endpoints, openai, shared
 from app.ui.state.desk import Desk
 from app.ui.state.visitor_limits import NOT_MADE
+from app.ui.tabs import shared_controls
 from tests.guests import desk_at, until
 from tests.saying import clip
 
@@ -125,7 +126,7 @@ def test_what_the_queue_refuses_is_told_in_the_same_way(
 def test_the_pages_own_buttons_tell_in_the_same_way() -> None:
     for person, said, cure in ((OWNER, FOLDER, "machine"), (ADA, NOT_MADE, "")):
         asked: Any = SimpleNamespace(request=SimpleNamespace(scope={KEY: person}), cookies={}, headers={})
-        shown = rows.told(refused, asked)
+        shown = shared_controls.told(refused, asked)
         assert str(said) in shown and f'data-cure="{cure}"' in shown
 
 

@@ -13,8 +13,9 @@ import pytest
 from starlette.requests import Request
 
 from app.sentence import Trouble, say
-from app.ui import asking, live
+from app.ui import live
 from app.ui.page import translate
+from app.ui.tabs import paint_form
 
 TOP = Path(__file__).parent.parent
 CATALOG = TOP / "app" / "ui" / "chinese.json"
@@ -150,6 +151,6 @@ def test_the_scripts_get_their_words() -> None:
 
 def test_a_sentence_within_a_sentence_is_in_the_same_language() -> None:
     with pytest.raises(Trouble) as caught:
-        asking.parsed("steps", "many, few")
+        paint_form.parsed("steps", "many, few")
     assert "numbers for steps" in str(caught.value)
     assert "步数" in translate.told(caught.value.sentence, "zh") and "steps" not in translate.told(caught.value.sentence, "zh")

@@ -20,7 +20,7 @@ from app.engine.jobs.request import to_json
 from app.engine.process.recovery import no_start
 from app.paths import assets
 from app.sentence import Trouble, say
-from app.ui import failing, machine_view, paint_view, speak_view
+from app.ui import failing
 from app.ui.access.request_guard import Person, who
 from app.ui.page import views
 from app.ui.page.bundle import FACE, bundle
@@ -28,6 +28,7 @@ from app.ui.page.contact_sheet import contact_sheet
 from app.ui.page.translate import Language, catalog, language, text, told
 from app.ui.state.desk import Desk
 from app.ui.state.visitor_limits import NOT_MADE, told_to
+from app.ui.tabs import machine_view, paint_view, speak_view
 
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
 MADE_KINDS: Final = {

@@ -17,7 +17,7 @@ from app.cli.job import common
 from app.engine.process.keeper import Keeper
 from app.paths import Home, assets, home
 from app.sentence import Trouble, say
-from app.ui import failing, greeting, instance, live, models, share, shelf
+from app.ui import failing, instance, live, share
 from app.ui.access.login import Door, Keys, digest, password
 from app.ui.access.request_guard import OWNER_BYTES, Guard, Owner, loopback, reached_by, watch
 from app.ui.access.tunnel import tunnel
@@ -29,6 +29,7 @@ from app.ui.page.translate import i18n
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
+from app.ui.tabs import models, shelf, welcome
 from app.ui.window import Early, build, queued
 
 KEY_VARIABLE = "HEARTH_API_KEY"
@@ -99,7 +100,7 @@ def served(args: argparse.Namespace, place: Home, alone: Instance) -> int:
         queued(window)
         guards_, words = guards(place, args, tls)
         routes = [
-            instance.route(alone.id), *live.routes(desk), *shelf.routes(desk), *models.routes(desk), *greeting.routes(desk), *share.routes(sharing),
+            instance.route(alone.id), *live.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk), *share.routes(sharing),
             *openai.routes(desk), *a1111.routes(desk),
         ]  # fmt: skip
         _, address, _ = window.launch(

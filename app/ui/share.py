@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.sentence import Trouble, say
-from app.ui import live, paint, speak
+from app.ui import live
 from app.ui.access.login import Door, Keys, digest, password
 from app.ui.access.request_guard import VISITOR_BYTES, Guard, loopback, reached_by, watch, who
 from app.ui.access.tunnel import Reached
@@ -31,6 +31,7 @@ from app.ui.page.theme import theme
 from app.ui.page.translate import Language, i18n, language, told, word
 from app.ui.state.desk import Desk
 from app.ui.state.visitor_limits import RANGES, allowance
+from app.ui.tabs import paint, speak
 from app.ui.window import HEAD, Early, queued
 
 HOURS: Final = (1, 4, 12, 72)

@@ -8,11 +8,11 @@ import gradio as gr
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.palette import variables
-from app.ui import greeting, machine, models, paint, shelf, speak
 from app.ui.page.bundle import head
 from app.ui.page.translate import word
-from app.ui.rows import LATEST, QUICK, Refresh
 from app.ui.state.desk import Desk
+from app.ui.tabs import machine, models, paint, shelf, speak, welcome
+from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh
 
 QUEUE_REST_S: Final = 0.1
 """Gradio looks into its queue, which only programs use here, a thousand times a second: 4 % of a core for nothing."""
@@ -33,7 +33,7 @@ def build(desk: Desk) -> gr.Blocks:
         gr.HTML('<div id="h-strip"></div>', elem_id="h-under-head", apply_default_css=False)
         with gr.Tabs(elem_id="h-rooms"):
             with gr.Tab(word("tab.speak", "Speak"), id="speak") as tab:
-                greeting.build(desk)
+                welcome.build(desk)
                 refreshed.append((tab, speak.build(desk)))
             with gr.Tab(word("tab.paint", "Paint"), id="paint") as tab:
                 refreshed.append((tab, paint.build(desk)))

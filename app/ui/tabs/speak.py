@@ -17,7 +17,8 @@ from app.sentence import Trouble, say
 from app.ui.access.request_guard import who
 from app.ui.page import views
 from app.ui.page.translate import language, word
-from app.ui.rows import (
+from app.ui.state.desk import Desk
+from app.ui.tabs.shared_controls import (
     EACH,
     LATEST,
     QUICK,
@@ -34,7 +35,6 @@ from app.ui.rows import (
     told,
     troubled,
 )
-from app.ui.state.desk import Desk
 
 KIND: Final = "speech"
 FRESH: Final = ""

@@ -12,11 +12,11 @@ from app.engine.models.forecast import Forecast, forecast
 from app.engine.models.on_disk import best
 from app.engine.text import starter_words
 from app.sentence import say
-from app.ui import asking
 from app.ui.access.request_guard import Person
 from app.ui.page.translate import Language, text, told
 from app.ui.page.views import View, ended, loading, made_url, rate, said
 from app.ui.state.desk import Desk
+from app.ui.tabs import paint_form
 
 
 def picture(job: str, progress: Progress, spoken: Language) -> View:
@@ -33,7 +33,7 @@ def picture(job: str, progress: Progress, spoken: Language) -> View:
 
 def prompt_seen(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
     """Of a prompt as it is typed: what a model that learned few captions would paint instead, and captions to take."""
-    chosen = asking.model_of(desk, model)
+    chosen = paint_form.model_of(desk, model)
     match = starter_words.matched(Path(chosen.path), prompt) if chosen.starter else None
     if match is None or match.note is None:
         return {"problems": []}
@@ -99,7 +99,7 @@ def grid_seen(desk: Desk, person: Person, spoken: Language) -> View | None:
                     "preview": preview_url(job, progress),
                 }
             )
-    across, down = (told(asking.AXES[axis], spoken) for axis in (grid.across, grid.down))
+    across, down = (told(paint_form.AXES[axis], spoken) for axis in (grid.across, grid.down))
     return {"across": across, "columns": grid.columns, "down": down, "rows": grid.rows, "cells": cells}
 
 

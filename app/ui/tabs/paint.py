@@ -17,12 +17,13 @@ from app.engine.files.foreign_settings import by_hand
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.schedulers import NAMES
 from app.sentence import Sentence, Trouble
-from app.ui import asking, paint_view
 from app.ui.access.request_guard import who
-from app.ui.asking import number
 from app.ui.page import views
 from app.ui.page.translate import Language, language, word
-from app.ui.rows import (
+from app.ui.state.desk import Desk
+from app.ui.tabs import paint_form, paint_view
+from app.ui.tabs.paint_form import number
+from app.ui.tabs.shared_controls import (
     LATEST,
     QUICK,
     Refresh,
@@ -38,7 +39,6 @@ from app.ui.rows import (
     told,
     troubled,
 )
-from app.ui.state.desk import Desk
 
 KIND: Final = "picture"
 LARGE: Final = "sd15"
@@ -50,7 +50,7 @@ MASK: Final = "rgba(184, 66, 15, 0.6)"
 def build(desk: Desk, visitor: bool = False) -> Refresh:
     """For a visitor without anything of the owner's: no draft, no models to choose from, no LoRAs, no grid, no forecast, nothing to start from but what they send."""
     kept = {} if visitor else desk.settings.get("paint", {})
-    model_now = asking.model_of(desk, kept.get("model", ""))
+    model_now = paint_form.model_of(desk, kept.get("model", ""))
     with gr.Row(elem_classes="h-room"):
         with gr.Column():
             with gr.Column(elem_classes="h-card"):
@@ -69,7 +69,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                         visible=not visitor, elem_id="paint-model",
                     )  # fmt: skip
                     size = gr.Dropdown(
-                        asking.sizes(model_now), value=asking.default_size(model_now), label=word("paint.size", "Size"), elem_id="paint-size"
+                        paint_form.sizes(model_now), value=paint_form.default_size(model_now), label=word("paint.size", "Size"), elem_id="paint-size"
                     )  # fmt: skip
                 fits = gr.HTML("", elem_id="paint-fit", apply_default_css=False)
             with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start") as drawer:  # fmt: skip
@@ -124,10 +124,10 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 )  # fmt: skip
             with gr.Accordion(word("paint.grid", "A grid over two settings"), open=False, elem_classes="h-card", visible=not visitor):  # fmt: skip
                 with gr.Row():
-                    across = gr.Dropdown(asking.axes(), value="steps", label=word("grid.across", "Across"))
+                    across = gr.Dropdown(paint_form.axes(), value="steps", label=word("grid.across", "Across"))
                     across_values = gr.Textbox("", label=word("grid.values", "Values, by commas"), placeholder="8, 16, 24")  # fmt: skip
                 with gr.Row():
-                    down = gr.Dropdown(asking.axes(), value="guidance", label=word("grid.down", "Down"))
+                    down = gr.Dropdown(paint_form.axes(), value="guidance", label=word("grid.down", "Down"))
                     down_values = gr.Textbox("", label=word("grid.values-down", "Values, by commas"), placeholder="2, 4, 7")  # fmt: skip
                 grid = gr.Button(word("grid.go", "Paint the grid"))
             go, stop, message = going("paint", word("paint.go", "Paint"))
@@ -148,14 +148,14 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     filled = [prompt, negative, seed, *named.values()]
 
     def asked(values: dict[Any, Any]) -> PictureRequest:
-        start, mask = asking.pictures(desk, values[image])
+        start, mask = paint_form.pictures(desk, values[image])
         across_size = values[size].split("x") if values[size] else (None, None)
         return PictureRequest(
             prompt=values[prompt], model=values[model], negative=values[negative] or "",
             width=number(values[width]) or number(across_size[0]), height=number(values[height]) or number(across_size[1]),
             steps=number(values[steps]), guidance=values[guidance], scheduler=values[scheduler] or None, seed=number(values[seed]),
             batch=int(values[batch]), image=start, mask=mask, strength=values[strength], upscale=int(values[upscale]),
-            loras=() if visitor else tuple(asking.chosen_loras(values[loras] or [], values[weights] or "")),
+            loras=() if visitor else tuple(paint_form.chosen_loras(values[loras] or [], values[weights] or "")),
         )  # fmt: skip
 
     def begin(values: dict[Any, Any], request: gr.Request) -> str:
@@ -167,7 +167,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
 
     def begin_grid(values: dict[Any, Any], request: gr.Request) -> str:
         def side(axis: gr.Dropdown, listed: gr.Textbox) -> tuple[str, list[Any]]:
-            return values[axis], asking.parsed(values[axis], values[listed])
+            return values[axis], paint_form.parsed(values[axis], values[listed])
 
         def run() -> None:
             picture = dataclasses.replace(asked(values), batch=1)
@@ -223,8 +223,8 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         return progress.parts[0].seed if progress and progress.parts else gr.skip()
 
     def other_model(chosen: str) -> Any:
-        now = asking.model_of(desk, chosen)
-        return gr.update(choices=asking.sizes(now), value=asking.default_size(now))
+        now = paint_form.model_of(desk, chosen)
+        return gr.update(choices=paint_form.sizes(now), value=paint_form.default_size(now))
 
     go.click(begin, fields, message, **QUICK)
     stop.click(halt, None, None, **QUICK)

@@ -22,8 +22,8 @@ from app.sentence import Trouble, say
 from app.ui.access.request_guard import who
 from app.ui.page.translate import Language, language, text, told
 from app.ui.page.views import View
-from app.ui.shelf import reveal
 from app.ui.state.desk import Desk
+from app.ui.tabs.shelf import reveal
 
 LEVELS = {"fits": "right", "tight": "careful", "no": "wrong"}
 

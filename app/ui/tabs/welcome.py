@@ -10,11 +10,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.engine.models.catalog import BY_ID
-from app.ui import machine_view
 from app.ui.access.request_guard import who
-from app.ui.models import row
 from app.ui.page.translate import language
 from app.ui.state.desk import Desk
+from app.ui.tabs import machine_view
+from app.ui.tabs.models import row
 
 OFFERED: Final = ("starter-voice", "starter-painter", "dia-1.6b", "sd15")
 LINE_BYTES_PER_S: Final = 50_000_000 // 8

@@ -13,12 +13,12 @@ from app.compat.planning.decide import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, 
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.models.catalog import CATALOG
 from app.sentence import Trouble
-from app.ui import machine_view
 from app.ui.access.request_guard import OWNER
 from app.ui.page import views
 from app.ui.page.translate import label, language, word
-from app.ui.rows import LATEST, QUICK, Refresh, hidden_button
 from app.ui.state.desk import Desk
+from app.ui.tabs import machine_view
+from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh, hidden_button
 
 ANY: Final = ""
 """In a list of options: left to Hearth."""
