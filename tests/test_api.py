@@ -26,10 +26,10 @@ from app.engine.files import stream_encoding
 from app.engine.process.keeper import Keeper
 from app.paths import home
 from app.sentence import Trouble
-from app.ui import live
+from app.ui import routes
 from app.ui.api import a1111, gradio_endpoints
 from app.ui.api import openai as api_openai
-from app.ui.opening import guards
+from app.ui.launch import guards
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from tests.guests import until
@@ -64,7 +64,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
             gradio_endpoints.build(desk)
         blocks.queue(default_concurrency_limit=None)
         app_kwargs = {
-            "routes": [*live.routes(desk), *api_openai.routes(desk), *a1111.routes(desk)],
+            "routes": [*routes.routes(desk), *api_openai.routes(desk), *a1111.routes(desk)],
             "middleware": guards(place)[0],
         }
         _, address, _ = blocks.launch(

@@ -15,7 +15,7 @@ from app.ui.access import uploads, visitor_fence
 from app.ui.access.login import TRIES, Keys, digest
 from app.ui.access.tunnel import Reached
 from app.ui.access.visitor_fence import Fence
-from app.ui.opening import guards
+from app.ui.launch import guards
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from tests.guests import desk_at, plain, shared, visitor

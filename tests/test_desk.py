@@ -29,7 +29,7 @@ from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, limits_of
 from app.launcher import failure
 from app.sentence import Trouble, say
-from app.ui import live, window
+from app.ui import routes, window
 from app.ui.access.request_guard import OWNER, Person
 from app.ui.page import views
 from app.ui.tabs import machine_view, speak_view
@@ -265,10 +265,10 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
 def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits is not failed; the owner is told why, and has buttons for it. Nobody else has either."""
     with desk_at(tmp_path) as desk:
-        app = Starlette(routes=live.routes(desk))
+        app = Starlette(routes=routes.routes(desk))
         owner, guest = TestClient(app), TestClient(app)
         monkeypatch.setattr(
-            live, "who", lambda request: OWNER if "guest" not in request.headers else Person("ada", owner=False)
+            routes, "who", lambda request: OWNER if "guest" not in request.headers else Person("ada", owner=False)
         )
         assert owner.get("/hearth/live").json()["standing"] is None
         desk.keeper._failed_starts = keeper.STARTS

@@ -26,11 +26,11 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Made
 from app.engine.models import catalog
 from app.sentence import Trouble
-from app.ui import live
+from app.ui import routes
 from app.ui.access import request_guard
 from app.ui.access.login import GONE_S, GUESTS_MOST, TRIES, WORDS, Keys, Throttle, digest, password
 from app.ui.access.request_guard import OWNER, Person
-from app.ui.opening import guards
+from app.ui.launch import guards
 from app.ui.state.desk import Desk
 from app.ui.tabs import shelf
 from tests.guests import desk_at, plain, press, shared, until, visitor
@@ -64,7 +64,7 @@ def owners(desk: Desk) -> Iterator[str]:
         words = gr.Textbox()
         gr.Button().click(lambda text: text, words, words, api_name="hidden")
     app_kwargs = {
-        "routes": [*live.routes(desk), *shelf.routes(desk)],
+        "routes": [*routes.routes(desk), *shelf.routes(desk)],
         "middleware": guards(desk.keeper.home)[0],
         "openapi_url": None,
     }

@@ -20,8 +20,8 @@ import pytest
 from app.launcher import failure
 from app.paths import home
 from app.sentence import Trouble, say
-from app.ui import failing
-from app.ui.instance import Instance
+from app.ui import start_failure
+from app.ui.single_instance import Instance
 
 TOP = Path(__file__).parent.parent
 
@@ -121,26 +121,26 @@ def test_the_page_tells_the_fault_and_hides_who_one_is(tmp_path: Path, monkeypat
     try:
         raise ValueError("<script> in /home/ada/secret")
     except ValueError as fault:
-        page = failing.left(place, fault, "en").read_text("utf-8")
+        page = start_failure.left(place, fault, "en").read_text("utf-8")
     assert "ValueError" in page and "<script>" not in page and "/home/ada" not in page
     told = tmp_path / "told.json"
     monkeypatch.setenv(failure.LEFT, str(told))
-    chinese = failing.left(place, Trouble(say("x", "plain words")), "zh").read_text("utf-8")
-    assert "plain words" in chinese and 'lang="zh-CN"' in chinese and failing.watched()
+    chinese = start_failure.left(place, Trouble(say("x", "plain words")), "zh").read_text("utf-8")
+    assert "plain words" in chinese and 'lang="zh-CN"' in chinese and start_failure.watched()
     kept = failure.read(told)
     assert kept and kept.english == "plain words" and "/home/ada" not in kept.report, "start.py is told too"
 
 
 def test_logs_rotate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failing, "LOG_BYTES", 2000)
+    monkeypatch.setattr(start_failure, "LOG_BYTES", 2000)
     place = home(tmp_path).made()
-    handler = failing.logged(place)
+    handler = start_failure.logged(place)
     for n in range(200):
         logging.getLogger("hearth.test").warning("line %d of many", n)
     logging.getLogger().removeHandler(handler)
     handler.close()
     logs = sorted(place.logs.glob("hearth.log*"))
-    assert len(logs) == failing.LOGS_KEPT + 1 and all(each.stat().st_size <= 2000 for each in logs)
+    assert len(logs) == start_failure.LOGS_KEPT + 1 and all(each.stat().st_size <= 2000 for each in logs)
 
 
 @pytest.mark.slow

@@ -17,10 +17,10 @@ import httpx
 import pytest
 
 from app.sentence import Sentence, Trouble
-from app.ui import live, share
+from app.ui import routes, share
 from app.ui.access.login import Keys, digest
 from app.ui.access.tunnel import Reached, fetched, tunnel
-from app.ui.opening import guards
+from app.ui.launch import guards
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.visitor_limits import Allowance, allowance
@@ -102,7 +102,7 @@ def test_the_panel_is_the_owners(desk: Desk) -> None:
     sharing = Share(desk, no_tunnel)
     with gr.Blocks(analytics_enabled=False) as blocks:
         gr.Textbox()
-    app_kwargs = {"routes": [*live.routes(desk), *share.routes(sharing)], "middleware": guards(desk.keeper.home)[0]}
+    app_kwargs = {"routes": [*routes.routes(desk), *share.routes(sharing)], "middleware": guards(desk.keeper.home)[0]}
     _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs=app_kwargs)
     try:
         with httpx.Client(base_url=address, timeout=60) as owner:

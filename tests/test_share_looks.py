@@ -15,10 +15,11 @@ from starlette.middleware import Middleware
 from app.engine.files import picture_settings
 from app.engine.jobs.request import PictureRequest
 from app.sentence import Sentence
-from app.ui import live, share, window
+from app.ui import routes
+from app.ui import share, window
 from app.ui.access.request_guard import watch
 from app.ui.access.tunnel import Reached
-from app.ui.opening import guards
+from app.ui.launch import guards
 from app.ui.page.theme import theme
 from app.ui.page.translate import i18n
 from app.ui.share import Share
@@ -104,7 +105,7 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
     sharing = Share(desk, lambda port: Reached(f"http://127.0.0.1:{port}/", lost=lambda: lost[0] if lost else None))
     blocks = window.build(desk)
     routes = [
-        *live.routes(desk),
+        *routes.routes(desk),
         *shelf.routes(desk),
         *models.routes(desk),
         *welcome.routes(desk),

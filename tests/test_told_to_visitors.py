@@ -20,7 +20,7 @@ from app.engine.jobs.events import Failed
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Made
 from app.sentence import Sentence, Trouble, say
-from app.ui import live
+from app.ui import routes as page_routes
 from app.ui.access.request_guard import KEY, OWNER, Person
 from app.ui.api import gradio_endpoints, openai, shared
 from app.ui.state.desk import Desk
@@ -72,7 +72,7 @@ def test_every_way_in(
             told.join()
             words = caught.value.message if isinstance(caught.value, gr.Error) else str(caught.value)
             assert words == " ".join(map(str, said))
-        page = live.visiting(desk, ADA, "en")["speech"]["end"]
+        page = page_routes.visiting(desk, ADA, "en")["speech"]["end"]
         assert (page["text"], page["cure"]) == (" ".join(map(str, heard)), "")
 
 
@@ -98,7 +98,7 @@ def test_what_cannot_even_begin_is_told_in_the_same_way(tmp_path: Path) -> None:
 
 
 def page_of(desk: Desk, person: Person) -> TestClient:
-    routes = Starlette(routes=live.routes(desk))
+    routes = Starlette(routes=page_routes.routes(desk))
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         scope[KEY] = person

@@ -13,7 +13,7 @@ import pytest
 from starlette.requests import Request
 
 from app.sentence import Trouble, say
-from app.ui import live
+from app.ui import routes
 from app.ui.page import translate
 from app.ui.tabs import paint_form
 
@@ -43,7 +43,7 @@ def spoken() -> Iterator[tuple[str, str, str]]:
             assert isinstance(key, str) and isinstance(english, str), f"{place}: literals only"
             yield key, english, place
     for path in SCRIPTS:
-        for key, english in live.SPOKEN.findall(path.read_text("utf-8")):
+        for key, english in routes.SPOKEN.findall(path.read_text("utf-8")):
             yield key, json.loads(f'"{english}"'), path.name
 
 
@@ -95,7 +95,7 @@ def test_no_call_of_the_scripts_is_overlooked(path: Path) -> None:
     source = path.read_text("utf-8")
     pieces = source.split("t(")[:-1]
     calls = sum(not (piece[-1:].isalnum() or piece[-1:] in ("_", "$")) for piece in pieces)
-    assert len(live.SPOKEN.findall(source)) == calls
+    assert len(routes.SPOKEN.findall(source)) == calls
 
 
 def asked(accept: str = "", cookie: str = "") -> Request:
@@ -143,10 +143,10 @@ def test_gradio_gets_the_labels_that_were_asked_for(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_scripts_get_their_words() -> None:
-    assert json.loads(bytes(live.words(asked("en")).body)) == {}
-    chinese = json.loads(bytes(live.words(asked("zh-CN")).body))
+    assert json.loads(bytes(routes.words(asked("en")).body)) == {}
+    chinese = json.loads(bytes(routes.words(asked("zh-CN")).body))
     assert chinese["strip.nothing"] == "没有加载模型"
-    assert chinese.keys() == live.spoken_by_scripts().keys()
+    assert chinese.keys() == routes.spoken_by_scripts().keys()
 
 
 def test_a_sentence_within_a_sentence_is_in_the_same_language() -> None:

@@ -17,16 +17,17 @@ from app.cli.job import common
 from app.engine.process.keeper import Keeper
 from app.paths import Home, assets, home
 from app.sentence import Trouble, say
-from app.ui import failing, instance, live, share
+from app.ui import routes
+from app.ui import share, single_instance, start_failure
 from app.ui.access.login import Door, Keys, digest, password
 from app.ui.access.request_guard import OWNER_BYTES, Guard, Owner, loopback, reached_by, watch
 from app.ui.access.tunnel import tunnel
 from app.ui.access.uploads import Uploads
 from app.ui.api import a1111, gradio_endpoints, openai
-from app.ui.instance import Instance
 from app.ui.page.theme import theme
 from app.ui.page.translate import i18n
 from app.ui.share import Share
+from app.ui.single_instance import Instance
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from app.ui.tabs import models, shelf, welcome
@@ -58,11 +59,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     place, log = home(args.home), None
     try:
-        log = failing.logged(place.made())
+        log = start_failure.logged(place.made())
         return opened(args, place)
     except Exception as fault:
-        page = failing.left(place, fault, args.lang or "en")
-        if not (args.no_browser or failing.watched()):
+        page = start_failure.left(place, fault, args.lang or "en")
+        if not (args.no_browser or start_failure.watched()):
             webbrowser.open(page.as_uri())
         if isinstance(fault, Trouble):
             raise
@@ -100,7 +101,7 @@ def served(args: argparse.Namespace, place: Home, alone: Instance) -> int:
         queued(window)
         guards_, words = guards(place, args, tls)
         routes = [
-            instance.route(alone.id), *live.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk), *share.routes(sharing),
+            single_instance.route(alone.id), *routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk), *share.routes(sharing),
             *openai.routes(desk), *a1111.routes(desk),
         ]  # fmt: skip
         _, address, _ = window.launch(

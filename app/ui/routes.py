@@ -20,7 +20,7 @@ from app.engine.jobs.request import to_json
 from app.engine.process.recovery import no_start
 from app.paths import assets
 from app.sentence import Trouble, say
-from app.ui import failing
+from app.ui import start_failure
 from app.ui.access.request_guard import Person, who
 from app.ui.page import views
 from app.ui.page.bundle import FACE, bundle
@@ -148,11 +148,11 @@ def routes(desk: Desk) -> list[Route]:
             return Response(status_code=404)
         if request.path_params["act"] == "again":
             desk.keeper.start_again()
-        elif not failing.watched():
-            line = say("engine.line", "Quit Hearth, copy this line into a terminal, then start Hearth again: {line}", line=failing.line())  # fmt: skip
+        elif not start_failure.watched():
+            line = say("engine.line", "Quit Hearth, copy this line into a terminal, then start Hearth again: {line}", line=start_failure.line())  # fmt: skip
             return JSONResponse({"text": told(line, language(request))})
         else:
-            failing.handed(desk.keeper.home, no_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble))
+            start_failure.handed(desk.keeper.home, no_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble))
             desk.leaving.set()
         return JSONResponse({"text": ""})
 
