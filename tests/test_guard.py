@@ -190,7 +190,7 @@ def test_nothing_without_the_password(share: tuple[str, str]) -> None:
             "/config",
             "/hearth/live",
             "/gradio_api/info",
-            "/hearth/face/hearth.js",
+            "/hearth/static/hearth.js",
             "/v1/models",
             "/sdapi/v1/options",
         ):
@@ -284,7 +284,7 @@ def test_traversal_in_many_spellings(desk: Desk, owners: str, ada: httpx.Client,
     places = [
         f"/hearth/made/{job.id}/",
         "/hearth/made/",
-        "/hearth/face/",
+        "/hearth/static/",
         "/hearth/creation/",
         "/gradio_api/file=",
         "/static/",
@@ -295,7 +295,7 @@ def test_traversal_in_many_spellings(desk: Desk, owners: str, ada: httpx.Client,
         for spelling in SPELLINGS for target in ("secret.wav", "settings.json", absolute.lstrip("/")) for place in places
     ]  # fmt: skip
     for address in (owners, str(ada.base_url)):
-        assert b"--h-" in told(address, ["/hearth/face/hearth.css"], cookies(ada))[0], "the way of asking is right"
+        assert b"--h-" in told(address, ["/hearth/static/hearth.css"], cookies(ada))[0], "the way of asking is right"
         for path, said in zip(paths, told(address, paths, cookies(ada)), strict=True):
             assert secret.encode() not in said, (address, path)
 
@@ -613,7 +613,7 @@ def test_a_body_that_drips_is_cut_off(owners: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_every_answer_is_taken_as_what_it_says(owners: str, ada: httpx.Client) -> None:
-    for answer in (httpx.get(f"{owners}hearth/live"), ada.get("/hearth/face/hearth.css"), ada.get("/nowhere")):
+    for answer in (httpx.get(f"{owners}hearth/live"), ada.get("/hearth/static/hearth.css"), ada.get("/nowhere")):
         assert (
             answer.headers["x-content-type-options"] == "nosniff" and answer.headers["x-frame-options"] == "SAMEORIGIN"
         )

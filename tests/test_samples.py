@@ -7,10 +7,10 @@ import re
 from app.engine.text import script, starter_words
 from app.engine.text.voice_limits import limits_of
 from app.paths import assets
-from app.ui.page.bundle import FACE
+from app.ui.page.bundle import FOLDERS
 
 STARTER = assets() / "starter"
-OFFERED = re.findall(r'(?:script:|prompt:|\),) "([^"]+)"', (FACE / "samples.js").read_text("utf-8"))
+OFFERED = re.findall(r'(?:script:|prompt:|\),) "([^"]+)"', (FOLDERS[".js"] / "samples.js").read_text("utf-8"))
 SCRIPTS = [each for each in OFFERED if each.startswith("[S1]")]
 PROMPTS = [each for each in OFFERED if not each.startswith("[S1]")]
 

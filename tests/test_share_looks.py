@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from app.engine.files import picture_settings
 from app.engine.jobs.request import PictureRequest
 from app.sentence import Sentence
-from app.ui import routes
+from app.ui import routes as page_routes
 from app.ui import share, window
 from app.ui.access.request_guard import watch
 from app.ui.access.tunnel import Reached
@@ -105,7 +105,7 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
     sharing = Share(desk, lambda port: Reached(f"http://127.0.0.1:{port}/", lost=lambda: lost[0] if lost else None))
     blocks = window.build(desk)
     routes = [
-        *routes.routes(desk),
+        *page_routes.routes(desk),
         *shelf.routes(desk),
         *models.routes(desk),
         *welcome.routes(desk),

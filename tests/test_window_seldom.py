@@ -161,7 +161,7 @@ def test_the_queue_is_read_and_emptied(page: Page) -> None:
 def test_two_pictures_are_compared_by_hand_and_by_key(page: Page) -> None:
     go(page, "paint")
     two = [
-        {"url": f"hearth/face/icon-{side}.png", "id": side, "name": f"{side}.png", "index": side, "seed": 1}
+        {"url": f"hearth/static/icon-{side}.png", "id": side, "name": f"{side}.png", "index": side, "seed": 1}
         for side in (64, 256)
     ]
     alter(page, **job("picture", parts=two, results=two))

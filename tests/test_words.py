@@ -18,8 +18,8 @@ from app.ui.page import translate
 from app.ui.tabs import paint_form
 
 TOP = Path(__file__).parent.parent
-CATALOG = TOP / "app" / "ui" / "chinese.json"
-SCRIPTS = sorted((TOP / "app" / "ui" / "face").glob("*.js"))
+CATALOG = TOP / "app" / "locale" / "zh.json"
+SCRIPTS = sorted((TOP / "app" / "ui" / "page" / "static").rglob("*.js"))
 UNTRANSLATED = {"bench.hearth", "paint.loras", "speak.top-p"}
 """Names: the same in both languages."""
 

@@ -67,7 +67,7 @@ def page(failed: Failure, chinese: bool, middle: str, head: str = "") -> str:
 def teller(chinese: bool) -> Callable[[Sentence], str]:
     templates: Mapping[str, str] = {}
     if chinese:
-        templates = json.loads((Path(__file__).parents[1] / "ui" / "chinese.json").read_text("utf-8"))
+        templates = json.loads((Path(__file__).parents[1] / "locale" / "zh.json").read_text("utf-8"))
     return lambda sentence: sentence.told(templates)
 
 

@@ -17,7 +17,7 @@ from app.cli.job import common
 from app.engine.process.keeper import Keeper
 from app.paths import Home, assets, home
 from app.sentence import Trouble, say
-from app.ui import routes
+from app.ui import routes as page_routes
 from app.ui import share, single_instance, start_failure
 from app.ui.access.login import Door, Keys, digest, password
 from app.ui.access.request_guard import OWNER_BYTES, Guard, Owner, loopback, reached_by, watch
@@ -101,7 +101,7 @@ def served(args: argparse.Namespace, place: Home, alone: Instance) -> int:
         queued(window)
         guards_, words = guards(place, args, tls)
         routes = [
-            single_instance.route(alone.id), *routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk), *share.routes(sharing),
+            single_instance.route(alone.id), *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk), *share.routes(sharing),
             *openai.routes(desk), *a1111.routes(desk),
         ]  # fmt: skip
         _, address, _ = window.launch(

@@ -23,7 +23,7 @@ from app.sentence import Trouble, say
 from app.ui import start_failure
 from app.ui.access.request_guard import Person, who
 from app.ui.page import views
-from app.ui.page.bundle import FACE, bundle
+from app.ui.page.bundle import FOLDERS, STATIC, bundle
 from app.ui.page.contact_sheet import contact_sheet
 from app.ui.page.translate import Language, catalog, language, text, told
 from app.ui.state.desk import Desk
@@ -174,7 +174,7 @@ def routes(desk: Desk) -> list[Route]:
 
     return [
         Route("/hearth/queue/{job}/{act}", queue, methods=["POST"]), Route("/hearth/voices", keep_voice, methods=["POST"]),
-        Route("/hearth/sheet", sheet), Route("/hearth/live", live), Route("/hearth/words", words), Route("/hearth/face/{name}", face),
+        Route("/hearth/sheet", sheet), Route("/hearth/live", live), Route("/hearth/words", words), Route("/hearth/static/{name}", static),
         Route("/hearth/machine", machine), Route("/hearth/check", check, methods=["POST"]), Route("/hearth/made/{job}/{name}", made),
         Route("/hearth/creation/{id:int}", creation), Route("/hearth/smaller/{kind}", smaller, methods=["POST"]),
         Route("/hearth/engine/{act}", engine, methods=["POST"]), Route("/hearth/drafts", drafts, methods=["GET", "POST"]),
@@ -227,17 +227,17 @@ def words(request: Request) -> Response:
 def spoken_by_scripts() -> dict[str, str]:
     """Every t("key", "English") of the scripts."""
     return {
-        key: english for file in sorted(FACE.glob("*.js")) for key, english in SPOKEN.findall(file.read_text("utf-8"))
+        key: english for file in sorted(STATIC.rglob("*.js")) for key, english in SPOKEN.findall(file.read_text("utf-8"))
     }
 
 
-def face(request: Request) -> Response:
+def static(request: Request) -> Response:
     name = request.path_params["name"]
     for kind in (".js", ".css"):
         if name == bundle(kind).name:
             for_good = {"Cache-Control": "max-age=31536000, immutable"}
             return Response(bundle(kind).content, media_type=KINDS[kind], headers=for_good)
-    for folder in (FACE, assets() / "icons"):
+    for folder in (FOLDERS[".js"], FOLDERS[".css"], assets() / "icons"):
         path = folder / name
         if path.parent == folder and path.is_file() and path.suffix in KINDS:
             return FileResponse(path, media_type=KINDS[path.suffix], headers={"Cache-Control": "no-cache"})

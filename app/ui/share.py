@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.sentence import Trouble, say
-from app.ui import routes
+from app.ui import routes as page_routes
 from app.ui.access.login import Door, Keys, digest, password
 from app.ui.access.request_guard import VISITOR_BYTES, Guard, loopback, reached_by, watch, who
 from app.ui.access.tunnel import Reached
@@ -145,7 +145,7 @@ class Share:
             server_name=self._host, server_port=free_port(self._host), prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
             footer_links=[], show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False, max_file_size=VISITOR_BYTES,
             strict_cors=True, ssl_verify=False, ssl_certfile=self._tls and self._tls[0], ssl_keyfile=self._tls and self._tls[1], share=False,
-            app_kwargs={"routes": routes.routes(self._desk), "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None},
+            app_kwargs={"routes": page_routes.routes(self._desk), "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None},
         )  # fmt: skip
         watch(server.server)
         return server

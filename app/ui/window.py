@@ -17,7 +17,7 @@ from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh
 QUEUE_REST_S: Final = 0.1
 """Gradio looks into its queue, which only programs use here, a thousand times a second: 4 % of a core for nothing."""
 HEAD: Final = """
-<h1><a class="h-brand" href="./" aria-label="Hearth"><img src="hearth/face/icon-64.png" alt=""><span>Hearth</span></a></h1>
+<h1><a class="h-brand" href="./" aria-label="Hearth"><img src="hearth/static/icon-64.png" alt=""><span>Hearth</span></a></h1>
 <div class="h-switches"><button data-h-act="language" lang="zh" aria-label="English / 中文" title="English / 中文">中 / En</button>
 <button data-h-act="chime" aria-label="chime">&#9834;</button>
 <button data-h-act="light" aria-label="light / dark">&#9680;</button></div>

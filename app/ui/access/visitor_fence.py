@@ -17,7 +17,7 @@ from app.ui.access.uploads import UPLOAD
 
 ALLOWED: Final = re.compile(
     r"/|/config|/theme\.css|/favicon\.ico|/robots\.txt|/manifest\.json|/(assets|static|svelte)/[\w./-]+"
-    r"|/hearth/(live|words|check|face/[\w.-]+|made/[\w-]+/[\w.-]+|creation/\d+|queue/[\w-]+/remove)"
+    r"|/hearth/(live|words|check|static/[\w.-]+|made/[\w-]+/[\w.-]+|creation/\d+|queue/[\w-]+/remove)"
     r"|/gradio_api/(startup-events|queue/(join|data)|run/predict|upload|upload_progress|cancel|reset|theme\.css|heartbeat/\w+|file=.+)"
 )
 """What the page of speak and paint asks for, seen in a browser. No API docs, no monitoring, no recordings, no proxies."""

@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-FACE: Final = Path(__file__).parent / "face"
-FIRST: Final = "early.js"
+STATIC: Final = Path(__file__).parent / "static"
+FOLDERS: Final = {".js": STATIC / "js", ".css": STATIC / "css"}
+FIRST: Final = STATIC / "early.js"
 """Stands in the page itself: it has to run before anything is drawn."""
 ORDER: Final = {".js": ("hearth",), ".css": ("hearth", "gradio", "rooms")}
 """What must come before the rest. A script knows only hearth.js; a style may overrule the ones before it."""
@@ -24,11 +25,10 @@ class Bundle:
 
 @cache
 def bundle(suffix: str) -> Bundle:
-    """All files of the face of one kind, one after the other."""
+    """Join all scripts, or all styles, one after the other."""
     place = {f"{stem}{suffix}": number for number, stem in enumerate(ORDER[suffix])}
     files = sorted(
-        (each for each in FACE.glob(f"*{suffix}") if each.name != FIRST),
-        key=lambda each: (place.get(each.name, len(place)), each.name),
+        FOLDERS[suffix].glob(f"*{suffix}"), key=lambda each: (place.get(each.name, len(place)), each.name)
     )
     content = b"\n".join(each.read_bytes() for each in files)
     return Bundle(f"all-{hashlib.sha256(content).hexdigest()[:12]}{suffix}", content)
@@ -37,6 +37,6 @@ def bundle(suffix: str) -> Bundle:
 def head(variables: str) -> str:
     """What goes to the top of the page's head, before Gradio's own."""
     return (
-        f'<style>{variables}</style><link rel="stylesheet" href="hearth/face/{bundle(".css").name}">'
-        f'<script>{(FACE / FIRST).read_text("utf-8")}</script><script defer src="hearth/face/{bundle(".js").name}"></script>'
+        f'<style>{variables}</style><link rel="stylesheet" href="hearth/static/{bundle(".css").name}">'
+        f'<script>{FIRST.read_text("utf-8")}</script><script defer src="hearth/static/{bundle(".js").name}"></script>'
     )

@@ -21,7 +21,7 @@ _english: dict[str, str] = {}
 
 
 def word(key: str, english: str) -> I18nData:
-    """A label in the browser's language. Key and English are literals; the Chinese stands in chinese.json."""
+    """A label in the browser's language. Key and English are literals; the Chinese stands in app/locale/zh.json."""
     _english[key] = english
     return I18nData(key)
 
@@ -41,7 +41,7 @@ def i18n() -> gr.I18n:
 @cache
 def catalog() -> dict[str, str]:
     """Chinese templates by key, of labels and sentences alike."""
-    texts: dict[str, str] = json.loads((Path(__file__).parent / "chinese.json").read_text("utf-8"))
+    texts: dict[str, str] = json.loads((Path(__file__).parents[2] / "locale" / "zh.json").read_text("utf-8"))
     return texts
 
 
