@@ -12,7 +12,7 @@ from app.fast_import import uncollected
 from app.sentence import Trouble
 
 COMMANDS = {
-    "open": ("app.ui.launch", "open the window (the default)"),
+    "open": ("app.cli.open", "open the window (the default)"),
     "speak": ("app.cli.speak", "speak a script into a sound file"),
     "paint": ("app.cli.paint", "paint a prompt into a picture"),
     "models": ("app.cli.models", "list, get and remove models"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import base64
 import io
@@ -318,11 +317,11 @@ def test_an_assistant_by_mcp(served: tuple[Desk, str]) -> None:
 def test_mcp_is_refused_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Trouble, match="on this computer only"):
         monkeypatch.setattr(gradio_endpoints, "find_spec", lambda name: True)
-        gradio_endpoints.mcp(argparse.Namespace(mcp=True, listen="0.0.0.0"))
+        gradio_endpoints.check_assistants(True, "0.0.0.0")
     with pytest.raises(Trouble, match="not installed"):
         monkeypatch.setattr(gradio_endpoints, "find_spec", lambda name: None)
-        gradio_endpoints.mcp(argparse.Namespace(mcp=True, listen="127.0.0.1"))
-    assert gradio_endpoints.mcp(argparse.Namespace(mcp=False, listen="0.0.0.0")) is False
+        gradio_endpoints.check_assistants(True, "127.0.0.1")
+    gradio_endpoints.check_assistants(False, "0.0.0.0")
 
 
 def test_all_go_through_the_same_queue_and_guards(served: tuple[Desk, str]) -> None:

@@ -30,8 +30,8 @@ from app.engine.text.voice_limits import DIA, limits_of
 from app.launcher import failure
 from app.sentence import Trouble, say
 from app.ui import routes, window
-from app.ui.access.request_guard import OWNER, Person
 from app.ui.page import views
+from app.ui.state.person import OWNER, Person
 from app.ui.tabs import machine_view, speak_view
 from tests.guests import desk_at, until
 from tests.saying import clip

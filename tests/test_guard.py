@@ -29,9 +29,9 @@ from app.sentence import Trouble
 from app.ui import routes
 from app.ui.access import request_guard
 from app.ui.access.login import GONE_S, GUESTS_MOST, TRIES, WORDS, Keys, Throttle, digest, password
-from app.ui.access.request_guard import OWNER, Person
 from app.ui.launch import guards
 from app.ui.state.desk import Desk
+from app.ui.state.person import OWNER, Person
 from app.ui.tabs import shelf
 from tests.guests import desk_at, plain, press, shared, until, visitor
 

@@ -17,8 +17,8 @@ from starlette.testclient import TestClient
 from app.compat.machine.pretended import machine
 from app.engine.process.state import EngineState
 from app.paths import home
-from app.ui.access.request_guard import OWNER, Person
 from app.ui.state.desk import Desk
+from app.ui.state.person import OWNER, Person
 from app.ui.state.settings import Settings
 from app.ui.tabs import models, welcome
 from tests.hub import Hub, serving

@@ -20,8 +20,8 @@ from app.engine.jobs.request import FORMATS, Lora, PictureRequest, SpeechRequest
 from app.engine.text import voices
 from app.paths import assets
 from app.ui import window
-from app.ui.access.request_guard import KEY, OWNER, Person
 from app.ui.state.desk import Desk
+from app.ui.state.person import KEY, OWNER, Person
 from tests.guests import desk_at
 from tests.saying import clip
 

@@ -33,7 +33,7 @@ from app.engine.models.planned import needed, planned
 from app.engine.process.keeper import Keeper
 from app.engine.session.session import Session
 from app.paths import Home, home
-from app.ui.access.request_guard import OWNER, Person
+from app.ui.state.person import OWNER, Person
 from app.ui.tabs import machine_view, paint_view
 from tests.guests import desk_at
 from tests.tiny_pictures import made

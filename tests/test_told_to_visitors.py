@@ -21,9 +21,9 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Made
 from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
-from app.ui.access.request_guard import KEY, OWNER, Person
 from app.ui.api import gradio_endpoints, openai, shared
 from app.ui.state.desk import Desk
+from app.ui.state.person import KEY, OWNER, Person
 from app.ui.state.visitor_limits import NOT_MADE
 from app.ui.tabs import shared_controls
 from tests.guests import desk_at, until

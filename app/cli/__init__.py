@@ -1,1 +1,1 @@
-"""The engine from the command line."""
+"""The command line: one file a command. Only wiring; what is done stands in the engine and the window."""

@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from app.compat.attention.seam import applied
     from app.compat.machine.hardware import Hardware, probe
-    from app.compat.planning.decide import Choice, Need, Plan, decide
+    from app.compat.planning.decide import decide
+    from app.compat.planning.types import Choice, Need, Plan
 
 __all__ = ["Choice", "Hardware", "Need", "Plan", "applied", "decide", "probe"]
 
 _HOME = {
-    "Hardware": "machine.hardware", "probe": "machine.hardware", "Choice": "planning.types", "Need": "planning.types", "Plan": "planning.types", "decide": "planning.decide",
+    "Hardware": "machine.hardware",
+    "probe": "machine.hardware",
+    "Choice": "planning.types",
+    "Need": "planning.types",
+    "Plan": "planning.types",
+    "decide": "planning.decide",
     "applied": "attention.seam",
-}  # fmt: skip
+}
 
 
 def __getattr__(name: str) -> object:

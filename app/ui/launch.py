@@ -1,21 +1,20 @@
-"""hearth open: one instance, the engine in the background, the server, the page; and what is left to see where that fails."""
+"""Open the window: one instance, the engine in the background, the server, the page; and what is left to see where that fails."""
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import logging
 import os
 import webbrowser
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import gradio as gr
 from starlette.middleware import Middleware
 
-from app.cli.job import common
 from app.engine.process.keeper import Keeper
-from app.paths import Home, assets, home
+from app.paths import Home, assets
 from app.sentence import Trouble, say
 from app.ui import routes as page_routes
 from app.ui import share, single_instance, start_failure
@@ -25,7 +24,7 @@ from app.ui.access.tunnel import tunnel
 from app.ui.access.uploads import Uploads
 from app.ui.api import a1111, gradio_endpoints, openai
 from app.ui.page.theme import theme
-from app.ui.page.translate import i18n
+from app.ui.page.translate import Language, i18n
 from app.ui.share import Share
 from app.ui.single_instance import Instance
 from app.ui.state.desk import Desk
@@ -42,28 +41,32 @@ PAGE_FIRST_S = 3.0
 """On fewer cores the engine, which takes seconds to import torch, waits so long that the page is there first."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, help="by default the first free one from 7860")
-    parser.add_argument("--no-browser", action="store_true", help="do not open the page")
-    parser.add_argument("--lang", choices=("en", "zh"), help="by default what the browser prefers")
-    parser.add_argument("--share", type=float, nargs="?", const=1.0, metavar="HOURS", help="let others speak and paint here through a link with a password, for an hour if not said otherwise")  # fmt: skip
-    parser.add_argument("--listen", metavar="HOST", default="127.0.0.1", help=f"be reached from the network, with a login; the password is made up, or taken from ${PASSWORD_VARIABLE}; programs need the key in ${KEY_VARIABLE}")  # fmt: skip
-    parser.add_argument("--certificate", type=Path, metavar="FILE", help="for https with --listen, in PEM")
-    parser.add_argument("--key", type=Path, metavar="FILE", help="the certificate's private key, in PEM")
-    parser.add_argument(
-        "--mcp", action="store_true", help="let assistants speak and paint here by MCP (needs hearth[mcp])"
-    )
-    common(parser)
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How the window was asked to open."""
+
+    place: Home
+    pretend: str = ""
+    """Another machine's name, to plan as that one would."""
+    host: str = "127.0.0.1"
+    port: int | None = None
+    browser: bool = True
+    language: Language | None = None
+    share_hours: float | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    assistants: bool = False
 
 
-def main(args: argparse.Namespace) -> int:
-    place, log = home(args.home), None
+def launch(wish: Wish) -> int:
+    """Open the window and serve it until it is closed; what stands in the way is left as a page."""
+    place, log = wish.place, None
     try:
         log = start_failure.logged(place.made())
-        return opened(args, place)
+        return open_once(wish)
     except Exception as fault:
-        page = start_failure.left(place, fault, args.lang or "en")
-        if not (args.no_browser or start_failure.watched()):
+        page = start_failure.left(place, fault, wish.language or "en")
+        if wish.browser and not start_failure.watched():
             webbrowser.open(page.as_uri())
         if isinstance(fault, Trouble):
             raise
@@ -74,54 +77,56 @@ def main(args: argparse.Namespace) -> int:
             log.close()
 
 
-def opened(args: argparse.Namespace, place: Home) -> int:
-    alone = Instance(place.root)
+def open_once(wish: Wish) -> int:
+    """Serve, or show the window that is open already."""
+    alone = Instance(wish.place.root)
     if not alone.take():
         address = alone.other()
         print(f"Hearth is open already, at {address}", flush=True)
-        if not args.no_browser:
+        if wish.browser:
             webbrowser.open(address)
         return 0
     try:
-        return served(args, place, alone)
+        return serve(wish, alone)
     finally:
         alone.leave()
 
 
-def served(args: argparse.Namespace, place: Home, alone: Instance) -> int:
-    tls, assistants = certificates(args), gradio_endpoints.mcp(args)
+def serve(wish: Wish, alone: Instance) -> int:
+    place, tls = wish.place, certificates(wish)
+    gradio_endpoints.check_assistants(wish.assistants, wish.host)
     surroundings(place)
-    keeper = Keeper(place, args.pretend, rest_s=0.0 if (os.cpu_count() or 1) >= MANY_CORES else PAGE_FIRST_S)
+    keeper = Keeper(place, wish.pretend, rest_s=0.0 if (os.cpu_count() or 1) >= MANY_CORES else PAGE_FIRST_S)
     desk = Desk(keeper, Settings(place.settings))
-    sharing = Share(desk, partial(tunnel, folder=place.root / "tunnel"), args.listen, tls)
+    sharing = Share(desk, partial(tunnel, folder=place.root / "tunnel"), wish.host, tls)
     try:
         window = build(desk)
         with window:
             gradio_endpoints.build(desk)
         queued(window)
-        guards_, words = guards(place, args, tls)
+        guards_, words = guards(place, wish.host, tls)
         routes = [
             single_instance.route(alone.id), *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk), *share.routes(sharing),
             *openai.routes(desk), *a1111.routes(desk),
         ]  # fmt: skip
         _, address, _ = window.launch(
-            server_name=args.listen, server_port=args.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
+            server_name=wish.host, server_port=wish.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
             footer_links=[], favicon_path=favicon(), show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
             strict_cors=True, max_file_size=OWNER_BYTES, ssl_verify=False, ssl_certfile=tls and tls[0], ssl_keyfile=tls and tls[1],
-            mcp_server=assistants,
+            mcp_server=wish.assistants,
             app_kwargs={"routes": routes, "middleware": [*guards_, Middleware(Early)], "openapi_url": None, "docs_url": None, "redoc_url": None},
         )  # fmt: skip
         watch(window.server)
         alone.tell(address)
         print(f"Hearth is open at {address}", flush=True)
-        if assistants:
+        if wish.assistants:
             print(f"Assistants (MCP): {address}gradio_api/mcp/", flush=True)
         if words:
             print(f"Log in with: {words}", flush=True)
-        if not args.no_browser:
+        if wish.browser:
             webbrowser.open(address)
-        if args.share:
-            shared(sharing, args.share)
+        if wish.share_hours:
+            share_at_once(sharing, wish.share_hours)
         while not desk.leaving.wait(WAIT_S):
             pass
         return 1
@@ -133,7 +138,7 @@ def served(args: argparse.Namespace, place: Home, alone: Instance) -> int:
         keeper.close()
 
 
-def shared(sharing: Share, hours: float) -> None:
+def share_at_once(sharing: Share, hours: float) -> None:
     """From the command line. What goes wrong is said; the window goes on."""
     try:
         sharing.begin(hours)
@@ -153,23 +158,25 @@ def surroundings(place: Home) -> None:
     os.chdir(place.root)
 
 
-def certificates(args: argparse.Namespace) -> tuple[str, str] | None:
+def certificates(wish: Wish) -> tuple[str, str] | None:
     """Whole paths: the current folder changes."""
-    if args.certificate is None and args.key is None:
+    if wish.certificate is None and wish.key is None:
         return None
-    for file in (args.certificate, args.key):
-        if file is None or not file.is_file():
-            raise Trouble(say("open.certificate", "https needs both --certificate and --key, each a file in PEM; {file} is not there.", file=str(file or "one")))  # fmt: skip
-    return str(args.certificate.resolve()), str(args.key.resolve())
+    files = [file for file in (wish.certificate, wish.key) if file is not None]
+    missing = next((str(file) for file in files if not file.is_file()), "one" if len(files) < 2 else "")
+    if missing:
+        raise Trouble(say("open.certificate", "https needs both --certificate and --key, each a file in PEM; {file} is not there.", file=missing))  # fmt: skip
+    certificate, key = (str(file.resolve()) for file in files)
+    return certificate, key
 
 
 def guards(
-    place: Home, args: argparse.Namespace | None = None, tls: tuple[str, str] | None = None
+    place: Home, host: str = "127.0.0.1", tls: tuple[str, str] | None = None
 ) -> tuple[list[Middleware], str]:
     """On loopback whoever passes is the owner, and nothing tunnels there. On the network everybody logs in, from this machine, too: a proxy in
     front would make all look as if they were here. With the password where one was made up."""
     uploads = Middleware(Uploads, folder=place.scratch / "uploads", mine={})
-    if args is None or loopback(args.listen):
+    if loopback(host):
         return [Middleware(Guard), Middleware(Owner), uploads], ""
     given = os.environ.get(PASSWORD_VARIABLE, "")
     words, key = given or password(), os.environ.get(KEY_VARIABLE, "")
@@ -180,7 +187,7 @@ def guards(
         secure=tls is not None,
     )
     return [
-        Middleware(Guard, knows=reached_by(args.listen)),
+        Middleware(Guard, knows=reached_by(host)),
         Middleware(Door, keys=keys),
         uploads,
     ], "" if given else words

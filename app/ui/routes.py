@@ -21,12 +21,12 @@ from app.engine.process.recovery import no_start
 from app.paths import assets
 from app.sentence import Trouble, say
 from app.ui import start_failure
-from app.ui.access.request_guard import Person, who
 from app.ui.page import views
 from app.ui.page.bundle import FOLDERS, STATIC, bundle
 from app.ui.page.contact_sheet import contact_sheet
 from app.ui.page.translate import Language, catalog, language, text, told
 from app.ui.state.desk import Desk
+from app.ui.state.person import Person, who
 from app.ui.state.visitor_limits import NOT_MADE, told_to
 from app.ui.tabs import machine_view, paint_view, speak_view
 

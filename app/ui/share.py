@@ -23,13 +23,14 @@ from starlette.routing import Route
 from app.sentence import Trouble, say
 from app.ui import routes as page_routes
 from app.ui.access.login import Door, Keys, digest, password
-from app.ui.access.request_guard import VISITOR_BYTES, Guard, loopback, reached_by, watch, who
+from app.ui.access.request_guard import VISITOR_BYTES, Guard, loopback, reached_by, watch
 from app.ui.access.tunnel import Reached
 from app.ui.access.uploads import Uploads
 from app.ui.access.visitor_fence import Fence
 from app.ui.page.theme import theme
 from app.ui.page.translate import Language, i18n, language, told, word
 from app.ui.state.desk import Desk
+from app.ui.state.person import who
 from app.ui.state.visitor_limits import RANGES, allowance
 from app.ui.tabs import paint, speak
 from app.ui.window import HEAD, Early, queued

@@ -8,16 +8,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal, get_args
 
 from filelock import FileLock
 
 from app import atomic_write
 from app.compat.machine.hardware import Hardware
-from app.compat.planning.types import Fault
 
 _FORMAT: Final = 1
 RUNG: Final = "rung:"
+
+
+Fault = Literal["numbers", "memory", "crash"]
+"""How a run can break through no fault of the person."""
 
 
 @dataclass(frozen=True, slots=True)

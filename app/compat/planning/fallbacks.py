@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.compat.machine.verdicts import RUNG, Seen, Verdict, Verdicts
+from app.compat.machine.verdicts import RUNG, Fault, Seen, Verdict, Verdicts
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, FUSED, peak_bytes, scores_bytes
-from app.compat.planning.types import AUTO, Fault, Need, Plan, Role
+from app.compat.planning.types import AUTO, Need, Plan, Role
 from app.sentence import Sentence, say
 
 SMALLEST_CHUNK: Final = 32

@@ -14,8 +14,6 @@ Kernel = Literal["flash", "cudnn", "efficient", "math"]
 Offload = Literal["none", "model", "group", "sequential"]
 Quantised = Literal["none", "awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf"]
 Role = Literal["text", "denoiser", "vae", "speech", "codec"]
-Fault = Literal["numbers", "memory", "crash"]
-"""How a run can break through no fault of the person."""
 Chunk = int | Literal["auto"]
 """Queries that attention takes at a time, or left to Hearth."""
 AUTO: Final = "auto"

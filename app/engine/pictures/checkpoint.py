@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +10,8 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 
-from app import atomic_write
+from app.engine.loading.save_tensors import write
 
 _PLAIN = (int, float, bool, str, type(None))
 _NEW = object()
@@ -42,16 +40,6 @@ def save(path: Path, kept: Kept, fingerprint: str) -> None:
         "dtype": str(kept.latents.dtype).removeprefix("torch."),
     }
     write(tensors, path, about)
-
-
-def write(tensors: dict[str, torch.Tensor], path: Path, about: dict[str, str]) -> None:
-    """Whole or not at all; a full disk is said as every other file says it."""
-    try:
-        with atomic_write.whole(path) as unfinished:
-            save_file(tensors, unfinished, about)
-    except SafetensorError as fault:
-        full = "No space left" in str(fault) or "os error 112" in str(fault)  # Windows' number for it
-        raise OSError(errno.ENOSPC if full else errno.EIO, str(fault), str(path)) from fault
 
 
 def load(path: Path, fingerprint: str) -> Kept | None:

@@ -13,7 +13,7 @@ import psutil
 import torch
 from safetensors import safe_open
 
-from app.engine.pictures import checkpoint
+from app.engine.loading.save_tensors import write
 
 SMALL_BYTES: Final = 1 << 16
 """Buffers up to this size stay: pipelines read some while their part waits (the batch norm beside FLUX.2's decoder)."""
@@ -76,7 +76,7 @@ class Turns:
         held = {
             str(place): tensor.detach().cpu().contiguous().clone() for place, tensor in enumerate(self._tensors[name])
         }
-        checkpoint.write(held, self._file(name), {})
+        write(held, self._file(name), {})
         self._let_go(name)
 
     def _let_go(self, name: str) -> None:

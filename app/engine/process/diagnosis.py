@@ -6,8 +6,8 @@ import signal
 from dataclasses import dataclass
 
 from app.compat.machine.meter import Reading
+from app.compat.machine.verdicts import Fault
 from app.compat.planning.quirk_table import matching
-from app.compat.planning.types import Fault
 from app.sentence import Sentence, say
 
 ASKED_TO_END = frozenset(-getattr(signal, name, 0) for name in ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT")) - {0}

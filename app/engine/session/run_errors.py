@@ -9,8 +9,8 @@ from pathlib import Path
 
 import torch
 
+from app.compat.machine.verdicts import Fault
 from app.compat.planning.quirk_table import matching
-from app.compat.planning.types import Fault
 from app.engine.jobs.events import Failed
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.sentence import say

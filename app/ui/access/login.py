@@ -20,8 +20,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.palette import by_system
 from app.sentence import Sentence, say
-from app.ui.access.request_guard import KEY, OWNER, Person, answered, host_of, loopback
+from app.ui.access.request_guard import answered, host_of, loopback
 from app.ui.page.translate import COOKIE, LANGUAGES, language, text, told
+from app.ui.state.person import KEY, OWNER, Person
 
 COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
 """By whether the owner is meant: cookies of one host are shared by all its ports."""

@@ -8,8 +8,7 @@ import ipaddress
 import re
 import socket
 import time
-from collections.abc import Callable, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -20,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.sentence import Sentence, say
 from app.ui.page.translate import language, told
+from app.ui.state.person import KEY, OWNER
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -32,30 +32,9 @@ SLOWEST_BYTES_PER_S: Final = 8 << 10
 HEADERS_S: Final = 10.0
 """So long a connection may be open without a whole request."""
 HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::\d+)?")
-KEY: Final = "hearth.person"
 ALWAYS: Final = {
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "SAMEORIGIN",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    name: str
-    owner: bool
-
-
-OWNER: Final = Person("owner", True)
-NOBODY: Final = Person("nobody", False)
-
-
-def who(request: Any) -> Person:
-    """Of a request of starlette's or Gradio's: whom the middleware let in. A server without one serves nobody."""
-    return who_in(getattr(getattr(request, "request", request), "scope", {}))
-
-
-def who_in(scope: MutableMapping[str, Any]) -> Person:
-    person = scope.get(KEY)
-    return person if isinstance(person, Person) else NOBODY
 
 
 class Owner:

@@ -14,7 +14,8 @@ from PIL import Image
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.sentence import Sentence, Trouble, say
-from app.ui.access.request_guard import answered, who_in
+from app.ui.access.request_guard import answered
+from app.ui.state.person import who_in
 
 PIXELS_MOST: Final = 40_000_000
 SECONDS_MOST: Final = 600.0

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.ui.access.request_guard import who_in
 from app.ui.access.uploads import UPLOAD
+from app.ui.state.person import who_in
 
 ALLOWED: Final = re.compile(
     r"/|/config|/theme\.css|/favicon\.ico|/robots\.txt|/manifest\.json|/(assets|static|svelte)/[\w./-]+"

@@ -17,10 +17,10 @@ from app.engine.jobs.schedulers import NAMES
 from app.engine.models.model import Model
 from app.engine.models.on_disk import best, located
 from app.sentence import Trouble, say
-from app.ui.access.request_guard import Person
 from app.ui.api.openai import Handler, model_for, told
 from app.ui.api.shared import carried_out, decoded, encoded, mask_from, picture_from, programmer, values_of
 from app.ui.state.desk import Desk
+from app.ui.state.person import Person
 
 KIND: Final = "picture"
 BATCH_MOST: Final = 16

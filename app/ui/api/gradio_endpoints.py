@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -14,19 +13,19 @@ from app.engine.jobs.events import END, Failed, Part, Preview, Step
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.extras import adding
 from app.sentence import Trouble, say
-from app.ui.access.request_guard import Person, loopback, who
+from app.ui.access.request_guard import loopback
 from app.ui.api.openai import model_for, spoken, voice_for
 from app.ui.state.desk import Desk, kind_of
+from app.ui.state.person import Person, who
 from app.ui.state.visitor_limits import told_to
 
 
-def mcp(args: argparse.Namespace) -> bool:
-    """Whether assistants are served; a Trouble where they were to be and cannot."""
-    if args.mcp and find_spec("mcp") is None:
+def check_assistants(wanted: bool, host: str) -> None:
+    """Raise a Trouble where assistants are to be served and cannot be."""
+    if wanted and find_spec("mcp") is None:
         raise Trouble(say("mcp.library", "MCP was asked for, but its library is not installed. Install it, then start again: {command}", command=adding("mcp")))  # fmt: skip
-    if args.mcp and not loopback(args.listen):
+    if wanted and not loopback(host):
         raise Trouble(say("mcp.listen", "MCP is served on this computer only: assistants cannot log in. Leave out --mcp or --listen."))  # fmt: skip
-    return bool(args.mcp)
 
 
 def build(desk: Desk) -> None:

@@ -24,9 +24,9 @@ from app.engine.models.model import Kind
 from app.engine.models.on_disk import located
 from app.engine.text import voices
 from app.sentence import Trouble, say
-from app.ui.access.request_guard import Person
 from app.ui.api.shared import carried_out, encoded, mask_from, picture_from, programmer, troubled, values_of
 from app.ui.state.desk import Desk
+from app.ui.state.person import Person
 from app.ui.state.visitor_limits import told_to
 
 TAG: Final = "[S1] "

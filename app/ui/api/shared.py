@@ -17,9 +17,9 @@ from app.engine.jobs.events import END, Failed, Finished, Stopped
 from app.engine.jobs.request import Request
 from app.sentence import Trouble, say
 from app.ui.access import uploads
-from app.ui.access.request_guard import Person, who
 from app.ui.page.translate import language, told
 from app.ui.state.desk import Desk
+from app.ui.state.person import Person, who
 from app.ui.state.visitor_limits import told_to
 
 

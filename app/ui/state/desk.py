@@ -32,9 +32,9 @@ from app.engine.process.keeper import Keeper
 from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, Limits, limits_of
 from app.sentence import Sentence, Trouble, say
-from app.ui.access.request_guard import OWNER, Person
 from app.ui.page import views
 from app.ui.state import retry_smaller
+from app.ui.state.person import OWNER, Person
 from app.ui.state.settings import Settings
 from app.ui.state.visitor_limits import allowance, allowed, model_for, turn
 

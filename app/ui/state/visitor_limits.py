@@ -15,7 +15,7 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import best, located
 from app.engine.process.keeper import Keeper
 from app.sentence import Trouble, say
-from app.ui.access.request_guard import Person
+from app.ui.state.person import Person
 
 HOUR_S: Final = 3600.0
 OF_THE_REQUEST: Final = ("request.", "script.", "voice.", "visitor.", "starter.", "paint.no-mask", "job.missing", "smaller.", "restore.", "upload.", "shelf.not-yours", "shelf.unknown", "speak.nothing-again")

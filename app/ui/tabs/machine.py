@@ -13,10 +13,10 @@ from app.compat.planning.decide import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, 
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.models.catalog import CATALOG
 from app.sentence import Trouble
-from app.ui.access.request_guard import OWNER
 from app.ui.page import views
 from app.ui.page.translate import label, language, word
 from app.ui.state.desk import Desk
+from app.ui.state.person import OWNER
 from app.ui.tabs import machine_view
 from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh, hidden_button
 

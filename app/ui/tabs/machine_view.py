@@ -20,10 +20,10 @@ from app.engine.models import catalog
 from app.engine.models.model import need
 from app.engine.models.planned import differs, named
 from app.sentence import Sentence, Trouble, say
-from app.ui.access.request_guard import OWNER
 from app.ui.page.translate import Language, text, told
 from app.ui.page.views import View, ended, said
 from app.ui.state.desk import Desk
+from app.ui.state.person import OWNER
 
 
 def seen(desk: Desk, model: str, pretended: str, spoken: Language) -> View:

@@ -19,10 +19,10 @@ from app.engine.models.downloads import Status
 from app.engine.models.fit import FITS
 from app.engine.models.model import Model, downloads
 from app.sentence import Trouble, say
-from app.ui.access.request_guard import who
 from app.ui.page.translate import Language, language, text, told
 from app.ui.page.views import View
 from app.ui.state.desk import Desk
+from app.ui.state.person import who
 from app.ui.tabs.shelf import reveal
 
 LEVELS = {"fits": "right", "tight": "careful", "no": "wrong"}

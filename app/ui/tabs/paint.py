@@ -17,10 +17,10 @@ from app.engine.files.foreign_settings import by_hand
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.schedulers import NAMES
 from app.sentence import Sentence, Trouble
-from app.ui.access.request_guard import who
 from app.ui.page import views
 from app.ui.page.translate import Language, language, word
 from app.ui.state.desk import Desk
+from app.ui.state.person import who
 from app.ui.tabs import paint_form, paint_view
 from app.ui.tabs.paint_form import number
 from app.ui.tabs.shared_controls import (

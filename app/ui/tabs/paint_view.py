@@ -12,10 +12,10 @@ from app.engine.models.forecast import Forecast, forecast
 from app.engine.models.on_disk import best
 from app.engine.text import starter_words
 from app.sentence import say
-from app.ui.access.request_guard import Person
 from app.ui.page.translate import Language, text, told
 from app.ui.page.views import View, ended, loading, made_url, rate, said
 from app.ui.state.desk import Desk
+from app.ui.state.person import Person
 from app.ui.tabs import paint_form
 
 

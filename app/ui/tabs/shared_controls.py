@@ -14,11 +14,11 @@ from gradio.i18n import I18nData
 from app.engine.files.outward import name
 from app.engine.models.on_disk import located
 from app.sentence import Sentence, Trouble, say
-from app.ui.access.request_guard import who
 from app.ui.page import views
 from app.ui.page.translate import language, word
 from app.ui.state import presets
 from app.ui.state.desk import Desk
+from app.ui.state.person import who
 from app.ui.state.visitor_limits import told_to
 
 QUICK: Final[Mapping[str, Any]] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}

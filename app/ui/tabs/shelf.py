@@ -18,10 +18,10 @@ from starlette.routing import Route
 
 from app.engine.jobs.shelf import Creation
 from app.sentence import Trouble, say
-from app.ui.access.request_guard import who
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text, told
 from app.ui.state.desk import Desk
+from app.ui.state.person import who
 
 PAGE = 60
 ZIP_MOST = 500

@@ -14,10 +14,10 @@ from app.engine.jobs.request import FORMATS, SEED_LIMIT, SpeechRequest, VoicePro
 from app.engine.text import voices
 from app.engine.text.voice_limits import DIA
 from app.sentence import Trouble, say
-from app.ui.access.request_guard import who
 from app.ui.page import views
 from app.ui.page.translate import language, word
 from app.ui.state.desk import Desk
+from app.ui.state.person import who
 from app.ui.tabs.shared_controls import (
     EACH,
     LATEST,

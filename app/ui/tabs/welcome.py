@@ -10,9 +10,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.engine.models.catalog import BY_ID
-from app.ui.access.request_guard import who
 from app.ui.page.translate import language
 from app.ui.state.desk import Desk
+from app.ui.state.person import who
 from app.ui.tabs import machine_view
 from app.ui.tabs.models import row
 
