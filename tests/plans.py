@@ -6,7 +6,8 @@ from itertools import product
 from typing import Any
 
 from app.compat.machine.pretended import MACHINES
-from app.compat.planning.decide import AUTO, Plan, Vae, decide
+from app.compat.planning.decide import decide
+from app.compat.planning.types import AUTO, Plan, Vae
 
 
 def plan(**fields: Any) -> Plan:

@@ -18,7 +18,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from app.compat.attention import sdpa_kernels, tiled
 from app.compat.attention.compose import compose
 from app.compat.attention.prepare import layout
-from app.compat.planning.decide import Plan
+from app.compat.planning.types import Plan
 from app.sentence import Trouble
 from tests.plans import plan
 

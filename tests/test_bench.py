@@ -18,8 +18,8 @@ from app.compat.attention.measure import HOPELESS, error, made, turns
 from app.compat.attention.tiled import WORKSPACE_BYTES
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.planning.attention_calls import DIA, Call
-from app.compat.planning.decide import Dtype
 from app.compat.planning.quickest_way import Shape
+from app.compat.planning.types import Dtype
 from tests.plans import plan
 
 pytestmark = pytest.mark.usefixtures("every_core")

@@ -14,7 +14,7 @@ import torch
 from painters import SMALL, assert_same, parts, pixels, plainly
 from PIL import Image
 
-from app.compat.planning.decide import Vae
+from app.compat.planning.types import Vae
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Preview
 from app.engine.jobs.request import PictureRequest

@@ -15,8 +15,9 @@ from starlette.testclient import TestClient
 from app.compat.machine.chunk_curve import SIZES
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Seen, Verdict, learn
-from app.compat.planning.decide import AUTO, Choice, Chunk, decide
+from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import subject
+from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.events import Stopped
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
 from app.engine.jobs.shelf import Made

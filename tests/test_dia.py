@@ -18,7 +18,7 @@ from transformers import (
 )
 
 from app.compat.attention.seam import applied
-from app.compat.planning.decide import Plan
+from app.compat.planning.types import Plan
 from app.engine.files import sound
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.speech import loader

@@ -14,7 +14,7 @@ import tiny_pictures as tiny
 import torch
 from painters import SMALL, breaking, gguf_of, lora, parts, pixels
 
-from app.compat.planning.decide import Precision
+from app.compat.planning.types import Precision
 from app.engine.files.sound import read, write
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Part

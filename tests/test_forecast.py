@@ -15,8 +15,9 @@ from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.hardware import Hardware, with_room
 from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import machine
-from app.compat.planning.decide import AUTO, Choice, decide
+from app.compat.planning.decide import decide
 from app.compat.planning.memory_formulas import peak_bytes
+from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished
 from app.engine.jobs.request import PictureRequest, SpeechRequest

@@ -18,7 +18,7 @@ import pytest
 import soundfile
 from PIL import Image
 
-from app.compat.planning.decide import Choice
+from app.compat.planning.types import Choice
 from app.engine.files import sound
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import Failed, Finished

@@ -14,7 +14,7 @@ import pytest
 from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Fault, Seen, Verdict
-from app.compat.planning.decide import AUTO, SETTLED, Choice, Dtype, Kernel, Need, Plan, Reason, decide
+from app.compat.planning.decide import SETTLED, decide
 from app.compat.planning.fallbacks import (
     BY_ID,
     RUNGS,
@@ -42,7 +42,7 @@ from app.compat.planning.memory_formulas import (
 from app.compat.planning.offload_fields import SMALLEST
 from app.compat.planning.quirk import Quirk, Where
 from app.compat.planning.quirk_table import QUIRKS
-from app.compat.planning.types import Gqa, Offload, Quantised
+from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Kernel, Need, Offload, Plan, Quantised, Reason
 from app.engine.jobs import events
 from app.engine.jobs.progress import Progress
 from app.engine.models.catalog import CATALOG

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.compat.planning.decide import Choice
+from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import Failed, Finished, Part, Preview, Sound, Stopped
 from app.engine.jobs.journal import Journal

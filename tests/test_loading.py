@@ -15,7 +15,8 @@ from transformers import AutoConfig, LlamaConfig, LlamaForCausalLM
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.planning.decide import Choice, Need, Part, Plan, decide
+from app.compat.planning.decide import decide
+from app.compat.planning.types import Choice, Need, Part, Plan
 from app.engine.loading import awq
 from app.engine.loading.from_pretrained import load, loading, needing
 from app.sentence import Trouble

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict
-from app.compat.planning.decide import AUTO, Choice, Chunk, Plan, decide
+from app.compat.planning.decide import decide
+from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.jobs.control import Dial
 from app.engine.models.catalog import find
 from app.engine.models.model import need

@@ -16,7 +16,7 @@ from painters import SMALL, assert_same, gguf_of, lora, painter, parts, pixels, 
 from PIL import Image
 
 from app.compat.attention.seam import applied
-from app.compat.planning.decide import Precision
+from app.compat.planning.types import Precision
 from app.engine.files import picture_settings
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step

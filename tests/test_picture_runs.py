@@ -17,8 +17,9 @@ from painters import SMALL, breaking, painter, parts, pixels
 
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Seen
-from app.compat.planning.decide import Choice, Vae, decide
+from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import climb
+from app.compat.planning.types import Choice, Vae
 from app.engine.jobs import schedulers
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Part, Preview, Step, Stopped

@@ -25,9 +25,9 @@ from safetensors import SafetensorError
 
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Seen, Verdict, learn
-from app.compat.planning.decide import Need, Part, Plan, Precision, decide
+from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import subject
-from app.compat.planning.types import Choice
+from app.compat.planning.types import Choice, Need, Part, Plan, Precision
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Loading, Note
 from app.engine.jobs.request import Lora, PictureRequest

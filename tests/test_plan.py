@@ -15,21 +15,9 @@ from app.cli.hardware_table import SHOWN, table
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Verdict
-from app.compat.planning.decide import (
-    AUTO,
-    SETTLED,
-    Choice,
-    Dtype,
-    Gqa,
-    Need,
-    Offload,
-    Part,
-    Plan,
-    Quantised,
-    Reason,
-    decide,
-)
+from app.compat.planning.decide import SETTLED, decide
 from app.compat.planning.memory_formulas import GIB, peak_bytes, scores_bytes, vae_bytes, weights_bytes
+from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Need, Offload, Part, Plan, Quantised, Reason
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import need as need_of
 from app.sentence import Trouble

@@ -17,9 +17,9 @@ from app.cli import job as cli_job
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Seen, Verdict, forget, learn, load, store
-from app.compat.planning.decide import AUTO, Choice, Plan
 from app.compat.planning.fallbacks import choices, learned, subject
 from app.compat.planning.memory_formulas import free_bytes, peak_bytes
+from app.compat.planning.types import AUTO, Choice, Plan
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.messages import Run

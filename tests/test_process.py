@@ -14,7 +14,7 @@ import psutil
 import pytest
 import soundfile
 
-from app.compat.planning.decide import AUTO, Choice
+from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Part, Sound, Step, Stopped
 from app.engine.jobs.request import SpeechRequest
 from app.engine.process import keeper as keeper_module

@@ -13,9 +13,10 @@ from app.cli.hardware_table import SHOWN
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Verdict
-from app.compat.planning.decide import Choice, Need, Part, Plan, check, decide
+from app.compat.planning.decide import check, decide
 from app.compat.planning.quirk import Quirk, has_code, version
 from app.compat.planning.quirk_table import QUIRKS, applying, matching
+from app.compat.planning.types import Choice, Need, Part, Plan
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import need
 from app.sentence import Trouble

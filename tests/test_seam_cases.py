@@ -13,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing import make_tensor
 
 from app.compat.attention.seam import applied
-from app.compat.planning.decide import Plan
+from app.compat.planning.types import Plan
 from app.sentence import Trouble
 from tests.opinfo import samples
 from tests.plans import EVERY, every_combination

@@ -13,9 +13,9 @@ import torch
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict
-from app.compat.planning.decide import Plan, decide
+from app.compat.planning.decide import decide
 from app.compat.planning.quirk_table import QUIRKS
-from app.compat.planning.types import Need
+from app.compat.planning.types import Need, Plan
 from app.compat.selftest import probes, run
 from app.compat.selftest.probes import TOLERANCE
 from app.compat.selftest.simulate import biting

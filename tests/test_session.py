@@ -14,8 +14,9 @@ import torch
 from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.meter import Reading
 from app.compat.machine.verdicts import Seen, Verdict, learn, load
-from app.compat.planning.decide import AUTO, Choice, Plan, decide
+from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices, subject
+from app.compat.planning.types import AUTO, Choice, Plan
 from app.compat.selftest.failures import Limits
 from app.compat.selftest.simulate import biting
 from app.engine.jobs.control import Control

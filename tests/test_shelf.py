@@ -18,7 +18,7 @@ import pytest
 
 import app.ui.tabs.shelf
 from app import atomic_write
-from app.compat.planning.decide import AUTO, Choice
+from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.database import Database
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest

@@ -13,8 +13,9 @@ from app.compat.attention.compose import compose
 from app.compat.attention.dispatch import Route
 from app.compat.machine.pretended import MACHINES, machine
 from app.compat.machine.verdicts import Verdict
-from app.compat.planning.decide import Choice, Need, Plan, decide
+from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import BRIEF_NUMBERS
+from app.compat.planning.types import Choice, Need, Plan
 from app.engine.models.pretended_device import grounded
 from tests.plans import plan
 

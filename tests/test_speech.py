@@ -13,7 +13,7 @@ import pytest
 
 from app.compat.attention.seam import applied
 from app.compat.machine.meter import read
-from app.compat.planning.decide import Plan
+from app.compat.planning.types import Plan
 from app.engine.files import sound, spoken_parts
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Sound, Step, Stopped

@@ -13,7 +13,7 @@ import pytest
 import torch
 from diffusers.hooks import group_offloading
 
-from app.compat.planning.decide import Plan, Precision
+from app.compat.planning.types import Plan, Precision
 from app.engine.files import sound
 from app.engine.speech import loader
 from app.sentence import Trouble

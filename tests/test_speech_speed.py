@@ -18,7 +18,8 @@ from transformers.generation.streamers import BaseStreamer
 
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
-from app.compat.planning.decide import Choice, Need, decide
+from app.compat.planning.decide import decide
+from app.compat.planning.types import Choice, Need
 from app.engine.speech.decoder import Decoding, Sampling
 
 MIB = 1 << 20

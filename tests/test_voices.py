@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from app.compat.planning.decide import Plan
+from app.compat.planning.types import Plan
 from app.engine.files import sound, spoken_parts
 from app.engine.jobs.events import Note, Step
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, to_json

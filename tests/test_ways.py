@@ -15,8 +15,9 @@ from app.compat.attention.measure import chosen, is_short, operations, quickest,
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict, learn, load
 from app.compat.planning.attention_calls import DIA, PICTURES, SIZES, picture
-from app.compat.planning.decide import Choice, Need, Plan, decide
+from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import OWN, Shape, Way, matters, near, rule, shape_of, subject, way_of, words
+from app.compat.planning.types import Choice, Need, Plan
 from app.engine.models import catalog
 from app.engine.models.model import need
 from app.engine.session import idle_measuring

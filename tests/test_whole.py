@@ -13,8 +13,8 @@ from painters import SMALL, gguf_of, gguf_with
 from safetensors.torch import load_file, save_file
 
 from app.compat.machine.hardware import probe
-from app.compat.planning.decide import Need, Part, decide
-from app.compat.planning.types import Choice
+from app.compat.planning.decide import decide
+from app.compat.planning.types import Choice, Need, Part
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.request import PictureRequest

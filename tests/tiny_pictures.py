@@ -11,7 +11,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from app.compat.planning.decide import Plan, Precision, Vae
+from app.compat.planning.types import Plan, Precision, Vae
 from app.engine.models.model import Model
 
 WORDS = [

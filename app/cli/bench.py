@@ -16,8 +16,9 @@ from app.compat.machine import verdicts as seen
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.machine.verdicts import Verdict, Verdicts
 from app.compat.planning.attention_calls import PICTURES, SIZES
-from app.compat.planning.decide import Choice, Dtype, Need, Plan, decide
+from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import Shape
+from app.compat.planning.types import Choice, Dtype, Need, Plan
 from app.paths import home
 from app.sentence import Trouble, say
 

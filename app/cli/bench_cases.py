@@ -9,8 +9,8 @@ from typing import Final
 from app.compat.attention.dispatch import Saw, unseen
 from app.compat.attention.measure import Contender, composed, reduced, torchs
 from app.compat.planning.attention_calls import DIA, PICTURES, SIZES, Call, picture
-from app.compat.planning.decide import AUTO, Dtype, Plan
 from app.compat.planning.quickest_way import Shape
+from app.compat.planning.types import AUTO, Dtype, Plan
 
 CHUNKS: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 TORCH, AGAIN, AUTOMATIC, OWN = "torch", "torch again", "automatic", "own"

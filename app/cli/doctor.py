@@ -20,9 +20,9 @@ from app.compat.machine import verdicts as seen
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict, Verdicts
-from app.compat.planning.decide import AUTO, SETTLED, Choice, check
+from app.compat.planning.decide import SETTLED, check
 from app.compat.planning.fallbacks import learned
-from app.compat.planning.types import Plan, Reason
+from app.compat.planning.types import AUTO, Choice, Plan, Reason
 from app.engine.models import catalog
 from app.engine.models.chosen import chosen
 from app.engine.models.model import Model

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import IO, Any, Final, get_args
 
 from app.cli import output_file
-from app.compat.planning.decide import AUTO, Choice, Dtype, Gqa, Offload, Quantised, chunk_of
+from app.compat.planning.decide import chunk_of
+from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Offload, Quantised
 from app.engine.jobs.events import END, Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request

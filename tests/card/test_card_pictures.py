@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from app.compat.machine.meter import read
-from app.compat.planning.decide import Choice, Plan
+from app.compat.planning.types import Choice, Plan
 from app.engine.jobs import schedulers
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Step, Unloaded

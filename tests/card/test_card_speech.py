@@ -16,7 +16,7 @@ import torch
 from transformers import DacModel, DiaForConditionalGeneration
 
 from app.compat.machine.meter import read
-from app.compat.planning.decide import Choice, Plan
+from app.compat.planning.types import Choice, Plan
 from app.engine.files.sound import read as heard
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Part, Unloaded

@@ -16,8 +16,8 @@ from app.compat.attention.dispatch import STEP, Route, Saw, check, unseen
 from app.compat.attention.short_calls import FOLDED, shortcut
 from app.compat.attention.step_aside import COMPILED, NESTED, aside
 from app.compat.attention.tiled import is_step, step
-from app.compat.planning.decide import AUTO, Plan
 from app.compat.planning.quickest_way import MANY_NUMBERS
+from app.compat.planning.types import AUTO, Plan
 
 Attention = Callable[..., Tensor]
 

@@ -33,9 +33,9 @@ from app.compat.attention.tiled import (
     tile_size,
     workspace_bytes,
 )
-from app.compat.planning.decide import Gqa, Plan
 from app.compat.planning.memory_formulas import SCORES_AT_LEAST
 from app.compat.planning.quickest_way import OWN, Shape, Way, near, rule
+from app.compat.planning.types import Gqa, Plan
 
 Saw = Callable[..., None]
 """Is told of each call: its path, how many scores it has, queries at a time, and of how many."""

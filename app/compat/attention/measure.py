@@ -16,8 +16,8 @@ from app.compat.attention.compose import compose
 from app.compat.attention.dispatch import Saw, unseen
 from app.compat.machine.verdicts import Verdict
 from app.compat.planning.attention_fields import may
-from app.compat.planning.decide import AUTO, Plan
 from app.compat.planning.quickest_way import Shape, Way, near, rule, subject, words
+from app.compat.planning.types import AUTO, Plan
 
 Given = tuple[Tensor, Tensor, Tensor, Tensor | None]
 Contender = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from app.compat.planning.decide import Kernel, Plan
+from app.compat.planning.types import Kernel, Plan
 
 BACKENDS: dict[Kernel, SDPBackend] = {
     "flash": SDPBackend.FLASH_ATTENTION,

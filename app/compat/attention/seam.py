@@ -13,8 +13,8 @@ import torch.nn.functional as F
 
 from app.compat.attention import sdpa_kernels
 from app.compat.attention.compose import Attention, compose
-from app.compat.planning.decide import AUTO, LONGEST_CHUNK, Chunk, Plan
-from app.compat.planning.types import Ran
+from app.compat.planning.decide import LONGEST_CHUNK
+from app.compat.planning.types import AUTO, Chunk, Plan, Ran
 from app.sentence import Trouble, say
 
 FORCE_GQA = "TRANSFORMERS_SDPA_FORCE_GQA"

@@ -33,21 +33,12 @@ from app.compat.planning.types import (
     Kernel,
     Need,
     Offload,
-    Part,
     Plan,
-    Precision,
     Quantised,
     Reason,
     Rejected,
-    Role,
-    Vae,
 )
 from app.sentence import Trouble, say
-
-__all__ = [
-    "AUTO", "Choice", "Chunk", "Dtype", "Gqa", "Kernel", "Need", "Offload", "Part", "Plan", "Precision", "Quantised", "Reason", "Rejected",
-    "Role", "Vae", "check", "chunk_of", "decide",
-]  # fmt: skip
 
 LONGEST_CHUNK: Final = 65536
 OLDEST_TORCH: Final = "2.6"

@@ -23,9 +23,9 @@ import torch
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdict
-from app.compat.planning.decide import Plan, decide
+from app.compat.planning.decide import decide
 from app.compat.planning.quirk_table import QUIRKS
-from app.compat.planning.types import Choice, Need
+from app.compat.planning.types import Choice, Need, Plan
 from app.compat.selftest.probes import TOLERANCE, Probe, paths, rows
 from app.compat.selftest.reference import numbers
 from app.sentence import Sentence, say

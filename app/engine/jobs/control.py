@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from app.compat.planning.decide import AUTO, Chunk
+from app.compat.planning.types import AUTO, Chunk
 
 
 @dataclass(slots=True)

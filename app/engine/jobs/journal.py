@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import psutil
 
-from app.compat.planning.decide import AUTO, Choice
+from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.database import Database
 from app.engine.jobs.request import Request, from_json, to_json
 from app.sentence import Trouble

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.compat.machine.verdicts import Fault
-from app.compat.planning.decide import Choice, Chunk, Plan
+from app.compat.planning.types import Choice, Chunk, Plan
 from app.engine.jobs.events import Event
 from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import Errand

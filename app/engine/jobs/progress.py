@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from app.compat.planning.decide import Plan
+from app.compat.planning.types import Plan
 from app.engine.jobs.events import (
     Adjusted,
     Event,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from app.compat.planning.decide import Plan
+from app.compat.planning.types import Plan
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event
 from app.sentence import Sentence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.compat.planning.decide import Role
+from app.compat.planning.types import Role
 
 
 class NumbersBroke(RuntimeError):

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import torch
 
-from app.compat.planning.decide import Part, Plan, Quantised
 from app.compat.planning.memory_formulas import is_quantised
+from app.compat.planning.types import Part, Plan, Quantised
 from app.sentence import Trouble, say
 
 WHILE_LOADING: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-nf4", "bnb-int8")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from app import paths
-from app.compat.planning.decide import Part
+from app.compat.planning.types import Part
 from app.engine.files.path_checks import found
 from app.engine.models import detect
 from app.engine.models.model import NOT_NEEDED, Attention, Companion, Kind, Model, Settings, Source

@@ -6,7 +6,8 @@ import dataclasses
 import json
 from typing import Any
 
-from app.compat.planning.decide import AUTO, Choice, chunk_of
+from app.compat.planning.decide import chunk_of
+from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.journal import choice_from
 from app.paths import Home
 from app.sentence import Trouble

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from app.compat.planning.decide import Role
+from app.compat.planning.types import Role
 from app.engine.files import safetensors
 from app.engine.models.model import Attention, Companion, Family, Model
 from app.sentence import Trouble, say

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeVar
 
 from app import atomic_write
-from app.compat.planning.decide import Quantised
+from app.compat.planning.types import Quantised
 from app.engine.models import hub, on_disk
 from app.engine.models.hub import Listing
 from app.engine.models.model import Model, downloads

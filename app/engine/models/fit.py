@@ -7,7 +7,7 @@ from typing import Final
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdicts
-from app.compat.planning.decide import Choice, Quantised
+from app.compat.planning.types import Choice, Quantised
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.models import on_disk
 from app.engine.models.forecast import Forecast, forecast

@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdicts
-from app.compat.planning.decide import Choice, Offload, Plan, Quantised
 from app.compat.planning.memory_formulas import free_bytes, peak_bytes, weights_bytes
+from app.compat.planning.types import Choice, Offload, Plan, Quantised
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.jobs.shelf import Creation
 from app.engine.models.model import Model, Settings, guided

@@ -18,7 +18,7 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from huggingface_hub.file_download import repo_folder_name
 
-from app.compat.planning.decide import Quantised
+from app.compat.planning.types import Quantised
 from app.engine.models import catalog
 from app.engine.models.model import Kind, Model, Source, downloads
 from app.paths import Home

@@ -8,8 +8,9 @@ from typing import Final
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdict, Verdicts
-from app.compat.planning.decide import AUTO, Choice, Chunk, Need, Plan, Reason, decide
+from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
+from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.models.model import Model, need
 from app.engine.models.pretended_device import impossible

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import get_args
 
 from app.compat.machine.hardware import Hardware
-from app.compat.planning.decide import Plan, Quantised
+from app.compat.planning.types import Plan, Quantised
 from app.engine.models import on_disk
 from app.engine.models.model import Model
 from app.paths import Home

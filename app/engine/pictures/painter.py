@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 
 from app.compat.machine.meter import Meter
-from app.compat.planning.decide import Plan
+from app.compat.planning.types import Plan
 from app.engine.files import picture_settings
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, Part, Preview, Step, Stopped

@@ -13,7 +13,7 @@ import diffusers
 import torch
 import transformers
 
-from app.compat.planning.decide import Part, Plan
+from app.compat.planning.types import Part, Plan
 from app.engine.files import safetensors
 from app.engine.files.path_checks import is_file
 from app.engine.loading import quantise, weights_complete

@@ -10,7 +10,7 @@ import torch
 from accelerate import cpu_offload
 from diffusers.hooks.layerwise_casting import apply_layerwise_casting
 
-from app.compat.planning.decide import Plan, Precision
+from app.compat.planning.types import Plan, Precision
 from app.engine.loading import quantise
 from app.engine.pipelines import mixed_precision
 from app.engine.pipelines.parts_on_disk import Turns

@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from app.compat.planning.decide import Plan
+from app.compat.planning.types import Plan
 from app.engine.jobs.events import Failed, Finished, Stopped
 from app.engine.jobs.journal import Job, State
 from app.engine.jobs.progress import Progress

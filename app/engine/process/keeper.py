@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from app.compat.machine.hardware import with_room
-from app.compat.planning.decide import AUTO, Choice, Chunk
+from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Adjusted, Event, Failed, Step, Stopped
 from app.engine.jobs.journal import OWNER, Job, Journal, State

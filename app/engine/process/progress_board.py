@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 
-from app.compat.planning.decide import Plan
+from app.compat.planning.types import Plan
 from app.engine.jobs.events import END, Event
 from app.engine.jobs.progress import Progress
 

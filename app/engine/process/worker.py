@@ -29,7 +29,7 @@ from app.fast_import import uncollected
 from app.paths import Home
 
 if TYPE_CHECKING:
-    from app.compat.planning.decide import Plan
+    from app.compat.planning.types import Plan
     from app.engine.session.session import Session
 
 BEAT_S = 1.0

@@ -11,8 +11,8 @@ from app.compat.attention.measure import is_short, quickest
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdict, learn
 from app.compat.planning.attention_calls import Call, picture, speech
-from app.compat.planning.decide import Choice
 from app.compat.planning.quickest_way import matters, near, subject
+from app.compat.planning.types import Choice
 from app.engine.models import catalog, on_disk
 from app.engine.models.chosen import chosen
 from app.engine.models.model import Model, need

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from app.compat.planning.decide import Chunk, Plan
+from app.compat.planning.types import Chunk, Plan
 from app.engine.jobs.control import Dial
 from app.engine.models.planned import in_place
 from app.sentence import Trouble

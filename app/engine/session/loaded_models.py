@@ -9,8 +9,8 @@ import torch
 
 from app.compat.machine.hardware import probe
 from app.compat.machine.meter import read
-from app.compat.planning.decide import Need, Plan
 from app.compat.planning.memory_formulas import peak_bytes, weights_bytes
+from app.compat.planning.types import Need, Plan
 from app.engine.jobs.events import Event, Loading, Note, Unloaded
 from app.engine.loading.loaded import Loaded
 from app.engine.models import on_disk

@@ -15,8 +15,8 @@ from app.compat.machine.chunk_curve import KNEE, ROUNDS, SIZES, Curve, Point, ke
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import read
 from app.compat.machine.verdicts import Verdict, learn
-from app.compat.planning.decide import AUTO
 from app.compat.planning.fallbacks import CHUNK_RUNG, subject
+from app.compat.planning.types import AUTO
 from app.compat.selftest import run
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, Step, Stopped

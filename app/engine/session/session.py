@@ -12,9 +12,8 @@ from app.compat.machine.hardware import Hardware, probe, with_room
 from app.compat.machine.meter import read
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Seen, Verdict, Verdicts, learn, load
-from app.compat.planning.decide import Choice, Chunk, Plan
 from app.compat.planning.fallbacks import CAUSES, Learned, climb
-from app.compat.planning.types import Need, Role
+from app.compat.planning.types import Choice, Chunk, Need, Plan, Role
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died

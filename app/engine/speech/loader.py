@@ -12,7 +12,7 @@ import torch
 from safetensors import SafetensorError
 from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
 
-from app.compat.planning.decide import Offload, Plan, Precision
+from app.compat.planning.types import Offload, Plan, Precision
 from app.engine.files import safetensors
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event

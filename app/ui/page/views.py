@@ -13,7 +13,7 @@ import soundfile
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
-from app.compat.planning.decide import AUTO, Plan
+from app.compat.planning.types import AUTO, Plan
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, SpeechRequest

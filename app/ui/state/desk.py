@@ -14,8 +14,8 @@ from typing import Any, Final
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict, forget, load
-from app.compat.planning.decide import Choice, Chunk, Plan
 from app.compat.planning.fallbacks import choices
+from app.compat.planning.types import Choice, Chunk, Plan
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.shelf import Creation

@@ -9,7 +9,8 @@ import gradio as gr
 
 from app.compat.machine.chunk_curve import SIZES, read_curve
 from app.compat.machine.pretended import MACHINES
-from app.compat.planning.decide import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Offload, Quantised, chunk_of
+from app.compat.planning.decide import chunk_of
+from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Offload, Quantised
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.models.catalog import CATALOG
 from app.sentence import Trouble

@@ -13,9 +13,9 @@ from app import __version__
 from app.compat.machine.chunk_curve import Curve, read_curve
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdict
-from app.compat.planning.decide import AUTO, Chunk, Need, Plan
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, scores_bytes
+from app.compat.planning.types import AUTO, Chunk, Need, Plan
 from app.engine.models import catalog
 from app.engine.models.model import need
 from app.engine.models.planned import differs, named
