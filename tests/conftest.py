@@ -20,16 +20,16 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # No test writes to the keyring of whoever runs it.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
-pytest.register_assert_rewrite("tests.window")  # a plugin of the files that import it first
+pytest.register_assert_rewrite("tests.support.window")  # a plugin of the files that import it first
 
 LONGEST = (
-    "test_window", "test_process", "test_speech", "test_window_settings", "test_selftest", "test_far_memory", "test_worker", "test_session",
-    "test_lives", "test_command", "test_starter_painter", "test_window_looks", "test_window_machine", "test_window_seldom",
+    "test_window", "test_keeper", "test_speaking", "test_window_settings", "test_selftest", "test_far_memory", "test_worker", "test_session",
+    "test_deaths", "test_speak_and_paint", "test_starter_painter", "test_window_looks", "test_window_machine", "test_window_seldom",
 )  # fmt: skip
 """Files that take longest, begun first, so that at the end of a run no worker is left alone with one of them."""
 BY_THE_CLOCK = frozenset({
-    "test_api", "test_break_in", "test_fetch", "test_fetch_refusals", "test_guard", "test_mend", "test_models_tab", "test_opening",
-    "test_process", "test_real_tunnel", "test_share", "test_share_looks", "test_start", "test_window", "test_window_looks",
+    "test_api", "test_break_in", "test_downloads", "test_download_refusals", "test_request_guard", "test_supervisor", "test_models_tab", "test_launch",
+    "test_keeper", "test_real_tunnel", "test_share", "test_share_looks", "test_start", "test_window", "test_window_looks",
     "test_window_machine", "test_window_seldom", "test_window_settings", "test_worker",
 })  # fmt: skip
 """Files whose tests wait for a browser, a server or another process. On a busy machine such a wait can be too short, so each

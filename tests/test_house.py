@@ -7,11 +7,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).parent.parent
+from tests.support.places import TOP
+
 FILES = sorted((TOP / "app").rglob("*.py"))
 TREES = {path.relative_to(TOP).as_posix(): ast.parse(path.read_text("utf-8")) for path in FILES}
 FORBIDDEN = {

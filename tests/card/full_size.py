@@ -10,7 +10,7 @@ import torch
 import transformers
 from transformers import DacConfig, DacModel, DiaConfig, DiaForConditionalGeneration, DiaTokenizer
 
-from tests.tiny_pictures import clip_tokenizer
+from tests.support.tiny_pictures import clip_tokenizer
 
 DEVICE = "cuda"
 

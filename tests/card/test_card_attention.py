@@ -13,8 +13,7 @@ from app.compat.attention.compose import compose
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.selftest.run import run
-from tests.plans import plan
-from tests.test_attention import (
+from tests.compat.test_attention import (
     LAYOUTS,
     TORCH,
     contiguous,
@@ -25,6 +24,7 @@ from tests.test_attention import (
     off,
     reference,
 )  # fmt: skip
+from tests.support.plans import plan
 
 pytestmark = pytest.mark.card
 WAYS: dict[str, dict[str, Any]] = {

@@ -1,0 +1,139 @@
+"""What guests and the sharing owner see, in a real browser: axe-core in both lights and languages, and that nothing is offered that does nothing."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+from starlette.middleware import Middleware
+
+from app.engine.files import picture_settings
+from app.engine.jobs.request import PictureRequest
+from app.sentence import Sentence
+from app.ui import routes as page_routes
+from app.ui import share, window
+from app.ui.access.request_guard import watch
+from app.ui.access.tunnel import Reached
+from app.ui.launch import guards
+from app.ui.page.theme import theme
+from app.ui.page.translate import i18n
+from app.ui.share import Share
+from app.ui.state.desk import Desk
+from app.ui.tabs import models, shelf, welcome
+from app.ui.window import Early
+from tests.support.guests import desk_at, shared
+from tests.support.window import CHROMIUM, FLAGS, shut_out
+
+pytestmark = [
+    # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+]
+WAIT_MS = 90_000
+DROP = """([name, data]) => {
+  const bytes = Uint8Array.from(atob(data), (each) => each.charCodeAt(0)), transfer = new DataTransfer();
+  transfer.items.add(new File([bytes], name, { type: "image/png" }));
+  document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+}"""
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with desk_at(tmp_path_factory.mktemp("home")) as desk:
+        desk.settings.put({"greeted": True})
+        yield desk
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def look(browser: Browser, address: str, light: str, language: str, width: int) -> Page:
+    viewport: ViewportSize = {"width": width, "height": 800}
+    page = browser.new_context(color_scheme=light, locale=language, viewport=viewport).new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.goto(address)
+    return page
+
+
+def enter(page: Page, words: str) -> None:
+    page.locator("input[type=password]").fill(words)
+    page.locator("form button").click()
+    page.locator("#paint-prompt textarea, #speak-text textarea").first.wait_for()
+
+
+def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: Path) -> None:
+    picture = tmp_path / "kept.png"
+    picture_settings.write(
+        Image.new("RGB", (64, 64), "red"), picture, PictureRequest("a lighthouse in fog", steps=7, seed=11), "sd15"
+    )
+    with shared(desk) as (address, words, _):
+        for light, language, title, width in (("dark", "en-US", "Password", 1280), ("light", "zh-CN", "密码", 390)):
+            page = look(browser, address, light, language, width)
+            expect(page.get_by_text(title).first).to_be_visible()
+            ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert ground == {"dark": "rgb(22, 19, 17)", "light": "rgb(250, 246, 240)"}[light]
+            assert not shut_out(page)
+        refused: list[str] = []
+        page.on("response", lambda answer: refused.append(answer.url) if answer.status >= 400 else None)
+        page.locator(".other a").click()
+        expect(page.get_by_text("Password").first).to_be_visible()
+        enter(page, words)
+        assert page.evaluate("document.documentElement.lang") == "en", "the language chosen at the door stays"
+        assert not shut_out(page)
+        page.evaluate(DROP, [picture.name, base64.b64encode(picture.read_bytes()).decode()])
+        expect(page.locator("#paint-prompt textarea")).to_have_value("a lighthouse in fog", timeout=WAIT_MS)
+        assert page.locator("#paint-begin-with").count() == 0, "whose button would ask for a file by its path"
+        assert not refused, "the page asks for what visitors may not have"
+        assert not shut_out(page)
+
+
+def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
+    lost: list[Sentence] = []
+    sharing = Share(desk, lambda port: Reached(f"http://127.0.0.1:{port}/", lost=lambda: lost[0] if lost else None))
+    blocks = window.build(desk)
+    routes = [
+        *page_routes.routes(desk),
+        *shelf.routes(desk),
+        *models.routes(desk),
+        *welcome.routes(desk),
+        *share.routes(sharing),
+    ]
+    _, address, _ = blocks.launch(
+        prevent_thread_lock=True, quiet=True, run_history=False, theme=theme(), i18n=i18n(), footer_links=[], ssr_mode=False,
+        app_kwargs={"routes": routes, "middleware": [*guards(desk.keeper.home)[0], Middleware(Early)]},
+    )  # fmt: skip
+    watch(blocks.server)
+    try:
+        for light, language, width in (("light", "en-US", 1280), ("dark", "zh-CN", 390)):
+            page = look(browser, address, light, language, width)
+            page.locator("[data-h-share]").click()
+            page.locator(".h-begin button").click()
+            page.locator(".h-running").wait_for()
+            assert len(page.locator(".h-secret code").inner_text().split()) == 6
+            assert page.locator(".h-qr svg").count() == 1
+            expect(page.locator(".h-lost")).to_be_hidden()
+            lost.append(Sentence("tunnel.lost", "Nobody gets in at the moment."))
+            expect(page.locator(".h-lost")).to_have_text(re.compile("Nobody gets in|没有人进得来"), timeout=WAIT_MS)
+            expect(page.locator(".h-lost")).to_be_visible()
+            page.locator(".h-sharing summary").click()
+            assert not shut_out(page)
+            lost.clear()
+            page.locator(".h-end").click()
+            page.locator(".h-begin").wait_for()
+            page.close()
+    finally:
+        sharing.end()
+        blocks.close(verbose=False)

@@ -1,0 +1,108 @@
+"""The window for everybody: light and dark, English and Chinese, narrow, by keyboard alone, and what axe-core says of it."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+
+import psutil
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.window import Open, Visit, go, needs_chromium, shut_out
+
+pytest_plugins = ["tests.support.window"]
+pytestmark = needs_chromium
+
+REST_S = 10
+PIECES = 14
+"""What the server may take in that time; 9.3 on two cores, with and without busy neighbours."""
+TABS = ("speak", "paint", "shelf", "models", "machine")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nobody_is_shut_out(visit: Visit, scheme: str) -> None:
+    page = visit(color_scheme=scheme)
+    filled = {"shelf": "#h-shelf .h-tools", "models": "#h-models .h-models li", "machine": "#h-plan table"}
+    for tab in TABS:
+        go(page, tab)
+        page.wait_for_selector(filled.get(tab, f"#{tab}-go"))
+        assert not shut_out(page)
+
+
+def test_chinese_dark_and_narrow(visit: Visit) -> None:
+    page = visit(locale="zh-CN", color_scheme="dark", viewport={"width": 390, "height": 800})
+    expect(page.locator('button[role="tab"]').first).to_have_text("朗读")
+    expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
+    assert page.evaluate("document.body.classList.contains('dark')")
+    for tab in TABS:
+        go(page, tab)
+        assert page.evaluate("document.scrollingElement.scrollWidth") <= 390, tab
+
+
+def test_the_language_switch_overrides_the_browser(visit: Visit) -> None:
+    page = visit(locale="en-GB")
+    page.click('[data-h-act="language"]')
+    expect(page.locator('button[role="tab"]').first).to_have_text("朗读")
+
+
+def test_everything_by_keyboard(visit: Visit) -> None:
+    page = visit()
+    reached: set[str] = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(
+            page.evaluate(
+                "document.activeElement.closest('[id]')?.id + ' ' + (document.activeElement.dataset.tabId ?? document.activeElement.dataset.hAct ?? '')"
+            )
+        )
+    text = " ".join(reached)
+    for wanted in ("speak-text", "speak-go", "speak-voice", "light", "language"):
+        assert wanted in text, f"{wanted} cannot be reached by Tab: {sorted(reached)}"
+    for hidden in ("speak-again", "speak-from", "speak-restore", "speak-voices"):
+        assert hidden not in text, f"{hidden} is for the scripts, and can be reached by Tab"
+    go(page, "machine")
+    page.locator("#machine-chunk input[type=range]").focus()
+    for key, size in (("ArrowRight", "64"), ("Home", "")):
+        page.keyboard.press(key)
+        expect(page.locator("#machine-exact").locator("input, textarea")).to_have_value(size)
+    expect(page.locator("button#speak-stop")).to_be_disabled()  # There is nothing to stop.
+
+
+def test_a_line_that_is_said_twice_goes_with_its_script(visit: Visit) -> None:
+    page = visit()
+    lines = page.locator("#h-script .h-turns li")
+    for script, count in (("[S1] It is warm. [S2] It is warm. [S1] It is warm.", 3), ("[S1] You know.", 1)):
+        page.fill("#speak-text textarea", script)
+        expect(lines).to_have_count(count)
+
+
+def test_a_page_that_is_open_costs_next_to_nothing(visit: Visit, opened: Open) -> None:
+    """The server's part of the strip: about 1 % of a core while nothing runs, counted in a piece of Python that is timed meanwhile,
+    because a core that has busy neighbours takes twice as long for either."""
+    page = visit()
+    page.wait_for_function("!Hearth.busy")
+    server = psutil.Process(opened.process.pid)
+
+    def worked_s() -> float:
+        times = server.cpu_times()
+        return times.user + times.system
+
+    spent: list[float] = []
+    while not spent or (spent[-1] >= PIECES and len(spent) < 4):  # what ran before may still be tidied up
+        before_s, pieces_s = worked_s(), []
+        for _ in range(REST_S):
+            page.wait_for_timeout(1000)
+            pieces_s.append(piece_s())
+        spent.append((worked_s() - before_s) / statistics.median(pieces_s))
+    print(f"{spent[-1]:.1f} pieces of {statistics.median(pieces_s) * 1e3:.1f} ms in {REST_S} s")
+    assert spent[-1] < PIECES, spent
+
+
+def piece_s() -> float:
+    """A little Python as a server's is: dicts, strings, calls."""
+    before_s = time.thread_time()
+    for number in range(2_000):
+        json.loads(json.dumps({"number": number, "text": "as a page asks"}))
+    return time.thread_time() - before_s

@@ -1,0 +1,219 @@
+"""What is seldom seen: failures with their cures, an engine that is gone, the queue, two pictures side by side. For everybody, on every screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.window import Contexts, Open, go, needs_chromium, shut_out
+
+pytest_plugins = ["tests.support.window"]
+pytestmark = needs_chromium
+
+ALTERED = """(more) => {
+  window.asked ??= window.fetch;
+  window.fetch = async (url, options) => {
+    if (!String(url).includes("hearth/live")) return window.asked(url, options);
+    if (more === null) throw new Error("nobody answers");
+    const body = await (await window.asked(url, options)).json();
+    for (const [name, value] of Object.entries(more)) body[name] = name === "strip" ? { ...body.strip, ...value } : value;
+    return new Response(JSON.stringify(body), { headers: { "content-type": "application/json" } });
+  };
+}"""
+"""The server's word on how things stand, but for what cannot be brought about here: a machine without memory, an engine that dies."""
+WORDS = (
+    "A sentence of some length that says what was asked for, what stands in the way, and what can be done about it now."
+)
+
+
+@pytest.fixture(scope="module", params=[("light", 1280), ("dark", 390)])
+def page(request: pytest.FixtureRequest, contexts: Contexts, opened: Open) -> Iterator[Page]:
+    """One for all questions on one screen: to load it takes longer than they do."""
+    scheme, width = request.param
+    page = contexts.of({"color_scheme": scheme, "viewport": {"width": width, "height": 800}}).new_page()
+    page.goto(opened.address)
+    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    yield page
+    page.close()
+
+
+def alter(page: Page, **more: Any) -> None:
+    page.evaluate(ALTERED, more)
+
+
+def job(kind: str, cure: str = "", **more: Any) -> dict[str, Any]:
+    end = (
+        {"kind": "failed", "text": WORDS, "cure": cure}
+        if cure
+        else {"kind": "finished", "seconds": 0, "elapsed_s": 2.0}
+    )
+    said = [{"kind": "adjusted", "text": "The picture is decoded in tiles."}]
+    seen = {"job": f"{kind} {cure}", "parts": [], "share": 0.4, "said": said, "end": end, "doing": "", "place": 0, "results": []}  # fmt: skip
+    return {kind: seen | ({"preview": "", "rate": ""} if kind == "picture" else {}) | more}
+
+
+def test_a_script_that_scrolls_is_reached_by_keyboard(page: Page) -> None:
+    go(page, "speak")
+    box, turns = page.locator("#speak-text textarea"), page.locator(".h-turns")
+    before = box.input_value()
+    box.fill("\n".join(f"[S{n % 2 + 1}] Hello, how are you?" for n in range(14)))
+    expect(turns.locator("li")).to_have_count(14)
+    assert not shut_out(page)
+    turns.focus()
+    page.keyboard.press("End")
+    page.wait_for_function("document.querySelector('.h-turns').scrollTop > 0")
+    box.fill(before)
+
+
+def test_a_failure_stands_where_it_is_seen_with_its_cure(page: Page) -> None:
+    go(page, "paint")
+    for tab, kind, area, cure, buttons in (
+        (
+            "paint",
+            "picture",
+            "#h-canvas",
+            "smaller",
+            ["Make it smaller and start again", "Free memory", "Another model"],
+        ),
+        ("paint", "picture", "#h-canvas", "get:sd15", ["Get it"]),
+        ("speak", "speech", "#h-parts", "report", ["Copy a report"]),
+        ("speak", "speech", "#h-parts", "go-on", ["Go on with it", "Copy a report"]),
+        ("paint", "picture", "#h-canvas", "open-folder", ["Open the folder", "Go on with it"]),
+    ):
+        go(page, tab)
+        alter(page, **job(kind, cure))
+        expect(page.locator(f"{area} .h-trouble")).to_have_text(WORDS)
+        expect(page.locator(f"{area} .h-cure button")).to_have_text(buttons)
+        assert not shut_out(page)
+    go(page, "paint")
+    expect(page.locator("#h-canvas .h-easel")).to_be_hidden()  # An empty frame would push it out of sight.
+
+
+def test_an_engine_that_is_gone_covers_nothing(page: Page) -> None:
+    go(page, "speak")
+    strip = {"doing": "the engine is coming back", "model": "", "memory": None}
+    alter(page, strip=strip, interrupted=[{"id": "1", "text": "[S1] " + WORDS}])
+    expect(page.locator("#h-interrupted")).to_be_visible()
+    assert not shut_out(page)
+    banner, strip_, card = (
+        page.locator(each).first.bounding_box() for each in ("#h-interrupted", "#h-strip", "#h-rooms .h-card")
+    )
+    assert banner and strip_ and card
+    assert strip_["y"] + strip_["height"] <= banner["y"] and banner["y"] + banner["height"] <= card["y"]
+    page.evaluate(ALTERED, None)
+    note = page.locator(".h-away-note")
+    expect(note).to_contain_text("start it again")
+    box = note.bounding_box()
+    assert box
+    middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+    assert page.evaluate("([x, y]) => Boolean(document.elementFromPoint(x, y).closest('.h-away-note'))", middle)
+    assert not shut_out(page)
+
+
+def test_what_keeps_every_job_from_running_is_told_with_its_buttons(page: Page) -> None:
+    go(page, "speak")
+    page.route("**/hearth/engine/*", lambda route: route.fulfill(json={"text": ""}))
+    alter(page, interrupted=[{"id": "1", "text": WORDS}], standing={"text": f"{WORDS} {WORDS}", "cure": "repair"})
+    banner = page.locator("#h-interrupted")
+    expect(banner).to_have_text(f"{WORDS} {WORDS}Try againRepairCopy a report")
+    assert not shut_out(page)
+    above, below = banner.bounding_box(), page.locator("#h-rooms .h-card").first.bounding_box()
+    assert above and below and above["y"] + above["height"] <= below["y"], "it covers nothing"
+    for name, act in (("Try again", "again"), ("Repair", "repair")):
+        with page.expect_response(f"**/hearth/engine/{act}"):
+            banner.get_by_role("button", name=name).click()
+    alter(page, standing={"text": WORDS, "cure": ""})
+    expect(banner).to_have_text(f"{WORDS}Copy a report")
+    alter(page, interrupted=[{"id": "1", "text": WORDS}], standing=None)
+    expect(banner.get_by_role("button", name="Let it go")).to_be_visible()
+    page.unroute("**/hearth/engine/*")
+
+
+def test_the_queue_is_read_and_emptied(page: Page) -> None:
+    go(page, "speak")
+    waiting = [
+        {"id": f"none-{place}", "place": place, "text": f"[S1] {WORDS}", "kind": "speech"} for place in (1, 2, 3)
+    ]
+    alter(
+        page, queue=waiting, strip={"job": "x", "doing": "painting step 12 of 20", "rate": "7.4 steps/s", "eta_s": 34}
+    )
+    page.locator(".h-waiting").click()
+    queue = page.get_by_role("dialog", name="What waits")
+    expect(queue.locator("li")).to_have_count(3)
+    words = queue.locator(".h-sounding").first.bounding_box()
+    assert words and words["width"] > 200, "there is room for the words"
+    assert not shut_out(page)
+    queue.get_by_role("button", name="Take all out").click()
+    sure = page.get_by_role("alertdialog")
+    expect(sure.get_by_role("button").first).to_be_focused()
+    assert not shut_out(page)
+    page.keyboard.press("Escape")
+    expect(sure).to_have_count(0)
+    expect(queue).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(queue).to_have_count(0)
+    expect(page.locator(".h-waiting")).to_be_focused()
+
+
+def test_two_pictures_are_compared_by_hand_and_by_key(page: Page) -> None:
+    go(page, "paint")
+    two = [
+        {"url": f"hearth/static/icon-{side}.png", "id": side, "name": f"{side}.png", "index": side, "seed": 1}
+        for side in (64, 256)
+    ]
+    alter(page, **job("picture", parts=two, results=two))
+    page.get_by_role("button", name="Mark to compare").click()
+    page.get_by_role("button", name="Show picture 1").click()
+    page.get_by_role("button", name="Compare with the marked one").click()
+    slider = page.get_by_role("slider", name="How much of each")
+    expect(slider).to_be_focused()
+    slider.press("Home")
+    over = page.locator(".h-compare img").nth(1)
+    expect(over).to_have_css("clip-path", "inset(0px 0px 0px 0%)")
+    assert not shut_out(page)
+    box, screen = page.locator(".h-compare").bounding_box(), page.viewport_size
+    assert (
+        box
+        and screen
+        and box["x"] >= 0
+        and box["x"] + box["width"] <= screen["width"]
+        and box["y"] + box["height"] <= screen["height"]
+    )
+    page.keyboard.press("Escape")
+    expect(page.locator(".h-compare")).to_have_count(0)
+
+
+HEARD = """() => {
+  window.heard = [];
+  const live = "[role=status], [role=alert], [aria-live]";
+  window.ears?.disconnect();
+  window.ears = new MutationObserver((changes) => {
+    for (const { target } of changes) {
+      const region = (target.closest ? target : target.parentElement)?.closest(live);
+      if (region) window.heard.push(region.textContent);
+    }
+  });
+  window.ears.observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
+
+
+def test_a_screen_reader_hears_what_is_new_and_not_every_step(page: Page) -> None:
+    go(page, "speak")
+    alter(page, strip={"rate": "as it really is"})  # what another file's tests painted is drawn before anybody listens
+    expect(page.locator("#h-strip .h-rate")).to_have_text("as it really is")
+    page.evaluate(HEARD)
+    one = {"index": 0, "text": "[S1] One.", "state": "done", "url": "", "peaks": [], "seconds": 1.0}
+    for step in range(4):
+        now = {"index": 1, "text": "[S2] Two.", "state": "now", "pieces": [], "seconds": 0.3 * step}
+        seen = {**job("speech", parts=[one, now])["speech"], "end": None, "said": [], "job": "heard"}
+        strip = {"job": "heard", "doing": f"speaking part 2 of 2, {step}", "rate": f"{step} frames/s"}
+        alter(page, speech=seen, strip=strip)
+        expect(page.locator("#h-strip .h-rate")).to_have_text(f"{step} frames/s")
+    done = job("speech", parts=[one, {**one, "index": 1}])["speech"] | {"job": "heard", "said": []}
+    alter(page, speech=done, strip={"job": "", "doing": "ready"})
+    expect(page.locator("#h-parts .h-now")).to_have_text("done in 2 s")
+    heard = page.evaluate("window.heard")
+    assert [each for each in heard if each] == ["Part 1 of 2 can be heard.", "done in 2 s"], heard

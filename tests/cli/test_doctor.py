@@ -1,0 +1,158 @@
+"""hearth doctor: a page that says what was decided and why, the same as JSON, for this machine and pretended ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.__main__ import EXIT_TROUBLE, main
+from app.cli import doctor
+from app.cli.hardware_table import SHOWN
+from app.compat.machine import verdicts
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.pretended import MACHINES
+from app.compat.machine.verdicts import Verdict
+from app.compat.planning.decide import SETTLED, decide
+from app.compat.planning.quirk_table import QUIRKS
+from app.engine.models.catalog import BY_ID
+from app.engine.models.model import need
+from app.paths import home
+from tests.support.places import TOP
+
+
+def told(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert main(["doctor", *argv]) == 0
+    return " ".join(capsys.readouterr().out.split())  # however it is wrapped
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_page_says_every_sentence_of_every_plan(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = told(capsys, "--pretend", name, "--home", str(tmp_path))
+    assert f"on {MACHINES[name].name} (pretended)" in page and "Not run on this machine yet" in page
+    for field, reason in zip(SETTLED, decide(MACHINES[name]).because, strict=True):
+        if field not in ("precision", "offload", "vae", "quantised"):
+            assert f"{reason.sentence} [{reason.source}]" in page, field
+    for each in SHOWN:
+        plan = decide(MACHINES[name], need(BY_ID[each]))
+        assert BY_ID[each].title in page
+        for reason in (*plan.because, *plan.warnings):
+            if reason.field in ("precision", "offload", "quantised") or reason in plan.warnings:
+                assert str(reason.sentence) in page
+    assert list(tmp_path.iterdir()) == []  # looking leaves nothing behind
+
+
+def test_with_why_it_says_what_was_not_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    short = told(capsys, "--pretend", "t4", "--home", str(tmp_path))
+    long = told(capsys, "--pretend", "t4", "--home", str(tmp_path), "--why")
+    for rejected in decide(MACHINES["t4"]).rejected:
+        for reason in rejected.objections:
+            assert str(reason.sentence) in long
+    assert len(long) > 2 * len(short)
+
+
+def test_json_holds_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = MACHINES["m2-16gb"]
+    seen = {
+        "path:gqa/native/float16": Verdict("path:gqa/native/float16", False, float("inf"), words="garbage"),
+        "row:mps-leak": Verdict("row:mps-leak", True),
+    }
+    verdicts.store(tmp_path / "verdicts", machine, seen)
+    assert main(["doctor", "--json", "--pretend", "m2-16gb", "--home", str(tmp_path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["machine"]["name"] == "Apple M2" and list(found["plans"]) == list(doctor.looked_at(home(str(tmp_path))))
+    plan = found["plans"]["Attention of any model"]
+    assert [each["field"] for each in plan["because"]] == list(SETTLED)
+    assert all(each["sentence"]["words"] and each["sentence"]["key"] for each in plan["because"])
+    assert [each["field"] for each in plan["retired"]] == ["mps-leak"]
+    assert {each["subject"]: each["error"] for each in found["verdicts"]}["path:gqa/native/float16"] is None
+
+
+def test_what_the_self_test_found_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    seen = {
+        "path:gqa/native/float16": Verdict("path:gqa/native/float16", False, 0.7),
+        "row:mps-causal-leak": Verdict("row:mps-causal-leak", True),
+    }
+    verdicts.store(tmp_path / "verdicts", MACHINES["m1-8gb"], seen)
+    page = told(capsys, "--pretend", "m1-8gb", "--home", str(tmp_path))
+    assert (
+        "0 of 1 paths are right here" in page
+        and "0 of 1 known defects show here" in page
+        and "path:gqa/native/float16: wrong by 0.7" in page
+    )
+    assert "mps-causal-leak is known to go wrong" in page and "explicit_mask no" in page
+
+
+def test_the_self_test_runs_and_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.compat.selftest import run as selftest_run
+
+    asked: list[Hardware] = []
+
+    def run(hardware: Hardware, tell: object) -> dict[str, Verdict]:
+        asked.append(hardware)
+        return {"row:mps-leak": Verdict("row:mps-leak", True)}
+
+    monkeypatch.setattr(selftest_run, "run", run)  # its own tests run it for real
+    page = told(capsys, "--pretend", "m2-16gb", "--home", str(tmp_path), "--selftest")
+    assert asked == [MACHINES["m2-16gb"]] and "chunk_q automatic" in page
+    assert set(verdicts.load(tmp_path / "verdicts", MACHINES["m2-16gb"])) == {"row:mps-leak"}
+    assert "chunk_q automatic" in told(capsys, "--pretend", "m2-16gb", "--home", str(tmp_path))
+
+
+def test_an_unknown_machine_gets_the_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--pretend", "voodoo2"]) == EXIT_TROUBLE
+    said = capsys.readouterr().err
+    assert all(name in said for name in ("voodoo2", *MACHINES))
+
+
+def test_a_machine_that_cannot_be_driven_is_described_and_then_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    old = Hardware(
+        "cuda",
+        "NVIDIA GeForce GTX 1080",
+        (6, 1),
+        8 << 30,
+        7 << 30,
+        False,
+        torch="2.13.0+cu130",
+        arch_list=("sm_75", "sm_80"),
+    )
+    monkeypatch.setattr(doctor, "probe", lambda: old)
+    monkeypatch.setattr(doctor, "test", lambda *_: pytest.fail("nothing may run here"))
+    # Before anything runs on the card: its own words would be "no kernel image".
+    assert main(["doctor", "--home", str(tmp_path), "--selftest"]) == EXIT_TROUBLE
+    out, err = capsys.readouterr()
+    assert "GTX 1080" in out and "compute capability 6.1" in out and "sm_75 sm_80" in out
+    assert "cu126" in err and "start.py repair" in err
+
+
+def test_this_machine_in_a_process_of_its_own(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "app", "doctor", "--json"],
+        cwd=TOP, capture_output=True, text=True, env={**os.environ, "HEARTH_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["machine"]["torch"]
+
+
+def test_a_pretended_machine_needs_no_torch(tmp_path: Path) -> None:
+    code = f"import sys; from app.__main__ import main; main(['doctor', '--pretend', 't4', '--home', {str(tmp_path)!r}]); assert 'torch' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_sentence_of_a_row_is_lost_in_wrapping() -> None:
+    for row in QUIRKS:
+        lines = list(doctor.wrapped(iter([(20, str(row.sentence))])))
+        assert " ".join(" ".join(lines).split()) == str(row.sentence) and all(
+            line.startswith(" " * 20) for line in lines
+        )

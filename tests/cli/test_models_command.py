@@ -1,0 +1,114 @@
+"""hearth models, as it is typed: against a hub on loopback, and as other machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from app.__main__ import EXIT_TROUBLE, main
+from app.engine.models.catalog import BY_ID, CATALOG
+from tests.support.hub import Fault, Hub, cached, etag, serving
+from tests.support.places import TOP
+
+DIA, DAC = "nari-labs/Dia-1.6B-0626", "descript/dac_44khz"
+SIZE = 2_000_000
+SHARDS = {f"model-0000{n}-of-00002.safetensors": bytes([n]) * (SIZE // 2) for n in (1, 2)}
+REPOS = {
+    DIA: {"config.json": b'{"model_type": "dia"}', **SHARDS, "pytorch_model.bin": b"\x80\x02"},
+    DAC: {"config.json": b"{}", "model.safetensors": b"d" * 1000},
+}
+
+
+def hearth(place: Path, *words: str, endpoint: str = "", timeout_s: float = 90) -> subprocess.Popen[str]:
+    environment = {**os.environ, "HF_HOME": str(place / "hf"), "OMP_NUM_THREADS": "1", "HF_ENDPOINT": endpoint}
+    command = [sys.executable, "-m", "app", "models", *words, "--home", str(place), "--pretend", "t4"]
+    return subprocess.Popen(
+        command, cwd=TOP, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_list_says_what_fits_and_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "list", "--json", "--home", str(tmp_path), "--pretend", "m1-8gb"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["id"] for row in rows] == [model.id for model in CATALOG]
+    assert {row["fit"] for row in rows} == {"fits", "tight", "no"}
+    assert all(row["because"] for row in rows) and not any(row["here"] for row in rows if not BY_ID[row["id"]].starter)
+    flux = next(row for row in rows if row["id"] == "flux1-schnell")
+    assert flux["quantised"] == "gguf" and flux["download_bytes"] < 20e9
+    assert main(["models", "--home", str(tmp_path), "--pretend", "rtx-3060"]) == 0
+    told = capsys.readouterr().out
+    assert "Dia 1.6B, fits, 6.8 GB to get, Apache-2.0" in told and "accepted on the hub" in told
+
+
+def test_unknown_models_are_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for act in ("get", "remove", "where", "size"):
+        assert main(["models", act, "dia-9000", "--home", str(tmp_path), "--pretend", "t4"]) == EXIT_TROUBLE
+        assert "Nearest" in capsys.readouterr().err
+    assert main(["models", "get", "--home", str(tmp_path)]) == 1
+    assert main(["models", "get", "starter-voice", "--home", str(tmp_path), "--pretend", "t4"]) == EXIT_TROUBLE
+    assert main(["models", "remove", "starter-voice", "--home", str(tmp_path)]) == EXIT_TROUBLE
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there only a person at the console presses Ctrl+C")
+def test_get_interrupt_get_again_where_size_remove(tmp_path: Path) -> None:
+    with serving(Hub(REPOS, bytes_a_second=500_000)) as hub:
+        first = next(iter(SHARDS))
+        part = (
+            tmp_path
+            / "models"
+            / "models--nari-labs--Dia-1.6B-0626"
+            / "blobs"
+            / f"{etag(first, SHARDS[first])}.incomplete"
+        )
+        running = hearth(tmp_path, "get", "dia-1.6b", endpoint=hub.endpoint)
+        limit = time.monotonic() + 60
+        while not (part.exists() and part.stat().st_size > 100_000):
+            assert running.poll() is None and time.monotonic() < limit, running.communicate()
+            time.sleep(0.01)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+        assert running.returncode == 130 and "goes on from here" in told
+        kept = part.stat().st_size
+        time.sleep(0.2)
+        before, hub.bytes_a_second = hub.sent[first], 0
+        running = hearth(tmp_path, "get", "dia-1.6b", endpoint=hub.endpoint)
+        told, _ = running.communicate(timeout=90)
+        assert running.returncode == 0 and "is here" in told
+        assert hub.sent[first] - before == SIZE // 2 - kept
+        assert "pytorch_model.bin" not in hub.sent
+
+
+def test_where_size_and_remove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On a cache that another program filled."""
+    snapshot = cached(tmp_path / "models", DIA)
+    for name, data in REPOS[DIA].items():
+        (snapshot / name).write_bytes(data)
+    assert main(["models", "where", "dia-1.6b", "--home", str(tmp_path)]) == 0
+    assert "not here" in capsys.readouterr().out  # its codec is missing
+    codec = cached(tmp_path / "models", DAC)
+    for name, data in REPOS[DAC].items():
+        (codec / name).write_bytes(data)
+    assert main(["models", "where", "dia-1.6b", "--home", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.strip() == str(snapshot)
+    assert main(["models", "size", "dia-1.6b", "--home", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.split() == ["2.0", "MB", "dia-1.6b"]
+    assert main(["models", "remove", "dia-1.6b", "--home", str(tmp_path)]) == 0
+    assert "2.0 MB given back" in capsys.readouterr().out
+    assert not list((tmp_path / "models").glob("models--*"))
+
+
+def test_a_refusal_is_told_with_its_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(Hub(REPOS, faults={"list": [Fault("status", 404, 9, {"X-Error-Code": "RepoNotFound"})]})) as hub:
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.endpoint)
+        code = main(["models", "get", "dia-1.6b", "--home", str(tmp_path), "--pretend", "t4"])
+        assert code == 1
+        assert DIA in capsys.readouterr().err and hub.asked

@@ -1,0 +1,199 @@
+"""hearth speak and paint: where they write is tried before anything is loaded, and what is made is never lost; with engines that really die."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import soundfile
+
+from app.__main__ import main
+from app.cli import job, output_file
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.process import child
+from app.engine.process.deaths import DEATHS
+from app.sentence import Trouble
+from tests.support import light_engine
+from tests.support.places import TOP
+
+SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today."] * 5)
+Speak = Callable[..., int]
+
+
+@pytest.fixture
+def speak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak:
+    """The command, with engines that live as they are told to, one after the other."""
+    monkeypatch.setattr(child.worker, "main", light_engine.main)
+    monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+
+    def run(*words: str, plan: tuple[dict[str, Any], ...] = (), text: str = SCRIPT) -> int:
+        (tmp_path / "home" / light_engine.LIVES).write_text(json.dumps(plan))
+        return main(["speak", text, *words])
+
+    return run
+
+
+GIVEN_UP: tuple[dict[str, Any], ...] = ({"parts": 2}, {"dies": "loading"}, {"dies": "loading"})
+
+
+def test_a_command_that_is_given_up_writes_what_is_finished_and_goes_on(
+    speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.wav"
+    assert speak("-o", str(out), plan=GIVEN_UP) == job.INCOMPLETE
+    told = capsys.readouterr()
+    assert "Finished: 2 of 5. Missing: 3-5." in told.err and "The same command goes on" in told.err
+    assert "Traceback" not in told.err and told.out.strip() == str(out)
+    some_s = soundfile.info(out).duration
+    assert some_s > 2 * 0.5
+    parts = {part: part.stat().st_mtime_ns for part in (tmp_path / "home").rglob("part-*.wav")}
+    assert len(parts) == 2
+    assert speak("-o", str(out)) == job.FINISHED
+    assert "Going on with" in capsys.readouterr().err
+    assert {part: part.stat().st_mtime_ns for part in parts} == parts, "a finished part was done again"
+    assert len(list((tmp_path / "home").rglob("part-*.wav"))) == 5
+    assert speak("-o", str(out)) == job.FINISHED, "what came to its end is not gone on with"
+    assert "Going on with" not in capsys.readouterr().err
+    assert len(list((tmp_path / "home").rglob("part-*.wav"))) == 10
+
+
+def test_anew_begins_from_the_start(speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert speak(plan=GIVEN_UP) == job.INCOMPLETE
+    assert speak("--anew") == job.FINISHED
+    assert "Going on with" not in capsys.readouterr().err
+    assert len(list((tmp_path / "home").rglob("part-*.wav"))) == 2 + 5
+
+
+def test_nothing_finished_is_a_code_of_its_own(speak: Speak, capsys: pytest.CaptureFixture[str]) -> None:
+    assert speak(plan=({"dies": "loading"},) * DEATHS) == job.FAILED
+    assert "goes on" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["speak", "[S1] a"], ["paint", "a"]])
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_loaded(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each was a stack trace, after all the work."""
+    monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "home"))
+    file = tmp_path / "file"
+    file.write_text("here before")
+    nowhere = ["/proc/x.wav"] if Path("/proc").is_dir() else []
+    for place in (*nowhere, tmp_path, file / "x.wav", tmp_path / ("x" * 300 + ".wav"), tmp_path / "a\0.wav"):
+        assert main([*command, "-o", str(place), *(["--format", "wav"] if command[0] == "speak" else [])]) == job.TROUBLE  # fmt: skip
+        told = capsys.readouterr().err
+        assert told.startswith("hearth: ") and str(place) in told and told.count("\n") == 1, told
+    assert not (tmp_path / "home").exists(), "nothing was begun"
+    assert file.read_text() == "here before" and [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_a_try_made_is_gone_again(tmp_path: Path) -> None:
+    request = PictureRequest("a", batch=3)
+    output_file.writable(tmp_path / "new" / "newer" / "x.png", request)
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "x 2.png").mkdir()
+    with pytest.raises(Trouble) as told:
+        output_file.writable(tmp_path / "x.png", request)
+    assert told.value.sentence.key == "output.not-writable" and len(list(tmp_path.iterdir())) == 1
+    kept = tmp_path / "kept.png"
+    kept.write_bytes(b"here before")
+    output_file.writable(kept, PictureRequest("a"))
+    assert kept.read_bytes() == b"here before"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights of another kind")
+def test_a_place_without_rights_is_told(tmp_path: Path) -> None:
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0o555)
+    before = os.geteuid()
+    with suppress(PermissionError):
+        os.seteuid(65534)  # root may write anywhere
+    try:
+        for place in (shut / "x.png", shut / "new" / "x.png"):
+            with pytest.raises(Trouble) as told:
+                output_file.writable(place, PictureRequest("a"))
+            assert "Permission denied" in str(told.value)
+    finally:
+        os.seteuid(before)
+
+
+def test_a_disk_without_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = {"total": 10**9, "free": 2 << 20}
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(**left))
+    output_file.writable(tmp_path / "x.png", PictureRequest("a"))
+    output_file.writable(tmp_path / "x.wav", SpeechRequest("[S1] Hello."))
+    for request in (PictureRequest("a", batch=16, upscale=4), SpeechRequest(SCRIPT * 200)):
+        with pytest.raises(Trouble) as told:
+            output_file.writable(tmp_path / "new" / "x", request)
+        assert told.value.sentence.key == "output.full" and "only 2 MB are free" in str(told.value)
+    left["total"] = left["free"] = 0  # a system that does not say
+    output_file.writable(tmp_path / "x.png", PictureRequest("a", batch=16, upscale=4))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("place", [Path("/dev/full"), None] if Path("/dev/full").exists() else [None])
+def test_a_place_that_fails_late_leaves_the_result_on_the_shelf(
+    speak: Speak, place: Path | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A disk that is full in the end; a folder that somebody makes there meanwhile."""
+    out = place or tmp_path / "out.wav"
+    plan = () if place else ({"blocks": str(out)},)
+    assert speak("-o", str(out), "--format", "wav", plan=plan) == job.UNWRITTEN
+    told = capsys.readouterr()
+    (made,) = (tmp_path / "home" / "creations").glob("*.wav")
+    why = "No space left on device" if place else "directory"
+    assert f"{out} could not be written" in told.err and why in told.err and str(made) in told.err
+    assert not told.out and soundfile.info(made).frames and "Traceback" not in told.err
+
+
+def test_a_home_that_cannot_be_used_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["speak", "[S1] a", "--home", str(tmp_path / "file" / "home")]) == job.TROUBLE
+    assert "--home" in capsys.readouterr().err
+
+
+def test_a_job_that_cannot_have_a_folder_ends_a_command(
+    speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The keeper's thread died of it, and the command waited for ever."""
+    (tmp_path / "home" / "scratch").mkdir()
+    (tmp_path / "home" / "scratch" / "jobs").write_text("in the way")
+    assert speak() == job.FAILED
+    assert "Jobs cannot run" in capsys.readouterr().err
+
+
+def test_a_picture_is_not_named_what_it_is_not(tmp_path: Path) -> None:
+    for name in ("x.jpg", "x.PNG.webp"):
+        with pytest.raises(Trouble) as told:
+            output_file.writable(tmp_path / name, PictureRequest("a"))
+        assert told.value.sentence.key == "output.not-png" and ".png" in str(told.value)
+    for name in ("x.PNG", "x"):
+        output_file.writable(tmp_path / name, PictureRequest("a"))
+
+
+def test_a_link_is_followed_and_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    (tmp_path / "made").write_bytes(b"made")
+    (tmp_path / "file").write_bytes(b"here before")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    output_file.write(tmp_path / "made", tmp_path / "link")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_bytes() == b"made"
+    output_file.write(tmp_path / "made", tmp_path / "new" / "file")
+    assert (tmp_path / "new" / "file").read_bytes() == b"made"
+
+
+def test_the_help_names_every_code(capsys: pytest.CaptureFixture[str]) -> None:
+    readme = (TOP / "README.md").read_text("utf-8")
+    for command in ("speak", "paint"):
+        with suppress(SystemExit):
+            main([command, "--help"])
+        told = capsys.readouterr().out
+        for code in (job.FINISHED, job.FAILED, job.TROUBLE, job.INCOMPLETE, job.UNWRITTEN, job.STOPPED):  # fmt: skip
+            assert f"\n  {code} " in told and f"| {code} |" in readme, (command, code)

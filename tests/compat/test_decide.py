@@ -1,0 +1,421 @@
+"""decide(): walked over machines, models and choices; every field explained; choices honoured or refused; README's table is the plan's."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any, get_args
+
+import pytest
+
+from app.cli.hardware_table import SHOWN, table
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.pretended import MACHINES
+from app.compat.machine.verdicts import Verdict
+from app.compat.planning.decide import SETTLED, decide
+from app.compat.planning.memory_formulas import GIB, peak_bytes, scores_bytes, vae_bytes, weights_bytes
+from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Need, Offload, Part, Plan, Quantised, Reason
+from app.engine.models.catalog import BY_ID
+from app.engine.models.model import need as need_of
+from app.sentence import Trouble
+from tests.support.places import TOP
+
+DIA, SD15, MENDED_XL = (need_of(BY_ID[each]) for each in SHOWN)
+XL = replace(MENDED_XL, parts=tuple(replace(part, half_is_safe=part.role != "vae") for part in MENDED_XL.parts))
+"""With its own VAE, which overflows in half precision."""
+SMALL = Need("small", "speech", parts=(Part("model", "speech", 3_000_000), Part("codec", "codec", 2_000_000)))
+HEAVY = Need(
+    "heavy", "picture", parts=(Part("transformer", "denoiser", 12_000_000_000), Part("text", "text", 4_700_000_000))
+)
+UNSAFE = Need("unsafe", "picture", parts=(Part("transformer", "denoiser", 600_000_000, half_is_safe=False),))
+MODELS = {"any": Need(), "dia": DIA, "sd15": SD15, "sdxl": XL, "small": SMALL, "heavy": HEAVY, "unsafe": UNSAFE}
+
+CHOICES = (
+    *(
+        Choice(chunk, gqa, kernels, dtype)
+        for chunk, gqa, kernels, dtype in itertools.product(
+            (AUTO, 1, 65536), (None, *get_args(Gqa)), (None, "flash", "efficient", ()), (None, *get_args(Dtype))
+        )
+    ),
+    *(
+        Choice(offload=offload, quantised=quantised)
+        for offload, quantised in itertools.product((None, *get_args(Offload)), (None, *get_args(Quantised)))
+    ),
+)  # fmt: skip
+
+
+def explained(plan: Plan) -> None:
+    assert [each.field for each in plan.because] == list(SETTLED)
+    assert tuple(each.name for each in fields(Plan))[: len(SETTLED)] == SETTLED
+    for reason in every(plan):
+        assert str(reason.sentence) and reason.source, reason
+    # An option is taken or rejected, not both; and every rejection says why.
+    for rejected in plan.rejected:
+        assert rejected.objections, rejected
+        assert rejected.option != str(getattr(plan, rejected.field)), rejected
+
+
+def every(plan: Plan) -> Iterator[Reason]:
+    yield from (*plan.because, *plan.warnings, *plan.retired)
+    for rejected in plan.rejected:
+        yield from rejected.objections
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_machine_model_and_choice_gets_a_plan_or_a_sentence(name: str) -> None:
+    machine = MACHINES[name]
+    planned = refused = 0
+    for need, choice in itertools.product((Need(), DIA, XL, SMALL, HEAVY), CHOICES):
+        try:
+            plan = decide(machine, need, choice)
+        except Trouble as trouble:
+            assert choice != Choice(), (need, trouble)  # left alone, it always finds a way
+            assert trouble.objections and str(trouble) and trouble.cure
+            refused += 1
+            continue
+        planned += 1
+        explained(plan)
+        assert plan.environment and plan.budget_bytes >= 1 << 24
+        for forced, taken in ((choice.gqa, plan.gqa), (choice.dtype, plan.dtype)):
+            assert forced is None or forced == taken
+        assert choice.chunk in (AUTO, plan.chunk_q)
+        assert choice.offload in (None, plan.offload) and choice.quantised in (None, plan.quantised)
+    assert planned > 200 and refused > 40
+    assert decide(machine, DIA) == decide(machine, DIA)
+
+
+STRANGE = (
+    Hardware(),
+    Hardware("mps"),
+    Hardware("cuda", "unheard of", (99, 9), 1 << 40),
+    Hardware("cuda", capability=(3, 5), memory_bytes=1 << 30),
+    Hardware("rocm", memory_bytes=1, free_bytes=1, unified=False),
+    Hardware("cpu", memory_bytes=1, torch="nightly", system_version="?"),
+)
+
+
+@pytest.mark.parametrize("machine", STRANGE)
+@pytest.mark.parametrize("need", MODELS.values(), ids=MODELS)
+def test_a_strange_machine_gets_a_plan_too(machine: Hardware, need: Need) -> None:
+    plan = decide(machine, need)
+    explained(plan)
+    assert len(plan.precision) == len(need.parts), "every part is told what it computes in"
+
+
+def said(plan: Plan, field: str) -> Reason:
+    return next(each for each in plan.because if each.field == field)
+
+
+def objections(plan: Plan, field: str, option: str) -> list[str]:
+    return [
+        reason.sentence.key
+        for each in plan.rejected
+        if (each.field, each.option) == (field, option)
+        for reason in each.objections
+    ]
+
+
+# What is known of each machine, by hand and from the facts: dtype, scores, groups, chunk, keys, contiguous, mask, kernels.
+WANTED: dict[str, tuple[object, ...]] = {
+    "m1-8gb": ("float16", "float32", "folded", AUTO, 16384, True, True, ("math",)),
+    "m2-16gb": ("float16", "float32", "folded", 512, 16384, True, True, ()),
+    "m3-max-64gb": ("float16", "float32", "native", AUTO, None, False, False, ("math",)),
+    "gtx-1060": ("float32", None, "folded", AUTO, None, False, False, ("efficient", "math")),
+    "gtx-1660": ("float32", None, "folded", AUTO, None, False, False, ("efficient", "math")),
+    "t4": ("float16", None, "folded", AUTO, None, False, False, ("efficient", "math")),
+    "rtx-3060": ("bfloat16", None, "folded", AUTO, None, False, False, ("flash", "efficient", "cudnn", "math")),
+    "cpu": ("float32", None, "folded", AUTO, None, False, False, ("flash", "math")),
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_dia_on_each_machine(name: str) -> None:
+    plan = decide(MACHINES[name], DIA)
+    chunk = plan.chunk_q if plan.chunk_q == AUTO else 512
+    assert WANTED[name] == (
+        plan.dtype, plan.score_dtype, plan.gqa, chunk, plan.chunk_k, plan.contiguous, plan.explicit_mask, plan.kernels
+    )  # fmt: skip
+    assert not plan.warnings and plan.offload == "none" and plan.quantised == "none"
+    assert (plan.expand_mask, plan.zero_masked_rows) == (MACHINES[name].kind == "mps",) * 2
+    assert plan.pad_value == (name in ("m1-8gb", "m2-16gb"))
+    codec = plan.of("codec")
+    assert codec is not None and codec.compute == "float32"
+    assert plan.runs_on == "cpu" and plan.device == MACHINES[name].kind
+
+
+def test_a_fixed_chunk_is_the_largest_power_of_two_that_fits() -> None:
+    plan = decide(MACHINES["m2-16gb"], SD15)
+    assert plan.chunk_q != AUTO and plan.score_dtype == "float32"
+    size = scores_bytes(2, 8, plan.chunk_q, 4096, "float32") * 3
+    assert size <= plan.budget_bytes < size * 2
+    assert said(plan, "chunk_q").sentence.key == "quirk.mps-leak"
+
+
+def test_storage_and_compute_are_apart_where_the_card_asks_for_it() -> None:
+    pascal = decide(MACHINES["gtx-1060"], DIA)
+    assert [(each.storage, each.compute) for each in pascal.precision] == [
+        ("float16", "float32"),
+        ("float32", "float32"),
+    ]
+    assert said(pascal, "precision").source == "instant-ngp #87"
+    maxwell = replace(MACHINES["gtx-1060"], name="NVIDIA GeForce GTX TITAN X", capability=(5, 2), free_bytes=11 * GIB)
+    assert {each.storage for each in decide(maxwell, SD15).precision} == {"float32"}
+    # On a processor widening costs time, so it is for weights that would not fit otherwise.
+    cpu = MACHINES["cpu"]
+    assert {each.storage for each in decide(cpu, DIA).precision} == {"float32"}
+    tight = decide(replace(cpu, free_bytes=5 * GIB), DIA)
+    assert tight.precision[0].storage == "bfloat16" and tight.precision[0].compute == "float32"
+
+
+def test_a_processor_with_bfloat16_uses_it() -> None:
+    assert decide(replace(MACHINES["cpu"], fast_bf16=True), DIA).dtype == "bfloat16"
+    assert said(decide(MACHINES["cpu"], DIA), "dtype").sentence.key == "dtype.cpu-bfloat16"
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_small_models_stay_in_float32(name: str) -> None:
+    assert decide(MACHINES[name], SMALL).dtype == "float32"
+
+
+@pytest.mark.parametrize(
+    ("name", "compute"), [("t4", "float32"), ("m1-8gb", "bfloat16"), ("rtx-3060", "bfloat16"), ("gtx-1660", "float32")]
+)
+def test_what_overflows_in_half_is_wider(name: str, compute: str) -> None:
+    assert [each.compute for each in decide(MACHINES[name], UNSAFE).precision] == [compute]
+    vae = decide(MACHINES[name], XL).of("vae")
+    assert vae is not None and vae.compute == compute
+
+
+def test_a_codec_steps_aside_where_speech_needs_the_room() -> None:
+    tight = replace(MACHINES["t4"], free_bytes=int(3.6 * GIB))
+    assert [each.device for each in decide(tight, DIA).precision] == ["cuda", "cpu"]
+    assert [each.device for each in decide(MACHINES["t4"], DIA).precision] == ["cuda", "cuda"]
+
+
+def test_offload_follows_what_is_free() -> None:
+    card = MACHINES["rtx-3060"]
+    taken = [decide(replace(card, free_bytes=int(gib * GIB)), XL).offload for gib in (11, 6, 2.5)]
+    assert taken == ["none", "model", "group"]
+    mac = decide(MACHINES["m1-8gb"], XL)
+    assert mac.offload == "model" and mac.warnings  # parts are unloaded, and even so it is tight
+    assert objections(mac, "offload", "group") == ["offload.unified"]
+    with pytest.raises(Trouble, match="share one memory"):
+        decide(MACHINES["m3-max-64gb"], XL, Choice(offload="sequential"))
+
+
+def test_a_picture_is_decoded_in_tiles_where_it_does_not_fit() -> None:
+    plan = decide(MACHINES["t4"], XL)
+    assert plan.vae.tile_pixels == 512 and plan.vae.slicing
+    assert decide(MACHINES["t4"], SD15).vae.tile_pixels == 0
+    assert decide(MACHINES["t4"], DIA).vae.slicing is False
+    assert 4.2 < vae_bytes(1024, 1024, "float16") / GIB < 4.4  # the facts: 4.3 GiB, in float32 8.8, tiled 1.3
+    assert 8.5 < vae_bytes(1024, 1024, "float32") / GIB < 8.9
+
+
+def test_quantised_follows_the_table() -> None:
+    also = replace(HEAVY, also_published=("gguf",))
+    speech = Need("big", "speech", parts=(Part("model", "speech", 8_000_000_000),))
+    assert decide(MACHINES["t4"], also).quantised == "gguf"
+    assert decide(MACHINES["rtx-3060"], also).quantised == "bnb-nf4"
+    assert decide(MACHINES["m3-max-64gb"], also).quantised == "none"
+    assert decide(MACHINES["cpu"], also).quantised == "gguf"
+    assert decide(MACHINES["gtx-1660"], speech).quantised == "bnb-nf4"
+    assert decide(MACHINES["cpu"], speech).quantised == "bnb-int8"
+    assert decide(replace(MACHINES["cpu"], packages=("torchao",)), speech).quantised == "torchao-int8"
+    assert "quantised.package" in objections(decide(replace(MACHINES["t4"], packages=()), also), "quantised", "bnb-nf4")
+    old = replace(MACHINES["gtx-1060"], name="GTX 980", capability=(5, 2))
+    assert decide(old, speech).quantised in ("torchao-int8", "none") and decide(old, also).quantised == "gguf"
+
+
+@pytest.mark.parametrize(("name", "model", "free"), [("rtx-3060", "dia-1.6b", 3.4), ("m3-max-64gb", "pixart-sigma", 9.6)])
+def test_weights_are_made_smaller_because_they_do_not_fit_as_they_are(name: str, model: str, free: float) -> None:
+    """It once was said that there is no AWQ or GGUF file: true, and no reason to make anything smaller."""
+    need = need_of(BY_ID[model])
+    plan = decide(replace(MACHINES[name], free_bytes=int(free * GIB)), need)
+    reason = said(plan, "quantised")
+    assert plan.quantised == "bnb-nf4" and reason.sentence.key == "quantised.heavy"
+    assert f"{free} GiB are free" in str(reason.sentence)
+    (none,) = [each for each in plan.rejected if (each.field, each.option) == ("quantised", "none")]
+    assert none.objections == (reason,)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_reason_is_what_speaks_against_the_best_that_was_not_taken(name: str) -> None:
+    """Of several that were passed over, the first says why; the others say only why it was not they."""
+    told = 0
+    for need, share in itertools.product(MODELS.values(), (1.0, 0.5, 0.3, 0.1)):
+        machine = replace(MACHINES[name], free_bytes=int(MACHINES[name].free_bytes * share))
+        plan = decide(machine, need)
+        for reason in plan.because:
+            passed = [each for each in plan.rejected if each.field == reason.field and reason in each.objections]
+            if reason.field in ("quantised", "offload", "gqa", "vae") and passed:
+                first = next(each for each in plan.rejected if each.field == reason.field)
+                assert reason in first.objections, (need.model, share, reason)
+                told += 1
+    assert told
+
+
+def test_awq_needs_ampere() -> None:
+    published = replace(SD15, kind="speech", published="awq")
+    assert decide(MACHINES["rtx-3060"], published).quantised == "awq"
+    plan = decide(MACHINES["t4"], published)
+    assert plan.quantised == "none" and said(plan, "quantised").sentence.key == "quantised.awq-sm80"
+    with pytest.raises(Trouble, match=r"compute capability 8\.0"):
+        decide(MACHINES["t4"], published, Choice(quantised="awq"))
+
+
+def test_a_forced_choice_that_cannot_work_names_every_objection() -> None:
+    with pytest.raises(Trouble) as caught:
+        decide(
+            MACHINES["m1-8gb"], replace(SD15, queries=16384, keys=16384, width=1024, height=1024), Choice(chunk=65536)
+        )
+    keys = [each.key for each in caught.value.objections]
+    assert (
+        keys == ["quirk.mps-int32", "quirk.mps-4gib", "quirk.mps-buffer", "chunk_q.budget"]
+        and caught.value.cure == "automatic"
+    )
+    assert "chunk_q = 65536" in str(caught.value) and "Leave it automatic" in str(caught.value)
+
+
+def test_a_chunk_larger_than_all_there_is_counts_as_all_there_is() -> None:
+    assert decide(MACHINES["m3-max-64gb"], SD15, Choice(chunk=65536)).chunk_q == 65536
+
+
+@pytest.mark.parametrize(
+    ("name", "choice", "words"),
+    [
+        ("gtx-1660", Choice(dtype="float16"), "NaN and black pictures"),
+        ("t4", Choice(kernels="flash"), "8.0 to 12.1"),
+        ("cpu", Choice(kernels=("efficient",)), "There is no efficient kernel on cpu"),
+        ("m1-8gb", Choice(gqa="native"), "before torch 2.7"),
+        ("m3-max-64gb", Choice(dtype="float64"), "Metal has no float64"),
+        ("m2-16gb", Choice(kernels="math"), "reads past its end"),
+    ],
+)  # fmt: skip
+def test_what_would_be_wrong_is_refused(name: str, choice: Choice, words: str) -> None:
+    with pytest.raises(Trouble, match=re.escape(words)):
+        decide(MACHINES[name], DIA, choice)
+
+
+@pytest.mark.parametrize(
+    ("name", "choice", "key"),
+    [
+        ("t4", Choice(dtype="bfloat16"), "quirk.cuda-bf16"),
+        ("gtx-1060", Choice(dtype="float16"), "quirk.pascal-fp16"),
+        ("cpu", Choice(dtype="bfloat16"), "dtype.cpu-bfloat16"),
+        ("cpu", Choice(gqa="native"), "gqa.cpu"),
+        ("t4", Choice(gqa="native"), "quirk.cuda-gqa"),
+        ("cpu", Choice(gqa="expanded"), "gqa.copies"),
+    ],
+)  # fmt: skip
+def test_what_is_only_unwise_is_done_with_a_warning(name: str, choice: Choice, key: str) -> None:
+    plan = decide(MACHINES[name], DIA, choice)
+    assert key in [each.sentence.key for each in plan.warnings]
+    assert any(each.sentence.key == "plan.yours" for each in plan.because)
+
+
+@pytest.mark.parametrize("chunk", [0, -1, 65537, 1 << 40, True, False, "abc", "64", 1.5, (1,)])
+def test_a_chunk_that_means_nothing_gets_a_sentence(chunk: Any) -> None:
+    with pytest.raises(Trouble, match="whole number from 1 to 65536") as caught:
+        decide(MACHINES["cpu"], choice=Choice(chunk=chunk))
+    assert repr(chunk) in str(caught.value)
+
+
+@pytest.mark.parametrize("field", ["gqa", "dtype", "kernels", "offload", "quantised"])
+@pytest.mark.parametrize("value", ["", "half", 3, True])
+def test_an_unknown_choice_gets_the_list(field: str, value: Any) -> None:
+    wrong: dict[str, Any] = {field: value}
+    with pytest.raises(Trouble, match=f"no {field} called") as caught:
+        decide(MACHINES["cpu"], choice=Choice(**wrong))
+    assert "Choose one of" in str(caught.value)
+
+
+def test_kernels_may_be_one_several_or_none() -> None:
+    assert decide(MACHINES["cpu"], choice=Choice(kernels="math")).kernels == ("math",)
+    assert decide(MACHINES["rtx-3060"], choice=Choice(kernels=("math", "flash"))).kernels == ("math", "flash")
+    own = decide(MACHINES["cpu"], choice=Choice(kernels=()))
+    assert own.kernels == () and "gqa.own" in objections(own, "gqa", "native")
+
+
+def test_heads_that_do_not_divide_get_a_sentence() -> None:
+    with pytest.raises(Trouble, match="16 query heads cannot be shared out over 5 key heads"):
+        decide(MACHINES["cpu"], replace(DIA, kv_heads=5))
+    with pytest.raises(Trouble):
+        decide(MACHINES["cpu"], replace(DIA, kv_heads=0))
+
+
+def test_a_row_that_was_right_here_no_longer_counts_and_the_plan_says_so() -> None:
+    mac = MACHINES["m1-8gb"]
+    seen = {"row:mps-causal-leak": Verdict("row:mps-causal-leak", True)}
+    before, after = decide(mac, DIA), decide(mac, DIA, verdicts=seen)
+    assert before.explicit_mask and not after.explicit_mask
+    assert "mps-causal-leak is known to go wrong" in str(said(after, "explicit_mask").sentence)
+    assert said(after, "explicit_mask").source == "measured here"
+    assert [each.field for each in after.retired] == ["mps-causal-leak"] and not before.retired
+    worse = {"row:mps-causal-leak": Verdict("row:mps-causal-leak", False)}
+    assert decide(mac, DIA, verdicts=worse).explicit_mask
+
+
+@pytest.mark.parametrize(
+    ("subject", "field", "option"),
+    [
+        ("path:gqa/folded/float16", "gqa", "folded"),
+        ("path:kernels/efficient/float16", "kernels", "efficient"),
+        ("path:dtype/float16/float16", "dtype", "float16"),
+        ("path:contiguous/no/float16", "contiguous", "no"),
+        ("path:score_dtype/kernel/float16", "score_dtype", "kernel"),
+    ],
+)
+def test_a_path_that_failed_here_is_never_planned(subject: str, field: str, option: str) -> None:
+    failed = {subject: Verdict(subject, False, 0.4, words="wrong by 0.4")}
+    plan = decide(MACHINES["t4"], DIA, verdicts=failed)
+    assert "plan.failed" in objections(plan, field, option)
+    assert option not in (getattr(plan, field), *plan.kernels)
+    if field in ("gqa", "kernels", "dtype"):
+        with pytest.raises(Trouble, match=r"self-test found \w+ wrong on this machine: wrong by 0\.4"):
+            decide(MACHINES["t4"], DIA, Choice(**{field: option}), failed)  # type: ignore[arg-type]
+    # In another dtype it was not seen to fail.
+    other = {subject.rpartition("/")[0] + "/bfloat16": replace(failed[subject], subject="")}
+    assert field == "dtype" or "plan.failed" not in objections(
+        decide(MACHINES["t4"], DIA, verdicts=other), field, option
+    )
+
+
+def test_with_every_path_failed_there_is_still_a_plan_and_a_warning() -> None:
+    names = ("gqa/native", "gqa/folded", "gqa/expanded", "kernels/efficient", "kernels/math")
+    failed = {f"path:{name}/float16": Verdict(f"path:{name}/float16", False) for name in names}
+    plan = decide(MACHINES["t4"], DIA, verdicts=failed)
+    assert plan.kernels == () and plan.gqa == "expanded" and plan.warnings
+
+
+def test_a_card_that_torch_cannot_see_is_mentioned() -> None:
+    plan = decide(replace(MACHINES["cpu"], unseen_card="NVIDIA GeForce GTX 1060 6GB"))
+    assert "GTX 1060 6GB in this machine that this torch cannot use" in str(plan.warnings[0].sentence)
+
+
+@pytest.mark.parametrize("name", ["m1-8gb", "m2-16gb", "m3-max-64gb"])
+def test_a_macs_environment_is_set_before_torch(name: str) -> None:
+    told = dict(decide(MACHINES[name]).environment)
+    assert told == {
+        "TRANSFORMERS_SDPA_FORCE_GQA": "1", "PYTORCH_ENABLE_MPS_FALLBACK": "1",
+        "PYTORCH_MPS_HIGH_WATERMARK_RATIO": "1.0", "PYTORCH_MPS_LOW_WATERMARK_RATIO": "0.9",
+    }  # fmt: skip
+    assert dict(decide(MACHINES["t4"]).environment) == {"TRANSFORMERS_SDPA_FORCE_GQA": "1"}
+
+
+def test_memory_is_counted_for_a_forecast() -> None:
+    plan = decide(MACHINES["t4"], DIA)
+    assert weights_bytes(DIA, plan) == 1_611_160_576 * 2 + 76_600_000 * 4
+    assert weights_bytes(DIA, plan) < peak_bytes(DIA, plan) < weights_bytes(DIA, plan) + 2 * GIB
+    quantised = decide(MACHINES["t4"], DIA, Choice(quantised="bnb-nf4"))
+    assert weights_bytes(DIA, quantised) < weights_bytes(DIA, plan) / 2
+    offloaded = decide(MACHINES["rtx-3060"], XL, Choice(offload="model"))
+    assert peak_bytes(XL, offloaded) < peak_bytes(XL, decide(MACHINES["rtx-3060"], XL))
+
+
+def test_the_readmes_hardware_table_is_the_plans() -> None:
+    text = (TOP / "README.md").read_text("utf-8")
+    [found] = re.findall(r"<!-- hardware table -->\n(.*?)\n<!-- /?hardware table(?: ends)? -->", text, re.DOTALL)
+    assert found.strip() == table()

@@ -1,0 +1,207 @@
+"""Sound files: read in any form, joined without clicks, their settings read back exactly."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from app.engine.files import join_sound, sound
+from app.engine.files.join_sound import Finish, Piece
+from app.engine.jobs.request import SpeechRequest, from_json, to_json
+from app.sentence import Trouble
+from tests.support.places import TOP
+
+
+def tone(seconds: float, rate: int = 16000, hertz: float = 220.0, loud: float = 0.3) -> sound.Samples:
+    return (loud * np.sin(2 * np.pi * hertz * np.arange(int(seconds * rate)) / rate)).astype(np.float32)
+
+
+def silence(seconds: float, rate: int = 16000) -> sound.Samples:
+    return np.zeros(int(seconds * rate), np.float32)
+
+
+def part(path: Path, samples: sound.Samples, rate: int = 16000) -> Path:
+    sound.write(path, samples, rate)
+    return path
+
+
+def pitch(samples: sound.Samples, rate: int) -> float:
+    spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples))))
+    return float(spectrum.argmax() * rate / len(samples))
+
+
+@pytest.mark.parametrize("coding", sound.CODINGS)
+@pytest.mark.parametrize("rate", [16000, 44100])
+def test_every_format_keeps_sound_and_settings(tmp_path: Path, coding: str, rate: int) -> None:
+    request = SpeechRequest(
+        text="[S1] Ünïcødé, “quotes”, \\ and 漢字. " * 3, seed=7, voice=None, format=coding, temperature=1.25
+    )
+    target = tmp_path / f"out.{coding}"
+    source = part(tmp_path / "part-000.wav", tone(2, rate), rate)
+    seconds = join_sound.join([Piece(source)], target, Finish(coding, tail_s=0.5), to_json(request))
+    assert seconds == pytest.approx(2.5, abs=0.01)
+    samples, out_rate = sound.read(target)
+    assert out_rate == (48000 if coding == "opus" and rate == 44100 else rate)
+    assert len(samples) / out_rate == pytest.approx(2.5, abs=0.08)  # lossy formats add a little
+    assert pitch(samples, out_rate) == pytest.approx(220, abs=1)
+    assert from_json(sound.read_settings(target) or {}) == request
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("coding", sound.CODINGS)
+def test_long_scripts_fit_in_the_tags(tmp_path: Path, coding: str) -> None:
+    request = SpeechRequest(text="[S1] The quick brown fox jumps over the lazy dog. é" * 2000)
+    target = tmp_path / f"out.{coding}"
+    join_sound.join([Piece(part(tmp_path / "part.wav", tone(1)))], target, Finish(coding), to_json(request))
+    assert from_json(sound.read_settings(target) or {}) == request
+    assert len(sound.read(target)[0]) > 16000
+
+
+def test_an_opus_file_without_room_for_its_settings_is_still_a_file(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0x4E00, 0x9FFF, 60_000)
+    settings = to_json(SpeechRequest(text="".join(map(chr, noise))))
+    target = tmp_path / "out.opus"
+    join_sound.join([Piece(part(tmp_path / "part.wav", tone(1)))], target, Finish("opus"), settings)
+    assert sound.read_settings(target) is None
+    assert len(sound.read(target)[0]) > 16000
+
+
+def test_foreign_files_have_no_settings(tmp_path: Path) -> None:
+    path = tmp_path / "foreign.wav"
+    soundfile.write(path, tone(1), 16000)
+    assert sound.read_settings(path) is None
+    for name in ("text.wav", "text.flac", "short.wav"):
+        (tmp_path / name).write_text("RIFF" if name == "short.wav" else "this is no sound at all, only words " * 9)
+        assert sound.read_settings(tmp_path / name) is None
+
+
+@pytest.mark.parametrize("coding", ["wav", "flac", "mp3", "ogg", "opus"])
+def test_any_format_and_channel_count_is_read_as_mono(tmp_path: Path, coding: str) -> None:
+    container, subtype = sound.CODINGS[coding]
+    path = tmp_path / f"stereo.{coding}"
+    soundfile.write(path, np.stack([tone(1, 48000), silence(1, 48000)], 1), 48000, format=container, subtype=subtype)
+    samples, rate = sound.read(path)
+    assert samples.ndim == 1 and samples.dtype == np.float32 and rate == 48000
+    assert np.abs(samples).max() == pytest.approx(0.15, abs=0.05)
+    assert len(sound.read(path, most_s=0.25)[0]) == 12000
+    assert pitch(sound.resampled(samples, rate, 44100), 44100) == pytest.approx(220, abs=2)
+
+
+def test_what_is_no_sound_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # as on a machine without ffmpeg
+    (tmp_path / "text.mp3").write_text("no sound")
+    (tmp_path / "nothing.wav").touch()
+    for name, key in (("text.mp3", "unreadable"), ("nothing.wav", "empty"), ("gone.wav", "missing")):
+        with pytest.raises(Trouble) as caught:
+            sound.read(tmp_path / name)
+        assert caught.value.sentence.key == f"sound.{key}"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+def test_a_converter_is_asked_for_what_libsndfile_does_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for ffmpeg, so that the test needs none: it hands over a sound for whatever it gets."""
+    soundfile.write(tmp_path / "ready.wav", tone(1), 16000)
+    program = tmp_path / "ffmpeg"
+    program.write_text(f'#!/bin/sh\nfor last; do :; done\ncp "{tmp_path}/ready.wav" "$last"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    (tmp_path / "telephone.m4a").write_bytes(b"\0\0\0\x20ftypM4A " + b"\0" * 64)
+    assert len(sound.read(tmp_path / "telephone.m4a")[0]) == 16000
+
+
+def test_silence_around_speech_is_found() -> None:
+    samples = np.concatenate([silence(1), tone(0.5), silence(0.5), tone(0.5), silence(2)])
+    first, last = sound.spoken_span(samples, 16000, lead_s=0.1, tail_s=0.2)
+    assert first / 16000 == pytest.approx(0.9, abs=0.011)
+    assert last / 16000 == pytest.approx(2.7, abs=0.011)
+    assert sound.spoken_span(silence(1), 16000) == (0, 0)
+    assert sound.spoken_span(silence(0), 16000) == (0, 0)
+
+
+def test_joints_do_not_click(tmp_path: Path) -> None:
+    """Parts that begin and end in the middle of a loud wave."""
+    pieces = [Piece(part(tmp_path / f"part-{index}.wav", tone(0.5, hertz=237.0)[13:-29])) for index in range(3)]
+    target = tmp_path / "out.wav"
+    join_sound.join([*pieces, Piece(pieces[0].path, 0.25)], target, Finish(loudness_lufs=None, tail_s=0), {})
+    samples, rate = sound.read(target)
+    steepest = np.abs(np.diff(tone(0.5, hertz=237.0))).max()
+    assert np.abs(np.diff(samples)).max() <= 1.15 * steepest
+    assert abs(samples[0]) < 1e-3 and abs(samples[-1]) < 1e-3
+    assert len(samples) / rate == pytest.approx(4 * 0.5 + 0.25 - 2 * join_sound.FADE_S, abs=0.02)
+    hops = samples[: len(samples) // 160 * 160].reshape(-1, 160)
+    assert (np.abs(hops).max(1) == 0).sum() >= 24  # the pause is silent
+
+
+@pytest.mark.parametrize("speed", [0.5, 0.8, 1.25, 2.0])
+def test_speed_keeps_the_pitch(tmp_path: Path, speed: float) -> None:
+    source = part(tmp_path / "part.wav", tone(3, hertz=440.0))
+    seconds = join_sound.join([Piece(source)], tmp_path / "out.wav", Finish(speed=speed, tail_s=0), {})
+    assert seconds == pytest.approx(3 / speed, rel=0.01)
+    samples, rate = sound.read(tmp_path / "out.wav")
+    assert pitch(samples, rate) == pytest.approx(440, abs=3)
+
+
+def test_speed_without_its_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "python_stretch.Signalsmith", None)
+    with pytest.raises(Trouble, match="pip install python-stretch"):
+        join_sound.stretched(tone(1), 16000, 1.5)
+    assert len(join_sound.stretched(tone(1), 16000, 1.0)) == 16000
+
+
+def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    noise = [(rng.standard_normal(32000) * level).astype(np.float32) for level in (0.02, 0.04)]
+    pieces = [Piece(part(tmp_path / f"part-{index}.wav", each)) for index, each in enumerate(noise)]
+    join_sound.join(pieces, tmp_path / "out.wav", Finish(loudness_lufs=-23.0, tail_s=0), {})
+    samples, rate = sound.read(tmp_path / "out.wav")
+    assert join_sound.loudness_lufs(samples, rate) == pytest.approx(-23.0, abs=0.5)
+    before, after = (float(np.std(each[1000:-1000])) for each in (samples[:32000], samples[32000:]))
+    assert after / before == pytest.approx(2, rel=0.05)  # what was softer stays softer
+    join_sound.join(pieces, tmp_path / "loud.wav", Finish(loudness_lufs=0.0, tail_s=0), {})
+    assert np.abs(sound.read(tmp_path / "loud.wav")[0]).max() <= join_sound.PEAK + 1e-3
+
+
+@pytest.mark.filterwarnings("error")
+def test_silent_and_tiny_parts_are_joined_too(tmp_path: Path) -> None:
+    pieces = [
+        Piece(part(tmp_path / "part-0.wav", silence(1))),
+        Piece(part(tmp_path / "part-1.wav", tone(0.1))),
+        Piece(part(tmp_path / "part-2.wav", tone(0.001))),
+    ]
+    seconds = join_sound.join(pieces, tmp_path / "out.wav", Finish(tail_s=0.3, speed=1.3), {})
+    assert seconds == pytest.approx(1 / 1.3 + 0.1 / 1.3 + 0.3, abs=0.05)
+    assert join_sound.join(pieces[:1], tmp_path / "silent.wav", Finish(), {}) > 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it limits no file's size")
+def test_a_full_disk_leaves_no_half_file_and_says_what_is_free(tmp_path: Path) -> None:
+    """The file size is limited in a process of its own, which to a program is a disk that fills up while it writes."""
+    code = (
+        "import resource, signal, sys, numpy; from pathlib import Path; from app.engine import sound; from app.sentence import Trouble\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
+        "try: sound.write(Path(sys.argv[1]) / 'part-000.wav', numpy.zeros(100_000, numpy.float32), 16000)\n"
+        "except Trouble as trouble: print(trouble.sentence.key)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=TOP, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "sound.unwritten", done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_needs_no_torch() -> None:
+    code = (
+        "import sys, app.engine.text.script, app.engine.text.voice_limits, app.engine.files.sound, app.engine.files.join_sound, app.engine.text.voices, app.engine.files.spoken_parts\n"
+        "assert not {'torch', 'transformers', 'scipy'} & set(sys.modules), sorted(sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,127 @@
+"""What a job leaves in its folder: previews go with its end, pieces of sound once nobody can be listening, what is made stays."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from app.compat.planning.types import Choice
+from app.engine.jobs.database import Database
+from app.engine.jobs.events import Failed, Finished, Part, Preview, Sound, Stopped
+from app.engine.jobs.journal import Journal
+from app.engine.jobs.progress import Progress
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.shelf import Shelf
+from app.engine.jobs.tasks import SelfTest, Tune
+from app.engine.process import job_folder
+from app.engine.process import keeper as keeper_module
+from app.engine.process.job_folder import shelved, tidy
+from app.paths import home
+from tests.support.guests import Idle
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_previews_go_when_the_end_is_on_the_shelf(tmp_path: Path) -> None:
+    database = Database(tmp_path / "hearth.db")
+    shelf, job = Shelf(database, tmp_path / "shelf"), Journal(database).queue(PictureRequest("a"), Choice())
+    folder = tmp_path / "job"
+    folder.mkdir()
+    for name in ("preview-0-2.jpg", "preview-0-4.jpg", "picture-0.png", "latent-0.safetensors"):
+        (folder / name).write_bytes(b"x")
+    shown = Progress().after(Preview(4, str(folder / "preview-0-4.jpg")))
+    end = shelved(shelf, job, Finished((str(folder / "picture-0.png"),), 1.0, 0.0, "", 0), shown, folder)
+    assert names(folder) == ["latent-0.safetensors"] and Path(end.files[0]).is_file()
+    assert shown.preview is not None and shown.after(end).preview is None
+    database.close()
+
+
+def test_what_was_sent_goes_after_a_day_unless_a_job_still_wants_it(tmp_path: Path) -> None:
+    uploads, now_s = tmp_path / "uploads", time.time()
+    for name, age_s in (("old", 90_000), ("wanted", 90_000), ("fresh", 60)):
+        (uploads / name).mkdir(parents=True)
+        (uploads / name / "start.png").write_bytes(b"x")
+        os.utime(uploads / name, (now_s - age_s, now_s - age_s))
+    place = home(tmp_path)
+    keeper = Idle(place)
+    keeper.submit(PictureRequest("a", image=str(uploads / "wanted" / "start.png")))
+    keeper.close()
+    (place.scratch / "uploads").parent.mkdir(parents=True, exist_ok=True)
+    uploads.rename(place.scratch / "uploads")
+    Idle(place).close()
+    assert names(place.scratch / "uploads") == ["fresh", "wanted"]
+
+
+def test_an_errand_that_waits_can_be_stopped(tmp_path: Path) -> None:
+    keeper = Idle(home(tmp_path / "home"))
+    try:
+        first, second = keeper.errand(SelfTest()), keeper.errand(Tune("starter-painter"))
+        keeper.stop(first)
+        assert isinstance(keeper.progress(first).end, Stopped) and keeper.progress(second).end is None
+        keeper._give_up()
+        assert isinstance(keeper.progress(second).end, Failed) and keeper.state.gave_up
+    finally:
+        keeper.close()
+
+
+def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper = Idle(home(tmp_path / "home"))
+    try:
+        job = keeper.submit(SpeechRequest("[S1] Hello."))
+        folder = keeper.folder(job.id)
+        folder.mkdir(parents=True)
+        for name in ("sound-000-000.wav", "sound-000-001.wav", "part-000.wav", "part-000.json", "speech.wav"):
+            (folder / name).write_bytes(b"x")
+        for place in range(2):
+            keeper._told(job.id, Sound(0, str(folder / f"sound-000-00{place}.wav"), place, 1.0))
+        assert len(keeper.progress(job.id).sounds) == 2
+        keeper._told(job.id, Part(0, 1, str(folder / "part-000.wav"), "Hello.", 1, 2.0))
+        keeper._told(job.id, Sound(1, str(folder / "sound-001-000.wav"), 0.0, 1.0))
+        keeper._told(job.id, Finished((str(folder / "speech.wav"),), 1.0, 0.0, "", 0))
+        assert not keeper.progress(job.id).sounds
+        (kept,) = keeper.shelf.of_job(job.id)
+        time.sleep(3 * keeper_module.TICK_S)
+        assert len(list(folder.glob("sound-*"))) == 2, "a page may be fetching them"
+        monkeypatch.setattr(keeper_module, "LISTENED_S", 0.1)
+        limit = time.monotonic() + 60
+        while list(folder.glob("sound-*")):
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        assert names(folder) == ["part-000.json", "part-000.wav"] and kept.path.read_bytes() == b"x"
+    finally:
+        keeper.close()
+
+
+def test_a_start_clears_what_nobody_listens_to_any_more(tmp_path: Path) -> None:
+    made = [tmp_path / f"{number:03d}" for number in range(job_folder.FOLDERS_KEPT + 3)]
+    for age, folder in enumerate(made):
+        folder.mkdir()
+        for name in ("sound-000-000.wav", "part-000.wav"):
+            (folder / name).write_bytes(b"x")
+        os.utime(folder, (age, age))
+    tidy(tmp_path, {"000"}, {"001"})
+    assert names(tmp_path) == ["000", "001", *(folder.name for folder in made[3:])]  # only the oldest that are not needed
+    for folder in tmp_path.iterdir():
+        assert (names(folder) == ["part-000.wav"]) is (folder.name != "000"), "what still runs in another process is heard"
+
+
+def test_a_second_process_leaves_what_the_first_runs(tmp_path: Path) -> None:
+    """As `hearth speak` does beside an open window."""
+    keeper = Idle(home(tmp_path / "home"))
+    try:
+        job = keeper.submit(SpeechRequest("[S1] Hello."))
+        keeper.journal.begin(job.id)
+        folder = keeper.folder(job.id)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "sound-000-000.wav").write_bytes(b"x")
+        for number in range(job_folder.FOLDERS_KEPT + 2):  # newer ones of jobs that have ended
+            (folder.parent / f"zz{number:03d}").mkdir()
+        Idle(home(tmp_path / "home")).close()
+        assert names(folder) == ["sound-000-000.wav"]
+    finally:
+        keeper.close()

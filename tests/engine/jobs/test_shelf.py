@@ -1,0 +1,244 @@
+"""The shelf and the journal on a real SQLite file: nothing is lost, everything is found, at any size."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import app.ui.tabs.shelf
+from app import atomic_write
+from app.compat.planning.types import AUTO, Choice
+from app.engine.jobs.database import Database
+from app.engine.jobs.journal import Journal
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.shelf import Made, Shelf, file_name
+from app.sentence import Trouble
+from tests.support.places import TOP
+
+MADE = Made("starter-voice", seconds=2.5, rate=40.0, unit="frames", elapsed_s=1.0, highest_bytes=1 << 20)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(tmp_path / "hearth.sqlite3")
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def shelf(database: Database, tmp_path: Path) -> Shelf:
+    return Shelf(database, tmp_path / "creations")
+
+
+@pytest.fixture
+def journal(database: Database) -> Journal:
+    return Journal(database)
+
+
+def made(tmp_path: Path, name: str = "speech.wav", content: bytes = b"sound") -> Path:
+    file = tmp_path / name
+    file.write_bytes(content)
+    return file
+
+
+def test_a_creation_comes_back_with_everything(shelf: Shelf, journal: Journal, tmp_path: Path) -> None:
+    request = SpeechRequest("[S1] Hello there. (laughs) You?", seed=7, speed=0.9)
+    (kept,) = shelf.keep(journal.queue(request, Choice()), [made(tmp_path)], MADE)
+    assert kept.path.read_bytes() == b"sound" and kept.path.parent == shelf.folder
+    assert kept.path.name.endswith("Hello there You.wav"), kept.path.name
+    assert kept.request == request and kept.rate == 40.0 and kept.condition == ""
+    assert shelf.find("hello") == [kept]
+
+
+def test_two_of_the_same_name_are_two_files(shelf: Shelf, journal: Journal, tmp_path: Path) -> None:
+    job = journal.queue(PictureRequest("a red boat"), Choice())
+    first, second = shelf.keep(job, [made(tmp_path, "0.png"), made(tmp_path, "1.png", b"other")], MADE)
+    assert first.path != second.path and first.path.read_bytes() == b"sound" and second.path.read_bytes() == b"other"
+
+
+@pytest.mark.parametrize("words", ["boat red", "RED bo", "ed", "小船", "b%", 'quo"te'])
+def test_search_takes_words_in_any_order_parts_of_words_and_two_letters(
+    shelf: Shelf, journal: Journal, tmp_path: Path, words: str
+) -> None:
+    hit = journal.queue(PictureRequest('a red boat, 小船 in the sea, b%d "quo"te"'), Choice())
+    miss = journal.queue(PictureRequest("green hills at dawn, bad"), Choice())
+    (kept,) = shelf.keep(hit, [made(tmp_path)], MADE)
+    shelf.keep(miss, [made(tmp_path)], Made("starter-painter"))
+    found = shelf.find(words)
+    assert kept in found
+    assert len(found) == 1
+
+
+def test_delete_goes_to_the_bin_and_comes_back(shelf: Shelf, journal: Journal, tmp_path: Path) -> None:
+    (kept,) = shelf.keep(journal.queue(PictureRequest("hills"), Choice()), [made(tmp_path)], MADE)
+    shelf.delete(kept.id)
+    assert shelf.find() == [] and not kept.path.exists()
+    (binned,) = shelf.find(binned=True)
+    assert binned.path.read_bytes() == b"sound"
+    shelf.restore(kept.id)
+    assert shelf.find() == [kept]
+    shelf.delete(kept.id)
+    assert shelf.empty_bin() == 1 and not shelf.find(binned=True) and not list(shelf.folder.rglob("*.wav"))
+    with pytest.raises(Trouble, match="no creation number"):
+        shelf.get(kept.id)
+    assert shelf.find("hills") == []
+
+
+def test_what_is_gone_for_good_leaves_its_number_to_nobody(shelf: Shelf, journal: Journal, tmp_path: Path) -> None:
+    """A browser keeps a picture by its address, and that has the number in it."""
+    (first,) = shelf.keep(journal.queue(PictureRequest("first"), Choice()), [made(tmp_path)], MADE)
+    shelf.delete(first.id)
+    assert shelf.empty_bin() == 1
+    (second,) = shelf.keep(journal.queue(PictureRequest("second"), Choice()), [made(tmp_path)], MADE)
+    assert second.id > first.id
+
+
+def test_a_file_that_another_program_has_open_stays_and_holds_up_no_other(
+    shelf: Shelf, journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Windows has it: what is open can be neither moved nor deleted."""
+    job = journal.queue(PictureRequest("hills"), Choice())
+    held, free = shelf.keep(job, [made(tmp_path, "0.png"), made(tmp_path, "1.png")], MADE)
+    monkeypatch.setattr(atomic_write, "WAITS_S", (0.0,))
+
+    def unless_held(act: Callable[..., Any]) -> Callable[..., Any]:
+        def acted(path: Path, *more: Any, **named: Any) -> Any:
+            if path.name == held.path.name:
+                raise PermissionError(13, "The process cannot access the file")
+            return act(path, *more, **named)
+
+        return acted
+
+    with monkeypatch.context() as playing:
+        playing.setattr(Path, "replace", unless_held(Path.replace))
+        for _ in range(2):
+            with pytest.raises(PermissionError):
+                shelf.delete(held.id)
+    assert sorted(shelf.folder.rglob("*.png")) == sorted([held.path, free.path]), "no empty one beside it"
+    shelf.delete(held.id)
+    shelf.delete(free.id)
+    with monkeypatch.context() as playing:
+        playing.setattr(Path, "unlink", unless_held(Path.unlink))
+        assert shelf.empty_bin() == 1
+    assert [each.id for each in shelf.find(binned=True)] == [held.id] and shelf.empty_bin() == 1
+
+
+def test_on_windows_the_explorer_is_told_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quotes around the whole word, which a list of words gets where a path has a space, show another folder."""
+    told: list[object] = []
+    monkeypatch.setattr(app.ui.shelf, "os", SimpleNamespace(name="nt"))
+    monkeypatch.setattr(app.ui.shelf, "sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: told.append(command))
+    path = Path("C:/Users/Zoë B/a boat.png")
+    app.ui.shelf.reveal(path)
+    assert told == [f'explorer /select,"{path}"']
+
+
+def test_missing_and_foreign_files_are_told(shelf: Shelf, journal: Journal, tmp_path: Path) -> None:
+    job = journal.queue(PictureRequest("hills"), Choice())
+    gone, changed = shelf.keep(job, [made(tmp_path, "0.png"), made(tmp_path, "1.png")], MADE)
+    gone.path.unlink()
+    changed.path.write_bytes(b"somebody else wrote this")
+    assert {each.id: each.condition for each in shelf.find()} == {gone.id: "missing", changed.id: "foreign"}
+    shelf.delete(gone.id)
+    shelf.restore(gone.id)
+    assert shelf.get(gone.id).condition == "missing"
+
+
+def test_export_is_whole_or_not_there(shelf: Shelf, journal: Journal, tmp_path: Path) -> None:
+    job = journal.queue(PictureRequest("hills"), Choice())
+    kept = shelf.keep(job, [made(tmp_path, f"{n}.png", bytes([n])) for n in range(3)], MADE)
+    with zipfile.ZipFile(shelf.export([each.id for each in kept], tmp_path / "out.zip")) as bundle:
+        assert sorted(bundle.read(name) for name in bundle.namelist()) == [b"\0", b"\1", b"\2"]
+    with pytest.raises(Trouble):
+        shelf.export([99], tmp_path / "bad.zip")
+    assert not list(tmp_path.glob("bad.zip*"))
+
+
+def test_names_are_for_people_and_for_every_file_system() -> None:
+    name = file_name("[S1] What?! /etc/passwd: <no> | (laughs) " + "word " * 40, ".wav", 0)
+    assert not set(name) & set('/\\:*?"<>|') and len(name) < 80
+    assert file_name("[S1]", ".png", 0).endswith("untitled.png")
+    assert "你好" in file_name("你好，世界", ".png", 0)
+
+
+def test_ten_thousand_creations_are_searched_in_under_50_ms(shelf: Shelf, journal: Journal, database: Database) -> None:
+    job = journal.queue(PictureRequest("x"), Choice())
+    with database.transaction():
+        for n in range(10_000):
+            database.write(
+                "INSERT INTO creations (job, owner, kind, model, text, request, plan, path, bytes, seconds, rate, unit, elapsed_s,"
+                " highest_bytes, whole, created_s) VALUES (?,'owner','picture','m',?,'{}','{}',?,0,0,0,'',0,0,1,?)",
+                job.id, f"a {'red' if n % 97 else 'violet'} boat number {n} by the sea at dusk", f"/gone/{n}", n,
+            )  # fmt: skip
+    for words, hits in (("violet", 104), ("number 4711", 1), ("boat", 200), ("ed", 200)):
+        times = []
+        for _ in range(5):
+            began = time.thread_time()
+            found = shelf.find(words)
+            times.append(time.thread_time() - began)
+        assert len(found) == hits, words
+        assert statistics.median(times) < 0.05, f"{words}: {statistics.median(times) * 1000:.0f} ms"
+
+
+def test_the_owner_goes_first_and_the_queue_can_be_reordered(journal: Journal) -> None:
+    visitor = journal.queue(PictureRequest("v"), Choice(), owner="visitor")
+    first, second = (journal.queue(PictureRequest(name), Choice()) for name in "ab")
+    assert [job.id for job in journal.waiting()] == [first.id, second.id, visitor.id]
+    journal.move(second.id, before=first.id)
+    assert [job.id for job in journal.waiting()] == [second.id, first.id, visitor.id]
+    assert journal.withdraw(first.id) and not journal.withdraw(first.id)
+    taken = journal.take()
+    assert taken is not None and taken.id == second.id and taken.state == "running" and taken.attempts == 1
+    assert not journal.withdraw(second.id)
+
+
+def test_a_choice_survives_the_journal(journal: Journal) -> None:
+    choice = Choice(chunk=64, gqa="folded", kernels=("math", "efficient"), dtype="float32")
+    kept = journal.queue(PictureRequest("x"), choice).choice
+    assert kept == dataclasses.replace(choice, chunk=AUTO), "the chunk has its home in the keeper"
+
+
+def test_jobs_of_a_dead_process_are_interrupted_and_can_go_on(journal: Journal, tmp_path: Path) -> None:
+    code = (
+        "import sys, os; from pathlib import Path\n"
+        "from app.engine.jobs.database import Database; from app.engine.jobs.journal import Journal\n"
+        "from app.compat.planning.decide import Choice; from app.engine.jobs.request import PictureRequest\n"
+        "journal = Journal(Database(Path(sys.argv[1]))); job = journal.queue(PictureRequest('left'), Choice())\n"
+        "journal.queue(PictureRequest('waiting'), Choice()); journal.take(); os.kill(os.getpid(), 9)\n"
+    )
+    top = TOP
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "hearth.sqlite3")], cwd=top, check=False)
+    mine = journal.queue(PictureRequest("mine"), Choice())
+    left, waiting = journal.interrupted()
+    assert (left.state, waiting.state) == ("interrupted", "interrupted") and left.attempts == 1
+    assert [job.id for job in journal.waiting()] == [mine.id]
+    journal.go_on(left.id)
+    assert [job.id for job in journal.waiting()] == [mine.id, left.id]
+
+
+def test_many_threads_take_each_job_once(journal: Journal) -> None:
+    ids = {journal.queue(PictureRequest(str(n)), Choice()).id for n in range(40)}
+    taken: list[str] = []
+
+    def work() -> None:
+        while job := journal.take():
+            taken.append(job.id)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == sorted(ids)

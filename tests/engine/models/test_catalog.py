@@ -1,0 +1,119 @@
+"""The catalog: every row is whole and true, names are found, wrong names get the nearest."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.engine.files import safetensors
+from app.engine.models import catalog, detect, model
+from app.engine.models.model import Model
+from app.sentence import Trouble
+from tests.support.places import TOP
+
+PICTURES = [each for each in catalog.CATALOG if each.kind == "picture"]
+ids = [each.id for each in catalog.CATALOG]
+
+
+def test_every_family_is_there_and_every_id_once() -> None:
+    assert len(set(ids)) == len(ids)
+    assert {each.family for each in PICTURES} == set(detect.FAMILY_OF_CLASS.values())
+    assert {"starter-voice", "starter-painter", "dia-1.6b"} <= set(ids)
+    assert {id_ for row in catalog.BEST.values() for id_ in row} == set(ids)
+
+
+@pytest.mark.parametrize("row", catalog.CATALOG, ids=ids)
+def test_a_row_is_whole(row: Model) -> None:
+    assert row.licence and row.title and row.least and row.note
+    assert bool(row.source) != bool(row.path)
+    assert all(part.parameters > 0 for part in row.parts)
+    roles = {part.role for part in row.parts}
+    assert roles == ({"text", "denoiser", "vae"} if row.kind == "picture" else {"speech", "codec"})
+    for source in model.downloads(row, "gguf"):
+        assert source.bytes > 0 and "/" in source.repo and not any(".bin" in each for each in source.files)
+        assert "*.bin" in source.leave and "*.py" in source.leave
+
+
+@pytest.mark.parametrize("row", [each for each in PICTURES if each.source], ids=lambda each: each.id)
+def test_sizes_on_disk_agree_with_parameters(row: Model) -> None:
+    """Weights come in two bytes a number, or four: what is downloaded can be neither less nor much more."""
+    parameters = sum(part.parameters for part in row.parts)
+    assert 1.9 * parameters < row.bytes < 4.3 * parameters
+    assert all(size % row.settings.multiple == 0 for pair in row.settings.sizes for size in pair)
+    assert (row.settings.width, row.settings.height) in row.settings.sizes
+
+
+def test_needs_follow_the_size_and_the_guidance() -> None:
+    sd15 = catalog.find("sd15")
+    assert model.need(sd15).queries == 64 * 64 and model.need(sd15).batch == 2
+    assert model.need(sd15, width=768, height=512).queries == 96 * 64
+    assert model.need(sd15, guidance=1.0).batch == 1
+    assert model.need(catalog.find("flux1-schnell"), guidance=3.5).batch == 1
+    dia = model.need(catalog.find("dia-1.6b"))
+    assert (dia.batch, dia.heads, dia.kv_heads, dia.head_dim, dia.keys) == (2, 16, 4, 128, 3072)
+
+
+def test_quantised_weights_spare_the_large_download() -> None:
+    flux = catalog.find("flux1-schnell")
+    whole, quantised = model.downloads(flux), model.downloads(flux, "gguf")
+    assert len(whole) == 1 and len(quantised) == 2
+    assert "transformer/*.safetensors" in quantised[0].leave and "transformer/*.safetensors" not in whole[0].leave
+
+
+def test_another_scheduler_leaves_the_few_steps_behind() -> None:
+    sd15 = catalog.find("sd15")
+    assert sd15.recommended(None).steps == 6 == sd15.recommended("LCM").steps
+    assert sd15.recommended("Euler").steps == 25
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"), [("sdlx", "sdxl"), ("flux", "flux1-schnell"), ("Stable Difusion 1.5", "sd15"), ("", "sd15")]
+)
+def test_unknown_names_get_the_nearest(wrong: str, near: str) -> None:
+    with pytest.raises(Trouble) as told:
+        catalog.find(wrong)
+    assert near in dict(told.value.sentence.values)["near"]  # type: ignore[operator]
+
+
+def test_the_best_is_what_is_there() -> None:
+    assert catalog.best("picture", lambda row: False).id == "starter-painter"
+    assert catalog.best("picture", lambda row: row.id in ("sd15", "sdxl")).id == "sdxl"
+    assert catalog.best("speech", lambda row: True).id == "dia-1.6b"
+
+
+def test_the_window_may_import_it() -> None:
+    code = (
+        "import sys, app.engine.models.catalog, app.engine.files.picture_settings, app.engine.jobs.schedulers\n"
+        "assert not {'torch', 'diffusers', 'transformers'} & set(sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("id_", ["starter-painter", "starter-voice"])
+def test_a_starters_row_says_what_its_files_hold(id_: str) -> None:
+    row = catalog.find(id_)
+    folder = Path(row.path)
+    if row.kind == "picture":
+        there = detect._pipeline(folder, catalog.BY_ID)
+        assert {part.name: part.parameters for part in row.parts} == {
+            part.name: part.parameters for part in there.parts
+        }
+        assert row.attention == there.attention
+        card = json.loads((folder / "starter.json").read_text())["settings"]
+        assert (row.settings.steps, row.settings.guidance, row.settings.width) == (
+            card["steps"],
+            card["guidance"],
+            card["size"],
+        )
+    else:
+        assert [part.parameters for part in row.parts] == [
+            safetensors.part("model", "speech", folder).parameters,
+            safetensors.part("codec", "codec", folder / "codec").parameters,
+        ]

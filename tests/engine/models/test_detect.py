@@ -1,0 +1,167 @@
+"""Folders and single files are known for what they are, from their configs and headers; what is not a model is told."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Part
+from app.engine.jobs.request import PictureRequest
+from app.engine.models import catalog, model
+from app.engine.pictures import painter
+from app.sentence import Trouble
+from tests.support import tiny_pictures as tiny
+from tests.support import tiny_single_files as single
+
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.made("sd15", tmp_path_factory.mktemp("detect") / "model")
+
+
+def test_a_folder_is_known_with_its_own_parts_and_attention(folder: Path) -> None:
+    found = catalog.find(str(folder))
+    assert (found.family, found.kind, found.path, found.source) == ("sd15", "picture", str(folder), None)
+    assert [(part.name, part.role) for part in found.parts] == [
+        ("text_encoder", "text"),
+        ("unet", "denoiser"),
+        ("vae", "vae"),
+    ]
+    pipe = tiny.sd15()
+    assert found.parts[1].parameters == sum(weight.numel() for weight in pipe.unet.parameters())
+    asked = model.need(found, width=64, height=128)
+    seen: list[tuple[int, ...]] = []
+    original = torch.nn.functional.scaled_dot_product_attention
+
+    def see(query: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        seen.append(tuple(query.shape))
+        return original(query, *args, **kwargs)
+
+    torch.nn.functional.scaled_dot_product_attention = see
+    try:
+        pipe("a", width=64, height=128, num_inference_steps=1, output_type="latent")
+    finally:
+        torch.nn.functional.scaled_dot_product_attention = original
+    widest = max(seen, key=lambda shape: shape[0] * shape[1] * shape[2])
+    assert (asked.batch, asked.heads, asked.queries, asked.head_dim) == widest
+
+
+@pytest.mark.parametrize("family", ["sd15", "sdxl"])
+def test_a_single_file_paints_what_its_folder_paints(family: str, tmp_path: Path) -> None:
+    whole, file = single.made(family, tmp_path)
+    configs = single.configs_of(whole, tmp_path / "configs")
+    found = catalog.find(str(file))
+    assert (found.family, found.single_file) == (family, True)
+    assert [part.name for part in found.parts if not part.half_is_safe] == (["vae"] if family == "sdxl" else [])
+    assert [each.name for each in found.companions] == ["configs"]
+    request = PictureRequest("a red ball", width=64, height=64, steps=2, seed=3, preview_every=0, scheduler="Euler")
+    files = []
+    for path, row, companions in ((whole, catalog.find(str(whole)), {}), (file, found, {"configs": configs})):
+        paints = painter.load(path, row, tiny.plan(row), companions)
+        events = list(paints.run(request, Control(), None, tmp_path / f"job{len(files)}"))
+        files.append(next(event.path for event in events if isinstance(event, Part)))
+    from PIL import Image, ImageChops
+
+    with Image.open(files[0]) as one, Image.open(files[1]) as other:
+        assert max(high for _, high in one.convert("RGB").getextrema()) > 20
+        assert (
+            max(high for _, high in ImageChops.difference(one.convert("RGB"), other.convert("RGB")).getextrema()) <= 1
+        )
+    with pytest.raises(Trouble) as told:
+        painter.load(file, found, tiny.plan(found), {})
+    assert told.value.cure == "get-configs"
+
+
+OTHERS = {
+    "a LoRA": {"lora_unet_x.lora_down.weight": (2, 2)},
+    "a FLUX denoiser": {"double_blocks.0.img_attn.norm.key_norm.scale": (2,)},
+    "a Z-Image denoiser": {"layers.0.adaLN_modulation.0.weight": (2, 2)},
+    "a Stable Diffusion 2 or inpainting model": {"model.diffusion_model.input_blocks.0.0.weight": (32, 9, 3, 3)},
+    "a decoder (VAE)": {"decoder.conv_in.weight": (2, 2)},
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_file_that_is_something_else_is_named(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "file.safetensors"
+    save_file({name: torch.zeros(shape) for name, shape in OTHERS[what].items()}, path)
+    with pytest.raises(Trouble) as told:
+        catalog.find(str(path))
+    assert dict(told.value.sentence.values)["what"] == what
+
+
+def test_a_file_of_nothing_known_is_told(tmp_path: Path) -> None:
+    save_file({"x": torch.zeros(1)}, tmp_path / "file.safetensors")
+    with pytest.raises(Trouble) as told:
+        catalog.find(str(tmp_path / "file.safetensors"))
+    assert told.value.sentence.key == "detect.unknown"
+
+
+def headed(table: Any, length: int | None = None) -> bytes:
+    text = table if isinstance(table, bytes) else json.dumps(table).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text
+
+
+@pytest.mark.parametrize(
+    ("content", "key"),
+    [
+        (b"", "detect.not-safetensors"), (b"hello", "detect.not-safetensors"),
+        (headed({}, 1 << 60), "detect.not-safetensors"), (headed(b"[1, 2]"), "detect.not-safetensors"),
+        (headed(b"{{{{"), "detect.not-safetensors"), (headed({"x": 5}), "detect.not-safetensors"),
+        (headed({"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}), "detect.cut-off"),
+        (headed({"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}) + b"\0" * 9, "detect.cut-off"),
+        (pickle.dumps([1], 2), "detect.pickle"), (b"PK\x03\x04zip", "detect.pickle"),
+    ],
+)  # fmt: skip
+def test_what_is_no_safetensors_is_told(content: bytes, key: str, tmp_path: Path) -> None:
+    path = tmp_path / "file.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(Trouble) as told:
+        catalog.find(str(path))
+    assert told.value.sentence.key == key
+
+
+def test_pickles_are_refused_by_name(tmp_path: Path) -> None:
+    for suffix in (".ckpt", ".bin", ".pt", ".PTH"):
+        path = tmp_path / f"model{suffix}"
+        path.write_bytes(b"anything")
+        with pytest.raises(Trouble) as told:
+            catalog.find(str(path))
+        assert told.value.sentence.key == "detect.pickle"
+
+
+def test_a_folder_that_brings_code_is_refused(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "model"
+    shutil.copytree(folder, copy)
+    index = json.loads((copy / "model_index.json").read_text())
+    for made_of, key in ((["my_unet", "MyUNet"], "detect.remote-code"), (["torch", "Any"], "detect.remote-code")):
+        (copy / "model_index.json").write_text(json.dumps({**index, "unet": made_of}))
+        with pytest.raises(Trouble) as told:
+            catalog.find(str(copy))
+        assert told.value.sentence.key == key
+    (copy / "model_index.json").write_text(json.dumps({**index, "_class_name": "ShapEPipeline"}))
+    with pytest.raises(Trouble) as told:
+        catalog.find(str(copy))
+    assert told.value.sentence.key == "detect.unknown"
+
+
+def test_half_precision_alone_is_enough(folder: Path, tmp_path: Path) -> None:
+    """As catalog models come: only the .fp16 variant is downloaded."""
+    copy = tmp_path / "model"
+    pipe = tiny.sd15().to(torch.float16)
+    pipe.save_pretrained(copy, variant="fp16")
+    found = catalog.find(str(copy))
+    paints = painter.load(copy, found, tiny.plan(found), {})
+    request = PictureRequest("a", width=64, height=64, steps=1, preview_every=0)
+    assert [event for event in paints.run(request, Control(), None, tmp_path / "job") if isinstance(event, Part)]

@@ -1,0 +1,156 @@
+"""What keeps a download from coming: a hub that refuses or is busy, no network, no room, files that no model should have. Each is a sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import pytest
+from huggingface_hub import constants
+
+from app.engine.models import hub as client
+from app.engine.models import on_disk
+from app.engine.models.downloads import Downloads
+from app.engine.models.hub import listing
+from app.engine.models.model import Source
+from app.paths import Home
+from app.sentence import Trouble
+from tests.support import downloaded
+from tests.support.downloaded import ASKED, MODEL, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, until
+from tests.support.hub import Fault, Hub, etag
+
+hub, place, fetching = downloaded.hub, downloaded.place, downloaded.fetching
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "key", "cure"),
+    [
+        (404, {"X-Error-Code": "RepoNotFound"}, "hub.gone", "models"),
+        (429, {"Retry-After": "600"}, "hub.busy", "go-on"),
+        (503, {}, "hub.down", "go-on"),
+        (401, {}, "hub.no-token", "token"),
+        (403, {}, "hub.no-token", "token"),
+    ],
+)
+@pytest.mark.parametrize("where", ["list", UNET])
+def test_each_refusal_is_a_sentence(
+    fetching: Downloads, hub: Hub, where: str, status: int, headers: dict[str, str], key: str, cure: str
+) -> None:
+    hub.faults[where] = [Fault("status", status, 9, headers)]
+    failed = fetched(fetching)
+    assert (failed.state, failed.cure) == ("failed", cure)
+    assert failed.sentence is not None and failed.sentence.key == key
+    assert "{" not in str(failed.sentence)
+
+
+@pytest.mark.parametrize(("status", "headers"), [(503, {}), (429, {"Retry-After": "0"})])
+def test_a_busy_hub_is_asked_again(
+    fetching: Downloads, hub: Hub, place: Home, status: int, headers: dict[str, str]
+) -> None:
+    hub.faults["list"] = [Fault("status", status, 1, headers)]
+    hub.faults[UNET] = [Fault("status", status, 2, headers)]
+    assert fetched(fetching).state == "done"
+    checked(place)
+
+
+def test_no_network_is_a_sentence(place: Home) -> None:
+    downloads = Downloads(place, "http://127.0.0.1:9", waits_s=(0.01,))
+    status = fetched(downloads)
+    assert status.sentence is not None and status.sentence.key == "hub.no-network"
+
+
+def test_offline_mode_asks_nobody(fetching: Downloads, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    status = fetched(fetching)
+    assert status.sentence is not None and status.sentence.key == "hub.offline"
+    assert not hub.asked
+
+
+def test_a_gate_opens_with_the_right_token(fetching: Downloads, hub: Hub, place: Home) -> None:
+    hub.gated.add(REPO)
+    hub.tokens = {"hf_other": set(), "hf_right": {REPO}}
+    status = fetched(fetching)
+    assert status.cure == "token" and "huggingface.co/settings/tokens" in str(status.sentence)
+    Path(constants.HF_TOKEN_PATH).write_text("hf_other")
+    status = fetched(fetching)
+    assert status.sentence.key == "hub.no-access" and REPO in str(status.sentence)  # type: ignore[union-attr]
+    Path(constants.HF_TOKEN_PATH).write_text("hf_right")
+    assert fetched(fetching).state == "done"
+    assert all("hf_" not in address for _, address, _ in hub.asked)
+    checked(place)
+
+
+Usage = namedtuple("Usage", "total used free")
+
+
+def test_a_disk_without_room_is_told_before_anything_comes(
+    fetching: Downloads, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client.shutil, "disk_usage", lambda path: Usage(10**12, 10**12, SIZE))
+    status = fetched(fetching)
+    assert status.sentence.key == "hub.no-room"  # type: ignore[union-attr]
+    assert not hub.sent
+
+
+def test_a_disk_that_fills_up_keeps_what_came(
+    fetching: Downloads, hub: Hub, place: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    true = Path.open
+
+    def full(path: Path, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        writes = path.name.startswith(etag(UNET, WEIGHTS)) and mode in ("ab", "wb")
+        return true(Path("/dev/full") if writes else path, mode, *args, **kwargs)
+
+    hub.faults[UNET] = [Fault("cut", 700_000)]
+    fetching.start(MODEL)
+    until(fetching, lambda status: status.done_bytes > 300_000)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", full)
+        status = ended(fetching)
+    assert status.sentence is not None and status.sentence.key == "hub.full"
+    assert 300_000 < status.done_bytes < SIZE
+    assert fetched(fetching).state == "done"
+    checked(place)
+
+
+def test_pickles_and_code_are_refused(hub: Hub) -> None:
+    source = Source(REPO, ("*.safetensors",), 1)
+    hub.repos[REPO] = {"pytorch_model.bin": b"\x80\x02", "config.json": b"{}"}
+    with pytest.raises(Trouble) as refused:
+        listing(source, hub.endpoint)
+    assert refused.value.sentence.key == "hub.pickles"
+    hub.repos[REPO] = {"modeling.py": b"print()"}
+    with pytest.raises(Trouble) as refused:
+        listing(source, hub.endpoint)
+    assert refused.value.sentence.key == "hub.code"
+
+
+@pytest.mark.parametrize("name", ["../../escaped.json", "unet/../../x.json", "C:/x.json", "/etc/x.json"])
+def test_a_hub_does_not_choose_where_files_go(fetching: Downloads, hub: Hub, place: Home, name: str) -> None:
+    hub.repos[REPO][name] = b"{}"
+    status = fetched(fetching, dataclasses.replace(MODEL, source=Source(REPO, ("*.json", *ASKED), SIZE)))
+    assert status.sentence.key == "hub.strange"  # type: ignore[union-attr]
+
+
+def test_halves_of_other_programs_are_not_taken_for_models(fetching: Downloads, hub: Hub, place: Home) -> None:
+    fetched(fetching)
+    found = on_disk.located(place, MODEL)
+    assert found is not None
+    for name in (UNET, "unet/config.json", "model_index.json"):
+        hidden = (found.folder / name).rename(place.root / "hidden")
+        assert on_disk.located(place, MODEL) is None, name
+        hidden.rename(found.folder / name)
+    assert on_disk.located(place, MODEL) is not None
+    shards = Source(REPO, ("*.json", "*.safetensors"), 1)
+    (found.folder / "config.json").write_text("{}")
+    assert not on_disk.complete(found.folder, shards)
+    (found.folder / "model-00001-of-00002.safetensors").write_bytes(b"")
+    assert not on_disk.complete(found.folder, shards)
+    (found.folder / "model-00002-of-00002.safetensors").write_bytes(b"")
+    assert on_disk.complete(found.folder, shards)
+    (found.companions["few-steps"] / "lora.safetensors").unlink()
+    assert on_disk.located(place, MODEL) is None

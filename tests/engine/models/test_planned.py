@@ -1,0 +1,330 @@
+"""One way to a plan: whoever shows one shows what the engine would run; what broken runs taught can be forgotten, everywhere at once."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.__main__ import main
+from app.cli import doctor
+from app.cli import job as cli_job
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.pretended import MACHINES
+from app.compat.machine.verdicts import Seen, Verdict, forget, learn, load, store
+from app.compat.planning.fallbacks import choices, learned, subject
+from app.compat.planning.memory_formulas import free_bytes, peak_bytes
+from app.compat.planning.types import AUTO, Choice, Plan
+from app.engine.jobs.control import Control, Dial
+from app.engine.jobs.events import Failed, Finished
+from app.engine.jobs.messages import Run
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.tasks import SelfTest
+from app.engine.models.catalog import BY_ID, CATALOG
+from app.engine.models.chosen import chosen
+from app.engine.models.forecast import judged
+from app.engine.models.model import Model
+from app.engine.models.planned import needed, planned
+from app.engine.process.keeper import Keeper
+from app.engine.session.session import Session
+from app.paths import Home, home
+from app.ui.state.person import OWNER, Person
+from app.ui.tabs import machine_view, paint_view
+from tests.support.guests import desk_at
+from tests.support.places import TOP
+from tests.support.tiny_pictures import made
+
+ADA = Person("visitor-ada", owner=False)
+FORCED = Choice(chunk=4096, dtype="float32")
+
+
+def test_only_one_place_outside_of_compat_decides() -> None:
+    found = {
+        path.relative_to(TOP).as_posix()
+        for path in (TOP / "app").rglob("*.py")
+        if not path.is_relative_to(TOP / "app" / "compat")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if "decide" in {getattr(node, "id", ""), getattr(node, "attr", "")} | {each.name for each in getattr(node, "names", ()) if isinstance(each, ast.alias)}
+    }  # fmt: skip
+    assert found == {"app/engine/models/planned.py"}
+
+
+def asked_for(model: Model) -> Any:
+    return SpeechRequest("[S1] Hello.", model.id) if model.kind == "speech" else PictureRequest("a tree", model.id)
+
+
+def run(session: Session, request: Any, job: Path, choice: Choice, yields: bool = False) -> tuple[list[Plan], Any]:
+    """The plan with which the engine goes to work, and what it says next: a model that is not here is planned for all the same."""
+    plans: list[Plan] = []
+    events = session.run(request, choice, Control(), job, lambda _, plan: plans.append(plan), None, yields)
+    event = next(each for each in events if plans or isinstance(each, Failed))
+    events.close()  # type: ignore[attr-defined]
+    return plans, event
+
+
+@pytest.fixture
+def taught(tmp_path: Path) -> Iterator[Home]:
+    """A home with a choice by hand, and runs that broke."""
+    place = home(tmp_path).made()
+    place.settings.write_text(json.dumps({"choice": dataclasses.asdict(FORCED)}))
+    for machine in MACHINES.values():
+        known = {}
+        for model in CATALOG:
+            rung = Verdict(subject(model.id, "smaller-chunk"), False, seen=Seen("memory", 3, "", 64))
+            known[rung.subject] = rung
+        store(place.verdicts, machine, known)
+    yield place
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+@pytest.mark.parametrize("name", MACHINES)
+def test_what_is_shown_anywhere_under_pretend_is_what_the_engine_runs(
+    name: str, by_hand: bool, taught: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not by_hand:
+        taught.settings.unlink()
+    choice, machine = FORCED if by_hand else Choice(), MACHINES[name]
+    session = Session(taught, name, Dial(choice.chunk))
+    runs: dict[str, Plan] = {}
+    for model in CATALOG:
+        (runs[model.id],), _ = run(session, asked_for(model), tmp_path / "job", choice)
+    assert {plan.chunk_most for plan in runs.values()} == {64}
+    assert not by_hand or {plan.dtype for plan in runs.values()} == {"float32"}
+
+    for model in CATALOG:
+        assert main(["doctor", "--json", "--model", model.id, "--pretend", name, "--home", str(tmp_path)]) == 0
+        page = json.loads(capsys.readouterr().out)
+        (own,), here = page["plans"].values(), page["stands_in"].get(model.title)
+        assert plain(runs[model.id]) == without_reasons(here["plan"] if here else own), model.id
+        assert (own["quantised"] != runs[model.id].quantised) == bool(here)
+    assert main(["models", "list", "--json", "--pretend", name, "--home", str(tmp_path)]) == 0
+    listed = {row["id"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    with desk_at(tmp_path) as desk:
+        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=machine)
+        for model in CATALOG:
+            plan = runs[model.id]
+            fits = judged(peak_bytes(needed(taught, machine, model), plan), free_bytes(machine))
+            row = listed[model.id]
+            assert (row["fit"], row["because"], row["quantised"]) == (fits[0], str(fits[1]), plan.quantised)
+            for looked_at in ("", name):  # the machine that the whole of Hearth pretends to be
+                assert desk.plan(model.id, desk.choice(OWNER), looked_at) == plan
+                assert machine_view.seen(desk, model.id, looked_at, "en")["note"] == ""
+            assert desk.offer(model).forecast.plan == plan  # type: ignore[union-attr]
+            if model.kind == "picture":
+                assert str(fits[1]) in paint_view.fit(desk, PictureRequest("a tree", model.id), OWNER, "en").replace("&#x27;", "'")
+
+
+def plain(plan: Plan) -> Any:
+    return without_reasons(json.loads(json.dumps(doctor._told(plan))))
+
+
+def without_reasons(told: dict[str, Any]) -> dict[str, Any]:
+    """What speaks against an option that neither takes may be this computer's alone."""
+    return {name: value for name, value in told.items() if name not in ("because", "rejected", "warnings", "retired")}
+
+
+def test_another_machines_plan_says_where_this_computer_would_run_it_another_way(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """bitsandbytes' 4 bits are a card's."""
+    with desk_at(tmp_path) as desk:
+        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=dataclasses.replace(MACHINES["cpu"], pretended=""))
+        place, card = desk.keeper.home, MACHINES["rtx-3060"]
+        other = next(
+            each for each in CATALOG if each.kind == "picture"
+            and planned(place, card, each, itself=True).quantised not in ("none", planned(place, card, each).quantised)
+        )  # fmt: skip
+        same = BY_ID["sd15"]
+        for model in (other, same):
+            own, here = planned(place, card, model, itself=True), planned(place, card, model)
+            view = machine_view.seen(desk, model.id, "rtx-3060", "en")
+            assert desk.plan(model.id, Choice(), "rtx-3060") == own
+            assert bool(view["note"]) == (choices(own) != choices(here))
+            assert main(["doctor", "--model", model.id, "--pretend", "rtx-3060", "--home", str(tmp_path)]) == 0
+            page = " ".join(capsys.readouterr().out.split())
+            assert ("This is the plan of" in page) == bool(view["note"]) and view["note"] in page
+            if model is other:
+                assert f"cannot make {own.quantised} weights" in view["note"] and "--pretend rtx-3060" in view["note"]
+
+
+def test_a_choice_that_cannot_work_is_told_beside_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page of all others stays."""
+    place = home(tmp_path).made()
+    place.settings.write_text(json.dumps({"choice": {"quantised": "gguf"}}))
+    assert main(["doctor", "--pretend", "t4", "--home", str(tmp_path)]) == 0
+    page = " ".join(capsys.readouterr().out.split())
+    assert "GGUF is read for pictures only" in page and "Stable Diffusion XL" in page
+    assert main(["doctor", "--json", "--model", "dia-1.6b", "--pretend", "t4", "--home", str(tmp_path)]) == 0
+    assert "GGUF is read for pictures only" in json.loads(capsys.readouterr().out)["plans"]["Dia 1.6B"]["trouble"]
+
+
+# What was chosen by hand, on the command line.
+
+
+@pytest.mark.parametrize(
+    ("words", "choice"),
+    [
+        ((), Choice(chunk=512, dtype="bfloat16", kernels=("math",), offload="model")),
+        (("--dtype", "float32"), Choice(chunk=512, dtype="float32", kernels=("math",), offload="model")),
+        (("--chunk", "64", "--kernels", "flash,math"), Choice(chunk=64, dtype="bfloat16", kernels=("flash", "math"), offload="model")),
+        (("--chunk", "auto", "--dtype", "auto", "--kernels", "auto", "--offload", "auto"), Choice()),
+        (("--gqa", "expanded", "--quantised", "none"), Choice(512, "expanded", ("math",), "bfloat16", "model", "none")),
+    ],
+)  # fmt: skip
+def test_a_commands_flags_win_over_what_is_stored_and_the_rest_of_it_applies(
+    words: tuple[str, ...], choice: Choice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = home(tmp_path).made()
+    stored = Choice(chunk=512, dtype="bfloat16", kernels=("math",), offload="model")
+    place.settings.write_text(json.dumps({"choice": dataclasses.asdict(stored)}))
+    jobs: list[tuple[Choice, Any]] = []
+
+    def begun(keeper: Keeper, request: Any, asked: Choice, anew: bool) -> Any:
+        jobs.append((asked, keeper.chunk))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli_job, "begun", begun)
+    monkeypatch.setattr(Keeper, "_spawn", lambda self: None)
+    main(["paint", "a tree", "--home", str(tmp_path), *words])
+    assert jobs == [(choice, choice.chunk)]
+
+
+@pytest.mark.parametrize("command", ["speak", "paint"])
+def test_the_help_says_what_applies(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert cli_job.FORCED in told and all(f"--{each}" in told for each in ("chunk", "dtype", "gqa", "kernels", "offload", "quantised"))
+
+
+@pytest.mark.parametrize("kept", ["{broken", "[]", '{"choice": []}', '{"choice": {"chunk": "a lot", "nonsense": 3}}', ""])
+def test_settings_that_mean_nothing_are_automatic(kept: str, tmp_path: Path) -> None:
+    place = home(tmp_path).made()
+    assert chosen(place) == Choice()
+    place.settings.write_text(kept)
+    assert chosen(place) == Choice() and place.settings.read_text() == kept, "who only reads puts nothing aside"
+
+
+# A visitor and the owner's slider.
+
+
+def test_a_visitors_job_does_not_fail_for_a_size_that_the_owner_cannot_run_either(tmp_path: Path) -> None:
+    """More pairs than Metal bears: the owner is told, the visitor's picture is made with what runs."""
+    request = PictureRequest("a tree", "sd15", width=1024, height=1024)
+    session = Session(home(tmp_path).made(), "m1-8gb", Dial(1 << 16))
+    plans, end = run(session, request, tmp_path / "owner", Choice())
+    assert not plans and isinstance(end, Failed) and "chunk_q" in str(end.sentence)
+    plans, end = run(session, request, tmp_path / "visitor", Choice(), yields=True)
+    assert [plan.chunk_q for plan in plans] == [AUTO] and isinstance(end, Failed) and end.cure == "get:sd15"
+    session.dial.chunk = 64
+    assert run(session, request, tmp_path / "small", Choice(), yields=True)[0][0].chunk_q == 64, "one that runs counts"
+    with desk_at(tmp_path) as desk:
+        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=MACHINES["m1-8gb"])
+        desk.set_chunk(1 << 16)
+        assert "chunk_q" in paint_view.fit(desk, request, OWNER, "en")
+        assert "chunk_q" not in paint_view.fit(desk, request, ADA, "en")
+
+
+def test_the_keeper_says_whose_job_it_is(tmp_path: Path) -> None:
+    handed: list[Run] = []
+    with desk_at(tmp_path) as desk:
+        desk.keeper._send = handed.append  # type: ignore[assignment,method-assign]
+        for person in (ADA, OWNER):
+            desk.begin(SpeechRequest("[S1] Hello."), person)
+        for _ in range(2):
+            desk.keeper._hand_next()
+            desk.keeper._run = None
+        desk.keeper.state = dataclasses.replace(desk.keeper.state, job="")
+    assert [(order.yields) for order in handed if isinstance(order, Run)] == [False, True], "the owner's come first"
+
+
+# What broken runs taught, forgotten.
+
+
+def broke(model: str) -> Verdict:
+    return Verdict(subject(model, "contiguous"), passed=False, seen=Seen("numbers", 4, "float16"))
+
+
+def test_only_what_runs_of_this_model_taught_is_forgotten(tmp_path: Path) -> None:
+    machine = MACHINES["t4"]
+    kept = [Verdict("row:mps-leak", True), Verdict("way:x", True), broke("sdxl"), broke("/models/a/b")]
+    for each in (*kept, broke("sd15"), broke("/models/a")):
+        learn(tmp_path, machine, each)
+    assert forget(tmp_path, machine, "sd15") == (broke("sd15").subject,)
+    assert forget(tmp_path, machine, "/models/a") == (broke("/models/a").subject,), "not of a folder inside it"
+    assert forget(tmp_path, machine, "sd15") == ()
+    assert load(tmp_path, machine) == {each.subject: each for each in kept}
+    assert len(forget(tmp_path, machine)) == 2 and set(load(tmp_path, machine)) == {"row:mps-leak", "way:x"}
+
+
+def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path) -> None:
+    """A running engine's next run begins as before, and its self-test writes nothing back."""
+    place = home(tmp_path).made()
+    painter = str(made("sd15", tmp_path / "painter"))
+    session = Session(place)
+    session.hardware = dataclasses.replace(session.hardware, name="a tested one")
+    request = PictureRequest("a boat", model=painter, width=64, height=64, steps=1, seed=3)
+    learn(place.verdicts, session.hardware, broke(painter))
+    plans: list[Plan] = []
+
+    def runs() -> Plan:
+        events = list(session.run(request, Choice(), Control(), tmp_path / f"job{len(plans)}", lambda _, plan: plans.append(plan)))
+        assert isinstance(events[-1], Finished), events[-1]
+        return plans[-1]
+
+    spare = session.verdicts
+    with desk_at(tmp_path) as desk:
+        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=session.hardware)
+        assert runs().contiguous and desk.plan(painter, Choice()).contiguous
+        assert machine_view.seen(desk, painter, "", "en")["learned"] == ["Tensors are made contiguous before attention. float16 produced NaN or infinity at step 4."]
+        desk.forget(painter)
+        assert not desk.plan(painter, Choice()).contiguous and machine_view.seen(desk, painter, "", "en")["learned"] == []
+    assert not runs().contiguous
+    learn(place.verdicts, session.hardware, broke(painter))
+    assert runs().contiguous
+
+    def meanwhile(hardware: Hardware, found: dict[str, Verdict]) -> Iterator[Any]:
+        assert forget(place.verdicts, hardware, painter)
+        return iter(())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("app.engine.session.maintenance.selftest.steps", meanwhile)
+        list(session.run(SelfTest(), Choice(), Control(), tmp_path / "test", lambda *_: None))
+    assert load(place.verdicts, session.hardware) == {}
+    assert not runs().contiguous
+    assert session.verdicts is spare, "idle measuring writes to this one"
+    session.free()
+
+
+def test_idle_measuring_knows_what_another_process_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was handed a dict that a later run left behind: what was measured after that counted for nothing until a restart."""
+    session = Session(home(tmp_path).made())
+    handed: list[dict[str, Verdict]] = []
+    monkeypatch.setattr("app.engine.session.session.measuring", lambda home, hardware, verdicts: handed.append(verdicts) or iter(()))
+    list(session.spare())
+    learn(session.home.verdicts, session.hardware, broke("sd15"))
+    run(session, PictureRequest("a tree", "sd15"), tmp_path / "job", Choice())
+    assert broke("sd15").subject in handed[0]
+    handed[0]["way:x"] = Verdict("way:x", True)
+    list(session.spare())
+    assert handed[0] is handed[1] is session.verdicts
+
+
+def test_doctor_says_what_was_learned_and_forgets_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def told(*words: str) -> str:
+        assert main(["doctor", *words, "--pretend", "t4", "--home", str(tmp_path)]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    place = home(tmp_path).made()
+    for model in ("sd15", "sdxl"):
+        learn(place.verdicts, MACHINES["t4"], broke(model))
+    assert "To try again as before: hearth doctor --forget sd15 --pretend t4" in told()
+    assert told("--forget", "sd15") == "Forgotten: sd15/contiguous. The next run begins as before."
+    assert "--forget sd15" not in told() and "--forget sdxl" in told()
+    assert learned(load(place.verdicts, MACHINES["t4"]), "sdxl")
+    assert "sdxl/contiguous" in told("--forget") and "nothing to forget" in told("--forget")

@@ -1,0 +1,91 @@
+"""Every family of models on every pretended machine: with the seam the plain library's result, without it at least one goes wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import torch
+from torch import Tensor
+
+from app.compat.attention.seam import applied
+from app.compat.machine.pretended import MACHINES, machine
+from app.compat.planning.decide import decide
+from app.compat.planning.types import Need, Part, Plan
+from app.compat.selftest.failures import Limits
+from app.compat.selftest.simulate import Bites, biting
+from tests.support.families import FAMILIES, Family
+
+TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
+"""Relative to the largest number of the plain library's result in float32, with weights rounded alike."""
+
+SICK = [name for name in MACHINES if name != "cpu"]
+
+
+def limits(name: str) -> Limits:
+    """As many keys as these models have count as many; on a card any scores written out in full are too many."""
+    small = Limits(decode_keys=16, softmax_keys=16, broadcast_elements=512)
+    return replace(small, buffer_bytes=64) if machine(name).kind == "cuda" else small
+
+
+def planned(name: str, family: Family) -> Plan:
+    part = Part("model", family.role, 1_000_000_000, family.half_is_safe)
+    return decide(machine(name), Need(heads=4, kv_heads=1 if family.grouped else 4, parts=(part,)))
+
+
+@cache
+def plain(kind: str, dtype: torch.dtype) -> Tensor:
+    model = FAMILIES[kind].made(dtype).to(torch.float32)
+    with torch.no_grad():
+        return FAMILIES[kind].run(model, torch.float32)
+
+
+def error(result: Tensor, kind: str, dtype: torch.dtype) -> float:
+    """Not a number is infinitely wrong."""
+    right = plain(kind, dtype)
+    assert result.shape == right.shape
+    found = float((result.float() - right).abs().max() / right.abs().max())
+    return found if found == found else float("inf")
+
+
+def without_the_seam(name: str, kind: str, dtype: torch.dtype) -> tuple[float, Bites]:
+    family = FAMILIES[kind]
+    model = family.made(dtype)
+    with biting(name, limits=limits(name)) as bites, torch.no_grad():
+        try:
+            result = family.run(model, dtype)
+        except RuntimeError:
+            return float("inf"), bites
+    return error(result, kind, dtype), bites
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+@pytest.mark.parametrize("name", MACHINES)
+def test_with_the_seam_it_is_right(name: str, kind: str) -> None:
+    family, plan = FAMILIES[kind], planned(name, FAMILIES[kind])
+    dtype = getattr(torch, plan.precision[0].compute)
+    model = family.made(dtype)
+    with biting(name, limits=limits(name)) as bites, applied(plan) as seam, torch.no_grad():
+        result = family.run(model, dtype)
+    assert error(result, kind, dtype) < TOLERANCE[dtype]
+    assert set(bites.rows) <= {"masked-rows"}, "whose NaN the seam sets to zero afterwards"
+    assert not bites.escaped
+    _, bare = without_the_seam("cpu", kind, torch.float32)
+    assert seam.calls == bare.calls > 0
+
+
+@pytest.mark.parametrize("name", SICK)
+def test_without_the_seam_something_goes_wrong(name: str) -> None:
+    """In float16, which is what one takes on a card or a Mac. An Ampere card goes wrong in float32: grouped heads in full scores."""
+    dtype = torch.float32 if name == "rtx-3060" else torch.float16
+    wrong = {kind for kind in FAMILIES if without_the_seam(name, kind, dtype)[0] > TOLERANCE[dtype]}
+    everything_does = name not in ("gtx-1060", "t4", "rtx-3060")
+    assert wrong == (set(FAMILIES) if everything_does else {"dia"})
+
+
+def test_a_healthy_machine_needs_no_cure() -> None:
+    for kind in FAMILIES:
+        found, bites = without_the_seam("cpu", kind, torch.float32)
+        assert found == 0
+        assert not bites.rows

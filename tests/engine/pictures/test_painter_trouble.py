@@ -1,0 +1,171 @@
+"""What cannot be painted is told in a sentence: broken weights, strange pictures, misfit LoRAs; captions never learned are named."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import struct
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+
+from app.engine.files import picture_settings
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Finished, Note
+from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.models import catalog
+from app.engine.pictures import painter as picture_painter
+from app.sentence import Sentence, Trouble
+from tests.support import painters
+from tests.support import tiny_pictures as tiny
+from tests.support.painters import SMALL, painter
+
+folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
+pytestmark = [  # diffusers' schedulers with numpy 2
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning"),
+]
+
+
+def test_the_starter_names_what_it_paints_instead(folders: dict[str, Path], tmp_path: Path) -> None:
+    """Its only size and the nearest caption that it learned are taken, and told; what it learned is painted with no word."""
+    folder, row = tmp_path / "starter", catalog.find("starter-painter")
+    shutil.copytree(folders["sd15"], folder)
+    shutil.copy(Path(row.path) / "starter.json", folder)
+    settings = replace(row.settings, width=64, height=64, least=64, most=64)
+    model = replace(row, path=str(folder), settings=settings)
+    paints = picture_painter.load(folder, model, tiny.plan(model), {})
+
+    def run(prompt: str, **more: Any) -> tuple[list[Sentence], PictureRequest]:
+        request = PictureRequest(prompt, steps=1, preview_every=0, **more)
+        events = list(paints.run(request, Control(), None, tmp_path / str(hash((prompt, *more)))))
+        assert isinstance(events[-1], Finished)
+        written = picture_settings.read(Path(events[-1].files[0])).request
+        return [event.sentence for event in events if isinstance(event, Note)], written
+
+    learned = "a (red:1.3) circle on a white background"
+    said, written = run(learned)
+    assert not said and written.prompt == learned
+    said, written = run("a red dragon on (Mars:1.2)", width=128)
+    assert [each.key for each in said] == ["starter.changed", "paint.one-size"]
+    assert dict(said[0].values)["words"] == "dragon, mars"
+    assert written.prompt == dict(said[0].values)["caption"] == "a red circle on a white background"
+    assert (written.width, written.height) == (64, 64)
+
+
+def broken(path: Path, how: str) -> None:
+    {
+        "cut off": lambda: path.write_bytes(path.read_bytes()[:-100]),
+        "cut off in its header": lambda: path.write_bytes(path.read_bytes()[:200]),
+        "empty": lambda: path.write_bytes(b""),
+        "a text": lambda: path.write_text("hello"),
+        "a pickle": lambda: path.write_bytes(pickle.dumps({"a": 1})),
+        "gone": path.unlink,
+        "a pickle by name": lambda: path.rename(path.with_suffix(".bin")),
+    }[how]()
+
+
+@pytest.mark.parametrize(
+    "how", ["cut off", "cut off in its header", "empty", "a text", "a pickle", "gone", "a pickle by name"]
+)
+def test_broken_weights_are_told(how: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(folders["sd15"], folder)
+    model = catalog.find(str(folder))
+    broken(folder / "unet" / "diffusion_pytorch_model.safetensors", how)
+    with pytest.raises(Trouble) as told:
+        picture_painter.load(folder, model, tiny.plan(model), {})
+    assert str(folder / "unet") in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "part", ["unet/config.json", "tokenizer/vocab.json", "tokenizer/tokenizer.json", "model_index.json"]
+)
+def test_broken_configs_are_told(part: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(folders["sd15"], folder)
+    model = catalog.find(str(folder))
+    for path in folder.glob(part):
+        path.write_text("{")
+        with pytest.raises(Trouble):
+            picture_painter.load(folder, model, tiny.plan(model), {})
+
+
+def png(path: Path, size: tuple[int, int]) -> Path:
+    Image.new("RGB", size, "red").save(path)
+    return path
+
+
+BAD_PICTURES: dict[str, Callable[[Path], Any]] = {
+    "canvas.missing": lambda path: None,
+    "canvas.not-a-picture": lambda path: path.write_text("a text file"),
+    "canvas.too-small": lambda path: png(path, (1, 1)),
+    "canvas.too-large": lambda path: path.write_bytes(huge()),
+}
+
+
+def huge() -> bytes:
+    """A PNG that says it is 20,000 x 20,000 pixels: 1.2 GB when opened."""
+    head = struct.pack(">IIBBBBB", 20_000, 20_000, 8, 2, 0, 0, 0)
+    chunk = b"IHDR" + head
+    data = b"IDAT" + zlib.compress(b"\0" * 1000)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(each) - 4) + each + struct.pack(">I", zlib.crc32(each)) for each in (chunk, data, b"IEND")
+    )
+
+
+@pytest.mark.parametrize("key", BAD_PICTURES)
+def test_a_bad_picture_to_start_from_is_told(key: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    paints, _ = painter(folders["sd15"])
+    path = tmp_path / "start.png"
+    BAD_PICTURES[key](path)
+    with pytest.raises(Trouble) as told:
+        list(paints.run(PictureRequest("a", image=str(path), **SMALL), Control(), None, tmp_path / "job"))
+    assert told.value.sentence.key == key
+
+
+def test_a_cut_off_picture_is_told(folders: dict[str, Path], tmp_path: Path, gradient: Path) -> None:
+    paints, _ = painter(folders["sd15"])
+    path = tmp_path / "start.png"
+    path.write_bytes(gradient.read_bytes()[:-300])
+    with pytest.raises(Trouble):
+        list(paints.run(PictureRequest("a", image=str(path), **SMALL), Control(), None, tmp_path / "job"))
+
+
+@pytest.mark.parametrize(
+    ("key", "family", "more"),
+    [
+        ("canvas.multiple", "flux", {"width": 72}),
+        ("scheduler.unknown", "sd15", {"scheduler": "Magic"}),
+        ("paint.no-image", "pixart-sigma", {"image": "GRADIENT"}),
+        ("paint.no-image", "pixart-sigma", {"image": "GRADIENT", "mask": "GRADIENT"}),
+        ("lora.missing", "sd15", {"loras": (Lora("nowhere.safetensors"),)}),
+        ("detect.pickle", "sd15", {"loras": (Lora("PICKLE"),)}),
+        ("lora.misfit", "sd15", {"loras": (Lora("MISFIT"),)}),
+        ("lora.none", "pixart-sigma", {"loras": (Lora("MISFIT"),)}),
+    ],
+)
+def test_what_cannot_be_painted_is_told(
+    key: str, family: str, more: dict[str, Any], folders: dict[str, Path], tmp_path: Path, gradient: Path
+) -> None:
+    (tmp_path / "evil.ckpt").write_bytes(pickle.dumps({"a": 1}))
+    save_file({"some.layer.weight": torch.zeros(2, 2)}, tmp_path / "misfit.safetensors")
+    names = {
+        "GRADIENT": str(gradient),
+        "PICKLE": str(tmp_path / "evil.ckpt"),
+        "MISFIT": str(tmp_path / "misfit.safetensors"),
+    }
+    more = {name: names.get(value, value) if isinstance(value, str) else value for name, value in more.items()}
+    if "loras" in more:
+        more["loras"] = tuple(replace(each, path=names.get(each.path, each.path)) for each in more["loras"])
+    paints, _ = painter(folders[family])
+    with pytest.raises(Trouble) as told:
+        list(paints.run(PictureRequest("a", **{**SMALL, **more}), Control(), None, tmp_path / "job"))
+    assert told.value.sentence.key == key

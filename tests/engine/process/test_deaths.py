@@ -1,0 +1,242 @@
+"""Engines that die at a job, each a real process: the job goes on while it moves, and what is finished of one that is given up is handed over."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from app.engine.files import sound
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Part, Stopped
+from app.engine.jobs.messages import Died
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.pictures import checkpoint
+from app.engine.pictures.checkpoint import Kept
+from app.engine.process import child, deaths
+from app.engine.process import keeper as keeper_module
+from app.engine.process.deaths import DEATHS, Lives, reached
+from app.engine.process.delivery import delivered, ranges
+from app.engine.process.keeper import Keeper
+from app.paths import home
+from tests.support import light_engine
+
+SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 40)
+"""Forty parts: a pause ends one."""
+Open = Callable[..., Keeper]
+
+
+@pytest.fixture
+def open_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+    """A keeper whose engines live as they are told to, one after the other; the last ones live on."""
+    monkeypatch.setattr(child.worker, "main", light_engine.main)
+    keepers = []
+
+    def opened(*plan: dict[str, object], **options: Any) -> Keeper:
+        place = home(tmp_path / f"home {len(keepers)}").made()
+        (place.root / light_engine.LIVES).write_text(json.dumps(plan))
+        keepers.append(Keeper(place, **options))
+        return keepers[-1]
+
+    yield opened
+    for keeper in keepers:
+        keeper.close()
+
+
+def end_of(keeper: Keeper, job: str) -> Event:
+    return list(keeper.follow(job))[-1]
+
+
+def until(keeper: Keeper, condition: Callable[[], bool], seconds: float = 60) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, keeper.state
+        time.sleep(0.02)
+
+
+def test_forty_parts_go_on_while_each_life_finishes_one(open_: Open) -> None:
+    """Thirteen deaths, each with three parts finished since the one before."""
+    keeper = open_(*[{"parts": 3}] * 13)
+    job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
+    events = list(keeper.follow(job.id))
+    assert isinstance(events[-1], Finished), events[-1]
+    assert len({event.index for event in events if isinstance(event, Part)}) == 40
+    assert sum(isinstance(event, Adjusted) and event.rung == "restart" for event in events) == 13
+    assert keeper.journal.job(job.id).state == "finished" and keeper.journal.job(job.id).attempts == 14
+
+
+def test_two_deaths_while_loading_do_not_end_a_job(open_: Open) -> None:
+    keeper = open_({"parts": 3}, {"dies": "loading"}, {"parts": 2}, {"dies": "loading"}, {"dies": "loading"})
+    job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
+    assert isinstance(end_of(keeper, job.id), Failed), "the third in a row: five parts, then two deaths while loading"
+    again = open_({"parts": 3}, {"dies": "loading"}, {"parts": 2}, {"dies": "loading"})
+    job = again.submit(SpeechRequest(SCRIPT, seed=5))
+    assert isinstance(end_of(again, job.id), Finished)
+
+
+def test_what_is_given_up_is_handed_over_and_can_be_gone_on_with(open_: Open) -> None:
+    keeper = open_({"parts": 3}, {"dies": "loading"}, {"dies": "loading"}, {})
+    job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
+    end = end_of(keeper, job.id)
+    assert isinstance(end, Failed) and end.cure == "go-on" and "3 times" in str(end.sentence)
+    assert "Finished: 3 of 40. Missing: 4-40." in " ".join(map(str, end.objections))
+    (file,) = end.files
+    assert Path(file).parent == keeper.shelf.folder and abs(soundfile.info(file).duration - end.seconds) < 0.01
+    assert end.seconds > 3 * 0.5 + 2 * 0.2, "all three parts, with their pauses"
+    (kept,) = keeper.shelf.of_job(job.id)
+    assert not kept.whole and kept.seconds == end.seconds and kept.settings["seed"] == 5
+    assert [each.id for each in keeper.interrupted] == [job.id]
+    parts = sorted(keeper.folder(job.id).glob("part-*.wav"))
+    before = [part.read_bytes() for part in parts]
+    assert len(parts) == 3
+    keeper.go_on(job.id)
+    assert isinstance(end_of(keeper, job.id), Finished) and not keeper.interrupted
+    assert [part.read_bytes() for part in parts] == before, "a finished part was done again"
+
+
+def test_what_an_engine_says_cannot_be_made_is_handed_over_too(open_: Open) -> None:
+    """Each part was a file of its own on the shelf, and gone from where the job would go on."""
+    keeper = open_({"parts": 3, "fails": True})
+    job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
+    end = end_of(keeper, job.id)
+    assert isinstance(end, Failed) and end.cure == "open-folder" and end.seconds > 3 * 0.5 and len(end.files) == 1
+    assert "Missing: 4-40." in str(end.objections[0]) and keeper.journal.job(job.id).state == "failed"
+    keeper.go_on(job.id)
+    again = end_of(keeper, job.id)
+    assert not keeper.state.restarts, keeper.state
+    assert isinstance(again, Failed) and "Missing: 7-40." in str(again.objections[0]), "three more"
+
+
+def test_where_only_the_joining_kills_the_job_is_finished_all_the_same(open_: Open) -> None:
+    keeper = open_(*[{"dies": "joining"}] * DEATHS)
+    job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
+    end = end_of(keeper, job.id)
+    assert isinstance(end, Finished) and end.seconds > 40 * 0.5, end
+    assert keeper.journal.job(job.id).state == "finished" and keeper.shelf.of_job(job.id)[0].whole
+
+
+def test_a_job_of_which_nothing_was_finished_has_failed(open_: Open) -> None:
+    keeper = open_(*[{"dies": "loading"}] * DEATHS)
+    job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
+    events = list(keeper.follow(job.id))
+    assert sum(isinstance(event, Loading) for event in events) == DEATHS
+    assert isinstance(events[-1], Failed) and not events[-1].files and events[-1].cure == "report"
+    assert keeper.journal.job(job.id).state == "failed" and not keeper.interrupted
+
+
+def test_who_stops_a_job_whose_engine_died_has_what_was_finished(open_: Open) -> None:
+    keeper = open_({"parts": 2}, {"dies": "start"}, {"dies": "start"})
+    job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
+    for event in keeper.follow(job.id):
+        if isinstance(event, Adjusted):
+            keeper.stop(job.id)
+        end = event
+    assert isinstance(end, Stopped) and len(end.files) == 1 and end.seconds > 2 * 0.5
+    assert keeper.journal.job(job.id).state == "stopped"
+
+
+def test_an_engine_that_does_not_start_loses_no_job(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine waited, and all nine failed. Now they wait until it starts, which it is asked to do now and then, and by a press."""
+    keeper = open_(*[{"dies": "start"}] * keeper_module.STARTS)
+    jobs = [keeper.submit(SpeechRequest("[S1] Hello.", seed=number)) for number in range(9)]
+    until(keeper, lambda: keeper.state.gave_up)
+    assert [keeper.journal.job(job.id).state for job in jobs] == ["queued"] * 9
+    time.sleep(3 * keeper_module.TICK_S)
+    assert [keeper.journal.job(job.id).state for job in jobs] == ["queued"] * 9 and not keeper.state.ready
+    keeper.start_again()
+    assert all(isinstance(end_of(keeper, job.id), Finished) for job in jobs)
+    assert keeper.state.ready and not keeper.state.gave_up
+
+
+def test_it_is_started_again_now_and_then(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeper_module, "AGAIN_S", 1.0)
+    keeper = open_(*[{"dies": "start"}] * (keeper_module.STARTS + 1))
+    job = keeper.submit(SpeechRequest("[S1] Hello.", seed=5))
+    assert isinstance(end_of(keeper, job.id), Finished)
+
+
+def test_an_engine_that_dies_at_its_start_is_no_death_of_the_job(open_: Open) -> None:
+    keeper = open_({"parts": 2}, {"dies": "start"}, {"dies": "start"}, {"dies": "loading"}, {})
+    job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
+    assert isinstance(end_of(keeper, job.id), Finished)
+
+
+def test_a_command_is_told_that_it_does_not_start(open_: Open) -> None:
+    keeper = open_(*[{"dies": "start"}] * keeper_module.STARTS, patient=False)
+    job = keeper.submit(SpeechRequest("[S1] Hello.", seed=5))
+    end = end_of(keeper, job.id)
+    assert isinstance(end, Failed) and end.cure == "repair" and "engine.log" in str(end.sentence)
+
+
+def test_deaths_count_in_a_row(tmp_path: Path) -> None:
+    far = {"part-000": 1}
+    crash, memory = Died("crash", 3, "aborted"), Died("memory", None, "killed")
+    one = Lives().died(far, crash)
+    assert (one.deaths, one.climb) == (1, crash)
+    two = one.died(far, crash)
+    assert (two.deaths, two.climb) == (2, crash), "what did not help is not enough"
+    assert two.died(far, crash).over and not two.died(far | {"part-001": 1}, crash).over
+    moved = two.died(far | {"part-001": 1}, memory)
+    assert (moved.deaths, moved.climb) == (1, None), "what got on stays as it is"
+    assert moved.died(far, memory).deaths == 2, "a part that is gone and done again is not new"
+    outside = Lives().died(far, None)
+    assert (outside.deaths, outside.climb) == (1, None), "an end from outside teaches nothing"
+    assert outside.died(far, crash).climb == crash
+
+
+def test_what_is_finished_is_read_from_the_folder(tmp_path: Path) -> None:
+    assert reached(tmp_path / "none") == {}
+    samples, codes = np.zeros(100, np.float32), np.zeros((1, 1), np.int16)
+    light_engine.speak(tmp_path, 0, "a")
+    sound.write(tmp_path / "part-001.wav", samples, 16000)  # died before the words about it
+    (tmp_path / "picture-0.png").write_bytes(b"x")
+    (tmp_path / "unfinished-001.json").write_text('{"rows": [[1], [2], [3]]}')
+    (tmp_path / "unfinished-002.json").write_text("{")
+    for index, whole in ((1, False), (2, True)):
+        kept = Kept(7, torch.zeros(1), {}, torch.Generator().get_state(), whole)
+        checkpoint.save(tmp_path / f"latent-{index}.safetensors", kept, "mark")
+    (tmp_path / "latent-3.safetensors").write_bytes(b"no such thing")
+    assert codes.size and reached(tmp_path) == {
+        "part-000": 1, "picture-0": 1, "unfinished-001": 3, "unfinished-002": 0, "latent-1": 7, "latent-2": 8, "latent-3": 0,
+    }  # fmt: skip
+    assert deaths.reached(tmp_path / "picture-0.png") == {}
+
+
+def test_pictures_are_handed_over_and_not_kept_twice(open_: Open, tmp_path: Path) -> None:
+    keeper = open_()
+    request = PictureRequest("a", batch=4)
+    job = keeper.submit(request)
+    keeper.journal.withdraw(job.id)
+    folder = keeper.folder(job.id)
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in (0, 2):
+        (folder / f"picture-{place}.png").write_bytes(bytes([place]))
+    given = delivered(keeper.home, request, folder)
+    assert given.missing == (2, 4) and "Finished: 2 of 4. Missing: 2, 4." in str(given.said(folder)[0])
+    end = keeper._ended(job.id, Failed(given.said(folder)[0]), died=True)
+    assert len(end.files) == 2 and all((folder / f"picture-{place}.png").is_file() for place in (0, 2))
+    for place in (1, 3):
+        (folder / f"picture-{place}.png").write_bytes(bytes([place]))
+    files = tuple(str(folder / f"picture-{place}.png") for place in range(4))
+    whole = keeper._ended(job.id, Finished(files, 1.0, 1.0, "steps", 0))
+    assert [Path(file).read_bytes() for file in whole.files] == [bytes([place]) for place in range(4)]
+    assert len(keeper.shelf.of_job(job.id)) == 4 and whole.files[0] == end.files[0]
+
+
+def test_what_cannot_be_joined_stays_and_is_told(tmp_path: Path) -> None:
+    light_engine.speak(tmp_path / "job", 0, "a")
+    light_engine.speak(tmp_path / "job", 1, "a")
+    (tmp_path / "job" / "part-001.wav").write_bytes(b"RIFF")
+    given = delivered(home(tmp_path / "home"), SpeechRequest(SCRIPT), tmp_path / "job")
+    assert not given.files and str(tmp_path / "job") in str(given.said(tmp_path / "job")[0])
+
+
+@pytest.mark.parametrize(("numbers", "words"), [((), ""), ((3,), "3"), ((1, 2), "1-2"), ((9, 1, 4, 5, 3), "1, 3-5, 9")])
+def test_numbers_are_told_as_ranges(numbers: tuple[int, ...], words: str) -> None:
+    assert ranges(numbers) == words

@@ -1,0 +1,162 @@
+"""Each call of the keeper's thread broken in turn: the thread lives on, tells what stands in the way, and what waits is done once it can be."""
+
+from __future__ import annotations
+
+import ast
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.engine.jobs.events import Finished, Stopped
+from app.engine.jobs.request import SpeechRequest
+from app.engine.process import child, worker
+from app.engine.process import keeper as keeper_module
+from app.engine.process.keeper import Keeper
+from app.paths import home
+from tests.support import light_engine
+from tests.support.places import TOP
+
+SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 3)
+SOURCE = ast.parse(Path(keeper_module.__file__).read_text("utf-8"))
+ASKED = {"submit", "errand", "follow", "progress", "stop", "set_chunk", "free", "go_on", "unfinished", "start_again", "let_go", "folder", "close"}  # fmt: skip
+"""What other threads ask; the rest is the keeper's own."""
+LAST = {"_keep", "_stumbled", "_recalled", "_withdrawn", "_wake", "_give_up", "_fail_all"}
+"""The loop itself, what tells, and what is not reached by a job whose engine dies once; the last has a test of its own."""
+
+
+def methods() -> list[str]:
+    (keeper,) = [node for node in SOURCE.body if isinstance(node, ast.ClassDef)]
+    return [node.name for node in keeper.body if isinstance(node, ast.FunctionDef) and node.name not in ASKED | LAST | {"__init__"}]  # fmt: skip
+
+
+OTHERS = [
+    "journal.take", "journal.put_back", "journal.job", "journal.end", "shelf.keep", "_board.post", "_board.now",
+    "_child.said", "_child.send", "_child.bury",
+]  # fmt: skip
+
+
+@pytest.fixture
+def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
+    monkeypatch.setattr(child.worker, "main", light_engine.main)
+    place = home(tmp_path / "home").made()
+    (place.root / light_engine.LIVES).write_text(json.dumps([{"parts": 1}]))
+    kept = Keeper(place, rest_s=60)
+    yield kept
+    kept.close()
+
+
+def broken(keeper: Keeper, path: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Fails in the keeper's thread the first two times that a turn reaches it; says which times."""
+    first, _, second = path.partition(".")
+    owner: Any = child.Child if first == "_child" else getattr(keeper, first) if second else Keeper
+    name, times = second or first, list[str]()
+    real = getattr(owner, name)
+
+    def breaks(*args: Any, **options: Any) -> Any:
+        if threading.current_thread() is keeper._thread and len(times) < 2:
+            times.append(path)
+            raise OSError(5, "Input/output error")
+        return real(*args, **options)
+
+    monkeypatch.setattr(owner, name, breaks)
+    return times
+
+
+@pytest.mark.parametrize("path", [*methods(), *OTHERS])
+def test_no_call_that_fails_ends_the_thread(keeper: Keeper, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine dies on the way, too, so that what follows a death is reached as well."""
+    times = broken(keeper, path, monkeypatch)
+    told: list[str] = []
+    real = keeper._set
+
+    def listening(**changes: Any) -> None:
+        told.extend(str(each) for name, each in changes.items() if name == "obstacle" and each)
+        real(**changes)
+
+    if path != "_set":
+        monkeypatch.setattr(keeper, "_set", listening)
+    job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
+    end = list(followed(keeper, job.id))[-1]
+    assert times, "nothing reached it"
+    assert keeper._thread.is_alive() and keeper.state.obstacle is None
+    lost = {"_ended", "journal.job", "shelf.keep", "_board.post", "_told"}  # the end itself fails, and is told as that
+    assert isinstance(end, Finished) or path in lost, end
+    if path not in ("_set", "_send", "_child.send", "journal.end", "shelf.keep", "_child.bury"):
+        assert told, "nobody was told"
+    monkeypatch.undo()
+    monkeypatch.setattr(child.worker, "main", light_engine.main)
+    again = keeper.submit(SpeechRequest(SCRIPT, seed=6))
+    assert isinstance(list(followed(keeper, again.id))[-1], Finished)
+
+
+def followed(keeper: Keeper, job: str) -> Iterator[Any]:
+    """To its end; a job that is never told ended fails the test and does not hang it."""
+    events: list[Any] = []
+    following = threading.Thread(target=lambda: events.extend(keeper.follow(job)), daemon=True)
+    following.start()
+    following.join(60)
+    assert not following.is_alive(), keeper.state
+    return iter(events)
+
+
+def test_a_file_where_the_folder_of_jobs_should_be(keeper: Keeper) -> None:
+    """The window said ready, and nothing ran any more."""
+    jobs = keeper.home.scratch / "jobs"
+    jobs.write_text("in the way")
+    job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
+    until(lambda: keeper.state.obstacle is not None)
+    assert str(jobs) in str(keeper.state.obstacle) and keeper._thread.is_alive()
+    time.sleep(3 * keeper_module.TICK_S)
+    assert keeper.journal.job(job.id).state == "queued", "it waits"
+    second = keeper.submit(SpeechRequest(SCRIPT, seed=6))
+    keeper.stop(second.id)
+    assert isinstance(list(followed(keeper, second.id))[-1], Stopped)
+    jobs.unlink()
+    assert isinstance(list(followed(keeper, job.id))[-1], Finished)
+    until(lambda: keeper.state.obstacle is None)
+
+
+def test_an_engine_that_hears_nothing_any_more_ends(tmp_path: Path) -> None:
+    """A thread of the engine's that ends takes the engine along: its keeper notices that at once."""
+    import subprocess
+    import sys
+
+    code = "import time; from app.engine.process.worker import lasting\n"
+    for needed in ("lambda: 1 / 0", "lambda: None"):
+        done = subprocess.run([sys.executable, "-c", code + f"lasting({needed}); time.sleep(60)"], cwd=TOP, capture_output=True, text=True)  # fmt: skip
+        assert done.returncode == 1 and ("ZeroDivisionError" in done.stderr) == ("1 / 0" in needed)
+
+
+def test_an_engine_beats_on_where_the_meter_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    beats: list[Any] = []
+
+    class Pipe:
+        def send(self, report: Any) -> None:
+            beats.append(report)
+            if len(beats) == 3:
+                raise EOFError
+
+    readings = [worker.Reading(process_bytes=7)]
+
+    def read() -> Any:
+        if readings:
+            return readings.pop()
+        raise OSError("no meter")
+
+    monkeypatch.setattr(worker, "read", read)
+    monkeypatch.setattr(worker, "BEAT_S", 0.0)
+    with pytest.raises(EOFError):
+        worker.Worker(Pipe()).beat()  # type: ignore[arg-type]
+    assert [each.reading.process_bytes for each in beats] == [7, 7, 7]
+
+
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.02)

@@ -1,0 +1,421 @@
+"""The session with tiny real models: one owner of memory, the ladder, what is learned, and every failure a sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from app.compat.machine.chunk_curve import read_curve
+from app.compat.machine.meter import Reading
+from app.compat.machine.verdicts import Seen, Verdict, learn, load
+from app.compat.planning.decide import decide
+from app.compat.planning.fallbacks import choices, subject
+from app.compat.planning.types import AUTO, Choice, Plan
+from app.compat.selftest.failures import Limits
+from app.compat.selftest.simulate import biting
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
+from app.engine.jobs.messages import Died
+from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
+from app.engine.jobs.tasks import SelfTest, Tune
+from app.engine.loading.numbers_broke import NumbersBroke
+from app.engine.models import catalog
+from app.engine.models.model import need
+from app.engine.models.pretended_device import grounded
+from app.engine.session.live_plan import LivePlan
+from app.engine.session.run_errors import failure, fault_of
+from app.engine.session.session import Session
+from app.engine.text.voice_limits import DIA
+from app.engine.text.voices import keep
+from app.paths import home
+from tests.support.tiny import STARTER, save_voice
+from tests.support.tiny_pictures import made
+
+Run = Callable[..., list[Event]]
+SPEECH = "[S1] A short line. [S2] And its answer."
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("models")
+    return {"voice": str(save_voice(folder / "voice", STARTER)), "sd15": str(made("sd15", folder / "sd15"))}
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    session = Session(home(tmp_path / "home").made())
+    yield session
+    session.free()
+
+
+@pytest.fixture
+def plans() -> list[Plan]:
+    return []
+
+
+@pytest.fixture
+def run(session: Session, tmp_path: Path, plans: list[Plan]) -> Run:
+    def run(
+        request: Any,
+        control: Control | None = None,
+        job: str = "job",
+        died: Died | None = None,
+    ) -> list[Event]:
+        return list(
+            session.run(
+                request, Choice(), control or Control(), tmp_path / job, lambda model, plan: plans.append(plan), died
+            )
+        )
+
+    return run
+
+
+def speech(models: dict[str, str], **more: Any) -> SpeechRequest:
+    return SpeechRequest(SPEECH, model=models["voice"], seed=3, max_frames=40, **more)
+
+
+def picture(models: dict[str, str], **more: Any) -> PictureRequest:
+    return PictureRequest(
+        **{"prompt": "a boat", "model": models["sd15"], "width": 64, "height": 64, "steps": 3, "seed": 3, **more}
+    )
+
+
+def broken(session: Session, monkeypatch: pytest.MonkeyPatch, faults: list[BaseException]) -> None:
+    """What a machine without room or with a broken kernel would do: raise in the middle of a run, as often as there are faults."""
+    from app.engine.speech.loader import Speaker
+
+    real = Speaker.run
+
+    def breaking(self: Speaker, *args: Any) -> Iterator[Event]:
+        for number, event in enumerate(real(self, *args)):
+            if number == 1 and faults:
+                raise faults.pop(0)
+            yield event
+
+    monkeypatch.setattr(Speaker, "run", breaking)
+
+
+def test_speech_and_picture_after_each_other(run: Run, models: dict[str, str], session: Session) -> None:
+    spoken = run(speech(models))
+    assert isinstance(spoken[0], Loading) and isinstance(spoken[-1], Finished)
+    again = run(speech(models), job="again")
+    assert not any(isinstance(event, Loading) for event in again), "it was loaded already"
+    painted = run(picture(models), job="picture")
+    assert isinstance(painted[-1], Finished) and session.loaded == models["sd15"]
+
+
+def test_speech_and_pictures_unload_one_another_where_both_do_not_fit(
+    run: Run, models: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.engine.session.loaded_models.BESIDE", 0.0)
+    run(speech(models))
+    events = run(picture(models), job="picture")
+    (unloaded,) = [event for event in events if isinstance(event, Unloaded)]
+    assert unloaded.model == models["voice"] and "unloaded" in str(unloaded.sentence)
+    assert isinstance(events[-1], Finished)
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause", "rung"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."), "fault.memory", "smaller-chunk"),
+        (RuntimeError("MPS backend out of memory (MPS allocated: 5.00 GB)"), "fault.memory", "smaller-chunk"),
+        (RuntimeError("Invalid buffer size: 19.38 GiB"), "fault.memory", "smaller-chunk"),
+        (NumbersBroke(7), "fault.numbers", "contiguous"),
+    ],
+)
+def test_a_broken_run_takes_a_rung_and_goes_on(
+    run: Run, session: Session, models: dict[str, str], plans: list[Plan], monkeypatch: pytest.MonkeyPatch,
+    fault: BaseException, cause: str, rung: str,
+) -> None:  # fmt: skip
+    broken(session, monkeypatch, [fault])
+    events = run(speech(models))
+    assert isinstance(events[-1], Finished), events[-1]
+    assert cause in [event.sentence.key for event in events if isinstance(event, Note)]
+    (adjusted,) = [event for event in events if isinstance(event, Adjusted)]
+    assert adjusted.rung == rung and adjusted.learned in str(fault) and len(plans) == 2 and plans[0] != plans[1]
+    stored = load(session.home.verdicts, session.hardware)
+    assert f"rung:{models['voice']}/{rung}" in stored
+    plans.clear()
+    run(speech(models), job="next")
+    assert len(plans) == 1 and plans[0].chunk_most == (64 if rung == "smaller-chunk" else None), "what was learned was forgotten"
+    assert plans[0].contiguous == (rung == "contiguous")
+
+
+def test_a_machine_that_breaks_every_way_is_told(
+    run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken(session, monkeypatch, [NumbersBroke(1) for _ in range(40)])
+    events = run(speech(models))
+    end = events[-1]
+    assert isinstance(end, Failed) and "precision" in str(end.sentence)
+    rungs = [event.rung for event in events if isinstance(event, Adjusted)]
+    assert rungs[0] == "contiguous" and len(set(rungs)) == len(rungs) > 1
+
+
+def test_memory_that_never_suffices_ends_in_a_sentence(
+    run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken(session, monkeypatch, [MemoryError() for _ in range(40)])
+    end = run(speech(models))[-1]
+    assert isinstance(end, Failed) and end.cure == "smaller"
+
+
+def test_a_fault_that_is_not_the_machines_is_not_climbed(
+    run: Run,
+    session: Session,
+    models: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    broken(session, monkeypatch, [KeyError("who knows")])
+    events = run(speech(models))
+    end = events[-1]
+    assert isinstance(end, Failed) and end.cure == "report" and "who knows" in str(end.objections[0])
+    assert not any(isinstance(event, Adjusted) for event in events)
+    assert "Traceback" in capfd.readouterr().err, "the log needs it"
+
+
+def test_what_was_finished_before_a_failure_is_kept(
+    run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from app.engine.speech.loader import Speaker
+
+    real = Speaker.run
+
+    def full(self: Speaker, *args: Any) -> Iterator[Event]:
+        for event in real(self, *args):
+            yield event
+            if isinstance(event, Part):
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Speaker, "run", full)
+    end = run(speech(models))[-1]
+    assert isinstance(end, Failed) and "disk is full" in str(end.sentence) and len(end.files) == 1
+    assert Path(end.files[0]).stat().st_size > 1000
+
+
+def test_attention_that_nobody_saw_is_no_success(
+    run: Run, models: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.compat.attention.seam import Seam
+
+    monkeypatch.setattr(Seam, "calls", property(lambda self: 0))
+    end = run(speech(models))[-1]
+    assert isinstance(end, Failed) and "bypassed Hearth" in str(end.sentence)
+
+
+def test_what_the_engine_died_of_changes_the_plan_at_once(run: Run, models: dict[str, str], plans: list[Plan]) -> None:
+    events = run(speech(models), died=Died("crash", 3, "aborted"))
+    assert isinstance(events[-1], Finished)
+    assert [event.rung for event in events if isinstance(event, Adjusted)] == ["contiguous", "own-arithmetic"]
+    assert plans[0].contiguous and plans[0].kernels == ()
+
+
+def test_a_voice_that_died_of_memory_is_told_nothing_about_pictures(run: Run, models: dict[str, str]) -> None:
+    events = run(speech(models), died=Died("memory", None, "killed"))
+    said = " ".join(str(event.sentence) for event in events if isinstance(event, Adjusted))
+    assert isinstance(events[-1], Finished) and "smaller chunks" in said and "icture" not in said
+
+
+def test_a_pretended_machine_plans_as_itself_and_works_here(tmp_path: Path, models: dict[str, str]) -> None:
+    session = Session(home(tmp_path / "home").made(), "m1-8gb")
+    plans: list[Plan] = []
+    events = list(
+        session.run(speech(models), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan))
+    )
+    assert isinstance(events[-1], Finished), events[-1]
+    real = grounded(plans[0])
+    assert plans[0].device == "mps" and real.device == "cpu" and plans[0].gqa == "folded"
+
+
+def test_the_chunk_size_moves_in_the_middle_of_a_run(session: Session, models: dict[str, str], tmp_path: Path) -> None:
+    control, seen = Control(), []
+    for event in session.run(picture(models, steps=6), Choice(), control, tmp_path / "job", lambda *_: None):
+        if isinstance(event, Step):
+            seen.append(event.ran)
+            session.dial.chunk = 3
+    assert seen[0].rows == seen[0].queries and seen[-1].rows == 3, seen
+
+
+def test_stop_keeps_what_is_there(run: Run, session: Session, models: dict[str, str], tmp_path: Path) -> None:
+    control = Control()
+    control.stop()
+    end = run(speech(models), control)[-1]
+    assert isinstance(end, Stopped)
+
+
+def test_what_torch_keeps_of_the_job_before_counts_as_free(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = [3 << 30]
+    session.hardware = dataclasses.replace(session.hardware, kind="cpu", memory_bytes=8 << 30)
+    monkeypatch.setattr("app.engine.session.session.release", kept.clear)
+    monkeypatch.setattr("app.engine.session.session.read", lambda: Reading(free_bytes=(8 << 30) - sum(kept)))
+    assert session._now().free_bytes == 8 << 30
+
+
+def test_errands(run: Run, session: Session, models: dict[str, str]) -> None:
+    events = run(Tune(models["sd15"]))
+    assert isinstance(events[-1], Finished), events[-1]
+    curve = read_curve(session.home, models["sd15"])
+    assert (
+        curve is not None
+        and curve.knee in {point.chunk for point in curve.points}
+        and all(point.seconds > 0 for point in curve.points)
+    )
+    control = Control()
+    control.stop()
+    assert isinstance(run(Tune(models["sd15"]), control)[-1], Stopped)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"model": "no-such-model"}, "no model called"),
+        ({"model": "dia-1.6b"}, "not on this machine"),
+    ],
+)
+def test_models_that_are_not_there(run: Run, models: dict[str, str], change: dict[str, Any], words: str) -> None:
+    end = run(dataclasses.replace(speech(models), **change))[-1]
+    assert isinstance(end, Failed) and words in str(end.sentence) and end.cure
+
+
+def test_faults_are_sorted() -> None:
+    assert (
+        fault_of(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")) == "memory"
+    )
+    assert (
+        fault_of(RuntimeError("Placeholder shape mismatches (expected 1 vs got tensorData with 77) at dimIdx = 2"))
+        == "crash"
+    )
+    for words in (
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+        "GET was unable to find an engine to execute this computation",
+    ):
+        assert fault_of(RuntimeError(words)) == "memory"
+    assert fault_of(RuntimeError("something else")) is None and fault_of(NumbersBroke(0)) == "numbers"
+
+
+def test_an_unknown_failure_names_its_own_words(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    failed = failure(ValueError("strange"), tmp_path)
+    assert "strange" in str(failed.objections[0]) and failed.cure == "report"
+
+
+@pytest.mark.parametrize(
+    ("request_", "cure"),
+    [
+        (SpeechRequest("[S1] Hello, elephants.", model="starter-voice"), "use:dia-1.6b"),
+        (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", "Hello.")), "use:dia-1.6b"),
+    ],
+)
+def test_words_that_a_starter_never_learned_are_told_before_it_is_loaded(
+    run: Run, session: Session, plans: list[Plan], request_: Any, cure: str
+) -> None:
+    (failed,) = run(request_)
+    assert isinstance(failed, Failed) and failed.cure == cure
+    assert any(words in str(failed.sentence) for words in ("elephants", "cannot follow this recording"))
+    assert not plans and not session.loaded
+
+
+def test_the_starter_follows_a_voice_that_it_spoke(run: Run, session: Session, tmp_path: Path) -> None:
+    """Whoever kept it, and from wherever: the file says which model spoke, also where none was named."""
+    said = "[S1] Hello, my friend. One two three four."
+    (*_, spoken) = run(SpeechRequest(said, seed=1), job="first")
+    assert isinstance(spoken, Finished)
+    kept = keep(session.home, "Its own", Path(spoken.files[0]), said, DIA)
+    assert kept.spoken_by == "starter-voice"
+    for voice in (kept.prompt, VoicePrompt(spoken.files[0], said)):
+        (*_, again) = run(SpeechRequest("[S1] The boat is near the bridge.", voice=voice, seed=1), job=Path(voice.path).stem)
+        assert isinstance(again, Finished) and 1 < again.seconds < 4
+
+
+def test_smaller_chunks_are_really_taken_when_memory_runs_out(models: dict[str, str], tmp_path: Path) -> None:
+    """With 4096 on the slider, smaller chunks were announced seven times while 4096 ran each time."""
+    session = Session(home(tmp_path / "home").made(), "m1-8gb")
+    session.dial.chunk = 4096
+    plans: list[Plan] = []
+    asked = picture(models, width=256, height=256, preview_every=0)
+    with biting("m1-8gb", limits=Limits(buffer_bytes=1_000_000)):
+        events = list(session.run(asked, Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)))
+    assert isinstance(events[-1], Finished), events[-1]
+    assert [event.rung for event in events if isinstance(event, Adjusted)] == ["smaller-chunk"] * 2
+    assert [plan.chunk_q for plan in plans] == [4096, 128, 64]
+    (why,) = [str(reason.sentence) for reason in plans[-1].because if reason.field == "chunk_q"]
+    assert why.startswith("4096 asked for; 64 runs. Memory ran out")
+    steps = [event for event in events if isinstance(event, Step)]
+    assert steps and all(step.ran and (step.ran.rows, step.ran.queries, step.asked) == (64, 256, 4096) for step in steps)
+    session.free()
+
+
+def test_back_to_automatic_acts_in_the_middle_of_a_run_and_the_plan_says_so(
+    session: Session, models: dict[str, str], tmp_path: Path
+) -> None:
+    session.dial.chunk = 3
+    plans: list[Plan] = []
+    seen = []
+    for event in session.run(
+        picture(models, steps=6), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)
+    ):
+        if isinstance(event, Step):
+            seen.append(event.ran)
+            session.dial.chunk = AUTO
+    assert seen[0].rows == 3 and seen[-1].rows == seen[-1].queries
+    assert [plan.chunk_q for plan in plans] == [3, AUTO]
+
+
+def test_a_size_that_is_chosen_while_a_model_is_loaded_is_in_the_plan_that_is_told(
+    session: Session, models: dict[str, str], tmp_path: Path
+) -> None:
+    session.dial.chunk = 3
+    plans: list[Plan] = []
+    for event in session.run(
+        picture(models, steps=2), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)
+    ):
+        if isinstance(event, Loading):
+            session.dial.chunk = 5
+    assert [plan.chunk_q for plan in plans] == [3, 5]
+
+
+def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[str, str], tmp_path: Path) -> None:
+    session = Session(home(tmp_path / "home").made(), "m1-8gb")
+    model = catalog.find(models["sd15"])
+    facts = session.hardware
+    asked = dataclasses.replace(need(model), heads=64, kv_heads=64, queries=1 << 15, keys=1 << 15)
+    live = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial)
+    before = live.now
+    session.dial.chunk = 1 << 15
+    assert choices(live.now) == choices(before) and live.refused is not None and "chunk_q" in str(live.refused)
+    assert live.now is live.now, "told once"
+    why = next(str(each.sentence) for each in live.now.because if each.field == "chunk_q")
+    assert why == f"32768 asked; automatic runs: {live.refused.objections[0]}", "whoever sees the plan is told"
+    assert live.refused is live.refused, "decided once, told once"
+    again = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial, live)
+    assert choices(again.now) == choices(before), "a rung is taken on what ran"
+    session.dial.chunk = 64
+    assert live.now.chunk_q == 64 and live.refused is None
+    assert not any(each.sentence.key == "chunk_q.differs" for each in live.now.because)
+
+
+def test_a_death_while_loading_is_not_answered_with_chunks(run: Run, models: dict[str, str]) -> None:
+    events = run(speech(models), died=Died("memory", None, "killed", loading=True))
+    assert isinstance(events[-1], Finished)
+    assert "smaller-chunk" not in [event.rung for event in events if isinstance(event, Adjusted)]
+
+
+def test_what_another_process_learned_meanwhile_counts_and_stays(
+    run: Run, session: Session, models: dict[str, str], plans: list[Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung = Verdict(subject(models["voice"], "contiguous"), passed=False, seen=Seen("numbers", 4, "float16"))
+    learn(session.home.verdicts, session.hardware, rung)
+    run(speech(models))
+    assert plans[0].contiguous
+    session.verdicts.clear()
+    monkeypatch.setattr("app.engine.session.maintenance.selftest.steps", lambda hardware, found: iter(()))
+    run(SelfTest())
+    assert load(session.home.verdicts, session.hardware)[rung.subject] == rung

@@ -1,0 +1,242 @@
+"""A script spoken with tiny Dias of the real classes: told as it goes, whole under Stop and kills, done again part by part."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.compat.attention.seam import applied
+from app.compat.machine.meter import read
+from app.compat.planning.types import Plan
+from app.engine.files import sound, spoken_parts
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Finished, Sound, Step, Stopped
+from app.engine.jobs.events import Part as Spoken
+from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
+from app.engine.speech import loader
+from app.engine.speech.decoder import Decoding
+from app.sentence import Trouble
+from tests.support import saying
+from tests.support.saying import LONG, PLAIN, SHAPES, TEXT, clip, joined, moved, run
+
+folders, plan, speakers = saying.folders, saying.plan, saying.speakers
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_run_tells_all_and_its_file_restores_the_request(
+    speakers: dict[str, loader.Speaker], name: str, tmp_path: Path
+) -> None:
+    speaker, job = speakers[name], tmp_path / "job"
+    events = run(speaker, job, text=LONG, format="flac", tail_s=0.5)
+    path = joined(events)
+    end = events[-1]
+    assert isinstance(end, Finished)
+    parts = [event for event in events if isinstance(event, Spoken)]
+    assert len(parts) > 1 and [part.index for part in parts] == list(range(len(parts)))
+    assert [part.seed for part in parts] == [5 + index for index in range(len(parts))]
+    for part in parts:
+        chunks = [event for event in events if isinstance(event, Sound) and event.part == part.index]
+        whole = np.concatenate([sound.read(Path(chunk.path))[0] for chunk in chunks])
+        assert np.array_equal(whole, sound.read(Path(part.path))[0])
+        for one, other in itertools.pairwise(chunks):
+            assert one.start_s + one.seconds == pytest.approx(other.start_s)
+        assert part.seconds == pytest.approx(sum(chunk.seconds for chunk in chunks))
+    steps = [event for event in events if isinstance(event, Step)]
+    assert steps and all(step.unit == "frames" and step.memory.process_bytes > 0 for step in steps)
+    assert all(step.done <= step.total and step.parts == len(parts) for step in steps)
+    assert all(step.realtime == pytest.approx(step.rate / speaker.limits.frame_rate) for step in steps)
+    assert any(step.ran for step in steps)
+    assert end.seconds == pytest.approx(sound.seconds_of(path), abs=0.01)
+    assert from_json(sound.read_settings(path) or {}) == SpeechRequest(
+        text=LONG, seed=5, max_frames=60, format="flac", tail_s=0.5
+    )
+    assert not list(job.glob(".*")) and not list(job.glob("unfinished-*"))
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_first_sound_comes_within_a_second_and_a_half(
+    speakers: dict[str, loader.Speaker], name: str, tmp_path: Path
+) -> None:
+    speaker = speakers[name]
+    rows: list[int] = []
+    step = Decoding.step
+
+    def counting(decoding: Decoding) -> None:
+        step(decoding)
+        rows.append(decoding.made)
+
+    with pytest.MonkeyPatch.context() as patch, applied(PLAIN) as seam:
+        patch.setattr(Decoding, "step", counting)
+        for event in speaker.run(SpeechRequest(text=TEXT, seed=1, max_frames=300), Control(), seam, tmp_path / "job"):
+            if isinstance(event, Sound):
+                break
+    assert rows[-1] <= 1.5 * speaker.limits.frame_rate
+
+
+def test_running_again_does_nothing_twice(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    first = run(speakers["dia"], tmp_path, text=LONG, seed=None)
+    again = run(speakers["dia"], tmp_path, text=LONG, seed=None)
+    assert [e for e in again if isinstance(e, Spoken)] == [e for e in first if isinstance(e, Spoken)]
+    assert not [e for e in again if isinstance(e, Step | Sound)]
+    other = run(speakers["dia"], tmp_path, text=LONG, seed=None, temperature=1.0)
+    assert [e for e in other if isinstance(e, Step)]  # other settings: other parts
+
+
+def test_what_a_kill_leaves_is_gone_on_with(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    """As if it were killed in the middle: parts without their words, half-written files, a broken part."""
+    whole = joined(run(speakers["starter"], tmp_path / "whole", text=LONG))
+    job = tmp_path / "killed"
+    with applied(PLAIN) as seam:
+        request = SpeechRequest(text=LONG, seed=5, max_frames=60)
+        spoken = 0
+        for event in speakers["starter"].run(request, Control(), seam, job):
+            spoken += isinstance(event, Spoken)
+            if spoken == 2 and isinstance(event, Sound):
+                break
+    (job / "part-001.json").unlink()
+    (job / ".part-002.wav.99").write_bytes(b"RIFF")
+    (job / "part-002.wav").write_bytes(b"RIFF half")
+    assert np.array_equal(sound.read(joined(run(speakers["starter"], job, text=LONG)))[0], sound.read(whole)[0])
+
+
+def test_a_take_and_its_words_never_belong_to_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed between writing the sound and writing the words about it: then it was not there."""
+    rest: dict[str, Any] = {"text": "x", "seed": 1, "whole": True, "codes": np.zeros((3, 9), np.int16)}
+    spoken_parts.save(tmp_path, 0, np.zeros(100, np.float32), 16000, key="first", **rest)
+    assert spoken_parts.find(tmp_path / "part-000.wav") is not None
+    monkeypatch.setattr(spoken_parts.json, "dumps", lambda values: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        spoken_parts.save(tmp_path, 0, np.ones(100, np.float32), 16000, key="second", **rest)
+    assert spoken_parts.find(tmp_path / "part-000.wav") is None
+
+
+def test_stop_keeps_what_is_there_each_of_fifty_times(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    step = Decoding.step
+    settled_bytes = 0
+    for time in range(50):
+        control, at, made = Control(), int(rng.integers(1, 100)), itertools.count(1)
+        seen: list[int] = []
+
+        def stopping(
+            decoding: Decoding, control: Control = control, at: int = at, made: Any = made, seen: list[int] = seen
+        ) -> None:
+            step(decoding)
+            seen.append(next(made))
+            if seen[-1] == at:
+                control.stop()
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Decoding, "step", stopping)
+            events = run(speakers["starter"], tmp_path / str(time), control, text=LONG, max_frames=60)
+        assert seen[-1] == at, "not one step more"
+        end = events[-1]
+        assert isinstance(end, Stopped)
+        assert bool(end.files) == (at > 3)  # the first frame is whole once the delay is over
+        for file in end.files:
+            assert sound.seconds_of(Path(file)) == pytest.approx(end.seconds, abs=0.01)
+            assert sound.read_settings(Path(file))
+        shutil.rmtree(tmp_path / str(time))
+        if time == 9:
+            settled_bytes = read().process_bytes
+    assert read().process_bytes < 1.05 * settled_bytes
+
+
+def test_a_stopped_run_goes_on_and_ends_like_one_that_was_not(
+    speakers: dict[str, loader.Speaker], tmp_path: Path
+) -> None:
+    whole = joined(run(speakers["dia"], tmp_path / "whole", max_frames=200))
+    control = Control()
+    with applied(PLAIN) as seam:
+        request = SpeechRequest(text=TEXT, seed=5, max_frames=200)
+        for event in speakers["dia"].run(request, control, seam, tmp_path / "job"):
+            if isinstance(event, Sound):
+                control.stop()
+    assert isinstance(event, Stopped)
+    assert np.array_equal(
+        sound.read(joined(run(speakers["dia"], tmp_path / "job", max_frames=200)))[0], sound.read(whole)[0]
+    )
+
+
+def test_a_stop_before_the_start(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    control = Control()
+    control.stop()
+    assert isinstance(run(speakers["dia"], tmp_path, control)[-1], Stopped)
+
+
+def test_one_part_is_done_again_and_the_others_stay(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    first = [e for e in run(speakers["dia"], tmp_path / "first", text=LONG) if isinstance(e, Spoken)]
+    keep = tuple(part.path for part in first)
+    events = run(speakers["dia"], tmp_path / "again", text=LONG, seed=77, only_parts=(1,), keep=keep)
+    (redone,) = [e for e in events if isinstance(e, Spoken)]
+    assert (redone.index, redone.seed) == (1, 78)
+    joined(events)
+    for index, part in enumerate(first):
+        same = np.array_equal(
+            sound.read(Path(part.path))[0], sound.read(tmp_path / "again" / f"part-{index:03d}.wav")[0]
+        )
+        assert same == (index != 1)
+    alone = run(speakers["dia"], tmp_path / "alone", text=LONG, only_parts=(1,))
+    assert [e.index for e in alone if isinstance(e, Spoken)] == [1]
+    for wrong in (
+        {"only_parts": (99,)},
+        {"only_parts": (0,), "keep": keep[:1]},
+        {"only_parts": (0,), "keep": ("gone",) * len(keep)},
+    ):
+        with pytest.raises(Trouble):
+            run(speakers["dia"], tmp_path / "wrong", text=LONG, **wrong)
+    with pytest.raises(Trouble, match="other words"):
+        run(
+            speakers["dia"],
+            tmp_path / "wrong",
+            text=LONG.replace("9", "ten").replace("sentence", "phrase"),
+            only_parts=(0,),
+            keep=keep,
+        )
+
+
+def test_a_pause_is_silence_of_that_length(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    plain = joined(
+        run(speakers["starter"], tmp_path / "plain", text="[S1] One two three. (pause 0.001s) Four five six.")
+    )
+    paused = joined(
+        run(speakers["starter"], tmp_path / "paused", text="[S1] One two three. (pause 1.5s) Four five six. (pause 2s)")
+    )
+    assert sound.seconds_of(paused) - sound.seconds_of(plain) == pytest.approx(3.5, abs=0.01)
+
+
+def test_a_fatal_script_is_refused_before_anything_runs(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    with pytest.raises(Trouble, match=r"\[S1\] and \[S2\]"):
+        run(speakers["dia"], tmp_path / "job", text="[S3] Who am I?")
+    assert not (tmp_path / "job").exists()
+
+
+def test_a_voice_of_few_words_offers_dia(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
+    folder = moved(folders["starter"], tmp_path / "starter")
+    told = {
+        "words": ["hello", "one", "two"],
+        "spelling": {"1": "one"},
+        "generation": {"temperature": 0.0, "guidance_scale": 1.0},
+    }
+    (folder / "starter.json").write_text(json.dumps(told))
+    speaker = loader.load(folder, plan)
+    for wrong in (
+        "Hello elephants.",
+        "[S3] Hello elephants.",
+    ):  # a fault without a cure before it does not hide the button
+        with pytest.raises(Trouble) as caught:
+            run(speaker, tmp_path / "job", text=wrong)
+        assert caught.value.cure == "use:dia-1.6b" and "elephants" in str(caught.value)
+    prompt = VoicePrompt(clip(tmp_path / "clip.wav", 6), "One two.")
+    with pytest.raises(Trouble) as caught:
+        run(speaker, tmp_path / "job", text="[S2] Hello 1 two.", voice=prompt)
+    assert caught.value.sentence.key == "voice.not-own" and caught.value.cure == "use:dia-1.6b"
+    events = run(speaker, tmp_path / "job", text="[S2] Hello 1 two.")
+    joined(events)
+    assert next(event.text for event in events if isinstance(event, Spoken)) == "[S2] Hello one two."

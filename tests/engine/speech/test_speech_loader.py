@@ -1,0 +1,104 @@
+"""Voices loaded from folders: moved, apart, broken, offloaded, in every precision, and let go of."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from diffusers.hooks import group_offloading
+
+from app.compat.planning.types import Plan, Precision
+from app.engine.files import sound
+from app.engine.speech import loader
+from app.sentence import Trouble
+from tests.support import saying
+from tests.support.saying import joined, moved, run
+
+folders, plan, speakers = saying.folders, saying.plan, saying.speakers
+
+
+def test_a_folder_may_lie_anywhere_and_its_codec_apart(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
+    folder = moved(folders["dia"], tmp_path / "there")
+    (folder / "processor_config.json").write_text(json.dumps({"audio_tokenizer": {"name_or_path": "/nowhere/dac"}}))
+    shutil.move(folder / "codec", tmp_path / "dac")
+    with pytest.raises(Trouble, match="codec"):
+        loader.load(folder, plan)
+    speaker = loader.load(folder, plan, tmp_path / "dac")
+    assert speaker.limits.rate == 44100
+    joined(run(speaker, tmp_path / "job"))
+
+
+def test_what_cannot_be_loaded_is_told(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
+    for number, (name, change) in enumerate(
+        {
+            "model.safetensors": lambda path: path.write_bytes(path.read_bytes()[:-1000]),
+            "codec/model.safetensors": lambda path: path.write_bytes(path.read_bytes()[:5]),
+            "config.json": lambda path: path.write_text('{"model_type": "bert"}'),
+            "codec/config.json": lambda path: path.write_text("{"),
+        }.items()
+    ):
+        folder = moved(folders["dia"], tmp_path / str(number))
+        change(folder / name)
+        with pytest.raises(Trouble):
+            loader.load(folder, plan)
+    folder = moved(folders["dia"], tmp_path / "pickled")
+    torch.save({}, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(Trouble):
+        loader.load(folder, plan)
+    with pytest.raises(Trouble):
+        loader.load(tmp_path / "nowhere", plan)
+
+
+@pytest.mark.parametrize("offload", ["model", "group", "sequential"])
+def test_offloaded_voices_say_the_same(
+    folders: dict[str, Path], speakers: dict[str, loader.Speaker], plan: Plan, tmp_path: Path, offload: Any
+) -> None:
+    """The device that weights travel to is the processor here: what is shown is that each layer finds them."""
+    speaker = loader.load(folders["dia"], dataclasses.replace(plan, offload=offload))
+    plain = run(speakers["dia"], tmp_path / "plain")
+    assert np.array_equal(sound.read(joined(plain))[0], sound.read(joined(run(speaker, tmp_path / offload)))[0])
+
+
+def test_on_a_card_too_groups_come_without_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one diffusers notes each call of each layer until the whole model was called, which dia.py never does."""
+    told: dict[str, Any] = {}
+    monkeypatch.setattr(group_offloading, "apply_group_offloading", lambda *_, **more: told.update(more))
+    loader._offloaded(torch.nn.Linear(2, 2), "group", "cuda")
+    assert told["offload_type"] == "leaf_level" and not told["use_stream"]
+
+
+@pytest.mark.parametrize(
+    ("storage", "compute"), [("bfloat16", "bfloat16"), ("float16", "float16"), ("float16", "float32")]
+)
+def test_every_precision_speaks(
+    folders: dict[str, Path], plan: Plan, tmp_path: Path, storage: Any, compute: Any
+) -> None:
+    precision = tuple(
+        Precision(name, role, storage, compute, "cpu") for name, role in (("model", "speech"), ("codec", "codec"))
+    )  # type: ignore[arg-type]
+    speaker = loader.load(folders["dia"], dataclasses.replace(plan, precision=precision))
+    kept = {parameter.dtype for parameter in speaker._model.model.decoder.layers[0].mlp.parameters()}
+    assert kept == {getattr(torch, storage)}
+    used: set[torch.dtype] = set()
+    projection = speaker._model.model.decoder.layers[0].self_attention.q_proj
+    projection.register_forward_hook(lambda module, given, result: used.add(result.dtype))
+    joined(run(speaker, tmp_path / "job"))
+    assert used == {getattr(torch, compute)}
+
+
+def test_closing_gives_the_weights_back(folders: dict[str, Path], plan: Plan) -> None:
+    import gc
+    import weakref
+
+    speaker = loader.load(folders["dia"], plan)
+    weights = weakref.ref(speaker._model)
+    speaker.close()
+    gc.collect()
+    assert weights() is None

@@ -1,0 +1,218 @@
+"""Who is heard before a part: the part before, a clip, a kept voice; and clips that are none."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from app.compat.planning.types import Plan
+from app.engine.files import sound, spoken_parts
+from app.engine.jobs.events import Note, Step
+from app.engine.jobs.request import SpeechRequest, VoicePrompt, to_json
+from app.engine.speech import loader
+from app.engine.speech.decoder import Decoding
+from app.engine.speech.voice_prompt import Heard, chosen, composed
+from app.engine.text import voices
+from app.engine.text.turns import Part as ScriptPart
+from app.engine.text.turns import Turn
+from app.engine.text.voice_limits import DIA, Limits
+from app.paths import Home
+from app.sentence import Trouble
+from tests.support import saying
+from tests.support.saying import LONG, clip, joined, run
+
+folders, plan, speakers = saying.folders, saying.plan, saying.speakers
+
+
+def turns(*said: tuple[int, str]) -> tuple[Turn, ...]:
+    return tuple(Turn(*each) for each in said)
+
+
+def test_the_voice_of_the_part_before_is_heard(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    heard: list[int] = []
+    begin = Decoding.__init__
+
+    def listening(self: Decoding, model: Any, device: str, text: Any, prompt: Any, *others: Any) -> None:
+        heard.append(0 if prompt is None else len(prompt))
+        begin(self, model, device, text, prompt, *others)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Decoding, "__init__", listening)
+        run(speakers["dia"], tmp_path / "with", text=LONG)
+        take = spoken_parts.find(tmp_path / "with" / "part-000.wav")
+        assert take is not None and heard[0] == 0 and heard[1] == take.frames > 0
+        heard.clear()
+        run(speakers["dia"], tmp_path / "without", text=LONG, carry_voice=False)
+        assert set(heard) == {0}
+
+
+def test_a_starter_hears_a_clip_for_as_long_as_it_says(
+    folders: dict[str, Path], plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It still has a voice for each tag and carries none from part to part."""
+    folder = saying.moved(folders["starter"], tmp_path / "starter")
+    told = {"words": ["hello", "one", "two"], "generation": {"temperature": 0.0}, "clip_most_s": 3.0, "own_voices": ["tiny"]}
+    (folder / "starter.json").write_text(json.dumps(told))
+    heard: list[int] = []
+    begin = Decoding.__init__
+
+    def listening(self: Decoding, model: Any, device: str, text: Any, prompt: Any, *others: Any) -> None:
+        heard.append(0 if prompt is None else len(prompt))
+        begin(self, model, device, text, prompt, *others)
+
+    monkeypatch.setattr(Decoding, "__init__", listening)
+    prompt = VoicePrompt(clip(tmp_path / "clip.wav", 6), "One two. One two. Hello.")
+    sound.tag_wav(Path(prompt.path), to_json(SpeechRequest("One two. One two. Hello.", "tiny")))
+    events = run(loader.load(folder, plan), tmp_path / "job", text="[S2] Hello one two.", voice=prompt)
+    joined(events)
+    assert 60 < heard[0] <= 120, "frames, 40 a second"
+    notes = [event.sentence.key for event in events if isinstance(event, Note)]
+    assert "voice.trimmed" in notes and "voice.brief" not in notes
+
+
+def test_a_part_that_lost_its_way_is_not_heard(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    """It would leave no room for the next one: prompt and part share the decoder's positions."""
+    run(speakers["starter"], tmp_path, text=LONG)
+    saved = spoken_parts.find(tmp_path / "part-000.wav")
+    assert saved is not None
+    lost = np.zeros((3050, 4), np.int16)
+    spoken_parts.save(
+        tmp_path,
+        0,
+        np.zeros(16000, np.float32),
+        16000,
+        text=saved.text,
+        seed=saved.seed,
+        key=saved.key,
+        whole=True,
+        codes=lost,
+    )
+    events = run(speakers["starter"], tmp_path, text=LONG)
+    assert next(event.part for event in events if isinstance(event, Step)) == 1
+    take = spoken_parts.find(tmp_path / "part-001.wav")
+    assert take is not None and 30 < take.frames < 60
+
+
+def test_who_is_heard_before_a_part() -> None:
+    one, two = (Heard(torch.zeros(1, 9), turns((speaker, "x"))) for speaker in (1, 2))
+    both = Heard(torch.zeros(1, 9), turns((1, "x"), (2, "y")))
+    for told, before, speaker, wanted in (
+        (None, (), (1,), None), (one, (both,), (1,), one), (one, (both,), (2,), both), (one, (one, both), (1, 2), both),
+        (one, (), (2,), one), (None, (one, two), (2,), two), (None, (one, one), (2,), one),
+    ):  # fmt: skip
+        assert chosen(ScriptPart(turns(*((each, "z") for each in speaker)), 1.0), told, before) is wanted
+
+
+def test_what_the_encoder_reads() -> None:
+    assert composed(turns((1, "a")), DIA) == "[S1] a"
+    assert composed(turns((1, "a"), (2, "b")), DIA) == "[S1] a [S2] b [S1]"
+    assert composed(turns((1, "a"), (1, "b"), (2, "c"), (1, "d")), DIA) == "[S1] a b [S2] c [S1] d [S2]"
+    assert composed(turns((2, "a"), (1, "b")), DIA) == "[S1] a [S2] b [S1]"
+    assert composed(turns((2, "a"), (1, "b")), dataclasses.replace(DIA, carries=False)) == "[S2] a [S1] b"
+
+
+def test_a_clip_gives_the_voice(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    prompt = VoicePrompt(clip(tmp_path / "clip.wav", 6), "Anyone's words, said in six seconds.")
+    plain, voiced = (run(speakers["dia"], tmp_path / str(voice is None), voice=voice) for voice in (None, prompt))
+    assert not np.array_equal(sound.read(joined(plain))[0], sound.read(joined(voiced))[0])
+
+
+def test_clips_are_made_ready(tmp_path: Path) -> None:
+    silence = np.zeros(22050, np.float32)
+    noise = (0.2 * np.random.default_rng(0).standard_normal(22050 * 6)).astype(np.float32)
+    sound.write(tmp_path / "padded.wav", np.concatenate([silence, noise, silence]), 22050)
+    ready = voices.prepared(VoicePrompt(str(tmp_path / "padded.wav"), "[S1] “Six” seconds."), DIA)
+    assert ready.rate == 44100 and len(ready.samples) / 44100 == pytest.approx(6.25, abs=0.05)
+    assert ready.turns == turns((1, '"Six" seconds.')) and ready.notes == ()
+    brief = voices.prepared(VoicePrompt(clip(tmp_path / "brief.wav", 2), "Two."), DIA)
+    assert [note.key for note in brief.notes] == ["voice.brief"]
+
+
+def test_a_two_hour_clip_is_cut_with_a_word_about_it(tmp_path: Path) -> None:
+    words = "[S1] " + "Some words that go on and on. " * 3500
+    path = clip(tmp_path / "long.wav", 7200, rate=2000)
+    ready = voices.prepared(VoicePrompt(path, words), DIA)
+    assert 8 <= len(ready.samples) / ready.rate <= 12
+    assert [note.key for note in ready.notes] == ["voice.trimmed"]
+    kept = ready.turns[0].text
+    assert words[5:].startswith(kept) and 60 < len(kept) < 250
+    small = dataclasses.replace(DIA, rows_most=600, frame_rate=40.0, delay=3)
+    assert len(voices.prepared(VoicePrompt(path, words), small).samples) / small.rate < small.seconds_most / 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "loud", "words", "key"),
+    [
+        (5, 0.0, "Hush.", "voice.silent"), (0, 0.2, "Hush.", "sound.empty"), (0.3, 0.2, "Hush.", "voice.short"),
+        (5, 0.2, " ", "voice.no-words"), (5, 0.2, "[S3] Hush.", "voice.bad-words"), (5, 0.2, "hush " * 300, "voice.wordy"),
+    ],
+)  # fmt: skip
+def test_clips_that_are_no_voice(
+    speakers: dict[str, loader.Speaker], tmp_path: Path, seconds: float, loud: float, words: str, key: str
+) -> None:
+    path = clip(tmp_path / "clip.wav", seconds, loud=loud)
+    if key == "sound.empty":
+        Path(path).write_bytes(b"")
+    with pytest.raises(Trouble) as caught:
+        run(speakers["dia"], tmp_path / "job", voice=VoicePrompt(path, words))
+    assert caught.value.sentence.key == key
+    with pytest.raises(Trouble):
+        run(speakers["dia"], tmp_path / "job", voice=VoicePrompt(str(tmp_path / "nowhere.wav"), "Hush."))
+
+
+def test_voices_are_kept_by_name(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
+    home = Home(tmp_path, tmp_path / "models").made()
+    kept = voices.keep(home, "  Grandma's  voice ", Path(clip(tmp_path / "clip.wav", 6)), "Hello, dear.", DIA)
+    (home.voices / "junk.json").write_text("{")
+    assert voices.list_voices(home) == (kept,)
+    assert (kept.name, kept.prompt.transcript) == ("Grandma's voice", "[S1] Hello, dear.")
+    joined(run(speakers["dia"], tmp_path / "job", voice=kept.prompt))
+    before = Path(kept.prompt.path).read_bytes()
+    with pytest.raises(Trouble, match="a voice called Grandma's voice already"):
+        voices.keep(home, "grandma's voice!", Path(clip(tmp_path / "other.wav", 7)), "Hello, dear.", DIA)
+    assert Path(kept.prompt.path).read_bytes() == before
+    voices.forget(home, kept)
+    assert voices.list_voices(home) == ()
+    with pytest.raises(Trouble):
+        voices.keep(home, "///", tmp_path / "clip.wav", "Hello, dear.", DIA)
+    assert voices.list_voices(Home(tmp_path / "none", tmp_path)) == ()
+
+
+def test_a_kept_voice_notes_who_spoke_it(tmp_path: Path) -> None:
+    place = Home(tmp_path, tmp_path / "models").made()
+    told, own, person = (Path(clip(tmp_path / f"{name}.wav", 6)) for name in ("told", "own", "person"))
+    sound.tag_wav(own, to_json(SpeechRequest("Hello.", "starter-voice")))
+    for name, path, spoken_by, noted in (("told", told, "dia-1.6b", "dia-1.6b"), ("own", own, "", "starter-voice"), ("person", person, "", "")):
+        assert voices.keep(place, name, path, "Hello.", DIA, spoken_by).spoken_by == noted
+    assert [each.spoken_by for each in voices.list_voices(place)] == ["starter-voice", "", "dia-1.6b"]
+    assert voices.keep(place, "again", place.voices / "own.wav", "Hello.", DIA).spoken_by == "starter-voice"
+    assert voices.speaker_of(tmp_path / "nowhere.wav") == ""
+
+
+def test_a_starter_follows_what_its_own_model_spoke(tmp_path: Path) -> None:
+    place = Home(tmp_path, tmp_path / "models").made()
+    path = Path(clip(tmp_path / "clip.wav", 6))
+    starter = dataclasses.replace(DIA, words=frozenset(("hello", "one")), own_voices=frozenset(("starter-voice",)))
+
+    def refused(voice: voices.Voice, limits: Limits) -> str:
+        try:
+            return "" if voices.words_of(voice.prompt, limits) else "nothing"
+        except Trouble as trouble:
+            return trouble.sentence.key
+
+    own = voices.keep(place, "own", path, "Hello.", DIA, "starter-voice")
+    foreign = voices.keep(place, "foreign", path, "Hello.", DIA)
+    assert refused(own, starter) == "" and refused(foreign, starter) == "voice.not-own"
+    assert refused(own, DIA) == refused(foreign, DIA) == "", "Dia follows any"
+    older, strange = voices.keep(place, "older", path, "Hello.", DIA), voices.keep(place, "strange", path, "Hello, dear.", DIA)
+    for each in (older, strange):
+        note = Path(each.prompt.path).with_suffix(".json")
+        note.write_text(json.dumps({name: value for name, value in json.loads(note.read_text()).items() if name != "spoken_by"}))
+    assert refused(older, starter) == "" and refused(strange, starter) == "voice.not-own"
+    assert refused(older, dataclasses.replace(starter, own_voices=frozenset())) == "voice.not-own", "it has none to follow"

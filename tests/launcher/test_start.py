@@ -1,0 +1,434 @@
+"""start.py for real, on a checkout and packages small enough to be made in seconds: made, finished, moved, updated, refused."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import app.paths
+import start
+from app.launcher import console, install, slots, torch_build
+from tests.support.checkout import Checkout, wheel
+from tests.support.places import TOP
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+    """A clone, as most people have it, started by two at once who know nothing of each other."""
+    folder = tmp_path_factory.mktemp("made")
+    checkout = Checkout(folder)
+    origin = checkout.top.rename(folder / "origin")
+    (origin / ".gitignore").write_text("/.venv/\n__pycache__/\n")
+    checkout.git("init", "-q", "-b", "main", at=origin)
+    checkout.git("add", ".", at=origin)
+    checkout.git("commit", "-q", "-m", "one", at=origin)
+    checkout.git("clone", "-q", str(origin), str(checkout.top), at=folder)
+    two = [checkout.begin("speak", "--to", "ü b.wav") for _ in "ab"]
+    checkout.told = [(each.communicate(timeout=200), each.returncode) for each in two]
+    yield checkout
+
+
+def test_the_first_start_makes_it_and_passes_the_words_on(made: Checkout) -> None:
+    for (out, err), code in made.told:
+        assert code == 0, err
+        said = json.loads(out)  # nothing else on stdout
+        assert said["words"] == ["speak", "--to", "ü b.wav"]
+        assert Path(said["at"]) == made.elsewhere and Path(said["prefix"]) == made.slot and said["utf8"] == 1
+        assert Path(said["file"]) == made.top / "app" / "__main__.py"
+    (_, one), (_, two) = sorted((err, err) for (_, err), _ in made.told)
+    assert one == "Another start is making the environment; waiting for it.\n", "two at once make it once"
+    for sentence in (
+        "Making Hearth's environment",
+        "the plain build",
+        "Proven on cpu: torch 0.0.1",
+        "Ready after",
+    ):
+        assert sentence in two
+    assert json.loads((made.slot / "hearth.json").read_text())["build"] == ""
+
+
+def test_the_next_start_does_nothing_and_quickly(made: Checkout) -> None:
+    def seconds(*command: str) -> float:
+        """Of the processor, so that a busy machine does not count."""
+        before = os.times()
+        subprocess.run(command, env=made.env, capture_output=True, check=True)
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
+
+    again = made.start("speak")
+    assert again.returncode == 0 and again.stderr == ""
+    bare = min(seconds(str(slots.python_of(made.slot)), "-I", "-m", "app") for _ in range(5))
+    whole = min(seconds(sys.executable, str(made.top / "start.py")) for _ in range(5))
+    assert whole - bare < 0.3, f"{whole - bare:.3f} s of its own"
+
+
+def test_exit_codes_pass_through(made: Checkout) -> None:
+    assert made.start("--crash").returncode == 7
+
+
+def test_tests_get_what_they_need_and_their_words_and_exit_code(made: Checkout) -> None:
+    for added in (True, False):
+        done = made.start("test", "-k", "a b")
+        assert done.returncode == 5, done.stderr
+        assert json.loads(done.stdout) == {"words": ["-k", "a b"], "at": str(made.top)}
+        assert ("Making" in done.stderr) is False
+        assert json.loads((made.slot / "hearth.json").read_text())["extras"] == {"test": ["pytest"]}, added
+    assert json.loads(made.start("test").stdout)["words"] == ["-n", "2", "--dist", "loadfile"], (
+        "all of them, two files at a time"
+    )
+
+
+def test_an_extra_is_added_and_stays_over_a_repair(made: Checkout) -> None:
+    for wrong in ((), ("everything",)):
+        told = made.start("add", *wrong)
+        assert told.returncode == 2 and "bell, test, tone, void" in told.stderr
+    missing = made.start("add", "void")
+    assert missing.returncode == 2 and "void" in missing.stderr and "Traceback" not in missing.stderr
+    added = made.start("add", "tone", "bell")
+    assert added.returncode == 0 and "There now: tone, bell" in added.stderr
+    old = made.slot
+    (made.wheels / "bell-1.0-py3-none-any.whl").unlink()
+    repaired = made.start("repair")
+    assert repaired.returncode == 0 and made.slot != old
+    assert "Going on without bell; start.py add bell tries again" in repaired.stderr
+    assert (made.packages / "tone-1.0.dist-info").is_dir()
+    assert made.start().stderr == "", "with nothing left to do"
+
+
+def test_a_checkout_that_was_moved_starts_as_before(made: Checkout) -> None:
+    moved = made.top.with_name("moved ß")
+    old, made.top = made.top, made.top.rename(moved)
+    try:
+        done = made.start()
+        assert done.returncode == 0 and "Making" not in done.stderr
+        assert Path(json.loads(done.stdout)["file"]) == moved / "app" / "__main__.py"
+    finally:
+        made.top = made.top.rename(old)
+        made.start()
+
+
+def test_what_is_asked_anew_and_cannot_be_had_leaves_the_old_one_working(made: Checkout) -> None:
+    made.wants("nowhere==1.0")
+    try:
+        done = made.start()
+        assert done.returncode == 0 and "going on with the old one" in done.stderr and "Traceback" not in done.stderr
+        assert "failed. ERROR" in done.stderr and "nowhere" in done.stderr, done.stderr
+        assert "install.log" in done.stderr
+    finally:
+        made.wants("small==1.0")
+    assert made.start().stderr == ""
+
+
+def test_a_half_made_one_is_made_anew(made: Checkout) -> None:
+    (made.slot / "hearth.json").unlink()
+    (made.slot / "leftover").write_text("")
+    done = made.start()
+    assert done.returncode == 0 and "half-made environment" in done.stderr
+    assert not (made.slot / "leftover").exists() and made.start().stderr == ""
+
+
+def test_one_whose_python_went_away_counts_as_none(made: Checkout) -> None:
+    config = made.slot / "pyvenv.cfg"
+    text = config.read_text()
+    assert slots.stamp(made.slot)
+    config.write_text(re.sub(r"home = .*", "home = /gone/bin", text))
+    assert not slots.stamp(made.slot)
+    config.write_text(text)
+
+
+def test_a_checkout_that_cannot_be_written_keeps_its_environment_in_the_users_data(
+    checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HEARTH_ENV", raising=False)
+    monkeypatch.delenv("HEARTH_HOME", raising=False)
+    for name in ("HOME", "XDG_DATA_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "data"))
+    assert slots.place(checkout.top) == checkout.top / ".venv"
+    shutil.rmtree(checkout.top / ".venv")
+    (checkout.top / ".venv").write_text("in the way, for root too")
+    there = slots.place(checkout.top)
+    assert there.parent == slots.data_folder() and tmp_path / "data" in there.parents and there.is_dir()
+    assert slots.place(tmp_path / "another checkout") != there
+    if sys.platform == "win32":  # where platformdirs asks the system, not the environment
+        monkeypatch.undo()
+    assert slots.data_folder() == app.paths.home().root
+
+
+@pytest.mark.parametrize(
+    ("told", "enabled"), [({"LongPathsEnabled": 1}, True), ({"LongPathsEnabled": 0}, False), ({}, False)]
+)
+def test_windows_is_asked_whether_it_takes_long_paths(
+    told: dict[str, int], enabled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def value(key: object, name: str) -> tuple[int, int]:
+        if name not in told:
+            raise FileNotFoundError(2, "The system cannot find the file specified")
+        return told[name], 4
+
+    registry = SimpleNamespace(HKEY_LOCAL_MACHINE=1, OpenKey=lambda *_: contextlib.nullcontext(), QueryValueEx=value)
+    monkeypatch.setitem(sys.modules, "winreg", registry)
+    assert slots.long_paths() is enabled
+
+
+def test_a_checkout_that_lies_too_deep_for_windows_keeps_its_environment_in_the_users_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HEARTH_ENV", raising=False)
+    monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(slots, "WINDOWS", True)
+    monkeypatch.setattr(slots, "long_paths", lambda: False)
+    monkeypatch.setattr(slots, "LONGEST", slots.DEEPEST + len(str(tmp_path)) + 31)
+    fits, deep = (tmp_path / ("h" * length) for length in (24, 25))
+    for top in (fits, deep):
+        top.mkdir()
+    assert slots.place(fits) == fits / ".venv", "as long as it may be"
+    there = slots.place(deep)
+    assert there.parent == tmp_path / "data" and there.is_dir() and not (deep / ".venv").exists()
+    monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "data of a person"))
+    with pytest.raises(console.Refused, match="longer than Windows takes"):
+        slots.place(deep)
+    monkeypatch.setattr(slots, "long_paths", lambda: True)
+    assert slots.place(deep) == deep / ".venv"
+
+
+def test_nothing_that_is_installed_lies_deeper_than_place_counts_with() -> None:
+    """Under the longest name of torch's builds; another version of it may bring a deeper folder."""
+    files = (file for each in importlib.metadata.distributions() for file in each.files or ())
+    folders = {re.sub(r"^(torch-[\d.]+)(\+\w+)?\.", r"\1+cu130.", file.parent.as_posix()) for file in files}
+    deepest = max(folders, key=len)
+    assert len("/a/Lib/site-packages/" + deepest) <= slots.DEEPEST, deepest
+
+
+@pytest.mark.parametrize(
+    ("noise", "reason"),
+    [
+        ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "The disk is full"),
+        (
+            "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution",
+            "network could not be reached",
+        ),
+        ("SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]", "secure connection"),
+        ("ERROR: No matching distribution found for torch==2.13.0", "no torch for this Python"),
+        (
+            "ERROR: Could not install packages due to an OSError: [WinError 206] The filename or extension is too long",
+            "longer than Windows takes",
+        ),
+        ("ERROR: something new\nnotice", "ERROR: something new"),
+    ],
+)
+def test_pips_noise_becomes_a_sentence(noise: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(console.Refused, match="Installing failed") as refused:
+        install.run([sys.executable, "-c", f"print({noise!r}); raise SystemExit(1)"], tmp_path / "log", "installing")
+    assert reason in str(refused.value) and str(tmp_path / "log") in str(refused.value)
+
+
+def test_progress_says_what_pip_is_doing(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(
+        "Collecting torch==2.13.0\n  Downloading https://here/torch-2.13.0.whl (180 MB)\nProgress 41943040 of 188743680\n"
+    )
+    assert install.doing(log) == ": torch-2.13.0.whl, 40 of 180 MB"
+    log.write_text(log.read_text() + "Installing collected packages: torch\n")
+    assert install.doing(log) == ": putting everything in place"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its consoles are no files")
+def test_progress_keeps_to_one_line_of_a_narrow_window(tmp_path: Path) -> None:
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    code = (
+        "import sys; from pathlib import Path; from app.launcher import install\n"
+        f"install.run([sys.executable, '-c', 'import time; time.sleep(1.2)'], Path({str(tmp_path / 'log')!r}), 'installing' * 9)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=TOP, stderr=theirs, check=True)
+    written = os.read(ours, 4096).decode()
+    assert "0 min  0 s  installing" in written and "\n" not in written
+    assert {len(each) for each in written.split("\r") if each} == {39}
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """cu130 has no kernels for the card, cu126 cannot be installed, the plain build is right."""
+    proofs = [{"kind": "cuda", "trouble": "no kernel image"}, {"kind": "cpu", "trouble": ""}]
+    installed: list[str] = []
+
+    def pip(slot: Path, log: Path, what: str, *words: str) -> None:
+        installed.extend(word for word in words if word.startswith("torch=="))
+        if installed and "cu126" in installed[-1]:
+            raise console.Refused("Installing failed.")
+
+    monkeypatch.setattr(
+        torch_build, "facts", lambda: torch_build.Facts("Linux", "x86_64", torch_build.cards("Tesla T4, 580.1, 7.5"))
+    )
+    monkeypatch.setattr(torch_build, "offered", lambda build, version: build != "cpu")
+    monkeypatch.setattr(install, "run", lambda *_: None)
+    monkeypatch.setattr(install, "pip", pip)
+    monkeypatch.setattr(install, "carries_cuda", lambda slot, torch: True)
+    monkeypatch.setattr(install, "prove", lambda slot: {"name": "Tesla T4", "torch": "2.13.0", **proofs.pop(0)})
+    monkeypatch.setattr(slots, "write_stamp", lambda slot, **what: installed.append(f"stamp {what['build']!r}"))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
+    install.make(tmp_path / "a", slots.wanted())
+    pin = slots.wanted().torch
+    assert installed == [f"torch=={pin}+cu130", f"torch=={pin}+cu126", f"torch=={pin}", "stamp ''"]
+    said = capsys.readouterr().err
+    assert "The cu130 build does not drive this card: no kernel image" in said
+    assert "about 3 GB to download and 9 GB on the disk" in said, "told before, not after"
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5 << 30))
+    with pytest.raises(console.Refused, match=r"about 9 GB.*5\.0 GB are free"):
+        install.make(tmp_path / "a", slots.wanted())
+
+
+def test_where_windows_lacks_a_library_no_other_build_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torch says it: on stdout, and then it cannot be imported."""
+    torch = (
+        "Microsoft Visual C++ Redistributable is not installed, this may lead to the DLL load failure.\n"
+        "It can be downloaded at https://aka.ms/vs/17/release/vc_redist.x64.exe"
+    )
+    monkeypatch.setattr(install, "PROOF", f"print({torch!r}); raise OSError('[WinError 126] c10.dll')")
+    monkeypatch.setattr(install, "python_of", lambda slot: Path(sys.executable))
+    installed: list[str] = []
+    monkeypatch.setattr(
+        torch_build, "facts", lambda: torch_build.Facts("Windows", "AMD64", torch_build.cards("Tesla T4, 580.1, 7.5"))
+    )
+    monkeypatch.setattr(torch_build, "offered", lambda build, version: True)
+    monkeypatch.setattr(install, "run", lambda *_: None)
+    monkeypatch.setattr(
+        install,
+        "pip",
+        lambda slot, log, what, *words: installed.extend(each for each in words if each.startswith("torch==")),
+    )
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
+    with pytest.raises(console.Refused, match=r"Redistributable is missing. Install it from https://aka.ms/\S+ and"):
+        install.make(tmp_path / "a", slots.wanted())
+    assert len(installed) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gets CUDA from the default index")
+@pytest.mark.parametrize(
+    ("needs", "heavy"),
+    [
+        ("Requires-Dist: nvidia-cublas==13.0; platform_system == 'Linux'\n", True),
+        ("Requires-Dist: sympy\n", False),
+        ("Requires-Dist: nvidia-cublas==13.0; platform_machine == '{other}'\n", False),
+    ],
+)
+def test_what_the_default_index_has_is_known_before_it_is_fetched(
+    needs: str, heavy: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = "aarch64" if platform.machine() == "x86_64" else "x86_64"
+    wheel(tmp_path, "torch", "0.0.1", needs.format(other=other), __init__="")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    monkeypatch.setattr(install, "python_of", lambda slot: Path(sys.executable))
+    assert install.carries_cuda(tmp_path, "torch==0.0.1") is heavy
+    assert install.carries_cuda(tmp_path, "torch==9") is False, "there is none"
+
+
+def test_what_is_wanted_is_what_pyproject_says() -> None:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["project"]
+    want = slots.wanted()
+    assert [*want.core] == project["dependencies"] and want.extras["test"] == tuple(
+        project["optional-dependencies"]["test"]
+    )
+    assert f">={start.NEEDED[0]}.{start.NEEDED[1]}" == project["requires-python"]
+
+
+def test_constraints_are_plain_pins() -> None:
+    lines = [line for line in (TOP / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert lines == sorted(lines, key=lambda line: line.split("==")[0]) and len(lines) > 50
+    for line in lines:
+        assert line.count("==") == 1 and not set(line) & set("+/@<>"), line
+    want = slots.wanted()
+    asked = (*want.core, *(each for extra in want.extras.values() for each in extra))
+    named = {re.split(r"[^\w-]", each)[0].lower().replace("_", "-") for each in asked}
+    assert not named - {line.split("==")[0] for line in lines}, "without a pin"
+
+
+def test_an_old_python_gets_a_sentence() -> None:
+    text = (TOP / "start.py").read_text("utf-8")
+    ast.parse(text, feature_version=(3, 7))
+    code = f"import sys, runpy; sys.version_info = (3, 8, 10); runpy.run_path({str(TOP / 'start.py')!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1 and "needs Python 3.11 or newer, and this is Python 3.8" in done.stderr
+
+
+def test_back_without_an_update_says_so(made: Checkout) -> None:
+    done = made.start("back")
+    assert done.returncode == 2 and "no step back" in done.stderr
+
+
+def test_updates_prove_themselves_before_the_swap_and_one_step_back_is_kept(made: Checkout) -> None:
+    origin = made.top.parent.parent / "origin"
+    made.git("checkout", "-q", ".")
+    one, slot = made.git("rev-parse", "HEAD"), made.slot
+    for name in ("constraints.txt", "app/__main__.py"):  # newer code, which wants another package
+        file = origin / name
+        file.write_text(file.read_text().replace("small==1.0", "small==2.0").replace('"words"', '"new"'))
+    made.git("commit", "-q", "-a", "-m", "two", at=origin)
+
+    broken = made.start("update", BROKEN="1")
+    assert broken.returncode == 1 and "as it was before" in broken.stderr and "self-test failed" in broken.stderr
+    assert (made.git("rev-parse", "HEAD"), made.slot) == (one, slot)
+    still = made.start()
+    assert still.stderr == "" and "words" in json.loads(still.stdout), "the old one works, with nothing to make"
+
+    good = made.start("update")
+    assert good.returncode == 0, good.stderr
+    assert made.git("rev-parse", "HEAD") != one and made.slot == slots.other(slot)
+    new = made.start()
+    assert new.stderr == "" and "new" in json.loads(new.stdout)
+    assert (made.packages / "small-2.0.dist-info").is_dir()
+
+    assert made.start("back").returncode == 0
+    assert (made.git("rev-parse", "HEAD"), made.slot) == (one, slot) and made.start().stderr == ""
+    assert made.start("back").returncode == 0 and made.slot == slots.other(slot), "and forward again"
+
+
+@pytest.mark.parametrize("told", [["-I"], ["-P"], []])
+def test_it_finds_its_own_files_wherever_python_looks(told: list[str], tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, *told, str(TOP / "start.py"), "add", "nonsense"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2 and "start.py add takes one or more of" in done.stderr, done.stderr
+
+
+def test_a_checkout_with_files_missing_says_so(tmp_path: Path) -> None:
+    shutil.copy(TOP / "start.py", tmp_path)
+    (tmp_path / "app").mkdir()
+    shutil.copy(TOP / "app" / "__init__.py", tmp_path / "app")
+    # Without the environment's own folders, in which this checkout can be found.
+    done = subprocess.run([sys.executable, "-S", str(tmp_path / "start.py"), "--help"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "Files of Hearth's own are missing" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_the_repair_page_is_there_although_the_code_was_changed_meanwhile() -> None:
+    """An update may take away the files of a window that is open: what its end needs is loaded by then."""
+    code = "import sys; import app.launcher.supervisor; print('app.launcher.repair_page' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True).stdout == "True\n"

@@ -1,0 +1,93 @@
+"""What the tests of downloads share: a hub on loopback with two small repositories, a home, the client, and waiting for it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+from huggingface_hub import constants
+
+from app.engine.models import on_disk
+from app.engine.models.catalog import BY_ID
+from app.engine.models.downloads import Downloads, Status
+from app.engine.models.model import Companion, Model, Source
+from app.paths import Home, home
+from tests.support.hub import Hub, serving
+
+REPO, MORE = "maker/pictures", "maker/more"
+SIZE = 3_000_000
+WEIGHTS = random.Random(1).randbytes(SIZE)
+UNET = "unet/diffusion_pytorch_model.fp16.safetensors"
+INDEX = json.dumps(
+    {
+        "_class_name": "StableDiffusionPipeline",
+        "unet": ["diffusers", "UNet2DConditionModel"],
+        "safety_checker": [None, None],
+    }
+)
+FILES = {
+    "model_index.json": INDEX.encode(), "unet/config.json": b"{}", UNET: WEIGHTS, "unet/diffusion_pytorch_model.bin": b"\x80\x02" * 99,
+    "unet/model.py": b"print()", "README.md": b"#",
+}  # fmt: skip
+ASKED = ("model_index.json", "*/*.json", "*/*.fp16.safetensors")
+MODEL = dataclasses.replace(
+    BY_ID["sd15"], id="pictures", title="Pictures", source=Source(REPO, ASKED, SIZE),
+    companions=(Companion("few-steps", Source(MORE, ("lora.safetensors",), 1000)),),
+)  # fmt: skip
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "token"))
+    monkeypatch.setattr(constants, "HF_STORED_TOKENS_PATH", str(tmp_path / "stored_tokens"))
+    with serving(Hub({REPO: dict(FILES), MORE: {"lora.safetensors": b"l" * 1000}})) as served:
+        yield served
+    huggingface_hub.close_session()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Home:
+    return home(tmp_path / "home").made()
+
+
+@pytest.fixture
+def fetching(hub: Hub, place: Home) -> Iterator[Downloads]:
+    downloads = Downloads(place, hub.endpoint, waits_s=(0.05, 0.05))
+    yield downloads
+    downloads.close()
+
+
+def until(downloads: Downloads, condition: Callable[[Status], bool], model: str = MODEL.id) -> Status:
+    limit = time.monotonic() + 60
+    while True:
+        status = next(each for each in downloads.status() if each.model == model)
+        if condition(status):
+            return status
+        assert time.monotonic() < limit, status
+        time.sleep(0.01)
+
+
+def ended(downloads: Downloads, model: str = MODEL.id) -> Status:
+    return until(downloads, lambda status: status.state in ("done", "failed"), model)
+
+
+def fetched(downloads: Downloads, model: Model = MODEL) -> Status:
+    downloads.start(model)
+    return ended(downloads, model.id)
+
+
+def checked(place: Home) -> None:
+    found = on_disk.located(place, MODEL)
+    assert found is not None
+    assert hashlib.sha256((found.folder / UNET).read_bytes()).digest() == hashlib.sha256(WEIGHTS).digest()
+    assert (found.companions["few-steps"] / "lora.safetensors").read_bytes() == b"l" * 1000
+    assert not list(place.models.rglob("*.incomplete"))

@@ -1,0 +1,168 @@
+"""What the tests of pictures share: tiny models in folders, painters loaded once, plain diffusers to compare with."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import diffusers
+import gguf
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import load_file, save_file
+
+from app.engine.jobs import schedulers
+from app.engine.jobs.events import Event, Part
+from app.engine.models import catalog
+from app.engine.models.model import Model
+from app.engine.pictures import painter as picture_painter
+from app.engine.pictures import steps
+from app.engine.pipelines.families import FAMILIES
+from tests.support import tiny_pictures as tiny
+
+SMALL: dict[str, Any] = {"width": 64, "height": 64, "steps": 3, "seed": 11, "preview_every": 0}
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Made once for all test files."""
+    return _folders(tmp_path_factory.getbasetemp() / "tiny-models")
+
+
+@cache
+def _folders(root: Path) -> dict[str, Path]:
+    return {family: tiny.made(family, root / family) for family in tiny.MAKERS}
+
+
+@cache
+def painter(folder: Path) -> tuple[picture_painter.Painter, Model]:
+    """Loaded once; a test that spoils one loads its own."""
+    model = catalog.find(str(folder))
+    return picture_painter.load(folder, model, tiny.plan(model), {}), model
+
+
+def pixels(path: str | Path) -> np.ndarray:
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"), dtype=np.float64) / 255
+
+
+def parts(events: list[Event]) -> list[Part]:
+    return [event for event in events if isinstance(event, Part)]
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
+    """What the decoder gave, before it was rounded to the 256 steps of a PNG."""
+    seen: list[torch.Tensor] = []
+    check = steps.check
+
+    def record(image: torch.Tensor, step: int, exact: bool) -> None:
+        seen.append(image.detach().clone())
+        check(image, step, exact)
+
+    monkeypatch.setattr(steps, "check", record)
+    return seen
+
+
+def plainly(folder: Path, model: Model, form: str = "text", **told: Any) -> np.ndarray:
+    """The same from diffusers' own class alone: its own loading, loop and decoding."""
+    family = FAMILIES[model.family]
+    plain = getattr(diffusers, getattr(family, form)).from_pretrained(folder, **family.loaded_with)
+    if model.settings.scheduler:
+        row = schedulers.by_name(model.settings.scheduler)
+        plain.scheduler = getattr(diffusers, row.class_name).from_config(plain.scheduler.config, **row.settings)
+    image = plain(
+        num_inference_steps=3, generator=torch.Generator("cpu").manual_seed(11), output_type="np", **family.told, **told
+    ).images[0]
+    return np.asarray(image, dtype=np.float64)
+
+
+def assert_same(decoded: torch.Tensor, plain: np.ndarray) -> None:
+    mine = ((decoded[0].double() + 1) / 2).clamp(0, 1).permute(1, 2, 0).numpy()
+    assert mine.std() > 0.01, "a grey picture would equal anything"
+    assert np.abs(mine - plain).max() <= 1e-4
+
+
+def breaking(paints: picture_painter.Painter, at: int) -> Any:
+    """The denoiser's numbers break once, at this call."""
+    module = getattr(paints._pipe, paints._family.denoiser)
+    calls = 0
+
+    def spoil(_module: torch.nn.Module, _args: Any, output: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls != at:
+            return output
+        first = output[0]
+        return ([each * float("nan") for each in first] if isinstance(first, list) else first * float("nan"),)
+
+    return module.register_forward_hook(spoil)
+
+
+@pytest.fixture(scope="session")
+def gradient(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pictures") / "gradient.png"
+    values = np.linspace(0, 255, 96 * 96 * 3).reshape(96, 96, 3).astype(np.uint8)
+    Image.fromarray(values).save(path)
+    return path
+
+
+def lora(folder: Path, path: Path, seed: int) -> Path:
+    """A random LoRA for this model's UNet, as peft and diffusers write it."""
+    torch.manual_seed(seed)
+    pipe = diffusers.StableDiffusionPipeline.from_pretrained(folder, safety_checker=None)
+    state = {}
+    for name, module in pipe.unet.named_modules():
+        if name.endswith("attn1.to_q"):
+            state[f"unet.{name}.lora_A.weight"] = torch.randn(2, module.in_features)
+            state[f"unet.{name}.lora_B.weight"] = torch.randn(module.out_features, 2)
+    save_file(state, path)
+    return path
+
+
+def gguf_of(folder: Path, file: Path, without: str = "", original: bool = False) -> Path:
+    """The denoiser's weights in 8 bits, as GGUF files hold them: rows of 32 numbers share a scale. `original`: named as Z-Image's
+    makers do; `without`: what begins so is left out."""
+    weights = load_file(folder / "transformer" / "diffusion_pytorch_model.safetensors")
+    kept = {name: weight for name, weight in weights.items() if not without or not name.startswith(without)}
+    assert bool(without) == (len(kept) < len(weights))
+    return gguf_with(_originally(kept) if original else kept, file)
+
+
+def gguf_with(weights: dict[str, torch.Tensor], file: Path) -> Path:
+    writer = gguf.GGUFWriter(str(file), "tiny")
+    for name, tensor in weights.items():
+        values = tensor.float().numpy()
+        fits = name.endswith(".weight") and values.ndim == 2 and values.shape[1] % 32 == 0
+        kind = gguf.GGMLQuantizationType.Q8_0 if fits else gguf.GGMLQuantizationType.F32
+        writer.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return file
+
+
+Z_IMAGE = {
+    "all_final_layer.2-1.": "final_layer.", "all_x_embedder.2-1.": "x_embedder.", ".attention.norm_k.": ".attention.k_norm.",
+    ".attention.norm_q.": ".attention.q_norm.", ".attention.to_out.0.": ".attention.out.",
+}  # fmt: skip
+
+
+def _originally(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Its makers' names, and the three projections of attention in one weight."""
+    named: dict[str, torch.Tensor] = {}
+    for name, weight in weights.items():
+        before, _, place = name.partition(".attention.to_")
+        for ours, theirs in Z_IMAGE.items():
+            name = name.replace(ours, theirs)
+        if place.startswith(("q.", "k.", "v.")):
+            name = f"{before}.attention.qkv.weight"
+            weight = torch.cat(
+                [weights[each] for letter in "qkv" if (each := f"{before}.attention.to_{letter}.weight") in weights]
+            )
+        named[name] = weight
+    return named

@@ -1,0 +1,79 @@
+"""What the tests of speech share: tiny Dias of the real classes at two shapes, made and loaded once, and a run of one."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.compat.attention.seam import applied
+from app.compat.machine.hardware import probe
+from app.compat.planning.decide import decide
+from app.compat.planning.types import Choice, Need, Part, Plan
+from app.engine.files import sound
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Event, Finished
+from app.engine.jobs.request import SpeechRequest
+from app.engine.speech import loader
+from tests.support import tiny
+
+SHAPES = {"dia": tiny.DIA, "starter": tiny.STARTER}
+TEXT = (
+    "[S1] Hello there, how are you on this fine day? [S2] I am well, thank you (laughs), and you are as well, I hope."
+)
+LONG = " ".join(
+    f"[S{1 + index % 2}] This is sentence number {index}, and it goes on for quite a while." for index in range(9)
+)
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Made once for all test files."""
+    return _folders(tmp_path_factory.getbasetemp() / "tiny-voices")
+
+
+@cache
+def _folders(top: Path) -> dict[str, Path]:
+    return {name: tiny.save_voice(top / name, shape) for name, shape in SHAPES.items()}
+
+
+@pytest.fixture(scope="session")
+def plan() -> Plan:
+    parts = (Part("model", "speech", 10_000), Part("codec", "codec", 10_000))
+    return decide(probe(), Need(kind="speech", parts=parts), Choice(dtype="float32"), {})
+
+
+@pytest.fixture(scope="session")
+def speakers(folders: dict[str, Path], plan: Plan) -> dict[str, loader.Speaker]:
+    return {name: loader.load(folder, plan) for name, folder in folders.items()}
+
+
+def run(
+    speaker: loader.Speaker, job: Path, control: Control | None = None, plan: Plan | None = None, **settings: Any
+) -> list[Event]:
+    request = SpeechRequest(**({"text": TEXT, "seed": 5, "max_frames": 60} | settings))
+    with applied(plan or PLAIN) as seam:
+        return list(speaker.run(request, control or Control(), seam, job))
+
+
+PLAIN = decide(probe(), Need(kind="speech"), Choice(dtype="float32"), {})
+
+
+def joined(events: list[Event]) -> Path:
+    assert isinstance(events[-1], Finished), events[-1]
+    return Path(events[-1].files[0])
+
+
+def clip(path: Path, seconds: float, rate: int = 22050, loud: float = 0.2) -> str:
+    samples = loud * np.random.default_rng(0).standard_normal(int(seconds * rate))
+    sound.write(path, samples.astype(np.float32), rate)
+    return str(path)
+
+
+def moved(folder: Path, target: Path) -> Path:
+    shutil.copytree(folder, target)
+    return target

@@ -1,0 +1,305 @@
+"""What the tests of the window share: one Hearth with its engine and tiny models, one Chromium, and pages that look at it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+from playwright.sync_api import TimeoutError as TooLateError
+from safetensors.torch import load_file, save_file
+
+from tests.support.places import TOP
+from tests.support.tiny import STARTER, save_voice
+from tests.support.tiny_pictures import made
+
+CHROMIUM = next(
+    (
+        path
+        for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+        if Path(path).exists()
+    ),
+    None,
+)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+LONG_MS = 180_000
+"""Of a machine that does other things besides; nothing waits so long for a thing that is there."""
+ROWS = 160
+"""So many rows the voice has room for. It never ends by itself, so each part lasts as long as that allows."""
+SCRIPT = "[S1] It is warm, you know. (pause 0.2s) [S2] And was I wrong?"
+"""Two parts."""
+LONG_SCRIPT = " (pause 0.2s) ".join(["[S1] It is warm, you know."] * 40)
+
+AUDITED = """
+import sys
+def look(event, args):
+    if event in ("socket.connect", "socket.getaddrinfo"):
+        to = args[0] if event == "socket.getaddrinfo" else args[1]
+        with open(sys.argv[-1] + ".sockets", "a") as log:
+            print(to[0] if isinstance(to, tuple) else to, file=log)
+sys.addaudithook(look)
+from app.__main__ import main
+sys.exit(main(sys.argv[1:-1]))
+"""
+
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+
+
+@dataclass
+class Open:
+    """A Hearth that is open, and what lies in its folder."""
+
+    address: str
+    home: Path
+    process: subprocess.Popen[str]
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(self.home / "hearth.sqlite3", timeout=30)) as database:
+            return database.execute(query).fetchall()
+
+    def jobs(self) -> list[dict[str, Any]]:
+        rows = self.rows("SELECT id, state, request, attempts, words FROM jobs ORDER BY created_s")
+        return [
+            {"id": id_, "state": state, "request": json.loads(request), "attempts": attempts, "words": words}
+            for id_, state, request, attempts, words in rows
+        ]
+
+    def settings(self) -> dict[str, Any]:
+        kept: dict[str, Any] = json.loads((self.home / "settings.json").read_text("utf-8"))
+        return kept
+
+    def engine(self) -> psutil.Process:
+        children = psutil.Process(self.process.pid).children()
+        return max(children, key=lambda child: child.memory_info().rss)
+
+
+def start(home: Path, audit: Path, *more: str) -> Open:
+    """`python -m app open`, with every connection that it makes written down."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", AUDITED, "open", "--no-browser", "--home", str(home), *more, str(audit)],
+        cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if found := re.search(r"http://127\.0\.0\.1:\d+/?", line):
+            return Open(found[0], home, process)
+    raise AssertionError(f"it said no address: {said}")
+
+
+def end(hearth: Open, audit: Path) -> None:
+    hearth.process.send_signal(signal.SIGINT)
+    assert hearth.process.wait(timeout=60) == 0
+    assert hearth.process.stdout is not None
+    hearth.process.stdout.close()
+    log = audit.with_suffix(".sockets")
+    asked = set(log.read_text().split()) if log.exists() else set()
+    assert asked <= {"127.0.0.1", "localhost", "::1", "None", "0.0.0.0"}, f"the server asked for {asked}"
+
+
+def small_voice(folder: Path) -> Path:
+    """Each of its parts is equally long, whatever the seed: its cache holds few rows, and it never draws the end itself."""
+    voice = save_voice(folder, STARTER)
+    config = json.loads((voice / "config.json").read_text())
+    config["decoder_config"]["max_position_embeddings"] = ROWS
+    (voice / "config.json").write_text(json.dumps(config))
+    weights = load_file(voice / "model.safetensors")
+    weights["logits_dense.weight"][config["decoder_config"]["eos_token_id"]] = 0  # of 260 some always lie above it
+    save_file(weights, voice / "model.safetensors", {"format": "pt"})
+    return voice
+
+
+@pytest.fixture(scope="session")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
+    folder = tmp_path_factory.mktemp("window")
+    voice, painter = small_voice(folder / "small voice"), made("sd15", folder / "small painter")
+    home = folder / "home"
+    home.mkdir()
+    settings = {
+        "models": [str(voice), str(painter)], "speak": {"model": str(voice)},
+        "paint": {"model": str(painter), "steps": 4, "width": 128, "height": 128}, "greeted": True,
+    }  # fmt: skip
+    (home / "settings.json").write_text(json.dumps(settings))
+    hearth = start(home, folder / "audit")
+    yield hearth
+    end(hearth, folder / "audit")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Of one file: while it is open its event loop runs, which the tests of others may not like."""
+    expect.set_options(timeout=LONG_MS)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Contexts:
+    """One for each kind of visitor, kept: what the page is made of is fetched once."""
+
+    browser: Browser
+    kept: dict[str, BrowserContext] = field(default_factory=dict)
+
+    def of(self, options: dict[str, Any]) -> BrowserContext:
+        options = {"viewport": {"width": 1400, "height": 900}, "locale": "en-US", "reduced_motion": "reduce", **options}
+        name = json.dumps(options, sort_keys=True)
+        if name not in self.kept:
+            self.kept[name] = self.browser.new_context(**options)
+        return self.kept[name]
+
+
+@pytest.fixture(scope="module")
+def contexts(browser: Browser) -> Iterator[Contexts]:
+    kept = Contexts(browser)
+    yield kept
+    for each in kept.kept.values():
+        each.close()
+
+
+Visit = Callable[..., Page]
+
+
+@pytest.fixture
+def visit(contexts: Contexts, opened: Open) -> Iterator[Visit]:
+    """A page that is ready; whatever it throws or asks of another machine fails the test."""
+    pages: list[Page] = []
+    outside: list[str] = []
+    faults: list[str] = []
+
+    def visit(tab: str = "speak", address: str = "", **options: Any) -> Page:
+        home = address or opened.address
+        page = contexts.of(options).new_page()
+        pages.append(page)
+        page.set_default_timeout(LONG_MS)
+        mine = (home, "data:", "blob:")
+        page.on("request", lambda request: None if request.url.startswith(mine) else outside.append(request.url))
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(home)
+        page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+        page.wait_for_selector(f'button[role="tab"][data-tab-id="{tab}"]', state="attached")
+        go(page, tab)
+        return page
+
+    yield visit
+    for page in pages:
+        page.close()
+    assert not outside, "the page asked for something outside"
+    assert not faults
+
+
+SETTLED = """() => new Promise(done => {
+  const wait = left => left ? requestAnimationFrame(() => setTimeout(() => wait(left - 1), 30)) : done();
+  wait(6);
+})"""
+"""Fields that come into the page take their values a moment later, over what was typed meanwhile. By the page's own clock, which is slow where the machine is."""
+
+
+def go(page: Page, tab: str) -> None:
+    """By the script's own way: on a narrow screen some tabs hide in a menu."""
+    page.wait_for_function("window.Hearth?.openTab && window.Hearth.state")
+    page.evaluate("tab => Hearth.openTab(tab)", tab)
+    first = {
+        "speak": "#speak-go",
+        "paint": "#paint-go",
+        "shelf": "#h-shelf",
+        "models": "#h-models",
+        "machine": "#h-plan",
+    }[tab]
+    page.wait_for_selector(first, state="attached")
+    page.evaluate(SETTLED)
+
+
+GRADIOS = {"aria-valid-attr-value", "aria-required-children"}
+"""Empty aria-controls of its tabs, and its listboxes while they are closed."""
+
+
+def shut_out(page: Page) -> list[Any]:
+    """What axe-core finds, but for what Gradio's own parts bring, which is named, so that nothing else hides behind it; and a page wider than its screen."""
+    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa"]}).response["violations"]
+    ours = [(rule["id"], node["target"]) for rule in found for node in rule["nodes"] if rule["id"] not in GRADIOS]
+    wide = page.evaluate("document.scrollingElement.scrollWidth > innerWidth")
+    return [*ours, *(["wider than the screen"] if wide else [])]
+
+
+def held(page: Page, which: Callable[[list[Any]], bool]) -> list[Route]:
+    """The first question to the server whose values are such stays on its way, and is put here, until the test lets it go on."""
+    found: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if not found and which((route.request.post_data_json or {}).get("data", [])):
+            found.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/run/predict*", hold)
+    return found
+
+
+def while_it_waits(page: Page, found: list[Route]) -> None:
+    """Playwright hears of requests only while it is asked something."""
+    until(lambda: page.wait_for_timeout(50) is None and bool(found))
+
+
+def unfold(page: Page, title: str) -> None:
+    """What is folded away is not in the page until it is opened."""
+    page.locator("button.label-wrap", has_text=re.compile(f"^{title}")).locator("visible=true").click()
+    page.evaluate(SETTLED)
+
+
+def choices(page: Page, field: str) -> str:
+    """What a dropdown offers, which stays open. New choices that come at that moment shut it, and it is opened again."""
+    offered = list[str]()
+
+    def seen() -> bool:
+        page.locator(f"{field} input").blur()
+        page.locator(f"{field} input").click()
+        offered[:] = page.locator(f"{field} ul[role=listbox]").all_inner_texts()
+        return bool(offered)
+
+    until(seen)
+    return offered[0]
+
+
+def choose(page: Page, field: str, option: str) -> None:
+    """As `choices`, until one of them is taken."""
+
+    def taken() -> bool:
+        choices(page, field)
+        try:
+            page.get_by_role("option", name=option, exact=True).click(timeout=3000)
+        except TooLateError:
+            return False
+        return True
+
+    until(taken)
+
+
+def until(condition: Callable[[], bool], seconds: float = LONG_MS / 1000) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "it did not come to pass"
+        time.sleep(0.05)

@@ -1,0 +1,143 @@
+"""What a hostile reader of the guards tried: each way in was open once, or is open in Gradio as it comes, and is shut here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import gradio as gr
+import httpx
+import pytest
+
+from app.ui.access import uploads, visitor_fence
+from app.ui.access.login import TRIES, Keys, digest
+from app.ui.access.tunnel import Reached
+from app.ui.access.visitor_fence import Fence
+from app.ui.launch import guards
+from app.ui.share import Share
+from app.ui.state.desk import Desk
+from tests.support.guests import desk_at, plain, shared, visitor
+from tests.ui.test_request_guard import png
+
+pytestmark = [
+    # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
+FILE = {"files": ("a.png", png(5, 5), "image/png")}
+DISGUISES = [{"Content-Type": "application/vnd.x+json"}, {"Content-Type": "Application/JSON"}, {"Content-Type": "text/plain"}, {}]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with desk_at(tmp_path_factory.mktemp("home")) as desk:
+        yield desk
+
+
+@pytest.fixture(scope="module")
+def two(desk: Desk) -> Iterator[tuple[httpx.Client, httpx.Client]]:
+    with shared(desk) as (address, words, _), visitor(address, words) as ada, visitor(address, words) as eve:
+        yield ada, eve
+
+
+@pytest.fixture(scope="module")
+def naive() -> Iterator[httpx.Client]:
+    with plain() as address, httpx.Client(base_url=address) as client:
+        client.post("login", data={"username": "owner", "password": "secret"})
+        yield client
+
+
+def sent(client: httpx.Client, path: str, body: bytes, headers: dict[str, str]) -> int:
+    request = client.build_request("POST", path, content=body, headers=headers)
+    if not headers:
+        request.headers.pop("content-type", None)
+    return client.send(request).status_code
+
+
+@pytest.mark.parametrize("disguise", DISGUISES, ids=str)
+def test_json_by_another_name(two: tuple[httpx.Client, httpx.Client], disguise: dict[str, str]) -> None:
+    """The fence looked only at what was called application/json."""
+    ada, eve = two
+    (path,) = ada.post("/gradio_api/upload", files=FILE).json()
+    body = f'{{"fn_index": 0, "data": [{{"path": "{path}", "meta": {{"_type": "gradio.FileData"}}}}], "session_hash": "x"}}'
+    assert sent(eve, "/gradio_api/run/predict", body.encode(), disguise) == 403
+    assert sent(eve, "/gradio_api/queue/join", body.encode(), disguise) == 403
+    joined = b'{"fn_index": 999, "data": [], "session_hash": "adas1"}'
+    sent(ada, "/gradio_api/queue/join", joined, {"Content-Type": "application/json"})
+    assert sent(eve, "/gradio_api/queue/join", joined, disguise) == 404
+
+
+def test_gradio_takes_json_by_another_name(naive: httpx.Client) -> None:
+    body = b'{"data": ["read"], "fn_index": 0, "session_hash": "x"}'
+    assert sent(naive, "/gradio_api/run/predict", body, DISGUISES[0]) == 200
+
+
+def test_a_programs_key_cannot_be_guessed_at_leisure() -> None:
+    """The right one was compared however many wrong ones came before; and who guesses keeps nobody from logging in."""
+    now_s = 0.0
+    keys = Keys(digest("a b"), owner=True, program=hashlib.sha256(b"key").digest(), clock=lambda: now_s)
+    outcomes = [keys.bearer(f"guess {n}") for n in range(2000)]
+    assert outcomes.count(False) <= TRIES and keys.bearer("key") is not True
+    assert isinstance(keys.enter("a b", ""), str)
+    now_s += 600
+    assert [keys.bearer("key") for _ in range(100)] == [True] * 100, "the right one costs nothing"
+
+
+def test_another_program_of_this_computer_cannot_read_along(desk: Desk, naive: httpx.Client) -> None:
+    other = {"Origin": "http://localhost:1"}
+    assert naive.get("config", headers=other).headers.get("access-control-allow-origin") == other["Origin"]
+    with gr.Blocks(analytics_enabled=False) as blocks:
+        gr.Textbox()
+    app_kwargs: dict[str, Any] = {"middleware": guards(desk.keeper.home)[0]}
+    _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs=app_kwargs)
+    answer = httpx.get(f"{address}config", headers=other)
+    assert httpx.get(f"{address}config", headers={"Origin": address.rstrip("/")}).status_code == 200
+    blocks.close(verbose=False)
+    assert answer.status_code == 403 and "components" not in answer.text
+
+
+def test_who_shares_by_the_same_service_is_not_us(desk: Desk) -> None:
+    """Each link is a subdomain of one name, and to a browser all of them are one site: cookies go along."""
+    sharing = Share(desk, lambda port: Reached("https://abc.gradio.live"))
+    sharing.begin(1)
+    try:
+        assert sharing._open is not None
+        at = f"http://127.0.0.1:{sharing._open.server.server_port}/hearth/door"
+        ours, theirs = {"Host": "abc.gradio.live"}, {"Host": "evil.gradio.live"}
+        assert httpx.get(at, headers=ours).status_code == 200 and httpx.get(at, headers=theirs).status_code == 421
+        for host in (ours, {}):  # the tunnel may keep the name or write its own
+            for origin, status in (("https://abc.gradio.live", 401), ("https://evil.gradio.live", 403)):
+                answer = httpx.post(at, data={"password": "no"}, headers={**host, "Origin": origin})
+                assert answer.status_code == status, (host, origin)
+    finally:
+        sharing.end()
+
+
+def test_the_disk_cannot_be_filled(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "VISITOR_HOLDS_BYTES", 3 * len(png(6, 6)))
+    with shared(desk) as (address, words, _), visitor(address, words) as guest:
+        answers = [guest.post("/gradio_api/upload", files={"files": (f"{n}.png", png(6, 6 + n), "image/png")}) for n in range(6)]  # fmt: skip
+        codes = [each.status_code for each in answers]
+        assert codes[:2] == [200, 200] and codes[-1] == 415 and "room for" in answers[-1].text
+
+
+def test_one_guest_cannot_hold_every_line(
+    two: tuple[httpx.Client, httpx.Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visitor_fence, "OPEN_MOST", 3)
+    ada, eve = two
+    with ExitStack() as held:
+        lines = [held.enter_context(eve.stream("GET", f"/gradio_api/heartbeat/eves{n}")) for n in range(4)]
+        assert [each.status_code for each in lines] == [200, 200, 200, 429]
+        assert ada.get("/hearth/live").status_code == 200
+
+
+def test_names_of_sessions_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitor_fence, "SESSIONS_MOST", 3)
+    kept = Fence(lambda *_: None, {})  # type: ignore[arg-type, return-value]
+    assert all(kept._own(f"s{n}", "eve") for n in range(10)) and len(kept._sessions) == 3
+    assert not kept._own("x" * 65, "eve") and not kept._own(["s9"], "eve") and not kept._own("s9", "ada")

@@ -1,0 +1,172 @@
+"""hearth open as a person meets it: one instance, busy ports, a dead proxy, a start that fails, a login on the network. Real processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.launcher import failure
+from app.paths import home
+from app.sentence import Trouble, say
+from app.ui import start_failure
+from app.ui.single_instance import Instance
+from tests.support.places import TOP
+
+
+@contextmanager
+def opened(folder: Path, *options: str, **environment: str) -> Iterator[tuple[str, str]]:
+    """Its address, and all that it said until then and one line more where it logs in."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "app", "open", "--no-browser", "--home", str(folder), *options], cwd=TOP, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+    )  # fmt: skip
+    assert child.stdout is not None
+    try:
+        said = ""
+        while not (found := re.search(r"open at (\S+)", said)):
+            line = child.stdout.readline()
+            assert line, said
+            said += line
+        if "--listen" in options:
+            said += child.stdout.readline()
+        yield found[1], said
+    finally:
+        child.terminate()
+        child.wait(timeout=60)
+        child.stdout.close()
+
+
+def again(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "app", "open", "--no-browser", "--home", str(folder)]
+    return subprocess.run(command, cwd=TOP, text=True, capture_output=True, timeout=120, check=False)
+
+
+def test_one_instance_a_busy_port_a_dead_proxy(tmp_path: Path) -> None:
+    """One start for all of it: each takes seconds."""
+    folder = tmp_path / "Ünser Heim"
+    with socket.socket() as busy:
+        busy.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):  # Somebody else has it, which is as good.
+            busy.bind(("127.0.0.1", 7860))
+            busy.listen()
+        with opened(
+            folder, HTTP_PROXY="http://127.0.0.1:9", http_proxy="http://127.0.0.1:9", ALL_PROXY="http://127.0.0.1:9"
+        ) as (address, _):
+            assert ":7860/" not in address
+            assert httpx.get(f"{address}hearth/live", trust_env=False).status_code == 200
+            assert httpx.get(f"{address}openapi.json", trust_env=False).status_code == 404
+            assert httpx.get(f"{address}config", headers={"Host": "evil.example"}, trust_env=False).status_code == 421
+            second = again(folder)
+            assert second.returncode == 0 and f"open already, at {address}" in second.stdout, second
+            facts = json.loads((folder / "open.json").read_text())
+            assert facts["address"] == address
+    after = Instance(folder)
+    assert after.take(), "a lock dies with its holder"
+    after.leave()
+
+
+def test_a_stale_lock_is_noticed(tmp_path: Path) -> None:
+    """What a killed one leaves: its file says where it was, but nobody holds the lock."""
+    (tmp_path / "open.json").write_text(json.dumps({"address": "http://127.0.0.1:9/", "id": "x", "process": 1}))
+    (tmp_path / "open.lock").write_text("")
+    first, second = Instance(tmp_path), Instance(tmp_path)
+    assert first.take() and not (tmp_path / "open.json").exists()
+    assert not second.take()
+    with pytest.raises(Trouble) as caught:
+        second.other(wait_s=0.3)
+    assert caught.value.sentence.key == "open.silent"
+    first.leave()
+    assert second.take()
+    second.leave()
+
+
+def test_another_program_on_the_port_is_not_taken_for_hearth(tmp_path: Path) -> None:
+    with socket.socket() as line:
+        line.bind(("127.0.0.1", 0))
+        line.listen()
+        first, second = Instance(tmp_path), Instance(tmp_path)
+        assert first.take()
+        first.tell(f"http://127.0.0.1:{line.getsockname()[1]}/")
+        with pytest.raises(Trouble):
+            second.other(wait_s=0.1)
+        first.leave()
+
+
+def test_a_start_that_fails_leaves_a_page(tmp_path: Path) -> None:
+    folder = tmp_path / "home"
+    command = [sys.executable, "-m", "app", "open", "--no-browser", "--home", str(folder), "--certificate", "none.pem"]
+    done = subprocess.run(command, cwd=TOP, text=True, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 2 and "--certificate and --key" in done.stderr
+    page = (folder / "logs" / "hearth-did-not-start.html").read_text("utf-8")
+    assert "--certificate and --key" in page and "repair" in page and "Hearth did not start" in page
+    assert "the start failed" in (folder / "logs" / "hearth.log").read_text()
+
+
+def test_the_page_tells_the_fault_and_hides_who_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/ada"))
+    place = home(tmp_path / "h").made()
+    try:
+        raise ValueError("<script> in /home/ada/secret")
+    except ValueError as fault:
+        page = start_failure.left(place, fault, "en").read_text("utf-8")
+    assert "ValueError" in page and "<script>" not in page and "/home/ada" not in page
+    told = tmp_path / "told.json"
+    monkeypatch.setenv(failure.LEFT, str(told))
+    chinese = start_failure.left(place, Trouble(say("x", "plain words")), "zh").read_text("utf-8")
+    assert "plain words" in chinese and 'lang="zh-CN"' in chinese and start_failure.watched()
+    kept = failure.read(told)
+    assert kept and kept.english == "plain words" and "/home/ada" not in kept.report, "start.py is told too"
+
+
+def test_logs_rotate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start_failure, "LOG_BYTES", 2000)
+    place = home(tmp_path).made()
+    handler = start_failure.logged(place)
+    for n in range(200):
+        logging.getLogger("hearth.test").warning("line %d of many", n)
+    logging.getLogger().removeHandler(handler)
+    handler.close()
+    logs = sorted(place.logs.glob("hearth.log*"))
+    assert len(logs) == start_failure.LOGS_KEPT + 1 and all(each.stat().st_size <= 2000 for each in logs)
+
+
+@pytest.mark.slow
+def test_on_the_network_everybody_logs_in(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "c.pem", tmp_path / "k.pem"
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate)],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        pytest.skip("no openssl here")
+    options = ("--listen", "0.0.0.0", "--certificate", str(certificate), "--key", str(key))
+    with (
+        opened(tmp_path / "home", *options, HEARTH_API_KEY="a key") as (address, said),
+        httpx.Client(base_url=address, verify=False, trust_env=False) as client,
+    ):
+        words = re.search(r"Log in with: (.+)", said)
+        assert words and address.startswith("https://")
+        assert client.get("/config").status_code == 401
+        assert client.get("/v1/models").status_code == 401
+        assert client.get("/v1/models", headers={"Authorization": "Bearer wrong"}).status_code == 401
+        assert client.get("/v1/models", headers={"Authorization": "Bearer a key"}).status_code == 200
+        assert client.get("/hearth/shelf", headers={"Authorization": "Bearer a key"}).status_code == 401, (
+            "a key is for programs"
+        )
+        assert client.post("/hearth/door", data={"password": words[1]}).status_code == 303
+        assert client.get("/config").status_code == 200 and client.get("/hearth/shelf").status_code == 200
+        log = (tmp_path / "home" / "logs" / "hearth.log").read_text()
+        assert words[1] not in log and "a key" not in log
+        assert again(tmp_path / "home").returncode == 0

@@ -1,0 +1,162 @@
+"""What a failure says to whom, by every way in: the owner all of it, a visitor what they can change, nothing of the owner's machine."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+
+from app.compat.planning.types import Choice
+from app.engine.jobs.events import Failed
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.shelf import Made
+from app.sentence import Sentence, Trouble, say
+from app.ui import routes as page_routes
+from app.ui.api import gradio_endpoints, openai, shared
+from app.ui.state.desk import Desk
+from app.ui.state.person import KEY, OWNER, Person
+from app.ui.state.visitor_limits import NOT_MADE
+from app.ui.tabs import shared_controls
+from tests.support.guests import desk_at, until
+from tests.support.saying import clip
+
+ADA = Person("visitor-ada", owner=False)
+REQUEST = SpeechRequest("[S1] Hello.")
+MACHINES = say("plan.refused", "{field} = {option} was asked for, and it cannot work on {machine}. Leave it automatic.", field="chunk_q", option="65536", machine="Apple M1")  # fmt: skip
+FOLDER = say("job.not-delivered", "What was finished could not be put together ({fault}); its parts lie in {folder}.", fault="x", folder="/home/owner")  # fmt: skip
+WORDS = say("script.words", "This voice does not know: {words}.", words="elephants")
+MISSING = say("job.missing", "Finished: {done} of {total}. Missing: {missing}.", done=1, total=2, missing="2")
+
+
+def by_gradios_client(desk: Desk, person: Person) -> None:
+    list(gradio_endpoints.events(desk, lambda: REQUEST, person))
+
+
+def by_a_program(desk: Desk, person: Person) -> None:
+    asyncio.run(shared.carried_out(desk, REQUEST, person))
+
+
+def streamed(desk: Desk, person: Person) -> None:
+    asyncio.run(openai.streamed(desk, REQUEST, person, "wav", events=False))
+
+
+@pytest.mark.parametrize("way", [by_gradios_client, by_a_program, streamed])
+@pytest.mark.parametrize(
+    ("sentences", "heard"),
+    [
+        ((MACHINES, FOLDER), (NOT_MADE,)),
+        ((MACHINES, MISSING), (NOT_MADE, MISSING)),
+        ((WORDS,), (WORDS,)),
+        ((WORDS, FOLDER), (WORDS,)),
+    ],
+    ids=["the machine", "the machine, and some of it made", "the script", "the script, and a folder"],
+)
+def test_every_way_in(
+    way: Callable[[Desk, Person], None], sentences: tuple[Sentence, ...], heard: tuple[Sentence, ...], tmp_path: Path
+) -> None:
+    with desk_at(tmp_path) as desk:
+        for person, said in ((OWNER, sentences), (ADA, heard)):
+            told = threading.Thread(target=fails, args=(desk, person, Failed(sentences[0], sentences[1:], "machine")))
+            told.start()
+            with pytest.raises((Trouble, gr.Error)) as caught:
+                way(desk, person)
+            told.join()
+            words = caught.value.message if isinstance(caught.value, gr.Error) else str(caught.value)
+            assert words == " ".join(map(str, said))
+        page = page_routes.visiting(desk, ADA, "en")["speech"]["end"]
+        assert (page["text"], page["cure"]) == (" ".join(map(str, heard)), "")
+
+
+def fails(desk: Desk, person: Person, end: Failed) -> None:
+    """The next job of this person, once somebody listens."""
+    until(lambda: any(job.owner == person.name for job in desk.keeper.journal.waiting()))
+    (job,) = [job for job in desk.keeper.journal.waiting() if job.owner == person.name]
+    until(lambda: job.id in desk.keeper._board._followers)
+    desk.keeper.journal.take()
+    desk.keeper.journal.end(job.id, "failed")
+    desk.keeper._board.post(job.id, end)
+
+
+def test_what_cannot_even_begin_is_told_in_the_same_way(tmp_path: Path) -> None:
+    def refused() -> SpeechRequest:
+        raise Trouble(FOLDER)
+
+    with desk_at(tmp_path) as desk:
+        for person, said in ((OWNER, FOLDER), (ADA, NOT_MADE)):
+            with pytest.raises(gr.Error) as caught:
+                list(gradio_endpoints.events(desk, refused, person))
+            assert caught.value.message == str(said)
+
+
+def page_of(desk: Desk, person: Person) -> TestClient:
+    routes = Starlette(routes=page_routes.routes(desk))
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[KEY] = person
+        await routes(scope, receive, send)
+
+    return TestClient(app)
+
+
+def refused(*_: object) -> None:
+    raise Trouble(FOLDER, cure="machine")
+
+
+@pytest.mark.parametrize("way", [by_a_program, streamed])
+def test_what_the_queue_refuses_is_told_in_the_same_way(
+    way: Callable[[Desk, Person], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with desk_at(tmp_path) as desk:
+        monkeypatch.setattr(Desk, "begin", refused)
+        for person, said in ((OWNER, FOLDER), (ADA, NOT_MADE)):
+            with pytest.raises(Trouble) as caught:
+                way(desk, person)
+            assert str(caught.value) == str(said)
+
+
+def test_the_pages_own_buttons_tell_in_the_same_way() -> None:
+    for person, said, cure in ((OWNER, FOLDER, "machine"), (ADA, NOT_MADE, "")):
+        asked: Any = SimpleNamespace(request=SimpleNamespace(scope={KEY: person}), cookies={}, headers={})
+        shown = shared_controls.told(refused, asked)
+        assert str(said) in shown and f'data-cure="{cure}"' in shown
+
+
+def test_asked_for_with_less_nothing_of_the_owners_is_sent(tmp_path: Path) -> None:
+    """The page shows what is less. It had the whole request, with the folder of the owner's model."""
+    gone = str(tmp_path / "olivia" / "mine")
+    with desk_at(tmp_path / "home") as desk:
+        for person in (OWNER, ADA):
+            page = page_of(desk, person)
+            for model, size in (("sd15", 512), (gone, 512)):
+                asked = PictureRequest("a boat", model, width=size, height=size)
+                desk.latest[person.name, "picture"] = desk.keeper.journal.queue(asked, Choice(), person.name).id
+                answer = page.post("/hearth/smaller/picture")
+                for job in desk.keeper.journal.waiting():
+                    desk.keeper.stop(job.id)
+                if model == "sd15":
+                    assert answer.json()["request"] == {"width": 320, "height": 320}
+                else:
+                    assert answer.status_code == 409 and (gone in answer.text) == person.owner
+                    assert (answer.json()["trouble"] == str(NOT_MADE)) != person.owner
+        nothing = page_of(desk, Person("visitor-bob", owner=False)).post("/hearth/smaller/picture")
+        assert "Nothing was asked for yet" in nothing.json()["trouble"]
+
+
+def test_a_sound_that_cannot_be_recoded_is_told_in_the_same_way(tmp_path: Path) -> None:
+    with desk_at(tmp_path / "home") as desk:
+        job = desk.keeper.journal.queue(REQUEST, Choice(), ADA.name)
+        (made,) = desk.keeper.shelf.keep(job, [clip(tmp_path / "speech.wav", 1)], Made("starter-voice"))
+        made.path.unlink()
+        for person in (OWNER, ADA):
+            answer = page_of(desk, person).get(f"/hearth/creation/{made.id}?format=flac")
+            assert answer.status_code == 409 and (str(made.path) in answer.text) == person.owner
+            assert (answer.json()["trouble"] == str(NOT_MADE)) != person.owner
