@@ -2,8 +2,10 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib.abc import MetaPathFinder
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -36,7 +38,29 @@ BY_THE_CLOCK = frozenset({
 has a second try, which the end of the run tells. All others have one."""
 
 
+HEAVY = frozenset({"torch", "playwright"})
+"""Libraries that `start.py test fast` does without."""
+
+
+class SkipHeavy(MetaPathFinder):
+    """Skip whatever imports torch or a browser, at the moment it does."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+        if name in HEAVY:
+            pytest.skip(f"needs {name}", allow_module_level=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help="leave out what needs torch, a browser or another process")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return True if config.getoption("--fast") and collection_path.stem in {*BY_THE_CLOCK, *LONGEST} else None
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--fast"):
+        sys.meta_path.insert(0, SkipHeavy())
     config.option.loadscopereorder = False  # xdist would begin with the files that hold the most tests: the quickest
 
 

@@ -6,37 +6,37 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
+from importlinter.cli import lint_imports
 
 from tests.support.places import TOP
 
 FILES = sorted((TOP / "app").rglob("*.py"))
 TREES = {path.relative_to(TOP).as_posix(): ast.parse(path.read_text("utf-8")) for path in FILES}
-FORBIDDEN = {
-    "app/compat/": ("app.engine", "app.ui", "gradio"),
-    "app/engine/": ("app.ui", "gradio"),
-    "app/ui/": ("torch", "transformers", "diffusers"),
-}
+COMPUTE = (
+    "app.compat.attention", "app.compat.selftest", "app.engine.loading", "app.engine.pictures", "app.engine.pipelines",
+    "app.engine.session", "app.engine.speech", "app.cli.bench_cases",
+)  # fmt: skip
+"""The rooms that may import torch; import-linter's contract in pyproject.toml lists all others."""
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert not node.level, "absolute imports only"
-            yield node.module or ""
-            yield from (f"{node.module}.{each.name}" for each in node.names)
+def test_arrows_and_circles(capsys: pytest.CaptureFixture[str]) -> None:
+    """The contracts of pyproject.toml: layers, no circles, who may know torch, Gradio and argparse."""
+    broken = lint_imports(config_filename=str(TOP / "pyproject.toml"), no_cache=True)
+    assert not broken, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", TREES)
-def test_arrows_run_from_window_to_engine_to_compat(name: str) -> None:
-    for room, forbidden in FORBIDDEN.items():
-        if name.startswith(room):
-            back = [used for used in imported(TREES[name]) if used.startswith(forbidden)]
-            assert not back, f"{name} imports {back}"
+def test_no_relative_imports() -> None:
+    for name, tree in TREES.items():
+        assert not any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree)), name
+
+
+@pytest.mark.parametrize("command", [["ruff", "check"], ["mypy"]], ids=" ".join)
+def test_style_and_types(command: list[str]) -> None:
+    words = [] if command == ["mypy"] else ["."]
+    done = subprocess.run([sys.executable, "-m", *command, *words], cwd=TOP, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -45,14 +45,25 @@ def test_every_file_says_what_it_is(name: str) -> None:
 
 
 def test_importing_does_nothing() -> None:
-    """No torch for the value types, no environment written, no logging set up, no folder made."""
+    """Every module of a room without torch: no torch comes with it, no environment is written, no logging set up."""
+    names = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in TREES]
+    quiet = [name for name in names if not name.startswith(COMPUTE) and name != "app.__main__"]
     code = (
-        "import logging, os, sys; before = dict(os.environ)\n"
-        "import app.sentence, app.paths, app.compat, app.compat.planning.decide, app.compat.machine.hardware, app.compat.machine.verdicts\n"
-        "import app.compat.machine.meter, app.engine.jobs.events, app.engine.jobs.request, app.engine.jobs.control, app.__main__\n"
-        "assert 'torch' not in sys.modules and 'gradio' not in sys.modules and 'transformers' not in sys.modules\n"
+        "import logging, os, sys; from importlib import import_module; import gradio; before = dict(os.environ)\n"
+        f"for name in {quiet!r}: import_module(name)\n"
+        "loaded = {'torch', 'transformers', 'diffusers'} & sys.modules.keys()\n"
+        "assert not loaded, loaded\n"
         "assert dict(os.environ) == before and not logging.getLogger().handlers\n"
     )
+    done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_public_face_of_compat() -> None:
+    import app.compat
+
+    assert app.compat.__all__ == ["Choice", "Hardware", "Need", "Plan", "applied", "decide", "probe"]
+    code = "import sys, app.compat; assert 'torch' not in sys.modules; [getattr(app.compat, each) for each in app.compat.__all__]"
     done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

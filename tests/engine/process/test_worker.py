@@ -16,7 +16,7 @@ from tests.support.places import TOP
 
 WORK = """
 import sys
-from app.engine import worker
+from app.engine.process import worker
 from app.engine.jobs.messages import Quit
 
 class Pipe:
@@ -101,7 +101,7 @@ def test_spare_work_that_fails_stops_no_engine() -> None:
 
 CONSOLE = """
 import os, pathlib, sys
-from app.engine import worker
+from app.engine.process import worker
 
 class Console:
     def write(self, words):
