@@ -12,6 +12,7 @@ from app.launcher.console import WINDOWS, Refused, tell
 
 # How all tests run; a test that is asked for by name runs alone, and may print.
 WHOLE = ("-n", "2", "--dist", "loadfile")
+TESTS = {(): WHOLE, ("fast",): ("--fast", *WHOLE)}
 
 
 def go(command: Sequence[str]) -> int:
@@ -48,7 +49,7 @@ def main(words: Sequence[str]) -> int:
             return 0
         if verb == "test":
             os.chdir(slots.TOP)
-            return go([python, "-m", "pytest", *(words[1:] or WHOLE)])
+            return go([python, "-m", "pytest", *TESTS.get(tuple(words[1:]), words[1:])])
         return go([python, "-I", "-X", "utf8", "-m", "app", *words])
     except Refused as fault:
         tell(f"hearth: {fault}")
