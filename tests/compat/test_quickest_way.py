@@ -218,7 +218,7 @@ def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.
     here = replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "calls", lambda model: DIA[-4:])
-    monkeypatch.setattr(idle_measuring.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: iter([None, Verdict(subject(near(shape)), True, words="own 0")]))
     assert len(list(idle_measuring.measuring(place, here, known))) == 2 * len(known) > 0
     assert all(matters(shape) for shape in map(shape_of, known) if shape is not None)
@@ -231,7 +231,7 @@ def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(
     place, here = home(tmp_path).made(), replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "calls", lambda model: DIA[-4:])
-    monkeypatch.setattr(idle_measuring.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: iter([Verdict(subject(near(shape)), True, words="own 0")]))
     dia = need(next(each for each in catalog.CATALOG if each.id == "dia-1.6b"))
     for facts, before in ((here, 0), (here, 3), (replace(here, torch="2.99.0"), 0), (replace(here, name="another processor"), 0)):
@@ -257,7 +257,7 @@ def test_what_would_keep_an_order_waiting_is_not_measured(tmp_path: Path, monkey
     asked: list[Shape] = []
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "calls", lambda model: (long, short))
-    monkeypatch.setattr(idle_measuring.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: asked.append(shape) or iter(()))
     list(idle_measuring.measuring(home(tmp_path).made(), replace(machine("cpu"), pretended=""), {}))
     assert long.head_dim == 512 and asked and {each.head_dim for each in asked} == {short.head_dim}
