@@ -65,7 +65,7 @@ class Checkout:
         self.top = folder / "it's ü neu" / "hearth"
         self.wheels = folder / "wheels"
         self.elsewhere = folder / "else where"
-        for room in ("ui", "launcher"):
+        for room in ("launcher", "locale"):
             (self.top / "app" / room).mkdir(parents=True)
         self.wheels.mkdir()
         (self.elsewhere / "app").mkdir(parents=True)  # must not be taken for Hearth's own

@@ -30,6 +30,7 @@ from app.ui import routes
 from app.ui.access import request_guard
 from app.ui.access.login import GONE_S, GUESTS_MOST, TRIES, WORDS, Keys, Throttle, digest, password
 from app.ui.launch import guards
+from app.ui.state import person
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER, Person
 from app.ui.tabs import shelf
@@ -620,9 +621,9 @@ def test_every_answer_is_taken_as_what_it_says(owners: str, ada: httpx.Client) -
 
 
 def test_a_server_without_a_guard_serves_nobody(desk: Desk) -> None:
-    assert request_guard.who(object()) == request_guard.NOBODY
+    assert person.who(object()) == person.NOBODY
     with pytest.raises(Trouble):
-        desk.creation(kept(desk, "owner"), request_guard.who(object()))
+        desk.creation(kept(desk, "owner"), person.who(object()))
 
 
 # Small things.

@@ -44,6 +44,7 @@ FORCED = Choice(chunk=4096, dtype="float32")
 
 
 def test_only_one_place_outside_of_compat_decides() -> None:
+    """And the bench, which compares attention, not models."""
     found = {
         path.relative_to(TOP).as_posix()
         for path in (TOP / "app").rglob("*.py")
@@ -51,7 +52,7 @@ def test_only_one_place_outside_of_compat_decides() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if "decide" in {getattr(node, "id", ""), getattr(node, "attr", "")} | {each.name for each in getattr(node, "names", ()) if isinstance(each, ast.alias)}
     }  # fmt: skip
-    assert found == {"app/engine/models/planned.py"}
+    assert found == {"app/engine/models/planned.py", "app/cli/bench.py"}
 
 
 def asked_for(model: Model) -> Any:
@@ -293,7 +294,7 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
         return iter(())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("app.engine.session.maintenance.selftest.steps", meanwhile)
+        patch.setattr("app.engine.session.maintenance.run.steps", meanwhile)
         list(session.run(SelfTest(), Choice(), Control(), tmp_path / "test", lambda *_: None))
     assert load(place.verdicts, session.hardware) == {}
     assert not runs().contiguous

@@ -31,7 +31,7 @@ def questions(monkeypatch: pytest.MonkeyPatch) -> None:
         found["row:defect"] = Verdict("row:defect", passed=False)
         yield ASKED, ASKED, say("selftest.done", "{passed} of {total} right on this machine", passed=2, total=3)
 
-    monkeypatch.setattr(maintenance.selftest, "steps", steps)
+    monkeypatch.setattr(maintenance.run, "steps", steps)
 
 
 def test_the_self_test_tells_each_question_and_keeps_its_verdicts(questions: None, tmp_path: Path) -> None:
