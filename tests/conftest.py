@@ -40,6 +40,8 @@ has a second try, which the end of the run tells. All others have one."""
 
 HEAVY = frozenset({"torch", "playwright"})
 """Libraries that `start.py test fast` does without."""
+LONG = frozenset({*BY_THE_CLOCK, *LONGEST, "test_fallbacks", "test_watchdog"})
+"""Files that it leaves out whole: they wait for a browser, a server or another process, or walk over every pair of fallbacks."""
 
 
 class SkipHeavy(MetaPathFinder):
@@ -55,7 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    return True if config.getoption("--fast") and collection_path.stem in {*BY_THE_CLOCK, *LONGEST} else None
+    return True if config.getoption("--fast") and collection_path.stem in LONG else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
