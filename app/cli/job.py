@@ -14,7 +14,19 @@ from typing import IO, Any, Final, get_args
 from app.cli import output_file
 from app.compat.planning.decide import chunk_of
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Offload, Quantised
-from app.engine.jobs.events import END, Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
+from app.engine.jobs.events import (
+    END,
+    Adjusted,
+    Event,
+    Failed,
+    Finished,
+    Loading,
+    Note,
+    PartDone,
+    Step,
+    Stopped,
+    Unloaded,
+)
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request
 from app.engine.models.chosen import chosen
@@ -193,7 +205,7 @@ def as_bar(out: IO[str]) -> Callable[[Event], None]:
                     print("\r\x1b[K" + bar(event), end="", file=out, flush=True)
             case Loading() | Unloaded() | Note() | Adjusted():
                 line(str(event.sentence))
-            case Part() if event.total > 1:
+            case PartDone() if event.total > 1:
                 line(
                     f"part {event.index + 1} of {event.total} is done"
                     + (f", {event.seconds:.1f} s" if event.seconds else "")

@@ -56,7 +56,7 @@ def write(file: Path, path: Path) -> None:
     if target.exists() and not target.is_file():
         shutil.copyfile(file, target)
         return
-    with atomic_write.whole(target) as unfinished:
+    with atomic_write.replacing(target) as unfinished:
         shutil.copyfile(file, unfinished)
 
 

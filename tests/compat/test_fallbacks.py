@@ -510,7 +510,7 @@ SENTENCE = say("test.word", "A word.")
 def test_progress_told_to_somebody_late_folds_to_the_same() -> None:
     happened: list[events.Event] = [
         events.Loading("m", SENTENCE), events.Note(SENTENCE), STEP, events.Sound(0, "a.wav", 0, 1), events.Adjusted("r", SENTENCE),
-        events.Part(0, 2, "0.wav", "one", 1, 3.0), events.Sound(1, "b.wav", 0, 1), replace(STEP, done=7, part=1), events.Preview(2, "p.jpg"),
+        events.PartDone(0, 2, "0.wav", "one", 1, 3.0), events.Sound(1, "b.wav", 0, 1), replace(STEP, done=7, part=1), events.Preview(2, "p.jpg"),
     ]  # fmt: skip
     progress = Progress()
     for each in happened:
@@ -521,4 +521,4 @@ def test_progress_told_to_somebody_late_folds_to_the_same() -> None:
         late = late.after(each)
     assert late == progress
     ended = progress.after(events.Finished(("x",), 1, 1, "frames", 0))
-    assert ended.end is not None and ended.after(events.Part(0, 2, "new.wav", "one", 2, 1.0)).parts[0].path == "new.wav"
+    assert ended.end is not None and ended.after(events.PartDone(0, 2, "new.wav", "one", 2, 1.0)).parts[0].path == "new.wav"

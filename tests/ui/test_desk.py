@@ -229,7 +229,7 @@ def test_what_cannot_be_written_changes_nothing_and_is_told(tmp_path: Path, monk
         slid = next(each for each in page["dependencies"] if (ids["machine-chunk"], "release") in map(tuple, each["targets"]))
         assert slid["outputs"] == [ids[each] for each in ("machine-chunk", "machine-exact", "machine-message")]
         with monkeypatch.context() as patch:
-            patch.setattr("app.atomic_write.text", full)
+            patch.setattr("app.atomic_write.write_text", full)
             with pytest.raises(Trouble, match=r"No space left on device.*nothing was changed"):
                 desk.set_chunk(64)
             with pytest.raises(Trouble, match="nothing was changed"):

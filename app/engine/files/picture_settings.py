@@ -23,7 +23,7 @@ def write(picture: Image.Image, path: Path, request: PictureRequest, model: str)
     info = PngInfo()
     info.add_itxt(PARAMETERS, parameters(request, model))
     info.add_itxt(OURS, json.dumps({"version": __version__, "request": outward(to_json(request))}, ensure_ascii=False))
-    with atomic_write.whole(path) as unfinished:
+    with atomic_write.replacing(path) as unfinished:
         picture.save(unfinished, "PNG", pnginfo=info)
 
 

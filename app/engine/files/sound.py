@@ -118,7 +118,7 @@ def spoken_span(samples: Samples, rate: int, lead_s: float = 0.1, tail_s: float 
 def whole(path: Path) -> Iterator[Path]:
     """As every file is written, with the sentence of what stands in the way."""
     try:
-        with atomic_write.whole(path) as unfinished:
+        with atomic_write.replacing(path) as unfinished:
             yield unfinished
     except (OSError, soundfile.LibsndfileError) as fault:
         free_bytes = shutil.disk_usage(path.parent).free

@@ -90,9 +90,9 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class JobEvent:
     job: str
     event: Event
 
 
-Report = Ready | Beat | Planned | Told
+Report = Ready | Beat | Planned | JobEvent

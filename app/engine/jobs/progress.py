@@ -12,7 +12,7 @@ from app.engine.jobs.events import (
     Finished,
     Loading,
     Note,
-    Part,
+    PartDone,
     Preview,
     Sound,
     Step,
@@ -26,7 +26,7 @@ class Progress:
     loading: Loading | None = None
     step: Step | None = None
     preview: Preview | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PartDone, ...] = ()
     sounds: tuple[Sound, ...] = ()
     """Pieces of the part being rendered, while it is; finished parts are in `parts`."""
     said: tuple[Adjusted | Note | Unloaded, ...] = ()
@@ -44,7 +44,7 @@ class Progress:
                 return replace(self, preview=event)
             case Sound():
                 return replace(self, sounds=(*self.sounds, event))
-            case Part():
+            case PartDone():
                 others = tuple(part for part in self.parts if part.index != event.index)
                 parts = tuple(sorted((*others, event), key=lambda part: part.index))
                 return replace(self, parts=parts, sounds=tuple(s for s in self.sounds if s.part != event.index))

@@ -14,5 +14,5 @@ def seed_of(request: Request, job: Path) -> int:
         return request.seed
     drawn = job / "seed"
     if not drawn.is_file():
-        atomic_write.text(drawn, str(random.SystemRandom().randrange(SEED_LIMIT)))
+        atomic_write.write_text(drawn, str(random.SystemRandom().randrange(SEED_LIMIT)))
     return int(drawn.read_text("utf-8"))

@@ -95,12 +95,12 @@ def reserved(folder: Path, name: str) -> Path:
 def _move(file: Path, path: Path) -> None:
     """Also from one disk to another; what cannot be moved stays where it is, and the name is free again."""
     try:
-        atomic_write.put(file, path)
+        atomic_write.put_in_place(file, path)
     except OSError as fault:
         try:
             if fault.errno != errno.EXDEV:
                 raise
-            with atomic_write.whole(path) as unfinished:
+            with atomic_write.replacing(path) as unfinished:
                 shutil.copyfile(file, unfinished)
         except OSError:
             path.unlink(missing_ok=True)
@@ -214,7 +214,7 @@ class Shelf:
 
     def export(self, ids: Iterable[int], target: Path) -> Path:
         """Many as one zip, written whole or not at all."""
-        with atomic_write.whole(target) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle:
+        with atomic_write.replacing(target) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle:
             for creation in map(self.get, ids):
                 if creation.condition != "missing":
                     bundle.write(creation.path, creation.path.name)

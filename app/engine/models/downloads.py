@@ -249,4 +249,4 @@ class Downloads:
 
     def _keep(self, job: _Job) -> None:
         facts = {"quantised": job.quantised, "total": job.total_bytes, "blobs": job.blobs}
-        atomic_write.text(self._record(job.model.id), json.dumps(facts))
+        atomic_write.write_text(self._record(job.model.id), json.dumps(facts))

@@ -180,7 +180,7 @@ def place(models: Path, listing: Listing) -> None:
         if not pointer.exists():
             pointer.unlink(missing_ok=True)  # a link to bytes that somebody removed
             _link(folder / "blobs" / file.etag, pointer)
-    atomic_write.text(folder / "refs" / listing.source.revision, listing.commit)
+    atomic_write.write_text(folder / "refs" / listing.source.revision, listing.commit)
     for orphan in (folder / "blobs").glob("*.????????.incomplete"):
         with suppress(FileNotFoundError):  # another program may be clearing up, too
             if time.time() - orphan.stat().st_mtime > ORPHAN_AFTER_S:

@@ -18,7 +18,7 @@ from app.engine.jobs.seed import seed_of
 from app.engine.models import catalog
 from app.engine.models.on_disk import best, located
 from app.engine.text import script
-from app.engine.text.voice_limits import DIA, Limits, limits_of
+from app.engine.text.voice_limits import DIA, VoiceLimits, limits_of
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
@@ -86,7 +86,7 @@ def _pictures(total: int, folder: Path) -> Delivery:
     return Delivery(tuple(files), 0.0, missing, total)
 
 
-def limits_for(home: Home, model: str) -> Limits:
+def limits_for(home: Home, model: str) -> VoiceLimits:
     """What the voice can take; Dia's where the voice is gone."""
     try:
         found = located(home, catalog.find(model) if model else best(home, "speech"))

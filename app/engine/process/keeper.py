@@ -23,7 +23,7 @@ from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Adjusted, Event, Failed, Step, Stopped
 from app.engine.jobs.journal import OWNER, Job, Journal, State
-from app.engine.jobs.messages import Beat, Died, Free, Order, Planned, Ready, Report, Run, SetChunk, Stop, Told
+from app.engine.jobs.messages import Beat, Died, Free, JobEvent, Order, Planned, Ready, Report, Run, SetChunk, Stop
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, to_json
 from app.engine.jobs.shelf import Shelf
@@ -312,7 +312,7 @@ class Keeper:
             case Planned():
                 self._set(plan=report.plan, model=report.model)
                 self._board.planned(report.job, report.model, report.plan)
-            case Told():
+            case JobEvent():
                 self._told(report.job, report.event)
 
     def _told(self, job: str, event: Event) -> None:

@@ -24,7 +24,7 @@ from app.compat.machine.meter import Reading, read
 from app.compat.planning.quirk_table import applying
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import END, Event, Step
-from app.engine.jobs.messages import Beat, Free, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop, Told
+from app.engine.jobs.messages import Beat, Free, JobEvent, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop
 from app.fast_import import uncollected
 from app.paths import Home
 
@@ -146,9 +146,9 @@ class Worker:
                 held = event
                 continue
             if held is not None and isinstance(event, END):
-                self.report(Told(run.job, held))
+                self.report(JobEvent(run.job, held))
             held, last_step_s = None, now if isinstance(event, Step) else last_step_s
-            self.report(Told(run.job, event))
+            self.report(JobEvent(run.job, event))
         self._job, self._spoke_s = "", None
 
 

@@ -34,7 +34,7 @@ class Held:
     """Of its weights on the device."""
 
 
-class Owner:
+class ModelHolder:
     """At most one model of each kind."""
 
     def __init__(self, home: Home) -> None:

@@ -27,7 +27,7 @@ from app.engine.models.pretended_device import grounded
 from app.engine.session import maintenance
 from app.engine.session.idle_measuring import measuring
 from app.engine.session.live_plan import LivePlan
-from app.engine.session.loaded_models import Owner
+from app.engine.session.loaded_models import ModelHolder
 from app.engine.session.release_memory import release
 from app.engine.session.run_errors import failure, fault_of, finished_parts
 from app.paths import Home
@@ -43,7 +43,7 @@ class Session:
         self.dial = dial or Dial()
         self.hardware: Hardware = machine(pretended) if pretended else probe()
         self.verdicts: dict[str, Verdict] = dict(load(home.verdicts, self.hardware))
-        self._owner = Owner(home)
+        self._owner = ModelHolder(home)
 
     @property
     def loaded(self) -> str:

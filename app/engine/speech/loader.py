@@ -21,7 +21,7 @@ from app.engine.loading import from_pretrained
 from app.engine.loading.loaded import held_alike
 from app.engine.speech.codec import Codec
 from app.engine.speech.run import Speaking
-from app.engine.text.voice_limits import Limits, limits_of
+from app.engine.text.voice_limits import VoiceLimits, limits_of
 from app.sentence import Sentence, Trouble, say
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Speaker:
     """A loaded voice. One run at a time."""
 
     def __init__(
-        self, model: Any, device: str, tokenizer: Any, codec: Codec, limits: Limits, name: str, plan: Plan,
+        self, model: Any, device: str, tokenizer: Any, codec: Codec, limits: VoiceLimits, name: str, plan: Plan,
         notes: tuple[Sentence, ...] = (),
     ) -> None:  # fmt: skip
         self.limits, self.notes, self._plan = limits, notes, plan

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from app.engine.text.turns import Part, Turn, gathered
-from app.engine.text.voice_limits import DIA, Limits
+from app.engine.text.turns import ScriptPart, Turn, gathered
+from app.engine.text.voice_limits import DIA, VoiceLimits
 from app.sentence import Sentence, Trouble, say
 
 Severity = Literal["note", "warning", "fatal"]
@@ -42,7 +42,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    parts: tuple[Part, ...]
+    parts: tuple[ScriptPart, ...]
     problems: tuple[Problem, ...]
     seconds_estimate: float
     bytes_longest: int
@@ -54,7 +54,7 @@ class Checked:
         return tuple(problem for problem in self.problems if problem.severity == "fatal")
 
 
-def check(text: str, limits: Limits = DIA) -> Checked:
+def check(text: str, limits: VoiceLimits = DIA) -> Checked:
     """The parts of a script and everything there is to say about it. With a fatal problem the parts are not to be spoken."""
     problems: list[Problem] = []
     marks = tuple(_turns_and_pauses(_cleaned(text, problems), limits, problems))
@@ -90,7 +90,7 @@ def check(text: str, limits: Limits = DIA) -> Checked:
     return Checked(tuple(parts), tuple(problems), seconds, longest, pause_s)
 
 
-def speakable(text: str, limits: Limits = DIA) -> Checked:
+def speakable(text: str, limits: VoiceLimits = DIA) -> Checked:
     """The same, or a Trouble that says why this voice cannot speak it."""
     checked = check(text, limits)
     if checked.fatal:
@@ -130,7 +130,7 @@ def _cleaned(text: str, problems: list[Problem]) -> str:
     return visible
 
 
-def _turns_and_pauses(text: str, limits: Limits, problems: list[Problem]) -> Iterator[Turn | float]:
+def _turns_and_pauses(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iterator[Turn | float]:
     """Turns and lengths of pauses in their order, and what is odd about them."""
     speaker, begin, said, corrected, merged, tagged = 1, 0, 0, 0, 0, False
     last_said = 0
@@ -188,7 +188,7 @@ def _turns_and_pauses(text: str, limits: Limits, problems: list[Problem]) -> Ite
         problems.append(Problem("fatal", _unknown(unknown, limits), cure="use:dia-1.6b"))
 
 
-def _unknown(words: dict[str, str], limits: Limits) -> Sentence:
+def _unknown(words: dict[str, str], limits: VoiceLimits) -> Sentence:
     """Which words it never learned, and for those that are spelt alike the nearest that it did. `words`: in lower case, and as they stand there."""
     ordered = sorted(limits.words or ())
     shown = dict(list(words.items())[:WORDS_TOLD])
@@ -235,7 +235,7 @@ def _pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
     return min(seconds, PAUSE_MOST_S)
 
 
-def _known(text: str, limits: Limits, problems: list[Problem], unknown: dict[str, str]) -> str:
+def _known(text: str, limits: VoiceLimits, problems: list[Problem], unknown: dict[str, str]) -> str:
     """The text with signs that the voice knows; words that it does not know are gathered in `unknown`."""
 
     def square(found: re.Match[str]) -> str:

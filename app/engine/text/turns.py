@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from app.engine.text.voice_limits import DIA, Limits
+from app.engine.text.voice_limits import DIA, VoiceLimits
 
 _NONVERBAL = re.compile(r"\([^()]{1,40}\)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?:[\"')]*)\s+")
@@ -25,7 +25,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ScriptPart:
     """What is spoken in one run of the model."""
 
     turns: tuple[Turn, ...]
@@ -42,15 +42,15 @@ class Part:
         return frozenset(turn.speaker for turn in self.turns)
 
 
-def seconds_of(text: str, limits: Limits = DIA) -> float:
+def seconds_of(text: str, limits: VoiceLimits = DIA) -> float:
     """About how long this text takes to say; a laugh or a sigh counts a second."""
     spoken, nonverbals = _NONVERBAL.subn("", text)
     return len(spoken.encode()) / limits.bytes_per_s + nonverbals
 
 
-def gathered(marks: Iterable[Turn | float], limits: Limits) -> tuple[list[Part], float]:
+def gathered(marks: Iterable[Turn | float], limits: VoiceLimits) -> tuple[list[ScriptPart], float]:
     """Turns gathered into parts, and the pause after the last."""
-    parts: list[Part] = []
+    parts: list[ScriptPart] = []
     group: list[Turn] = []
     pause_s = 0.0
 
@@ -70,7 +70,7 @@ def gathered(marks: Iterable[Turn | float], limits: Limits) -> tuple[list[Part],
     return parts, pause_s
 
 
-def _evened(turns: list[Turn], pause_s: float, limits: Limits) -> list[Part]:
+def _evened(turns: list[Turn], pause_s: float, limits: VoiceLimits) -> list[ScriptPart]:
     """Parts of one stretch without pauses: whole turns as long as they fit, sentences where a turn is too long."""
     groups: list[list[Turn]] = [[]]
     for turn in turns:
@@ -86,11 +86,11 @@ def _evened(turns: list[Turn], pause_s: float, limits: Limits) -> list[Part]:
             groups[-1].append(atom)
     if len(groups) > 1 and _seconds(groups[-1], limits) < limits.part_least_s:
         groups[-2:] = _shared(groups[-2] + groups[-1], limits)
-    parts = [Part(tuple(_merged(group)), _seconds(group, limits)) for group in groups]
+    parts = [ScriptPart(tuple(_merged(group)), _seconds(group, limits)) for group in groups]
     return [replace(parts[0], pause_before_s=pause_s), *parts[1:]]
 
 
-def _shared(atoms: list[Turn], limits: Limits) -> list[list[Turn]]:
+def _shared(atoms: list[Turn], limits: VoiceLimits) -> list[list[Turn]]:
     """A last part that is too short joins the one before it, or takes a fair share of it."""
     if _seconds(atoms, limits) <= limits.part_most_s and _fits(atoms, limits):
         return [atoms]
@@ -112,20 +112,20 @@ def _merged(atoms: list[Turn]) -> Iterator[Turn]:
             yield Turn(atom.speaker, " ".join(same))
 
 
-def _seconds(turns: list[Turn], limits: Limits) -> float:
+def _seconds(turns: list[Turn], limits: VoiceLimits) -> float:
     return sum(seconds_of(turn.text, limits) for turn in turns)
 
 
-def _fits(turns: list[Turn], limits: Limits) -> bool:
+def _fits(turns: list[Turn], limits: VoiceLimits) -> bool:
     return len(" ".join(map(str, turns)).encode()) <= _bytes_most(limits)
 
 
-def _bytes_most(limits: Limits) -> int:
+def _bytes_most(limits: VoiceLimits) -> int:
     """Half of the encoder's text is for the part before, where voices are carried over; a closing tag is counted in."""
     return (limits.bytes_most // 2 if limits.carries else limits.bytes_most) - len(" [S1]")
 
 
-def _pieces(text: str, limits: Limits) -> list[str]:
+def _pieces(text: str, limits: VoiceLimits) -> list[str]:
     """Sentences; of those that are too long, clauses; then words; then letters."""
     most = min(int(limits.part_aim_s * limits.bytes_per_s), _bytes_most(limits) - len("[S1] "))
     pieces = _cut(text, _SENTENCE_END)

@@ -18,7 +18,7 @@ NONVERBALS = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class VoiceLimits:
     """The numbers of Dia-1.6B, unless a folder says otherwise."""
 
     name: str = "Dia"
@@ -54,10 +54,10 @@ class Limits:
         return (self.rows_most - self.delay - 1) / self.frame_rate
 
 
-DIA = Limits(settings={"guidance": 3.0, "temperature": 1.8, "top_p": 0.95, "cfg_filter": 45})
+DIA = VoiceLimits(settings={"guidance": 3.0, "temperature": 1.8, "top_p": 0.95, "cfg_filter": 45})
 
 
-def limits_of(folder: Path, codec: Path | None = None) -> Limits:
+def limits_of(folder: Path, codec: Path | None = None) -> VoiceLimits:
     """From config.json, the codec's config.json and, for a voice that knows only some words, starter.json. A Trouble where they are damaged."""
     try:
         return _limits(folder, codec)
@@ -65,7 +65,7 @@ def limits_of(folder: Path, codec: Path | None = None) -> Limits:
         raise Trouble(say("limits.strange", "The settings of the voice in {path} cannot be made sense of ({fault}). Get it again.", path=str(folder), fault=f"{type(fault).__name__}: {fault}"), cure="get:dia-1.6b") from fault  # fmt: skip
 
 
-def _limits(folder: Path, codec: Path | None) -> Limits:
+def _limits(folder: Path, codec: Path | None) -> VoiceLimits:
     config = _read(folder / "config.json")
     sound = _read((folder / "codec" if (folder / "codec").is_dir() else codec or folder) / "config.json")
     starter = _read(folder / "starter.json")
@@ -76,7 +76,7 @@ def _limits(folder: Path, codec: Path | None) -> Limits:
     most_s = (rows_most - delay - 1) * hop / rate
     most_s = min(most_s, float(starter.get("longest_s", most_s)))
     shared = most_s if starter else most_s / 2  # half is for the part before, as the voice's prompt
-    return Limits(
+    return VoiceLimits(
         name=str(starter.get("name", DIA.name)),
         bytes_most=int(config.get("encoder_config", {}).get("max_position_embeddings", DIA.bytes_most)),
         rows_most=rows_most,

@@ -14,7 +14,7 @@ from app.engine.files.sound import Samples
 from app.engine.jobs.request import VoicePrompt
 from app.engine.text import script
 from app.engine.text.turns import Turn
-from app.engine.text.voice_limits import Limits
+from app.engine.text.voice_limits import VoiceLimits
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
@@ -44,7 +44,7 @@ class Voice:
     """The model that spoke it, "" for a recording of anything else; None: it was kept before Hearth noted that."""
 
 
-def words_of(prompt: VoicePrompt, limits: Limits) -> tuple[Turn, ...]:
+def words_of(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ...]:
     """What is said in a clip that this model can follow, or a Trouble that says why it cannot. Reads no sound."""
     if not prompt.transcript.strip():
         raise Trouble(
@@ -68,7 +68,7 @@ def words_of(prompt: VoicePrompt, limits: Limits) -> tuple[Turn, ...]:
     return tuple(turn for part in checked.parts for turn in part.turns)
 
 
-def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
+def prepared(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
     """The clip at the model's rate, without silence around it, not too long, with the words that are left in it."""
     path = Path(prompt.path)
     samples, rate = sound.read(path, most_s=60.0)
@@ -121,7 +121,7 @@ def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
     return Prompt(sound.resampled(heard, rate, limits.rate), limits.rate, turns, tuple(notes))
 
 
-def _follows(limits: Limits, spoken_by: str | None, strange_words: bool) -> bool:
+def _follows(limits: VoiceLimits, spoken_by: str | None, strange_words: bool) -> bool:
     """Of a voice that was kept before Hearth noted who spoke it: where all of its words are the model's own, the model most likely did."""
     if limits.own_voices is None:
         return True
@@ -143,7 +143,7 @@ def speaker_of(clip: Path) -> str | None:
         return ""
 
 
-def keep(home: Home, name: str, clip: Path, transcript: str, limits: Limits, spoken_by: str = "") -> Voice:
+def keep(home: Home, name: str, clip: Path, transcript: str, limits: VoiceLimits, spoken_by: str = "") -> Voice:
     """Keeps a voice under a name, from any clip: one of one's own, or something that Hearth has spoken."""
     name = " ".join(name.split())
     slug = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60]
@@ -198,7 +198,7 @@ def _quiet_place(samples: Samples, rate: int, most_s: float) -> int:
     return first + int(np.argmin(powers)) * hop + hop // 2
 
 
-def _first(turns: tuple[Turn, ...], kept_s: float, whole_s: float, limits: Limits) -> tuple[Turn, ...]:
+def _first(turns: tuple[Turn, ...], kept_s: float, whole_s: float, limits: VoiceLimits) -> tuple[Turn, ...]:
     """The words that are said in the first seconds, by the clip's own pace; if that were very slow, they are the beginning's alone."""
     pace = sum(len(turn.text.encode()) + 1 for turn in turns) / whole_s
     room = kept_s * (pace if pace > SLOWEST_BYTES_PER_S else limits.bytes_per_s)

@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 from gradio.events import api
 
-from app.engine.jobs.events import END, Failed, Part, Preview, Step
+from app.engine.jobs.events import END, Failed, PartDone, Preview, Step
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.extras import adding
 from app.sentence import Trouble, say
@@ -126,7 +126,7 @@ def events(desk: Desk, asked: Callable[[], Request], person: Person) -> Iterator
                     "unit": event.unit,
                     "eta_s": event.eta_s,
                 }
-            elif isinstance(event, Part):
+            elif isinstance(event, PartDone):
                 yield {
                     "event": "part",
                     "index": event.index,

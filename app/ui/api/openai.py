@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from app.engine.files import stream_encoding
 from app.engine.files.outward import name
-from app.engine.jobs.events import END, Event, Failed, Finished, Part, Stopped
+from app.engine.jobs.events import END, Event, Failed, Finished, PartDone, Stopped
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest
 from app.engine.models.model import Kind
 from app.engine.models.on_disk import located
@@ -174,10 +174,10 @@ async def streamed(desk: Desk, request: SpeechRequest, person: Person, wanted: s
         raise told_to(person, Trouble(first.sentence, *first.objections))
 
     async def body() -> AsyncGenerator[bytes]:
-        event: Part | Finished | Stopped | Failed = first
+        event: PartDone | Finished | Stopped | Failed = first
         packing: stream_encoding.Coder | None = None
         try:
-            while isinstance(event, Part):
+            while isinstance(event, PartDone):
                 if packing is None:
                     packing = await run_in_threadpool(stream_encoding.coder, wanted, soundfile.info(event.path).samplerate)
                 yield await run_in_threadpool(stream_encoding.part, packing, Path(event.path))
@@ -208,6 +208,6 @@ def delta(piece: bytes) -> bytes:
     return f"data: {json.dumps(event)}\n\n".encode()
 
 
-def heard(events: Iterator[Event]) -> Part | Finished | Stopped | Failed:
+def heard(events: Iterator[Event]) -> PartDone | Finished | Stopped | Failed:
     """The next part, or the end."""
-    return next(each for each in events if isinstance(each, Part | Finished | Stopped | Failed))
+    return next(each for each in events if isinstance(each, PartDone | Finished | Stopped | Failed))

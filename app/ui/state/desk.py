@@ -30,7 +30,7 @@ from app.engine.models.on_disk import best, located
 from app.engine.models.planned import planned, stands_in
 from app.engine.process.keeper import Keeper
 from app.engine.text import script, voices
-from app.engine.text.voice_limits import DIA, Limits, limits_of
+from app.engine.text.voice_limits import DIA, VoiceLimits, limits_of
 from app.sentence import Sentence, Trouble, say
 from app.ui.page import views
 from app.ui.state import retry_smaller
@@ -172,7 +172,7 @@ class Desk:
             return model_for(kind, self.keeper, self.owners_models())
         return self.owners_models()[kind] if model is None else model
 
-    def limits(self, model: str) -> tuple[Model | None, Limits]:
+    def limits(self, model: str) -> tuple[Model | None, VoiceLimits]:
         """The voice that is meant, and what it can take."""
         try:
             chosen = catalog.find(model) if model else best(self.keeper.home, "speech")

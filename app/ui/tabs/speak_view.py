@@ -7,7 +7,7 @@ from app.engine.jobs.request import SpeechRequest
 from app.engine.models.forecast import seconds_of
 from app.engine.text import script
 from app.engine.text.script import Checked
-from app.engine.text.voice_limits import Limits
+from app.engine.text.voice_limits import VoiceLimits
 from app.sentence import say
 from app.ui.page.translate import Language, told
 from app.ui.page.views import View, ended, loading, made_url, peaks, said
@@ -48,7 +48,7 @@ def speech(job: str, progress: Progress, texts: tuple[str, ...], spoken: Languag
     }  # fmt: skip
 
 
-def checked(found: Checked, limits: Limits, seconds: float | None, spoken: Language) -> View:
+def checked(found: Checked, limits: VoiceLimits, seconds: float | None, spoken: Language) -> View:
     """The script as it is typed: turns with their speakers, what there is to say about it, how long it will be."""
     worst = {"fatal": "wrong", "warning": "careful"}
     problems = [

@@ -10,7 +10,7 @@ import pytest
 
 from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
-from app.engine.jobs.events import Failed, Finished, Part, Preview, Sound, Stopped
+from app.engine.jobs.events import Failed, Finished, PartDone, Preview, Sound, Stopped
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, SpeechRequest
@@ -80,7 +80,7 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
         for place in range(2):
             keeper._told(job.id, Sound(0, str(folder / f"sound-000-00{place}.wav"), place, 1.0))
         assert len(keeper.progress(job.id).sounds) == 2
-        keeper._told(job.id, Part(0, 1, str(folder / "part-000.wav"), "Hello.", 1, 2.0))
+        keeper._told(job.id, PartDone(0, 1, str(folder / "part-000.wav"), "Hello.", 1, 2.0))
         keeper._told(job.id, Sound(1, str(folder / "sound-001-000.wav"), 0.0, 1.0))
         keeper._told(job.id, Finished((str(folder / "speech.wav"),), 1.0, 0.0, "", 0))
         assert not keeper.progress(job.id).sounds

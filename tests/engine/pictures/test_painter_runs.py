@@ -19,7 +19,7 @@ from app.compat.planning.fallbacks import climb
 from app.compat.planning.types import Choice, Vae
 from app.engine.jobs import schedulers
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Event, Finished, Part, Preview, Step, Stopped
+from app.engine.jobs.events import Event, Finished, PartDone, Preview, Step, Stopped
 from app.engine.jobs.request import PictureRequest
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
@@ -134,7 +134,7 @@ def test_stop_before_the_first_step_and_after_the_last(folders: dict[str, Path],
     events = []
     for event in paints.run(PictureRequest("a", **SMALL), control, None, tmp_path / "after"):
         events.append(event)
-        if isinstance(event, Part):
+        if isinstance(event, PartDone):
             control.stop()
     assert isinstance(events[-1], Finished), "there was nothing left to stop"
 

@@ -14,7 +14,7 @@ import soundfile
 import torch
 
 from app.engine.files import sound
-from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Part, Stopped
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, PartDone, Stopped
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.pictures import checkpoint
@@ -66,7 +66,7 @@ def test_forty_parts_go_on_while_each_life_finishes_one(open_: Open) -> None:
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     events = list(keeper.follow(job.id))
     assert isinstance(events[-1], Finished), events[-1]
-    assert len({event.index for event in events if isinstance(event, Part)}) == 40
+    assert len({event.index for event in events if isinstance(event, PartDone)}) == 40
     assert sum(isinstance(event, Adjusted) and event.rung == "restart" for event in events) == 13
     assert keeper.journal.job(job.id).state == "finished" and keeper.journal.job(job.id).attempts == 14
 

@@ -15,7 +15,7 @@ import pytest
 import soundfile
 
 from app.compat.planning.types import AUTO, Choice
-from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Part, Sound, Step, Stopped
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, PartDone, Sound, Step, Stopped
 from app.engine.jobs.request import SpeechRequest
 from app.engine.process import keeper as keeper_module
 from app.engine.process.keeper import Keeper
@@ -92,7 +92,7 @@ def test_a_script_is_spoken_and_kept(keeper: Keeper, voice: str, monkeypatch: py
     assert pieces and all(piece.is_file() for piece in pieces)
     monkeypatch.setattr(keeper_module, "LISTENED_S", 0.0)
     until(keeper, lambda: not any(piece.is_file() for piece in pieces))
-    assert Path(file).is_file() and all(Path(event.path).is_file() for event in events if isinstance(event, Part))
+    assert Path(file).is_file() and all(Path(event.path).is_file() for event in events if isinstance(event, PartDone))
     keeper.free()
     until(keeper, lambda: keeper.state.model == "")
 
@@ -108,7 +108,7 @@ def test_a_killed_engine_is_noticed_told_and_the_job_goes_on(keeper: Keeper, voi
     events, parts_before, killed_s, noticed_s = [], {}, 0.0, 0.0
     for event in keeper.follow(job.id):
         events.append(event)
-        if isinstance(event, Part) and not killed_s:
+        if isinstance(event, PartDone) and not killed_s:
             parts_before[event.index] = Path(event.path).read_bytes()
             killed_s = time.monotonic()
             engine(keeper).kill()
@@ -129,7 +129,7 @@ def test_deaths_end_a_job_only_where_nothing_new_was_finished_between_them(keepe
     job = keeper.submit(request(voice))
     killed, parts, in_a_row = 0, set(), 0
     for event in keeper.follow(job.id):
-        if isinstance(event, Part) and event.index not in parts and len(parts) < 2:
+        if isinstance(event, PartDone) and event.index not in parts and len(parts) < 2:
             parts.add(event.index)
             killed += 1
             engine(keeper).kill()
@@ -167,7 +167,7 @@ def test_stop_takes_a_waiting_job_out_and_ends_a_running_one(keeper: Keeper, voi
     keeper.stop(second.id)
     assert kinds(list(keeper.follow(second.id))) == ["Stopped"]
     for event in keeper.follow(first.id):
-        if isinstance(event, Part):
+        if isinstance(event, PartDone):
             keeper.stop(first.id)
         end = event
     assert isinstance(end, Stopped) and len(end.files) == 1
@@ -224,7 +224,7 @@ def test_twenty_random_kills_lose_nothing(keeper: Keeper, voice: str) -> None:
         finished: dict[int, bytes] = {}
         killed = False
         for event in keeper.follow(job.id):
-            if isinstance(event, Part):
+            if isinstance(event, PartDone):
                 content = Path(event.path).read_bytes()
                 assert finished.setdefault(event.index, content) == content
             if not killed and time.monotonic() > kill_at_s and keeper._child is not None:

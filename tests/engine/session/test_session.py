@@ -20,7 +20,7 @@ from app.compat.planning.types import AUTO, Choice, Plan
 from app.compat.selftest.failures import Limits
 from app.compat.selftest.simulate import biting
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Step, Stopped, Unloaded
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.jobs.tasks import SelfTest, Tune
@@ -192,7 +192,7 @@ def test_what_was_finished_before_a_failure_is_kept(
     def full(self: Speaker, *args: Any) -> Iterator[Event]:
         for event in real(self, *args):
             yield event
-            if isinstance(event, Part):
+            if isinstance(event, PartDone):
                 raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Speaker, "run", full)

@@ -17,7 +17,7 @@ from app.compat.planning.types import Plan
 from app.engine.files import sound, spoken_parts
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Sound, Step, Stopped
-from app.engine.jobs.events import Part as Spoken
+from app.engine.jobs.events import PartDone as Spoken
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
 from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding

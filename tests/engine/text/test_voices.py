@@ -19,9 +19,9 @@ from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding
 from app.engine.speech.voice_prompt import Heard, chosen, composed
 from app.engine.text import voices
-from app.engine.text.turns import Part as ScriptPart
+from app.engine.text.turns import ScriptPart as ScriptPart
 from app.engine.text.turns import Turn
-from app.engine.text.voice_limits import DIA, Limits
+from app.engine.text.voice_limits import DIA, VoiceLimits
 from app.paths import Home
 from app.sentence import Trouble
 from tests.support import saying
@@ -200,7 +200,7 @@ def test_a_starter_follows_what_its_own_model_spoke(tmp_path: Path) -> None:
     path = Path(clip(tmp_path / "clip.wav", 6))
     starter = dataclasses.replace(DIA, words=frozenset(("hello", "one")), own_voices=frozenset(("starter-voice",)))
 
-    def refused(voice: voices.Voice, limits: Limits) -> str:
+    def refused(voice: voices.Voice, limits: VoiceLimits) -> str:
         try:
             return "" if voices.words_of(voice.prompt, limits) else "nothing"
         except Trouble as trouble:
