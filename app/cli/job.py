@@ -29,7 +29,7 @@ from app.engine.jobs.events import (
 )
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request
-from app.engine.models.chosen import chosen
+from app.engine.models.chosen import read_choice
 from app.engine.process.keeper import Keeper
 from app.paths import home
 from app.sentence import Sentence, Trouble, say
@@ -80,7 +80,7 @@ def choice_of(args: argparse.Namespace) -> Choice:
         given["kernels"] = tuple(given["kernels"].split(","))
     if args.chunk is not None:
         given["chunk"] = chunk_of(args.chunk)
-    return dataclasses.replace(chosen(home(args.home)), **given)
+    return dataclasses.replace(read_choice(home(args.home)), **given)
 
 
 def text_of(given: str | None, file: Path | None) -> str:
@@ -145,12 +145,12 @@ def opened(args: argparse.Namespace) -> Keeper:
 
 def begun(keeper: Keeper, request: Request, choice: Choice, anew: bool) -> Job:
     """Where exactly this was asked for before and not finished, that is gone on with."""
-    before = None if anew else keeper.unfinished(request, choice)
+    before = None if anew else keeper.find_unfinished(request, choice)
     if before is None:
         return keeper.submit(request, choice)
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(before.created_s))
     tell(say("command.goes-on", "Going on with what was begun on {when}. To begin from the start instead: --anew", when=when))  # fmt: skip
-    keeper.go_on(before.id)
+    keeper.resume(before.id)
     return before
 
 

@@ -94,7 +94,7 @@ def speaking(
     voice: Path, folder: Path, rows: int, forced: torch.Tensor | None = None, choice: Choice = Choice()  # noqa: B008
 ) -> Iterator[Spoken]:
     watch, plans = Watch(), []
-    session = Session(home(folder / "home").made())
+    session = Session(home(folder / "home").create())
     request = SpeechRequest(SCRIPT, model=str(voice), seed=5, max_frames=rows, loudness_lufs=None)
     with patch("app.engine.speech.run.Decoding", watched(watch, forced)):
         ran = session.run(request, choice, Control(), folder / "job", lambda _, plan: plans.append(plan))

@@ -18,7 +18,7 @@ from app.engine.files import spoken_parts
 from app.engine.jobs.events import Failed, Finished, Loading, PartDone, Step
 from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run
 from app.engine.jobs.request import SpeechRequest
-from app.engine.process.delivery import limits_for
+from app.engine.process.delivery import find_limits
 from app.engine.text import script
 from app.paths import Home
 from app.sentence import say
@@ -60,7 +60,7 @@ def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> No
     told(pipe, JobEvent(order.job, Loading("light", say("test.loading", "loading"))))
     if life.get("dies") == "loading":
         die()
-    parts = script.check(request.text, limits_for(home, request.model)).parts
+    parts = script.check(request.text, find_limits(home, request.model)).parts
     made = 0
     for index, part in enumerate(parts):
         if spoken_parts.find(spoken_parts.sound_path(job, index)) is None:

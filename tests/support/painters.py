@@ -72,7 +72,7 @@ def plainly(folder: Path, model: Model, form: str = "text", **told: Any) -> np.n
     family = FAMILIES[model.family]
     plain = getattr(diffusers, getattr(family, form)).from_pretrained(folder, **family.loaded_with)
     if model.settings.scheduler:
-        row = schedulers.by_name(model.settings.scheduler)
+        row = schedulers.find_scheduler(model.settings.scheduler)
         plain.scheduler = getattr(diffusers, row.class_name).from_config(plain.scheduler.config, **row.settings)
     image = plain(
         num_inference_steps=3, generator=torch.Generator("cpu").manual_seed(11), output_type="np", **family.told, **told

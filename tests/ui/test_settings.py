@@ -13,7 +13,7 @@ import pytest
 import soundfile
 
 from app.engine.files import sound
-from app.engine.files.recode import recoded
+from app.engine.files.recode import recode
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest, to_json
 from app.engine.models.catalog import BY_ID
 from app.engine.text.script import check
@@ -121,7 +121,7 @@ def test_a_sound_comes_in_any_format_with_its_settings(tmp_path: Path, wanted: s
     tone = (0.3 * np.sin(np.arange(16000) / 20)).astype(np.float32)
     sound.write(path, tone, 16000)
     kept: Any = SimpleNamespace(path=path, settings=to_json(SpeechRequest("[S1] Hello.", seed=7)))
-    made = recoded(kept, wanted, tmp_path / "out")
+    made = recode(kept, wanted, tmp_path / "out")
     samples, _ = soundfile.read(made)
     assert made.suffix == f".{wanted}" and abs(soundfile.info(made).duration - 1) < 0.1 and samples.std() > 0.1
     told = sound.read_settings(made)
@@ -130,4 +130,4 @@ def test_a_sound_comes_in_any_format_with_its_settings(tmp_path: Path, wanted: s
 
 def test_a_format_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Trouble):
-        recoded(SimpleNamespace(path=tmp_path / "a.wav", settings={}), "exe", tmp_path)  # type: ignore[arg-type]
+        recode(SimpleNamespace(path=tmp_path / "a.wav", settings={}), "exe", tmp_path)  # type: ignore[arg-type]

@@ -15,13 +15,13 @@ from app.sentence import Sentence, Trouble, say
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoredSettings:
     request: PictureRequest
     notes: tuple[Sentence, ...] = ()
     """What could not be taken over."""
 
 
-def by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
+def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
     """What a request names that no settings can bring back."""
     notes = []
     if request.loras:
@@ -44,7 +44,7 @@ _SAMPLERS: Final[Mapping[str, str]] = {
 """A1111's and ComfyUI's names for ours."""
 
 
-def a1111(text: str) -> Restored:
+def read_a1111(text: str) -> RestoredSettings:
     """Prompt lines, "Negative prompt:" and its lines, and a last line of settings that begins with Steps."""
     *lines, last = text.strip().split("\n")
     if not re.match(r"\s*Steps:\s*\d", last):
@@ -70,11 +70,11 @@ def a1111(text: str) -> Restored:
     )  # fmt: skip
 
 
-def comfy(text: str) -> Restored:
+def read_comfyui(text: str) -> RestoredSettings:
     """A graph of nodes: the sampler names its settings, and its two conditionings lead to the prompts."""
     graph = json.loads(text)
     sampler = next(each["inputs"] for each in graph.values() if "KSampler" in str(each.get("class_type")))
-    latent = _node(graph, sampler.get("latent_image")).get("inputs", {})
+    latent = _find_node(graph, sampler.get("latent_image")).get("inputs", {})
     loaders = [each["inputs"] for each in graph.values() if "Loader" in str(each.get("class_type"))]
     named = next((str(each[key]) for each in loaders for key in ("ckpt_name", "unet_name") if key in each), "")
     loras = [str(each["lora_name"]) for each in loaders if "lora_name" in each]
@@ -86,37 +86,37 @@ def comfy(text: str) -> Restored:
         name = f"{_SAMPLERS.get(name, name)} Karras"
     denoise = sampler.get("denoise", 1)
     return _made(
-        _words(graph, sampler.get("positive")), _words(graph, sampler.get("negative")), notes,
-        steps=_plain(sampler.get("steps")), guidance=_plain(sampler.get("cfg")),
-        seed=_plain(sampler.get("seed", sampler.get("noise_seed"))), width=_plain(latent.get("width")),
-        height=_plain(latent.get("height")), sampler=name, model=Path(named).stem, strength=_plain(denoise),
+        _find_text(graph, sampler.get("positive")), _find_text(graph, sampler.get("negative")), notes,
+        steps=_read_plain(sampler.get("steps")), guidance=_read_plain(sampler.get("cfg")),
+        seed=_read_plain(sampler.get("seed", sampler.get("noise_seed"))), width=_read_plain(latent.get("width")),
+        height=_read_plain(latent.get("height")), sampler=name, model=Path(named).stem, strength=_read_plain(denoise),
         from_picture=isinstance(denoise, int | float) and denoise < 1,
     )  # fmt: skip
 
 
-def _plain(value: Any) -> Any:
+def _read_plain(value: Any) -> Any:
     """A link to another node has no value of its own."""
     return None if isinstance(value, list | dict) else value
 
 
-def _node(graph: Mapping[str, Any], link: Any) -> Mapping[str, Any]:
+def _find_node(graph: Mapping[str, Any], link: Any) -> Mapping[str, Any]:
     found = graph.get(str(link[0])) if isinstance(link, list) and link else None
     return found if isinstance(found, dict) else {}
 
 
-def _words(graph: Mapping[str, Any], link: Any, depth: int = 12) -> str:
+def _find_text(graph: Mapping[str, Any], link: Any, depth: int = 12) -> str:
     """The first text up the line: conditionings pass through other nodes (ControlNet, combine, zero out)."""
-    node = _node(graph, link)
+    node = _find_node(graph, link)
     inputs = node.get("inputs", {})
     for key in ("text", "text_g", "t5xxl", "prompt", "string", "value"):
         value = inputs.get(key)
         if isinstance(value, str):
             return value
         if isinstance(value, list) and depth:
-            return _words(graph, value, depth - 1)
+            return _find_text(graph, value, depth - 1)
     for value in inputs.values():
         if isinstance(value, list) and depth:
-            found = _words(graph, value, depth - 1)
+            found = _find_text(graph, value, depth - 1)
             if found:
                 return found
     return ""
@@ -125,7 +125,7 @@ def _words(graph: Mapping[str, Any], link: Any, depth: int = 12) -> str:
 def _made(
     prompt: str, negative: str, notes: list[Sentence], *, steps: Any, guidance: Any, seed: Any, width: Any, height: Any,
     sampler: str, model: str, strength: Any, from_picture: bool,
-) -> Restored:  # fmt: skip
+) -> RestoredSettings:  # fmt: skip
     if not prompt:
         raise Trouble(
             say("restore.no-prompt", "This picture carries settings without a prompt, so there is nothing to restore.")
@@ -142,8 +142,8 @@ def _made(
             )
         scheduler = ""
     numbers = {
-        "steps": _number(steps, int, 1, 200), "guidance": _number(guidance, float, 0, 50),
-        "seed": _number(seed, int, 0, SEED_LIMIT - 1), "width": _side(width), "height": _side(height),
+        "steps": _read_number(steps, int, 1, 200), "guidance": _read_number(guidance, float, 0, 50),
+        "seed": _read_number(seed, int, 0, SEED_LIMIT - 1), "width": _read_side(width), "height": _read_side(height),
     }  # fmt: skip
     given = {"steps": steps, "guidance": guidance, "seed": seed, "width": width, "height": height}
     for name, value in numbers.items():
@@ -156,14 +156,14 @@ def _made(
                     value=str(given[name])[:40],
                 )
             )
-    kept = _number(strength, float, 0.01, 1) if from_picture else None
+    kept = _read_number(strength, float, 0.01, 1) if from_picture else None
     request = PictureRequest(
         prompt, negative=negative, scheduler=scheduler or None, strength=0.6 if kept is None else kept, **numbers
     )
-    return Restored(request, tuple(notes))
+    return RestoredSettings(request, tuple(notes))
 
 
-def _number(value: Any, kind: type[int] | type[float], low: float, high: float) -> Any:
+def _read_number(value: Any, kind: type[int] | type[float], low: float, high: float) -> Any:
     try:
         number = kind(value)
     except (TypeError, ValueError, OverflowError):
@@ -171,6 +171,6 @@ def _number(value: Any, kind: type[int] | type[float], low: float, high: float) 
     return number if low <= number <= high else None
 
 
-def _side(value: Any) -> int | None:
-    side: int | None = _number(value, int, 64, 4096)
+def _read_side(value: Any) -> int | None:
+    side: int | None = _read_number(value, int, 64, 4096)
     return side if side is None or side % 8 == 0 else None

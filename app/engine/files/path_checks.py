@@ -20,7 +20,7 @@ def size_bytes(path: Path) -> int:
         return 0
 
 
-def found(wanted: str) -> Path | None:
+def find_path(wanted: str) -> Path | None:
     """A file or a folder, with ~ understood."""
     try:
         path = Path(wanted).expanduser()

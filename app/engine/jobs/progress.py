@@ -34,7 +34,7 @@ class Progress:
     model: str = ""
     plan: Plan | None = None
 
-    def after(self, event: Event) -> Progress:
+    def add(self, event: Event) -> Progress:
         match event:
             case Loading():
                 return replace(self, loading=event)
@@ -53,10 +53,10 @@ class Progress:
             case Finished() | Stopped() | Failed():
                 return replace(self, end=event, loading=None, preview=None, sounds=())  # their files go after the end
 
-    def planned(self, model: str, plan: Plan) -> Progress:
+    def with_plan(self, model: str, plan: Plan) -> Progress:
         return replace(self, model=model, plan=plan)
 
-    def events(self) -> tuple[Event, ...]:
+    def replay(self) -> tuple[Event, ...]:
         """A short history that folds to this same progress: what somebody who comes late is told first."""
         so_far = (*self.said, self.loading, *self.parts, *self.sounds, self.preview, self.step, self.end)
         return tuple(event for event in so_far if event is not None)

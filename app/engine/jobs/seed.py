@@ -9,7 +9,7 @@ from app import atomic_write
 from app.engine.jobs.request import SEED_LIMIT, Request
 
 
-def seed_of(request: Request, job: Path) -> int:
+def draw_seed(request: Request, job: Path) -> int:
     if request.seed is not None:
         return request.seed
     drawn = job / "seed"

@@ -17,4 +17,4 @@ class Tune:
     model: str
 
 
-Errand = SelfTest | Tune
+MaintenanceTask = SelfTest | Tune

@@ -29,7 +29,7 @@ from app.engine.files.path_checks import size_bytes
 from app.engine.files.safetensors import PICKLES
 from app.engine.models import token_store
 from app.engine.models.model import Source
-from app.engine.models.on_disk import folder_of
+from app.engine.models.on_disk import repo_folder
 from app.sentence import Sentence, Trouble, say
 
 SAFE: Final = frozenset({".safetensors", ".gguf", ".json", ".txt", ".model", ".jinja"})
@@ -71,7 +71,7 @@ class Digest(Protocol):
     def hexdigest(self) -> str: ...
 
 
-def listing(source: Source, endpoint: str | None = None) -> Listing:
+def list_files(source: Source, endpoint: str | None = None) -> Listing:
     """What of the repository is wanted, with exact sizes and checksums: one request."""
     info = HfApi(endpoint=endpoint, token=token_store.token()).model_info(
         source.repo, revision=source.revision, files_metadata=True, timeout=TIMEOUT.read
@@ -85,7 +85,7 @@ def listing(source: Source, endpoint: str | None = None) -> Listing:
     for each in wanted:
         etag = each.lfs.sha256 if each.lfs is not None else each.blob_id or ""
         # These become paths on this machine, so a mirror may not choose them freely.
-        if not _HEX.fullmatch(etag) or not _inside(each.rfilename) or each.size is None:
+        if not _HEX.fullmatch(etag) or not _is_inside(each.rfilename) or each.size is None:
             raise Trouble(say("hub.strange", "The hub describes {file} of {repo} in a way that cannot be trusted. Try another mirror (HF_ENDPOINT).", file=each.rfilename, repo=source.repo))  # fmt: skip
         files.append(File(each.rfilename, each.size, etag))
     if not info.sha or not _HEX.fullmatch(info.sha):
@@ -104,24 +104,24 @@ def refuse_without_weights(repo: str, names: list[str], there: list[str]) -> Non
     raise Trouble(say("hub.no-weights", "{repo} has none of the weights that this model needs (any more). A newer Hearth may know where they went.", repo=repo))  # fmt: skip
 
 
-def _inside(name: str) -> bool:
+def _is_inside(name: str) -> bool:
     parts = name.split("/")
     return not any(part in ("", ".", "..") or "\\" in part or ":" in part for part in parts)
 
 
-def digest_for(file: File) -> Digest:
+def new_digest(file: File) -> Digest:
     if len(file.etag) == 64:
         return hashlib.sha256()
     return hashlib.sha1(b"blob %d\0" % file.size_bytes, usedforsecurity=False)
 
 
-def part_of(blob: Path) -> Path:
+def partial_path(blob: Path) -> Path:
     return blob.with_name(f"{blob.name}.incomplete")
 
 
 def fetch(models: Path, listing: Listing, file: File, tell: Callable[[int], None], endpoint: str | None = None) -> None:
     """The file's bytes into the cache, from where an earlier try ended. `tell` hears of each piece and may raise to stop."""
-    folder = folder_of(models, listing.source.repo)
+    folder = repo_folder(models, listing.source.repo)
     blob, pointer = folder / "blobs" / file.etag, folder / "snapshots" / listing.commit / file.path
     if pointer.is_file() and pointer.stat().st_size == file.size_bytes:
         return  # Where there are no links, huggingface_hub keeps the bytes there.
@@ -133,14 +133,14 @@ def fetch(models: Path, listing: Listing, file: File, tell: Callable[[int], None
         try:
             with WeakFileLock(lock, timeout=LOCK_WAIT_S):
                 if not blob.exists():
-                    _fetch(part_of(blob), listing, file, tell, endpoint)
-                    part_of(blob).replace(blob)
+                    _fetch(partial_path(blob), listing, file, tell, endpoint)
+                    partial_path(blob).replace(blob)
         except TimeoutError:
             tell(0)
 
 
 def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None], endpoint: str | None) -> None:
-    digest, have = digest_for(file), 0
+    digest, have = new_digest(file), 0
     if part.exists():
         with part.open("rb") as kept:
             while piece := kept.read(CHUNK_BYTES):
@@ -156,7 +156,7 @@ def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None]
         with get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as answer:
             hf_raise_for_status(answer)
             if have and answer.status_code != 206:
-                digest, have = digest_for(file), 0
+                digest, have = new_digest(file), 0
             # Unbuffered, so that a program killed at any moment leaves all that came.
             with part.open("ab" if have else "wb", buffering=0) as out:
                 for piece in answer.iter_bytes():
@@ -171,9 +171,9 @@ def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None]
         raise WrongBytesError(file.path)
 
 
-def place(models: Path, listing: Listing) -> None:
+def link_snapshot(models: Path, listing: Listing) -> None:
     """Names for the bytes, as huggingface_hub lays them out; the revision last, so that a model that is half there is not seen."""
-    folder = folder_of(models, listing.source.repo)
+    folder = repo_folder(models, listing.source.repo)
     for file in listing.files:
         pointer = folder / "snapshots" / listing.commit / file.path
         pointer.parent.mkdir(parents=True, exist_ok=True)
@@ -198,24 +198,24 @@ def _link(blob: Path, pointer: Path) -> None:
             shutil.copyfile(blob, pointer)
 
 
-def on_disk(models: Path, repo: str, etag: str) -> int:
+def count_bytes_here(models: Path, repo: str, etag: str) -> int:
     """How many bytes of it are here, whole or in part. The part is looked for first: it may be renamed between the two looks."""
-    blob = folder_of(models, repo) / "blobs" / etag
-    return max(size_bytes(part_of(blob)), size_bytes(blob))
+    blob = repo_folder(models, repo) / "blobs" / etag
+    return max(size_bytes(partial_path(blob)), size_bytes(blob))
 
 
-def status_of(fault: Exception) -> int:
+def read_status(fault: Exception) -> int:
     return fault.response.status_code if isinstance(fault, HfHubHTTPError) else 0
 
 
-def passes(fault: Exception) -> bool:
+def is_temporary(fault: Exception) -> bool:
     """Whether trying again a little later may help."""
     if isinstance(fault, httpx2.TransportError | CutError | WrongBytesError):
         return True
-    return status_of(fault) in (408, 429) or status_of(fault) >= 500
+    return read_status(fault) in (408, 429) or read_status(fault) >= 500
 
 
-def asked_wait_s(fault: Exception) -> float:
+def read_wait_s(fault: Exception) -> float:
     """How long the hub asks to wait, 0 where it does not say."""
     if not isinstance(fault, HfHubHTTPError):
         return 0.0
@@ -226,20 +226,20 @@ def asked_wait_s(fault: Exception) -> float:
     return float(after) if after.isdigit() else 0.0
 
 
-def trouble_of(fault: Exception, repo: str, models: Path, endpoint: str | None = None) -> Trouble | None:
+def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | None = None) -> Trouble | None:
     """What a failure means for a person; None for one that nobody foresaw."""
     host = endpoint or constants.ENDPOINT
-    status = status_of(fault)
+    status = read_status(fault)
     if isinstance(fault, Trouble):
         return fault
     if isinstance(fault, OfflineModeIsEnabled):
         return Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing is downloaded. Start Hearth without it to get models."))  # fmt: skip
     if isinstance(fault, GatedRepoError) or status in (401, 403):
-        return Trouble(_gate(repo, host), cure="token")
+        return Trouble(_explain_gate(repo, host), cure="token")
     if status == 404:
         return Trouble(say("hub.gone", "{host} does not have {repo}, or a file of it, any more. A newer Hearth may know where it went; a mirror may lack it (HF_ENDPOINT).", host=host, repo=repo), cure="models")  # fmt: skip
     if status == 429:
-        return Trouble(say("hub.busy", "{host} asks to wait {seconds} s before the next request. It goes on from where it is when you press Go on; a token raises the limit.", host=host, seconds=round(asked_wait_s(fault))), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.busy", "{host} asks to wait {seconds} s before the next request. It goes on from where it is when you press Go on; a token raises the limit.", host=host, seconds=round(read_wait_s(fault))), cure="go-on")  # fmt: skip
     if status:
         return Trouble(say("hub.down", "{host} has trouble of its own right now (it answers {status}). What came so far is kept; go on later.", host=host, status=status), cure="go-on")  # fmt: skip
     if isinstance(fault, httpx2.TransportError | CutError):
@@ -253,7 +253,7 @@ def trouble_of(fault: Exception, repo: str, models: Path, endpoint: str | None =
     return None
 
 
-def _gate(repo: str, host: str) -> Sentence:
+def _explain_gate(repo: str, host: str) -> Sentence:
     if token_store.token() is None:
         return say(
             "hub.no-token",
@@ -271,7 +271,7 @@ def _gate(repo: str, host: str) -> Sentence:
     )
 
 
-def room(models: Path, needed_bytes: int, spare_bytes: int = 1 << 28) -> None:
+def require_room(models: Path, needed_bytes: int, spare_bytes: int = 1 << 28) -> None:
     """A Trouble where the disk cannot take what is still to come."""
     there = next(each for each in (models, *models.parents) if each.exists())
     free = shutil.disk_usage(there).free

@@ -27,15 +27,23 @@ from app.engine.jobs.messages import Beat, Died, Free, JobEvent, Order, Planned,
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, to_json
 from app.engine.jobs.shelf import Shelf
-from app.engine.jobs.tasks import Errand, SelfTest, Tune
-from app.engine.models.precheck import refuse_at_once
+from app.engine.jobs.tasks import MaintenanceTask, SelfTest, Tune
+from app.engine.models.precheck import reject_early
 from app.engine.process.child import Child
-from app.engine.process.deaths import Lives, reached
-from app.engine.process.delivery import delivered
+from app.engine.process.deaths import DeathRecord, measure_progress
+from app.engine.process.delivery import deliver
 from app.engine.process.diagnosis import Death
-from app.engine.process.job_folder import STATES, End, drop_sounds, handed_over, shelved, tidy, tidy_uploads
-from app.engine.process.progress_board import Board
-from app.engine.process.recovery import given_up, measuring_died, no_start, recalled, stumbled
+from app.engine.process.job_folder import (
+    STATES,
+    End,
+    attach_delivery,
+    drop_sounds,
+    move_to_shelf,
+    tidy_folders,
+    tidy_uploads,
+)
+from app.engine.process.progress_board import ProgressBoard
+from app.engine.process.recovery import end_measuring, explain_keeper_fault, fail_start, give_up_on_job, recall_progress
 from app.engine.process.state import EngineState, Sample
 from app.paths import Home
 
@@ -70,18 +78,18 @@ class Keeper:
     ) -> None:
         """`rest_s`: so long the engine is not started yet, unless something is asked for. `patient`: where the engine does not start, jobs
         wait until it does; a command has nobody to repair it meanwhile, and its job fails."""
-        self.home = home.made()
+        self.home = home.create()
         self.database = Database(home.database)
         self.journal = Journal(self.database)
         self.shelf = Shelf(self.database, home.creations)
-        self.interrupted = self.journal.interrupted()
+        self.interrupted = self.journal.mark_interrupted()
         self.state = EngineState()
         self.history: deque[Sample] = deque(maxlen=HISTORY)
         self._pretended = pretended
         self._quiet_s, self._no_beat_s, self._rest_s, self._patient = quiet_s, no_beat_s, rest_s, patient
         self._lock = threading.RLock()
-        self._board = Board()
-        self._errands: deque[tuple[str, Errand]] = deque()
+        self._board = ProgressBoard()
+        self._errands: deque[tuple[str, MaintenanceTask]] = deque()
         self._ended_at_s: deque[tuple[float, Path]] = deque()
         self.chunk: Chunk = AUTO
         """The chunk size that is asked for: its one home in this process, handed to every engine that is started."""
@@ -91,14 +99,14 @@ class Keeper:
         """Taken from the queue, but not given to an engine: it goes back."""
         self._fallen: tuple[Run, Death] | None = None
         """What ran when its engine died, until it waits again or is given up."""
-        self._lives: dict[str, Lives] = {}
+        self._lives: dict[str, DeathRecord] = {}
         self._stopping: set[str] = set()
         """Jobs that ran when their stop was asked for: an engine that dies meanwhile does not begin them again."""
         self._failed_starts, self._start_at_s, self._stumbles = 0, 0.0, 0
         self._woken, self._waker = multiprocessing.Pipe(duplex=False)
         self._closing = False
-        live = self.journal.live()
-        tidy(self.home.scratch / "jobs", {job.id for job in live}, {job.id for job in self.interrupted})
+        live = self.journal.list_live()
+        tidy_folders(self.home.scratch / "jobs", {job.id for job in live}, {job.id for job in self.interrupted})
         to_come = [to_json(job.request) for job in (*live, *self.interrupted)]
         tidy_uploads(self.home.scratch / "uploads", json.dumps(to_come))
         self._thread = threading.Thread(target=self._keep, name="keeper", daemon=True)
@@ -108,13 +116,13 @@ class Keeper:
 
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
         """The chunk is not a job's own: all run with what is asked for while they run (`set_chunk`)."""
-        refuse_at_once(request, self.home)
+        reject_early(request, self.home)
         job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
         self._board.open(job.id)
         self._wake()
         return job
 
-    def errand(self, errand: Errand) -> str:
+    def start_task(self, errand: MaintenanceTask) -> str:
         """Ahead of the queue; its events are followed like a job's."""
         id_ = f"errand-{time.monotonic_ns()}"
         self._board.open(id_)
@@ -127,12 +135,12 @@ class Keeper:
         """What happened so far, in short, then everything as it happens, until the end."""
         return self._board.follow(job, lambda: self._recalled(job))
 
-    def progress(self, job: str) -> Progress:
-        return self._board.known(job) or self._recalled(job)
+    def get_progress(self, job: str) -> Progress:
+        return self._board.find(job) or self._recalled(job)
 
     def _recalled(self, job: str) -> Progress:
         """Of a job that only journal and shelf still know."""
-        return recalled(self.journal.job(job), tuple(str(each.path) for each in self.shelf.of_job(job)))
+        return recall_progress(self.journal.get(job), tuple(str(each.path) for each in self.shelf.list_of_job(job)))
 
     def stop(self, job: str) -> None:
         """Within one step, keeping what is there. A job that still waits is taken out of the queue."""
@@ -158,25 +166,25 @@ class Keeper:
     def free(self) -> None:
         self._send(Free())
 
-    def go_on(self, job: str) -> None:
+    def resume(self, job: str) -> None:
         """With a job that was interrupted or failed, from the last part that was finished."""
         self.interrupted = [each for each in self.interrupted if each.id != job]
         self._stopping.discard(job)
-        if self.journal.job(job).state in ("interrupted", "failed"):
+        if self.journal.get(job).state in ("interrupted", "failed"):
             self._board.open(job)
-            self.journal.go_on(job)
+            self.journal.resume(job)
             self._wake()
 
-    def unfinished(self, request: Request, choice: Choice) -> Job | None:
+    def find_unfinished(self, request: Request, choice: Choice) -> Job | None:
         """The owner's latest job that asked for exactly this, did not come to its end, and left something to go on from."""
-        return next((job for job in self.journal.unfinished(request, choice) if reached(self.folder(job.id))), None)
+        return next((job for job in self.journal.list_unfinished(request, choice) if measure_progress(self.folder(job.id))), None)
 
-    def start_again(self) -> None:
+    def retry_start(self) -> None:
         """Now, an engine that does not start."""
         self._start_at_s = 0.0
         self._wake()
 
-    def let_go(self, job: str) -> None:
+    def discard(self, job: str) -> None:
         """An interrupted job is given up; what was finished of it goes to the shelf."""
         self.interrupted = [each for each in self.interrupted if each.id != job]
         self._ended(job, Stopped((), 0.0))
@@ -228,13 +236,13 @@ class Keeper:
     def _stumbled(self, fault: Exception) -> None:
         """The keeper itself failed: told, and begun anew from what journal and folders say. What an engine may have said meanwhile is lost, so
         one that works is ended, and its job goes on like after a death."""
-        death = stumbled(fault, self.home.database)
+        death = explain_keeper_fault(fault, self.home.database)
         self._stumbles += 1
         child = self._child
         if child is not None and (self._run is not None or not self.state.ready or not child.alive):
             self._let_fall(death)
             with contextlib.suppress(Exception):
-                child.bury(wedged=True, last=self.state.reading)
+                child.reap(wedged=True, last=self.state.reading)
             self._lost(death)
         if death.sentence != self.state.obstacle:
             _log.error("%s", death.sentence, exc_info=fault)
@@ -254,7 +262,7 @@ class Keeper:
         if errand is not None:
             self._held = Run(id_, errand, Choice(), str(self.folder(id_)))
         elif job := self.journal.take():
-            died = self._lives.get(job.id, Lives()).climb
+            died = self._lives.get(job.id, DeathRecord()).climb
             self._held = Run(job.id, job.request, job.choice, str(self.folder(job.id)), died, yields=job.owner != OWNER)
         if self._held is not None:
             self._hand(self._held)
@@ -287,7 +295,7 @@ class Keeper:
                 self._drain(self._child)
 
     def _drain(self, child: Child) -> None:
-        for report in child.said():
+        for report in child.receive():
             self._take(report)
             if self._child is not child:
                 return  # What it said was that it hangs, and it was ended for it.
@@ -303,7 +311,7 @@ class Keeper:
                 known = self.state.hardware
                 now = with_room(known, report.reading, report.held_bytes) if known is not None else None
                 self._set(reading=report.reading, model=report.model, hardware=now)
-                step = self._board.now(self._run.job).step if self._run is not None else None
+                step = self._board.get(self._run.job).step if self._run is not None else None
                 self.history.append(
                     Sample(time.time(), step.rate if step else 0.0, step.unit if step else "", report.reading)
                 )
@@ -311,7 +319,7 @@ class Keeper:
                     self._bury(self._child, wedged=True)
             case Planned():
                 self._set(plan=report.plan, model=report.model)
-                self._board.planned(report.job, report.model, report.plan)
+                self._board.set_plan(report.job, report.model, report.plan)
             case JobEvent():
                 self._told(report.job, report.event)
 
@@ -334,20 +342,20 @@ class Keeper:
         if job.startswith("errand-"):
             return event
         try:
-            known = self.journal.job(job)
+            known = self.journal.get(job)
             if isinstance(event, Failed) or (isinstance(event, Stopped) and not event.files):
-                event = handed_over(event, delivered(self.home, known.request, folder), folder, died)
-            event = shelved(self.shelf, known, event, self._board.now(job), folder)
+                event = attach_delivery(event, deliver(self.home, known.request, folder), folder, died)
+            event = move_to_shelf(self.shelf, known, event, self._board.get(job), folder)
         except Exception as fault:
             _log.exception("the end of a job")
-            event = Failed(stumbled(fault, self.home.database).sentence, cure="report")
+            event = Failed(explain_keeper_fault(fault, self.home.database).sentence, cure="report")
         with contextlib.suppress(
             sqlite3.Error
         ):  # A row that cannot be closed stays open: the next start offers to go on with it.
             state: State = "interrupted" if died and isinstance(event, Failed) else STATES[type(event)]
             self.journal.end(job, state, str(event.sentence) if isinstance(event, Failed) else "")
             if state == "interrupted":
-                self.interrupted = [*self.interrupted, self.journal.job(job)]
+                self.interrupted = [*self.interrupted, self.journal.get(job)]
         return event
 
     def _watch(self) -> None:
@@ -362,7 +370,7 @@ class Keeper:
         """The engine is dead or has to be: say why."""
         if not wedged:
             self._drain(child)  # What it still said before it died counts.
-        death = child.bury(wedged, self.state.reading)
+        death = child.reap(wedged, self.state.reading)
         self._let_fall(death)
         self._lost(death)
 
@@ -382,16 +390,16 @@ class Keeper:
     def _again(self, run: Run, death: Death) -> None:
         """It waits for the next engine, on a safer plan; unless engines only die at it, and it gets nowhere."""
         if run.job.startswith("errand-"):
-            self._board.post(run.job, self._ended(run.job, measuring_died(death)))
+            self._board.post(run.job, self._ended(run.job, end_measuring(death)))
             return
-        before = self._lives.get(run.job, Lives())
-        progress = self._board.now(run.job)
+        before = self._lives.get(run.job, DeathRecord())
+        progress = self._board.get(run.job)
         at = progress.step.done + 1 if progress.step is not None else None
         loading = progress.loading is not None
         died = None if death.fault is None else Died(death.fault, at, str(death.sentence), loading)
-        lives = before.died(reached(self.folder(run.job)), died)
+        lives = before.add_death(measure_progress(self.folder(run.job)), died)
         if lives.over:
-            self._board.post(run.job, self._ended(run.job, given_up(death, lives), died=any(lives.reached.values())))
+            self._board.post(run.job, self._ended(run.job, give_up_on_job(death, lives), died=any(lives.reached.values())))
             return
         self.journal.put_back(run.job)
         self._lives[run.job] = lives
@@ -402,7 +410,7 @@ class Keeper:
     def _give_up(self) -> None:
         """The engine cannot even start. Jobs wait until it does, or fail where nobody could repair it meanwhile."""
         self._set(gave_up=True)
-        failed = no_start(self.home.logs / "engine.log", self.state.trouble)
+        failed = fail_start(self.home.logs / "engine.log", self.state.trouble)
         while self._errands:
             id_, _ = self._errands.popleft()
             self._board.post(id_, self._ended(id_, failed))
@@ -411,7 +419,7 @@ class Keeper:
 
     def _fail_all(self, failed: Failed) -> None:
         self._fallen = None
-        for job in self._board.open_jobs():
+        for job in self._board.list_open():
             self._board.post(job, self._ended(job, failed))
 
     # Small things both sides use.

@@ -8,19 +8,19 @@ from pathlib import Path
 from app.engine.jobs.events import Failed, Finished, Stopped
 from app.engine.jobs.journal import Job
 from app.engine.jobs.progress import Progress
-from app.engine.process.deaths import DEATHS, Lives
+from app.engine.process.deaths import DEATHS, DeathRecord
 from app.engine.process.diagnosis import Death
 from app.sentence import Sentence, say
 
 
-def given_up(death: Death, lives: Lives) -> Failed:
+def give_up_on_job(death: Death, lives: DeathRecord) -> Failed:
     return Failed(
         say("job.given-up", "The engine died {deaths} times in a row at this job and finished nothing new in between, so the job was given up. What was finished is kept. Try smaller settings, or another model.", deaths=DEATHS),
         (death.sentence,), "go-on" if any(lives.reached.values()) else "report",
     )  # fmt: skip
 
 
-def measuring_died(death: Death) -> Failed:
+def end_measuring(death: Death) -> Failed:
     """An errand finishes nothing on the way, so it is not tried again by itself."""
     return Failed(
         say("errand.died", "The engine died while measuring, so the measurement was ended. Start it again if you want it."),
@@ -28,7 +28,7 @@ def measuring_died(death: Death) -> Failed:
     )  # fmt: skip
 
 
-def no_start(log: Path, trouble: Death | None) -> Failed:
+def fail_start(log: Path, trouble: Death | None) -> Failed:
     """An engine that cannot even start fails what waits, instead of trying for ever."""
     return Failed(
         say(
@@ -41,10 +41,10 @@ def no_start(log: Path, trouble: Death | None) -> Failed:
     )
 
 
-def stumbled(fault: Exception, database: Path) -> Death:
+def explain_keeper_fault(fault: Exception, database: Path) -> Death:
     """What keeps jobs from running, though no engine died of it."""
     if isinstance(fault, sqlite3.Error):
-        return no_database(database, fault)
+        return explain_database_fault(database, fault)
     if isinstance(fault, OSError) and fault.filename:
         words: Sentence = say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Put that right; what waits goes on by itself.", file=str(fault.filename), fault=fault.strerror or type(fault).__name__)  # fmt: skip
     else:
@@ -52,7 +52,7 @@ def stumbled(fault: Exception, database: Path) -> Death:
     return Death(words, "crash")
 
 
-def no_database(file: Path, fault: Exception) -> Death:
+def explain_database_fault(file: Path, fault: Exception) -> Death:
     return Death(
         say(
             "keeper.database",
@@ -64,7 +64,7 @@ def no_database(file: Path, fault: Exception) -> Death:
     )
 
 
-def recalled(known: Job, files: tuple[str, ...]) -> Progress:
+def recall_progress(known: Job, files: tuple[str, ...]) -> Progress:
     """Of a job that only journal and shelf still know."""
     if known.state in ("queued", "running"):
         return Progress()

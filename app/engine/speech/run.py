@@ -13,11 +13,11 @@ import torch
 
 from app.engine.files import join_sound, sound, spoken_parts
 from app.engine.files.join_sound import Finish, Piece
-from app.engine.files.spoken_parts import Take
+from app.engine.files.spoken_parts import SpokenPart
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Sound, Stopped
 from app.engine.jobs.request import SEED_LIMIT, SpeechRequest, to_json
-from app.engine.jobs.seed import seed_of
+from app.engine.jobs.seed import draw_seed
 from app.engine.speech import unfinished_part
 from app.engine.speech.codec import OVERLAP_FRAMES, Codec
 from app.engine.speech.decoder import Decoding, Sampling
@@ -56,11 +56,11 @@ class Speaking:
             yield Note(problem.sentence)
         clip: Heard | None = None
         if request.voice is not None:
-            prompt = voices.prepared(request.voice, limits)
+            prompt = voices.prepare_prompt(request.voice, limits)
             yield from map(Note, prompt.notes)
             clip = Heard(self._codec.encode(prompt.samples), prompt.turns)
         self._job.mkdir(parents=True, exist_ok=True)
-        seed = seed_of(request, self._job)
+        seed = draw_seed(request, self._job)
         parts = checked.parts
         wanted = self._wanted(parts)
         spoken = {
@@ -72,7 +72,7 @@ class Speaking:
                 break
             part, own_seed = parts[place], (seed + place) % SEED_LIMIT
             heard = chosen(part, clip, self._before(place, parts, spoken))
-            key = spoken_parts.key_of(
+            key = spoken_parts.hash_inputs(
                 self._name, part.text, own_seed, self._sampling, request.max_frames, heard and heard.codes.tolist()
             )
             take = spoken_parts.find(spoken_parts.sound_path(self._job, place))
@@ -90,7 +90,7 @@ class Speaking:
         pieces = [Piece(spoken[place].path, parts[place].pause_before_s) for place in sorted(spoken)]
         finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + checked.pause_after_s)
         settings = to_json(replace(request, seed=seed))
-        if not sound.carries(settings, request.format):
+        if not sound.has_room_for(settings, request.format):
             yield Note(
                 say(
                     "speech.no-room",
@@ -107,7 +107,7 @@ class Speaking:
 
     def _take(
         self, index: int, part: turns.ScriptPart, heard: Heard | None, seed: int, key: str, pace: Pace
-    ) -> Generator[Event, None, Take | None]:
+    ) -> Generator[Event, None, SpokenPart | None]:
         """Speaks one part; what it comes to is returned, None where it was stopped before anything could be heard."""
         limits, codec = self._limits, self._codec
         text = composed((*(heard.turns if heard else ()), *part.turns), limits)
@@ -192,7 +192,7 @@ class Speaking:
             )
         return places
 
-    def _kept(self, index: int, part: turns.ScriptPart) -> Take:
+    def _kept(self, index: int, part: turns.ScriptPart) -> SpokenPart:
         path = Path(self._request.keep[index])
         if not path.is_file():
             raise Trouble(
@@ -209,7 +209,7 @@ class Speaking:
             )
         return take
 
-    def _before(self, place: int, parts: tuple[turns.ScriptPart, ...], spoken: dict[int, Take]) -> Iterator[Heard]:
+    def _before(self, place: int, parts: tuple[turns.ScriptPart, ...], spoken: dict[int, SpokenPart]) -> Iterator[Heard]:
         """The parts that were spoken before this one, nearest first, but none so long that it would leave this one no room."""
         if not (self._request.carry_voice and self._limits.carries):
             return
@@ -217,7 +217,7 @@ class Speaking:
             codes = spoken[earlier].codes
             if codes is None:
                 samples, rate = sound.read(spoken[earlier].path)
-                yield Heard(self._codec.encode(sound.resampled(samples, rate, self._codec.rate)), parts[earlier].turns)
+                yield Heard(self._codec.encode(sound.resample(samples, rate, self._codec.rate)), parts[earlier].turns)
             elif 0 < len(codes) <= self._limits.rows_most // 2:
                 yield Heard(torch.from_numpy(codes.astype(np.int64)), parts[earlier].turns)
 

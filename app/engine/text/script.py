@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from app.engine.text.turns import ScriptPart, Turn, gathered
+from app.engine.text.turns import ScriptPart, Turn, gather_parts
 from app.engine.text.voice_limits import DIA, VoiceLimits
 from app.sentence import Sentence, Trouble, say
 
@@ -58,7 +58,7 @@ def check(text: str, limits: VoiceLimits = DIA) -> Checked:
     """The parts of a script and everything there is to say about it. With a fatal problem the parts are not to be spoken."""
     problems: list[Problem] = []
     marks = tuple(_turns_and_pauses(_cleaned(text, problems), limits, problems))
-    parts, pause_s = gathered(marks, limits)
+    parts, pause_s = gather_parts(marks, limits)
     if not parts:
         problems.append(
             Problem("fatal", say("script.no-words", "The script has no words to speak, only tags, pauses or signs."))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
-from app.engine.models.forecast import seconds_of
+from app.engine.models.forecast import estimate_seconds
 from app.engine.text import script
 from app.engine.text.script import Checked
 from app.engine.text.voice_limits import VoiceLimits
@@ -69,11 +69,11 @@ def checked(found: Checked, limits: VoiceLimits, seconds: float | None, spoken: 
 
 def seen(desk: Desk, job: str, spoken: Language) -> View:
     """A script as far as it is spoken, with its place in the queue and what it came to."""
-    request, progress = desk.keeper.journal.job(job).request, desk.keeper.progress(job)
+    request, progress = desk.keeper.journal.get(job).request, desk.keeper.get_progress(job)
     assert isinstance(request, SpeechRequest)
     results = [
         {"url": f"hearth/creation/{each.id}", "peaks": peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
-        for each in (desk.keeper.shelf.of_job(job) if progress.end else ())
+        for each in (desk.keeper.shelf.list_of_job(job) if progress.end else ())
     ]  # fmt: skip
     return {**speech(job, progress, desk.parts_of(job, request), spoken), "place": desk.place(job), "results": results}
 
@@ -86,5 +86,5 @@ def script_seen(desk: Desk, text: str, model: str, spoken: Language) -> View:
     if chosen and desk.keeper.state.hardware:
         frames = round(found_out.seconds_estimate * limits.frame_rate)
         past = desk.keeper.shelf.find(kind="speech", model=chosen.id, most=8)
-        seconds = seconds_of(SpeechRequest(text), chosen, past, frames) if text.strip() else None
+        seconds = estimate_seconds(SpeechRequest(text), chosen, past, frames) if text.strip() else None
     return checked(found_out, limits, seconds, spoken)

@@ -89,7 +89,7 @@ def test_any_format_and_channel_count_is_read_as_mono(tmp_path: Path, coding: st
     assert samples.ndim == 1 and samples.dtype == np.float32 and rate == 48000
     assert np.abs(samples).max() == pytest.approx(0.15, abs=0.05)
     assert len(sound.read(path, most_s=0.25)[0]) == 12000
-    assert pitch(sound.resampled(samples, rate, 44100), 44100) == pytest.approx(220, abs=2)
+    assert pitch(sound.resample(samples, rate, 44100), 44100) == pytest.approx(220, abs=2)
 
 
 def test_what_is_no_sound_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,11 +118,11 @@ def test_a_converter_is_asked_for_what_libsndfile_does_not_read(
 
 def test_silence_around_speech_is_found() -> None:
     samples = np.concatenate([silence(1), tone(0.5), silence(0.5), tone(0.5), silence(2)])
-    first, last = sound.spoken_span(samples, 16000, lead_s=0.1, tail_s=0.2)
+    first, last = sound.find_spoken_span(samples, 16000, lead_s=0.1, tail_s=0.2)
     assert first / 16000 == pytest.approx(0.9, abs=0.011)
     assert last / 16000 == pytest.approx(2.7, abs=0.011)
-    assert sound.spoken_span(silence(1), 16000) == (0, 0)
-    assert sound.spoken_span(silence(0), 16000) == (0, 0)
+    assert sound.find_spoken_span(silence(1), 16000) == (0, 0)
+    assert sound.find_spoken_span(silence(0), 16000) == (0, 0)
 
 
 def test_joints_do_not_click(tmp_path: Path) -> None:
@@ -151,8 +151,8 @@ def test_speed_keeps_the_pitch(tmp_path: Path, speed: float) -> None:
 def test_speed_without_its_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "python_stretch.Signalsmith", None)
     with pytest.raises(Trouble, match="pip install python-stretch"):
-        join_sound.stretched(tone(1), 16000, 1.5)
-    assert len(join_sound.stretched(tone(1), 16000, 1.0)) == 16000
+        join_sound.stretch(tone(1), 16000, 1.5)
+    assert len(join_sound.stretch(tone(1), 16000, 1.0)) == 16000
 
 
 def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_a_folder_is_known_with_its_own_parts_and_attention(folder: Path) -> Non
     ]
     pipe = tiny.sd15()
     assert found.parts[1].parameters == sum(weight.numel() for weight in pipe.unet.parameters())
-    asked = model.need(found, width=64, height=128)
+    asked = model.describe_need(found, width=64, height=128)
     seen: list[tuple[int, ...]] = []
     original = torch.nn.functional.scaled_dot_product_attention
 

@@ -58,7 +58,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str], str]:
 
 
 def opens(served: Hub) -> Any:
-    return hub.listing(Source(REPO, ("*.json",), 1), served.endpoint)
+    return hub.list_files(Source(REPO, ("*.json",), 1), served.endpoint)
 
 
 def test_it_lies_in_the_keyring_and_opens_the_gate(served: Hub, kept: dict[tuple[str, str], str]) -> None:

@@ -43,7 +43,7 @@ OTHERS = [
 @pytest.fixture
 def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
     monkeypatch.setattr(child.worker, "main", light_engine.main)
-    place = home(tmp_path / "home").made()
+    place = home(tmp_path / "home").create()
     (place.root / light_engine.LIVES).write_text(json.dumps([{"parts": 1}]))
     kept = Keeper(place, rest_s=60)
     yield kept
@@ -112,7 +112,7 @@ def test_a_file_where_the_folder_of_jobs_should_be(keeper: Keeper) -> None:
     until(lambda: keeper.state.obstacle is not None)
     assert str(jobs) in str(keeper.state.obstacle) and keeper._thread.is_alive()
     time.sleep(3 * keeper_module.TICK_S)
-    assert keeper.journal.job(job.id).state == "queued", "it waits"
+    assert keeper.journal.get(job.id).state == "queued", "it waits"
     second = keeper.submit(SpeechRequest(SCRIPT, seed=6))
     keeper.stop(second.id)
     assert isinstance(list(followed(keeper, second.id))[-1], Stopped)

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.text.script import check
-from app.engine.text.turns import Turn, seconds_of
-from app.engine.text.voice_limits import DIA, limits_of, recommended
+from app.engine.text.turns import Turn, estimate_seconds
+from app.engine.text.voice_limits import DIA, read_limits, read_recommended
 
 FOX = "The quick brown fox jumps over the lazy dog; nobody knows why. "
 STARTER = replace(
@@ -195,7 +195,7 @@ def test_limits_come_from_the_folder(tmp_path: Path) -> None:
     (tmp_path / "codec" / "config.json").write_text(
         json.dumps({"sampling_rate": 16000, "downsampling_ratios": [4, 10, 10]})
     )
-    plain = limits_of(tmp_path)
+    plain = read_limits(tmp_path)
     assert (plain.bytes_most, plain.rate, plain.frame_rate, plain.delay) == (300, 16000, 40.0, 3)
     assert plain.seconds_most == 10.0
     assert plain.part_most_s == 5.0  # the other half is for the part before
@@ -207,13 +207,13 @@ def test_limits_come_from_the_folder(tmp_path: Path) -> None:
         "part_most_s": 7,
     }
     (tmp_path / "starter.json").write_text(json.dumps(starter))
-    small = limits_of(tmp_path)
+    small = read_limits(tmp_path)
     assert (small.name, small.words, small.part_most_s, small.carries) == ("Small", frozenset({"one"}), 7, False)
     assert small.settings["temperature"] == 0.8 and small.settings["guidance"] == DIA.settings["guidance"]
     assert (
-        small.settings["cfg_filter"] == 7 and recommended({"do_sample": False, "temperature": 1.2})["temperature"] == 0
+        small.settings["cfg_filter"] == 7 and read_recommended({"do_sample": False, "temperature": 1.2})["temperature"] == 0
     )
 
 
 def test_a_laugh_takes_its_time() -> None:
-    assert seconds_of("Ha (laughs) ha") > seconds_of("Ha ha") + 0.9
+    assert estimate_seconds("Ha (laughs) ha") > estimate_seconds("Ha ha") + 0.9
