@@ -32,7 +32,7 @@ class Finish:
 
     coding: str = "wav"
     speed: float = 1.0
-    measure_lufs: float | None = -18.0
+    loudness_lufs: float | None = -18.0
     tail_s: float = 0.3
     """Silence at the end."""
 
@@ -42,7 +42,7 @@ def join(pieces: Iterable[Piece], target: Path, finish: Finish, settings: dict[s
     pieces = tuple(pieces)
     rate = max(soundfile.info(str(piece.path)).samplerate for piece in pieces)
     out_rate = sound.choose_rate(finish.coding, rate)
-    gain = _choose_gain([piece.path for piece in pieces], finish.measure_lufs)
+    gain = _choose_gain([piece.path for piece in pieces], finish.loudness_lufs)
     fade = int(FADE_S * out_rate)
     written = 0
     with sound.replacing(target) as unfinished:
@@ -101,7 +101,7 @@ def stretch(samples: Samples, rate: int, speed: float) -> Samples:
     return np.asarray(stretcher.process(samples[None])[0], np.float32)
 
 
-def loudness_lufs(samples: Samples, rate: int) -> float:
+def measure_lufs(samples: Samples, rate: int) -> float:
     """Integrated loudness (BS.1770); of what is shorter than its window of 0.4 s, from the plain power. -inf for silence."""
     import pyloudnorm
 
@@ -120,7 +120,7 @@ def _choose_gain(paths: list[Path], wanted_lufs: float | None) -> np.float32:
     power = seconds = peak = 0.0
     for path in paths:
         samples, rate = read_spoken(path)
-        lufs = loudness_lufs(samples, rate)
+        lufs = measure_lufs(samples, rate)
         if math.isfinite(lufs):
             power += 10 ** (lufs / 10) * len(samples) / rate
             seconds += len(samples) / rate

@@ -43,13 +43,13 @@ def make_offer(home: Home, model: Model, hardware: Hardware | None, choice: Choi
         model,
         on_disk.locate(home, model, quantised) is not None,
         on_disk.measure_bytes(home, model),
-        download_bytes(model, quantised),
+        estimate_download_bytes(model, quantised),
         quantised,
         fit,
     )
 
 
-def download_bytes(model: Model, quantised: Quantised) -> int:
+def estimate_download_bytes(model: Model, quantised: Quantised) -> int:
     """About; where a companion stands in for the denoiser, the model's own (two bytes a number) is not fetched."""
     total = sum(source.bytes for source in list_sources(model, quantised))
     if any(each.instead_of for each in model.companions if each.when in (None, quantised)):

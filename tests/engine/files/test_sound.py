@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyloudnorm
 import pytest
 import soundfile
 
@@ -161,11 +162,22 @@ def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:
     pieces = [Piece(part(tmp_path / f"part-{index}.wav", each)) for index, each in enumerate(noise)]
     join_sound.join(pieces, tmp_path / "out.wav", Finish(loudness_lufs=-23.0, tail_s=0), {})
     samples, rate = sound.read(tmp_path / "out.wav")
-    assert join_sound.loudness_lufs(samples, rate) == pytest.approx(-23.0, abs=0.5)
+    assert join_sound.measure_lufs(samples, rate) == pytest.approx(-23.0, abs=0.5)
     before, after = (float(np.std(each[1000:-1000])) for each in (samples[:32000], samples[32000:]))
     assert after / before == pytest.approx(2, rel=0.05)  # what was softer stays softer
     join_sound.join(pieces, tmp_path / "loud.wav", Finish(loudness_lufs=0.0, tail_s=0), {})
     assert np.abs(sound.read(tmp_path / "loud.wav")[0]).max() <= join_sound.PEAK + 1e-3
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.2, 0.39, 0.41, 2.0])
+def test_the_loudness_asked_for_is_measured_in_the_result(tmp_path: Path, seconds: float) -> None:
+    """Repeated until it is long enough, so that the library's own meter measures short sounds, too."""
+    source = part(tmp_path / "part.wav", tone(seconds, hertz=440.0, loud=0.05))
+    for wanted in (-30.0, -20.0):
+        join_sound.join([Piece(source)], tmp_path / "out.wav", Finish(loudness_lufs=wanted, tail_s=0), {})
+        samples, rate = sound.read(tmp_path / "out.wav")
+        heard = samples[128:-128]  # without the fades
+        assert pyloudnorm.Meter(rate).integrated_loudness(np.resize(heard, 2 * rate)) == pytest.approx(wanted, abs=0.6)
 
 
 @pytest.mark.filterwarnings("error")
@@ -184,7 +196,7 @@ def test_silent_and_tiny_parts_are_joined_too(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_no_half_file_and_says_what_is_free(tmp_path: Path) -> None:
     """The file size is limited in a process of its own, which to a program is a disk that fills up while it writes."""
     code = (
-        "import resource, signal, sys, numpy; from pathlib import Path; from app.engine import sound; from app.sentence import Trouble\n"
+        "import resource, signal, sys, numpy; from pathlib import Path; from app.engine.files import sound; from app.sentence import Trouble\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
         "try: sound.write(Path(sys.argv[1]) / 'part-000.wav', numpy.zeros(100_000, numpy.float32), 16000)\n"
         "except Trouble as trouble: print(trouble.sentence.key)\n"

@@ -136,7 +136,7 @@ MODEL = dataclasses.replace(
     BY_ID['sd15'], id='pictures', source=Source(sys.argv[2], ('model_index.json', '*/*.json', '*/*.fp16.safetensors'), 1),
     companions=(Companion('few-steps', Source(sys.argv[3], ('lora.safetensors',), 1)),),
 )
-downloads = Downloads(home(sys.argv[1]).made())
+downloads = Downloads(home(sys.argv[1]).create())
 downloads.start(MODEL)
 assert 'torch' not in sys.modules
 while downloads.list_status()[0].state in ('queued', 'running'):

@@ -126,9 +126,9 @@ def test_an_engine_that_hears_nothing_any_more_ends(tmp_path: Path) -> None:
     import subprocess
     import sys
 
-    code = "import time; from app.engine.process.worker import lasting\n"
+    code = "import time; from app.engine.process.worker import exit_when_done\n"
     for needed in ("lambda: 1 / 0", "lambda: None"):
-        done = subprocess.run([sys.executable, "-c", code + f"lasting({needed}); time.sleep(60)"], cwd=TOP, capture_output=True, text=True)  # fmt: skip
+        done = subprocess.run([sys.executable, "-c", code + f"exit_when_done({needed}); time.sleep(60)"], cwd=TOP, capture_output=True, text=True)  # fmt: skip
         assert done.returncode == 1 and ("ZeroDivisionError" in done.stderr) == ("1 / 0" in needed)
 
 
