@@ -14,8 +14,8 @@ from app import atomic_write
 HALF = """
 import sys, time
 from pathlib import Path
-from app import written
-with written.whole(Path(sys.argv[1])) as unfinished:
+from app import atomic_write
+with atomic_write.replacing(Path(sys.argv[1])) as unfinished:
     unfinished.write_text("ha")
     print("half", flush=True)
     time.sleep(600)

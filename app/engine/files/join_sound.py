@@ -102,15 +102,13 @@ def stretch(samples: Samples, rate: int, speed: float) -> Samples:
 
 
 def measure_lufs(samples: Samples, rate: int) -> float:
-    """Integrated loudness (BS.1770); of what is shorter than its window of 0.4 s, from the plain power. -inf for silence."""
+    """Measure integrated loudness (BS.1770). Sound shorter than the meter's window is repeated until it fills it; -inf for silence."""
     import pyloudnorm
 
-    power = float(np.mean(samples.astype(np.float64) ** 2)) if len(samples) else 0.0
-    if power == 0.0:
+    if not np.any(samples):
         return -math.inf
-    if len(samples) < 0.4 * rate:
-        return -0.691 + 10 * math.log10(power)
-    return float(pyloudnorm.Meter(rate).integrated_loudness(samples))
+    meter = pyloudnorm.Meter(rate)
+    return float(meter.integrated_loudness(np.resize(samples, max(len(samples), math.ceil(meter.block_size * rate)))))
 
 
 def _choose_gain(paths: list[Path], wanted_lufs: float | None) -> np.float32:

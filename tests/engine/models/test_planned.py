@@ -51,7 +51,7 @@ def test_only_one_place_outside_of_compat_decides() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if "decide" in {getattr(node, "id", ""), getattr(node, "attr", "")} | {each.name for each in getattr(node, "names", ()) if isinstance(each, ast.alias)}
     }  # fmt: skip
-    assert found == {"app/engine/models/planned.py"}
+    assert found == {"app/cli/bench.py", "app/engine/models/planned.py"}  # the benchmark runs no request of a person
 
 
 def asked_for(model: Model) -> Any:

@@ -16,7 +16,7 @@ from tests.support.places import TOP
 
 WORK = """
 import sys
-from app.engine import worker
+from app.engine.process import worker
 from app.engine.jobs.messages import Quit
 
 class Pipe:
@@ -25,7 +25,7 @@ class Pipe:
 class Session:
     loaded = ""
 
-    def spare(self):
+    def use_idle_time(self):
         {spare}
 
 here = worker.Worker(Pipe())
@@ -101,14 +101,14 @@ def test_spare_work_that_fails_stops_no_engine() -> None:
 
 CONSOLE = """
 import os, pathlib, sys
-from app.engine import worker
+from app.engine.process import worker
 
 class Console:
     def write(self, words):
         raise OSError(6, "The handle is invalid")
 
 sys.stdout = sys.stderr = Console()
-worker.write_to(pathlib.Path(sys.argv[1]))
+worker.redirect_output(pathlib.Path(sys.argv[1]))
 print("loading ü")
 sys.stderr.write("50 % \\udcff\\n")
 os.write(2, b"from below\\n")
