@@ -47,7 +47,7 @@ from app.engine.jobs import events
 from app.engine.jobs.progress import Progress
 from app.engine.models.catalog import CATALOG
 from app.engine.models.model import describe_need
-from app.engine.process.diagnosis import diagnose
+from app.engine.process.recovery import diagnose
 from app.sentence import Sentence, Trouble, say
 
 NEEDS = {model.id: describe_need(model) for model in CATALOG}

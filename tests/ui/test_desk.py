@@ -24,8 +24,8 @@ from app.engine.jobs.shelf import RunSummary
 from app.engine.models import catalog
 from app.engine.models.chosen import keep_known_fields
 from app.engine.models.model import describe_need
-from app.engine.process import keeper
-from app.engine.process.diagnosis import Death
+from app.engine.process import engine_life
+from app.engine.process.recovery import Death
 from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, read_limits
 from app.launcher import failure
@@ -272,7 +272,7 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
             routes, "who", lambda request: OWNER if "guest" not in request.headers else Person("ada", owner=False)
         )
         assert owner.get("/hearth/live").json()["standing"] is None
-        desk.keeper._failed_starts = keeper.STARTS
+        desk.keeper._engine._failed_starts = engine_life.STARTS
         desk.keeper._set(trouble=Death(say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=7), "crash"))  # fmt: skip
         until(lambda: desk.keeper.state.gave_up)
         standing = owner.get("/hearth/live").json()["standing"]
@@ -281,8 +281,8 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
         assert "standing" not in guest.get("/hearth/live", headers={"guest": "1"}).json()
         for act in ("again", "repair"):
             assert guest.post(f"/hearth/engine/{act}", headers={"guest": "1"}).status_code == 404
-        desk.keeper._start_at_s = 10**12
-        assert owner.post("/hearth/engine/again").status_code == 200 and desk.keeper._start_at_s == 0.0
+        desk.keeper._engine._start_at_s = 10**12
+        assert owner.post("/hearth/engine/again").status_code == 200 and desk.keeper._engine._start_at_s == 0.0
         monkeypatch.delenv(failure.LEFT, raising=False)
         assert "repair" in owner.post("/hearth/engine/repair").json()["text"] and not desk.leaving.is_set()
         monkeypatch.setenv(failure.LEFT, str(tmp_path / "left.json"))

@@ -14,11 +14,11 @@ import psutil
 
 from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.database import Database
+from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import Request, from_json, to_json
 from app.sentence import Trouble
 
 State = Literal["queued", "running", "finished", "stopped", "failed", "interrupted"]
-OWNER = "owner"
 
 
 @dataclass(frozen=True, slots=True)

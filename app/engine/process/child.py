@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from app.compat.machine.meter import Reading
 from app.engine.jobs.messages import Order, Quit, Report
 from app.engine.process import worker
-from app.engine.process.diagnosis import Death, diagnose
+from app.engine.process.recovery import Death, diagnose
 from app.paths import Home
 
 LOG_BYTES = 1 << 20

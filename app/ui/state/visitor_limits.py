@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from app.engine.jobs.owners import is_visitor
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models import catalog
 from app.engine.models.model import Model
@@ -98,7 +99,7 @@ def told_to(person: Person, trouble: Trouble) -> Trouble:
 
 
 def turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
-    waiting = [job for job in keeper.journal.list_waiting() if job.owner.startswith("visitor-")]
+    waiting = [job for job in keeper.journal.list_waiting() if is_visitor(job.owner)]
     if sum(job.owner == person.name for job in waiting) >= limits.waiting:
         raise Trouble(say("visitor.waiting", "You have {most} jobs in the queue already. Wait for one, or stop it.", most=limits.waiting))  # fmt: skip
     if len(waiting) >= limits.waiting_all:

@@ -78,11 +78,11 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
         for name in ("sound-000-000.wav", "sound-000-001.wav", "part-000.wav", "part-000.json", "speech.wav"):
             (folder / name).write_bytes(b"x")
         for place in range(2):
-            keeper._told(job.id, Sound(0, str(folder / f"sound-000-00{place}.wav"), place, 1.0))
+            keeper._handle_event(job.id, Sound(0, str(folder / f"sound-000-00{place}.wav"), place, 1.0))
         assert len(keeper.get_progress(job.id).sounds) == 2
-        keeper._told(job.id, PartDone(0, 1, str(folder / "part-000.wav"), "Hello.", 1, 2.0))
-        keeper._told(job.id, Sound(1, str(folder / "sound-001-000.wav"), 0.0, 1.0))
-        keeper._told(job.id, Finished((str(folder / "speech.wav"),), 1.0, 0.0, "", 0))
+        keeper._handle_event(job.id, PartDone(0, 1, str(folder / "part-000.wav"), "Hello.", 1, 2.0))
+        keeper._handle_event(job.id, Sound(1, str(folder / "sound-001-000.wav"), 0.0, 1.0))
+        keeper._handle_event(job.id, Finished((str(folder / "speech.wav"),), 1.0, 0.0, "", 0))
         assert not keeper.get_progress(job.id).sounds
         (kept,) = keeper.shelf.list_of_job(job.id)
         time.sleep(3 * keeper_module.TICK_S)

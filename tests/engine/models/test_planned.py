@@ -233,7 +233,7 @@ def test_a_visitors_job_does_not_fail_for_a_size_that_the_owner_cannot_run_eithe
 def test_the_keeper_says_whose_job_it_is(tmp_path: Path) -> None:
     handed: list[Run] = []
     with desk_at(tmp_path) as desk:
-        desk.keeper._send = handed.append  # type: ignore[assignment,method-assign]
+        desk.keeper._engine.send = handed.append  # type: ignore[assignment,method-assign]
         for person in (ADA, OWNER):
             desk.begin(SpeechRequest("[S1] Hello."), person)
         for _ in range(2):

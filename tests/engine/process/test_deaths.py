@@ -19,7 +19,7 @@ from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.pictures import checkpoint
 from app.engine.pictures.checkpoint import Kept
-from app.engine.process import child, deaths
+from app.engine.process import child, deaths, engine_life
 from app.engine.process import keeper as keeper_module
 from app.engine.process.deaths import DEATHS, DeathRecord, measure_progress
 from app.engine.process.delivery import deliver, format_ranges
@@ -143,7 +143,7 @@ def test_who_stops_a_job_whose_engine_died_has_what_was_finished(open_: Open) ->
 
 def test_an_engine_that_does_not_start_loses_no_job(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nine waited, and all nine failed. Now they wait until it starts, which it is asked to do now and then, and by a press."""
-    keeper = open_(*[{"dies": "start"}] * keeper_module.STARTS)
+    keeper = open_(*[{"dies": "start"}] * engine_life.STARTS)
     jobs = [keeper.submit(SpeechRequest("[S1] Hello.", seed=number)) for number in range(9)]
     until(keeper, lambda: keeper.state.gave_up)
     assert [keeper.journal.get(job.id).state for job in jobs] == ["queued"] * 9
@@ -155,8 +155,8 @@ def test_an_engine_that_does_not_start_loses_no_job(open_: Open, monkeypatch: py
 
 
 def test_it_is_started_again_now_and_then(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper_module, "AGAIN_S", 1.0)
-    keeper = open_(*[{"dies": "start"}] * (keeper_module.STARTS + 1))
+    monkeypatch.setattr(engine_life, "AGAIN_S", 1.0)
+    keeper = open_(*[{"dies": "start"}] * (engine_life.STARTS + 1))
     job = keeper.submit(SpeechRequest("[S1] Hello.", seed=5))
     assert isinstance(end_of(keeper, job.id), Finished)
 
@@ -168,7 +168,7 @@ def test_an_engine_that_dies_at_its_start_is_no_death_of_the_job(open_: Open) ->
 
 
 def test_a_command_is_told_that_it_does_not_start(open_: Open) -> None:
-    keeper = open_(*[{"dies": "start"}] * keeper_module.STARTS, patient=False)
+    keeper = open_(*[{"dies": "start"}] * engine_life.STARTS, patient=False)
     job = keeper.submit(SpeechRequest("[S1] Hello.", seed=5))
     end = end_of(keeper, job.id)
     assert isinstance(end, Failed) and end.cure == "repair" and "engine.log" in str(end.sentence)
@@ -219,12 +219,12 @@ def test_pictures_are_handed_over_and_not_kept_twice(open_: Open, tmp_path: Path
         (folder / f"picture-{place}.png").write_bytes(bytes([place]))
     given = deliver(keeper.home, request, folder)
     assert given.missing == (2, 4) and "Finished: 2 of 4. Missing: 2, 4." in str(given.describe_missing(folder)[0])
-    end = keeper._ended(job.id, Failed(given.describe_missing(folder)[0]), died=True)
+    end = keeper._end(job.id, Failed(given.describe_missing(folder)[0]), died=True)
     assert len(end.files) == 2 and all((folder / f"picture-{place}.png").is_file() for place in (0, 2))
     for place in (1, 3):
         (folder / f"picture-{place}.png").write_bytes(bytes([place]))
     files = tuple(str(folder / f"picture-{place}.png") for place in range(4))
-    whole = keeper._ended(job.id, Finished(files, 1.0, 1.0, "steps", 0))
+    whole = keeper._end(job.id, Finished(files, 1.0, 1.0, "steps", 0))
     assert [Path(file).read_bytes() for file in whole.files] == [bytes([place]) for place in range(4)]
     assert len(keeper.shelf.list_of_job(job.id)) == 4 and whole.files[0] == end.files[0]
 

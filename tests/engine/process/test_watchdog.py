@@ -25,7 +25,7 @@ SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 3)
 SOURCE = ast.parse(Path(keeper_module.__file__).read_text("utf-8"))
 ASKED = {"submit", "start_task", "follow", "get_progress", "stop", "set_chunk", "free", "resume", "find_unfinished", "retry_start", "discard", "folder", "close"}  # fmt: skip
 """What other threads ask; the rest is the keeper's own."""
-LAST = {"_keep", "_stumbled", "_recalled", "_withdrawn", "_wake", "_give_up", "_fail_all"}
+LAST = {"_loop", "_recover", "_recall", "_wake", "_give_up", "_fail_all", "chunk"}
 """The loop itself, what tells, and what is not reached by a job whose engine dies once; the last has a test of its own."""
 
 
@@ -35,8 +35,9 @@ def methods() -> list[str]:
 
 
 OTHERS = [
-    "journal.take", "journal.put_back", "journal.job", "journal.end", "shelf.keep", "_board.post", "_board.now",
-    "_child.said", "_child.send", "_child.bury",
+    "journal.take", "journal.put_back", "journal.get", "journal.end", "shelf.keep", "_board.post", "_board.get",
+    "_engine.start_if_due", "_engine.send", "_engine.mark_ready", "_engine.note_beat", "_queue.take", "_queue.release", "_queue.take_back",
+    "_child.receive", "_child.send", "_child.reap",
 ]  # fmt: skip
 
 
@@ -84,9 +85,9 @@ def test_no_call_that_fails_ends_the_thread(keeper: Keeper, path: str, monkeypat
     end = list(followed(keeper, job.id))[-1]
     assert times, "nothing reached it"
     assert keeper._thread.is_alive() and keeper.state.obstacle is None
-    lost = {"_ended", "journal.job", "shelf.keep", "_board.post", "_told"}  # the end itself fails, and is told as that
+    lost = {"_end", "journal.get", "shelf.keep", "_board.post", "_handle_event"}  # the end itself fails, and is told as that
     assert isinstance(end, Finished) or path in lost, end
-    if path not in ("_set", "_send", "_child.send", "journal.end", "shelf.keep", "_child.bury"):
+    if path not in ("_set", "_engine.send", "_child.send", "journal.end", "shelf.keep", "_child.reap"):
         assert told, "nobody was told"
     monkeypatch.undo()
     monkeypatch.setattr(child.worker, "main", light_engine.main)

@@ -250,7 +250,7 @@ def test_a_database_without_room_stops_neither_the_keeper_nor_the_telling(
         monkeypatch.setattr(keeper.journal, "end", cannot)
         monkeypatch.setattr(keeper.shelf, "keep", cannot)
         done = Finished((), 1.0, 0.0, "", 0)
-        told = keeper._ended(job.id, dataclasses.replace(done, files=(str(tmp_path / "hearth.wav"),)))
+        told = keeper._end(job.id, dataclasses.replace(done, files=(str(tmp_path / "hearth.wav"),)))
         assert isinstance(told, Failed) and "disk is full" in str(told.sentence)
     finally:
         keeper.close()
