@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +19,24 @@ class RestoredSettings:
     request: PictureRequest
     notes: tuple[Sentence, ...] = ()
     """What could not be taken over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a program wrote into its picture: numbers as it spelled them, None where it has none."""
+
+    prompt: str
+    negative: str
+    loras: tuple[str, ...]
+    steps: Any
+    guidance: Any
+    seed: Any
+    width: Any
+    height: Any
+    sampler: str
+    model: str
+    strength: Any
+    from_picture: bool
 
 
 def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
@@ -54,20 +72,16 @@ def read_a1111(text: str) -> RestoredSettings:
     if prompt.startswith("Negative prompt:"):
         prompt, negative = "", prompt.removeprefix("Negative prompt:")
     settings = {name.strip().lower(): value.strip().strip('"') for name, value in _SETTING.findall(last)}
-    notes = []
-    loras = _LORA.findall(prompt)
-    if loras:
-        notes.append(say("restore.loras", "The LoRAs {names} have to be chosen by hand.", names=", ".join(loras)))
     width, _, height = settings.get("size", "").partition("x")
     sampler = settings.get("sampler", "")
     if settings.get("schedule type", "automatic").lower() not in ("automatic", ""):
         sampler = f"{sampler} {settings['schedule type']}"
-    return _made(
-        _LORA.sub("", prompt).strip(), negative.strip(), notes, steps=settings.get("steps"),
+    return _restore(Found(
+        _LORA.sub("", prompt).strip(), negative.strip(), loras=tuple(_LORA.findall(prompt)), steps=settings.get("steps"),
         guidance=settings.get("cfg scale"), seed=settings.get("seed"), width=width, height=height, sampler=sampler,
         model=settings.get("model", ""), strength=settings.get("denoising strength"),
         from_picture="denoising strength" in settings and "hires upscale" not in settings,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def read_comfyui(text: str) -> RestoredSettings:
@@ -77,21 +91,18 @@ def read_comfyui(text: str) -> RestoredSettings:
     latent = _find_node(graph, sampler.get("latent_image")).get("inputs", {})
     loaders = [each["inputs"] for each in graph.values() if "Loader" in str(each.get("class_type"))]
     named = next((str(each[key]) for each in loaders for key in ("ckpt_name", "unet_name") if key in each), "")
-    loras = [str(each["lora_name"]) for each in loaders if "lora_name" in each]
-    notes = []
-    if loras:
-        notes.append(say("restore.loras", "The LoRAs {names} have to be chosen by hand.", names=", ".join(loras)))
     name = str(sampler.get("sampler_name", ""))
     if sampler.get("scheduler") == "karras":
         name = f"{_SAMPLERS.get(name, name)} Karras"
     denoise = sampler.get("denoise", 1)
-    return _made(
-        _find_text(graph, sampler.get("positive")), _find_text(graph, sampler.get("negative")), notes,
+    return _restore(Found(
+        _find_text(graph, sampler.get("positive")), _find_text(graph, sampler.get("negative")),
+        loras=tuple(str(each["lora_name"]) for each in loaders if "lora_name" in each),
         steps=_read_plain(sampler.get("steps")), guidance=_read_plain(sampler.get("cfg")),
         seed=_read_plain(sampler.get("seed", sampler.get("noise_seed"))), width=_read_plain(latent.get("width")),
         height=_read_plain(latent.get("height")), sampler=name, model=Path(named).stem, strength=_read_plain(denoise),
         from_picture=isinstance(denoise, int | float) and denoise < 1,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def _read_plain(value: Any) -> Any:
@@ -122,45 +133,39 @@ def _find_text(graph: Mapping[str, Any], link: Any, depth: int = 12) -> str:
     return ""
 
 
-def _made(
-    prompt: str, negative: str, notes: list[Sentence], *, steps: Any, guidance: Any, seed: Any, width: Any, height: Any,
-    sampler: str, model: str, strength: Any, from_picture: bool,
-) -> RestoredSettings:  # fmt: skip
-    if not prompt:
+def _restore(found: Found) -> RestoredSettings:
+    """The request, with a note for each thing that could not be taken over."""
+    if not found.prompt:
         raise Trouble(
             say("restore.no-prompt", "This picture carries settings without a prompt, so there is nothing to restore.")
         )
-    if model:
-        notes.append(say("restore.model", "It was made with {model}; choose the model by hand.", model=model))
-    if from_picture:
-        notes.append(say("restore.image", "It was made from another picture, which has to be added by hand."))
-    scheduler = _SAMPLERS.get(sampler.lower(), sampler)
-    if scheduler not in schedulers.SCHEDULERS:
-        if sampler:
-            notes.append(
-                say("restore.sampler", "Its sampler {name} is not known here; the model's own is used.", name=sampler)
-            )
-        scheduler = ""
+    scheduler = _SAMPLERS.get(found.sampler.lower(), found.sampler)
+    known = scheduler in schedulers.SCHEDULERS
     numbers = {
-        "steps": _read_number(steps, int, 1, 200), "guidance": _read_number(guidance, float, 0, 50),
-        "seed": _read_number(seed, int, 0, SEED_LIMIT - 1), "width": _read_side(width), "height": _read_side(height),
+        "steps": _read_number(found.steps, int, 1, 200), "guidance": _read_number(found.guidance, float, 0, 50),
+        "seed": _read_number(found.seed, int, 0, SEED_LIMIT - 1), "width": _read_side(found.width), "height": _read_side(found.height),
     }  # fmt: skip
-    given = {"steps": steps, "guidance": guidance, "seed": seed, "width": width, "height": height}
-    for name, value in numbers.items():
-        if value is None and given[name] not in (None, ""):
-            notes.append(
-                say(
-                    "restore.number",
-                    "Its {name} {value} can't be used here and was left out.",
-                    name=name,
-                    value=str(given[name])[:40],
-                )
-            )
-    kept = _read_number(strength, float, 0.01, 1) if from_picture else None
+    strength = _read_number(found.strength, float, 0.01, 1) if found.from_picture else None
     request = PictureRequest(
-        prompt, negative=negative, scheduler=scheduler or None, strength=0.6 if kept is None else kept, **numbers
-    )
-    return RestoredSettings(request, tuple(notes))
+        found.prompt, negative=found.negative, scheduler=scheduler if known else None,
+        strength=0.6 if strength is None else strength, **numbers,
+    )  # fmt: skip
+    unused = [name for name, value in numbers.items() if value is None and getattr(found, name) not in (None, "")]
+    return RestoredSettings(request, tuple(_list_notes(found, known, unused)))
+
+
+def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterator[Sentence]:
+    if found.loras:
+        yield say("restore.loras", "The LoRAs {names} have to be chosen by hand.", names=", ".join(found.loras))
+    if found.model:
+        yield say("restore.model", "It was made with {model}; choose the model by hand.", model=found.model)
+    if found.from_picture:
+        yield say("restore.image", "It was made from another picture, which has to be added by hand.")
+    if found.sampler and not sampler_known:
+        yield say("restore.sampler", "Its sampler {name} is not known here; the model's own is used.", name=found.sampler)
+    for name in unused:
+        value = str(getattr(found, name))[:40]
+        yield say("restore.number", "Its {name} {value} can't be used here and was left out.", name=name, value=value)
 
 
 def _read_number(value: Any, kind: type[int] | type[float], low: float, high: float) -> Any:

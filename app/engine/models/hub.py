@@ -27,7 +27,7 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it exports 
 from app import atomic_write
 from app.engine.files.path_checks import size_bytes
 from app.engine.files.safetensors import PICKLES
-from app.engine.models import token_store
+from app.engine.models import hub_token
 from app.engine.models.model import Source
 from app.engine.models.on_disk import repo_folder
 from app.sentence import Sentence, Trouble, say
@@ -40,7 +40,6 @@ LOCK_WAIT_S: Final = 0.3
 ORPHAN_AFTER_S: Final = 600
 """huggingface_hub 2.4 fetches into a file with a fresh name each time and cannot take it up again; nobody writes to one this old."""
 _HEX: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-TOKENS_URL: Final = "https://huggingface.co/settings/tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Digest(Protocol):
 
 def list_files(source: Source, endpoint: str | None = None) -> Listing:
     """What of the repository is wanted, with exact sizes and checksums: one request."""
-    info = HfApi(endpoint=endpoint, token=token_store.token()).model_info(
+    info = HfApi(endpoint=endpoint, token=hub_token.get_token()).model_info(
         source.repo, revision=source.revision, files_metadata=True, timeout=TIMEOUT.read
     )
     there = {each.rfilename: each for each in info.siblings or ()}
@@ -150,7 +149,7 @@ def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None]
     if have < file.size_bytes or not part.exists():
         url = hf_hub_url(listing.source.repo, file.path, revision=listing.commit, endpoint=endpoint)
         # The bytes themselves are wanted: a compressed answer could not be gone on with.
-        headers = {**build_hf_headers(token=token_store.token()), "Accept-Encoding": "identity"}
+        headers = {**build_hf_headers(token=hub_token.get_token()), "Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
         with get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as answer:
@@ -254,20 +253,20 @@ def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | Non
 
 
 def _explain_gate(repo: str, host: str) -> Sentence:
-    if token_store.token() is None:
+    if hub_token.get_token() is None:
         return say(
             "hub.no-token",
             "{repo} is given only to people who accepted its terms. Accept them at {host}/{repo}, make a token with read access at {tokens}, and paste it in Models (or: hf auth login).",
             repo=repo,
             host=host,
-            tokens=TOKENS_URL,
+            tokens=hub_token.TOKENS_URL,
         )
     return say(
         "hub.no-access",
         "Your token does not open {repo} yet. Accept its terms at {host}/{repo} with the account of that token, and see that the token may read gated models ({tokens}).",
         repo=repo,
         host=host,
-        tokens=TOKENS_URL,
+        tokens=hub_token.TOKENS_URL,
     )
 
 

@@ -205,7 +205,7 @@ class Keeper:
         if self._fallen is not None:
             self._retry(*self._fallen)
             self._fallen = None
-        self._engine.start_if_due()
+        self._spawn()
         if self._engine.gave_up:
             self._give_up()
         elif self._run is None and self.state.ready:
@@ -232,6 +232,9 @@ class Keeper:
         if not self._patient and self._stumbles >= STUMBLES:
             self._fail_all(Failed(death.sentence))
         self._queue.take_back()
+
+    def _spawn(self) -> None:
+        self._engine.start_if_due()
 
     def _hand_next(self) -> None:
         run = self._queue.take(lambda job: self._deaths.get(job, DeathRecord()).climb)

@@ -110,7 +110,7 @@ def creations(desk: Desk, _: str) -> None:
 
 DEEDS: dict[str, Callable[[Desk, str], None]] = {
     "get": get, "pause": lambda desk, id_: desk.downloads.pause(id_), "remove": remove, "add": add, "forget": forget, "where": where,
-    "creations": creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: hub_token.keep(token),
+    "creations": creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: hub_token.store(token),
     "token-away": lambda *_: hub_token.forget(),
 }  # fmt: skip
 
@@ -125,7 +125,7 @@ def view(desk: Desk, spoken: Language) -> View:
             except Trouble as trouble:
                 missing.append({"path": path, "trouble": told(trouble.sentence, spoken)})
     return {
-        "models": [row(desk, model, spoken) for model in desk.models()], "missing": missing, "token": hub_token.known(), "folder": str(home.models),
+        "models": [row(desk, model, spoken) for model in desk.models()], "missing": missing, "token": hub_token.has_token(), "folder": str(home.models),
         "free": shutil.disk_usage(home.models).free,
     }  # fmt: skip
 
@@ -139,7 +139,7 @@ def row(desk: Desk, model: Model, spoken: Language) -> View:
         "local": local, "path": model.path if local else "",
         "lacks": local and any(on_disk.find_snapshot(desk.keeper.home, each.source) is None for each in model.companions), "here": found.here, "bytes": found.here_bytes,
         "download": found.download_bytes if list_sources(model, found.quantised) else 0,
-        "gate": hub_token.page(model.source.repo) if model.gated and model.source else "",
+        "gate": hub_token.terms_page(model.source.repo) if model.gated and model.source else "",
         "fit": None if fit is None else {
             "level": LEVELS[fit.fit], "word": told(FITS[fit.fit], spoken), "sentence": told(fit.sentence, spoken),
             "cures": [told(each.sentence, spoken) for each in fit.cures],
