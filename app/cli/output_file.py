@@ -10,7 +10,7 @@ from typing import Final
 
 from app import atomic_write
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
-from app.engine.text.script import check
+from app.engine.text.script import parse_script
 from app.sentence import Trouble, say
 
 PICTURES: Final = ("", ".png")
@@ -63,7 +63,7 @@ def write(file: Path, path: Path) -> None:
 def estimate_bytes(request: Request) -> int:
     if isinstance(request, SpeechRequest):
         rate = WAV_BYTES_S if request.format in ("wav", "flac") else PACKED_BYTES_S
-        return round(check(request.text).seconds_estimate / request.speed * rate)
+        return round(parse_script(request.text).seconds_estimate / request.speed * rate)
     pixels = (request.width or SIDE_PX // 2) * (request.height or SIDE_PX // 2) * request.upscale**2
     return round(pixels * 3 * PNG_SHARE * request.batch)
 

@@ -60,7 +60,7 @@ def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> No
     told(pipe, JobEvent(order.job, Loading("light", say("test.loading", "loading"))))
     if life.get("dies") == "loading":
         die()
-    parts = script.check(request.text, find_limits(home, request.model)).parts
+    parts = script.parse_script(request.text, find_limits(home, request.model)).parts
     made = 0
     for index, part in enumerate(parts):
         if spoken_parts.find(spoken_parts.sound_path(job, index)) is None:

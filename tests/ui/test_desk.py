@@ -68,8 +68,8 @@ def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         job = desk.begin(SpeechRequest(text, model="starter-voice"), OWNER)
         parts = [each["text"] for each in speak_view.seen(desk, job, "en")["parts"]]
-        assert parts == [part.text for part in script.check(text, desk.limits("starter-voice")[1]).parts]
-        assert len(parts) > len(script.check(text).parts)
+        assert parts == [part.text for part in script.parse_script(text, desk.limits("starter-voice")[1]).parts]
+        assert len(parts) > len(script.parse_script(text).parts)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def reject_unspeakable(request: Request, model: Model, home: Home) -> None:
     if found is None or not isinstance(request, SpeechRequest):
         return
     limits = read_limits(found.folder, found.companions.get("codec"))
-    script.speakable(request.text, limits)
+    script.require_speakable(request.text, limits)
     if request.voice is not None:
         voices.parse_transcript(request.voice, limits)
 

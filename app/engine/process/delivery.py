@@ -62,7 +62,7 @@ def deliver(home: Home, request: Request, folder: Path) -> Delivery:
 
 
 def _deliver_speech(home: Home, request: SpeechRequest, folder: Path) -> Delivery:
-    checked = script.check(request.text, find_limits(home, request.model))
+    checked = script.parse_script(request.text, find_limits(home, request.model))
     total = len(checked.parts)
     wanted = tuple(sorted(set(request.only_parts))) or tuple(range(total))
     finished = [place for place in wanted if spoken_parts.find(spoken_parts.sound_path(folder, place)) is not None]

@@ -51,7 +51,7 @@ class Speaking:
     def events(self) -> Iterator[Event]:
         began_s = time.monotonic()
         request, limits = self._request, self._limits
-        checked = script.speakable(request.text, limits)
+        checked = script.require_speakable(request.text, limits)
         for problem in checked.problems:
             yield Note(problem.sentence)
         clip: Heard | None = None

@@ -36,7 +36,7 @@ class VoiceLimits:
     bytes_per_s: float = 14.5
     words: frozenset[str] | None = None
     """The only words it knows; None: any."""
-    spell: dict[str, str] = field(default_factory=dict)
+    spell: dict[str, str] = field(default_factory=dict, hash=False)
     """Words, as a person writes them, to what the model reads."""
     nonverbals: frozenset[str] = NONVERBALS
     carries: bool = True
@@ -45,7 +45,7 @@ class VoiceLimits:
     """Of a clip that is to give the voice; more of one is left out."""
     own_voices: frozenset[str] | None = None
     """It follows only recordings that these models spoke; None: any."""
-    settings: dict[str, float] = field(default_factory=dict)
+    settings: dict[str, float] = field(default_factory=dict, hash=False)
     """Recommended: guidance, temperature, top_p, cfg_filter."""
 
     @property

@@ -50,7 +50,7 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
         raise Trouble(
             say("voice.no-words", "A voice needs the exact words of its clip, or its words are spoken again. Write them down."),
         )  # fmt: skip
-    checked = script.check(prompt.transcript, limits)
+    checked = script.parse_script(prompt.transcript, limits)
     if not _can_follow(limits, find_speaker(Path(prompt.path)), bool(checked.fatal)):
         raise Trouble(
             say(

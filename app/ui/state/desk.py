@@ -190,7 +190,7 @@ class Desk:
             if len(self.parts) >= PARTS_KEPT:
                 self.parts.clear()
             limits = self.limits(request.model)[1]
-            self.parts[job] = tuple(part.text for part in script.check(request.text, limits).parts)
+            self.parts[job] = tuple(part.text for part in script.parse_script(request.text, limits).parts)
         return self.parts[job]
 
     def progress(self, kind: str, person: Person) -> Progress | None:

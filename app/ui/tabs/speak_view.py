@@ -6,7 +6,7 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
 from app.engine.models.forecast import estimate_seconds
 from app.engine.text import script
-from app.engine.text.script import Checked
+from app.engine.text.script import ParsedScript
 from app.engine.text.voice_limits import VoiceLimits
 from app.sentence import say
 from app.ui.page.translate import Language, told
@@ -48,7 +48,7 @@ def speech(job: str, progress: Progress, texts: tuple[str, ...], spoken: Languag
     }  # fmt: skip
 
 
-def checked(found: Checked, limits: VoiceLimits, seconds: float | None, spoken: Language) -> View:
+def checked(found: ParsedScript, limits: VoiceLimits, seconds: float | None, spoken: Language) -> View:
     """The script as it is typed: turns with their speakers, what there is to say about it, how long it will be."""
     worst = {"fatal": "wrong", "warning": "careful"}
     problems = [
@@ -81,7 +81,7 @@ def seen(desk: Desk, job: str, spoken: Language) -> View:
 def script_seen(desk: Desk, text: str, model: str, spoken: Language) -> View:
     """The script as it is typed, for the model that is to speak it."""
     chosen, limits = desk.limits(model)
-    found_out = script.check(text, limits)
+    found_out = script.parse_script(text, limits)
     seconds = None
     if chosen and desk.keeper.state.hardware:
         frames = round(found_out.seconds_estimate * limits.frame_rate)

@@ -29,7 +29,7 @@ from app.engine.models import catalog
 from app.engine.pictures import input_images
 from app.engine.pictures.final_settings import settled
 from app.engine.text import voices
-from app.engine.text.script import check
+from app.engine.text.script import parse_script
 from app.engine.text.voice_limits import DIA
 from app.paths import home
 from app.sentence import Trouble
@@ -63,7 +63,7 @@ def test_a_request_that_makes_no_sense_is_not_made(make: Callable[[], Any], key:
 def test_a_hundred_thousand_letters_of_script_are_parts_in_a_moment() -> None:
     for text in ("[S1] " + LONG, "[S1] Hello there. [S2] Hi. " * 4000, "(" * 100_000, "[S1]" * 25_000 + " a"):
         began = time.process_time()
-        checked = check(text)
+        checked = parse_script(text)
         assert time.process_time() - began < 5
         assert checked.bytes_longest <= DIA.bytes_most
 

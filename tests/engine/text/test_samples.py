@@ -19,7 +19,7 @@ def test_the_starter_voice_speaks_every_script() -> None:
     limits = read_limits(STARTER / "voice")
     assert len(SCRIPTS) == 4
     for each in SCRIPTS:
-        assert not [str(problem.sentence) for problem in script.check(each, limits).problems], each
+        assert not [str(problem.sentence) for problem in script.parse_script(each, limits).problems], each
 
 
 def test_the_starter_painter_learned_every_one_of_the_prompts() -> None:
