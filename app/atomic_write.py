@@ -1,4 +1,4 @@
-"""A file written whole or not at all: a crash, a full disk and whoever reads meanwhile find the old one or the new one, never half of one."""
+"""Atomic file writes: readers and crashes see the old file or the new one, never a partial one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts to one file: silence trimmed, speed without pitch, one loudness, joints that do not click. One part in memory at a time."""
+"""Join parts to one file: silence trimmed, speed without pitch, one loudness, no clicks. One part in memory at a time."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def read(path: Path) -> RestoredSettings:
             text = {name: value for name, value in picture.info.items() if isinstance(value, str)}
             exif = picture.getexif().get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.UserComment)
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as fault:
-        raise Trouble(say("restore.no-picture", "{path} is no picture that can be read.", path=path.name)) from fault
+        raise Trouble(say("restore.no-picture", "{path} is not a picture that Hearth can read.", path=path.name)) from fault
     if isinstance(exif, bytes) and PARAMETERS not in text:
         text[PARAMETERS] = _decode_comment(exif)
     for key, reader in ((OURS, _read_ours), (PARAMETERS, read_a1111), ("prompt", read_comfyui)):

@@ -1,4 +1,4 @@
-"""A finished sound in another format, with the settings that it carries."""
+"""Convert a finished sound to another format, with the settings that it carries."""
 
 from __future__ import annotations
 

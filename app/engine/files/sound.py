@@ -51,7 +51,7 @@ CONVERTED_S = 300
 def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
     """Mono samples and their rate, of the first `most_s` seconds."""
     if not is_file(path):
-        raise Trouble(say("sound.missing", "{path} is to be read as sound, but there is no such file.", path=str(path)))
+        raise Trouble(say("sound.missing", "There is no sound file at {path}.", path=str(path)))
     if path.stat().st_size == 0:
         raise Trouble(say("sound.empty", "{name} is empty: there is no sound in it.", name=path.name))
     try:

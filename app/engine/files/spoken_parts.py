@@ -1,4 +1,4 @@
-"""A take: one part of a script as it was spoken. Lies in the job's folder whole or not at all, so that running again goes on from it."""
+"""Save and find the spoken parts of a script, each atomically in the job's folder, so that a job resumes after the last one."""
 
 from __future__ import annotations
 

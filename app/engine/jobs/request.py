@@ -54,7 +54,7 @@ def _require_text(name: str, text: str) -> None:
     if not isinstance(text, str) or any("\ud800" <= letter <= "\udfff" for letter in text):
         raise Trouble(
             say(
-                "request.not-text", "The {name} is no text that can be read: it holds broken signs. Write it anew.", name=name
+                "request.not-text", "The {name} contains invalid characters. Please retype it.", name=name
             )
         )  # fmt: skip
     if len(text) > LETTERS_MOST[name]:

@@ -1,4 +1,4 @@
-"""The seed of a job: the request's own, or one that is drawn once for its folder, so that going on goes on with the same."""
+"""Draw a job's seed once and store it, so that a resumed job reuses it."""
 
 from __future__ import annotations
 

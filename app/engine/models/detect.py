@@ -48,7 +48,7 @@ def detect_model(path: Path, catalog: Mapping[str, Model], configs: Mapping[str,
         raise Trouble(
             say(
                 "detect.strange",
-                "{path} looks like a model, but its settings cannot be made sense of ({fault}). Download it again.",
+                "{path} looks like a model, but its settings are damaged ({fault}). Download it again.",
                 path=str(path),
                 fault=f"{type(fault).__name__}: {fault}",
             )

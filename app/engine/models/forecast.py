@@ -129,19 +129,19 @@ def _vary_plan(request: Request, choice: Choice, unified: bool) -> Iterator[Chan
     if not unified:
         for offload in OFFLOADS:
             yield (
-                say("cure.offload", "Keep waiting parts off the card."),
+                say("cure.offload", "Move idle parts off the GPU."),
                 request,
                 dataclasses.replace(choice, offload=offload),
             )
     elif isinstance(request, PictureRequest):  # a voice's two parts work in turn all the time: neither waits
         yield (
-            say("cure.offload-file", "Let parts that wait lie in a file, so that one at a time takes up memory."),
+            say("cure.offload-file", "Keep idle parts in a file, so that only one takes up memory."),
             request,
             dataclasses.replace(choice, offload="model"),
         )
     for kind in QUANTISED:
         chosen = dataclasses.replace(choice, quantised=kind)
-        yield say("cure.quantised", "Take weights in {kind}: smaller, and nearly as good.", kind=kind), request, chosen
+        yield say("cure.quantised", "Use {kind} weights: smaller, and nearly as good.", kind=kind), request, chosen
 
 
 def _vary_size(request: Request, model: Model, choice: Choice) -> Iterator[Change]:

@@ -240,7 +240,7 @@ def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | Non
     if status == 429:
         return Trouble(say("hub.busy", "{host} asks to wait {seconds} s before the next request. It goes on from where it is when you press Go on; a token raises the limit.", host=host, seconds=round(read_wait_s(fault))), cure="go-on")  # fmt: skip
     if status:
-        return Trouble(say("hub.down", "{host} has trouble of its own right now (it answers {status}). What came so far is kept; go on later.", host=host, status=status), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.down", "{host} has a problem right now (status {status}). What was downloaded is kept; resume later.", host=host, status=status), cure="go-on")  # fmt: skip
     if isinstance(fault, httpx2.TransportError | CutError):
         return Trouble(say("hub.no-network", "{host} cannot be reached, or the line keeps breaking. Check the network; what came so far is kept, and it goes on from there.", host=host), cure="go-on")  # fmt: skip
     if isinstance(fault, WrongBytesError):

@@ -42,9 +42,9 @@ def store(token: str) -> None:
         status = fault.response.status_code
         if status in (401, 403):
             raise Trouble(say("gate.wrong", "{host} does not know this token. It may be cut off, or deleted; make a new one at {tokens}.", host=constants.ENDPOINT, tokens=TOKENS_URL)) from None  # fmt: skip
-        raise Trouble(say("gate.unproven", "The token could not be tried: {host} answers {status}. Try again later.", host=constants.ENDPOINT, status=status)) from None  # fmt: skip
+        raise Trouble(say("gate.unproven", "The token could not be checked: {host} answers {status}. Try again later.", host=constants.ENDPOINT, status=status)) from None  # fmt: skip
     except httpx2.TransportError:
-        raise Trouble(say("gate.away", "The token could not be tried: {host} cannot be reached. Check the network.", host=constants.ENDPOINT)) from None  # fmt: skip
+        raise Trouble(say("gate.away", "The token could not be checked: {host} cannot be reached. Check the network.", host=constants.ENDPOINT)) from None  # fmt: skip
     except ValueError:
         raise Trouble(say("gate.organisation", "This is an organisation's token. Models behind a gate need one of your own account: {tokens}.", tokens=TOKENS_URL)) from None  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What a pretended machine cannot pretend: its work is done by this processor, with the weights that this processor can hold."""
+"""For a pretended machine, rewrite the plan so that this CPU can run it."""
 
 from __future__ import annotations
 

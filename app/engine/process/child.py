@@ -1,4 +1,4 @@
-"""The engine's process as its keeper holds it: started with a pipe and a log, told orders, heard, ended, and asked why it died."""
+"""Start the engine's process with a pipe and a log, send it orders, read its reports, and find out why it died."""
 
 from __future__ import annotations
 

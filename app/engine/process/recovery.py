@@ -98,7 +98,7 @@ def explain_database_fault(file: Path, fault: Exception) -> Death:
     return Death(
         say(
             "keeper.database",
-            "Jobs cannot be written down in {file}: {fault}. Make room on that disk; what waits goes on by itself.",
+            "Jobs cannot be saved in {file}: {fault}. Make room on that disk; the queue then resumes by itself.",
             file=str(file),
             fault=str(fault),
         ),
@@ -115,5 +115,5 @@ def recall_progress(known: Job, files: tuple[str, ...]) -> Progress:
     if known.state == "stopped":
         return Progress(end=Stopped(files, 0.0))
     return Progress(
-        end=Failed(say("job.ended", "This job ended before: {words}", words=known.words or known.state), files=files)
+        end=Failed(say("job.ended", "This job has already ended: {words}", words=known.words or known.state), files=files)
     )

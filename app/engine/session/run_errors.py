@@ -1,4 +1,4 @@
-"""Why a run broke: which ladder it belongs to, and the sentence where no ladder helps. What was finished is kept."""
+"""Classify why a run broke, for the fallbacks, and word it where none helps. Finished parts are kept."""
 
 from __future__ import annotations
 

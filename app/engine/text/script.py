@@ -182,7 +182,7 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
                 "note",
                 say(
                     "script.alternate",
-                    "{count} times a speaker follows himself: such lines are spoken as one turn, for speakers have to alternate.",
+                    "{count} consecutive lines have the same speaker; they are joined into one turn.",
                     count=merged,
                 ),
             )

@@ -48,7 +48,7 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
     """What is said in a clip that this model can follow, or a Trouble that says why it cannot. Reads no sound."""
     if not prompt.transcript.strip():
         raise Trouble(
-            say("voice.no-words", "A voice needs the exact words of its clip, or its words are spoken again. Write them down."),
+            say("voice.no-words", "Type exactly what is said in the recording, or the voice will repeat it."),
         )  # fmt: skip
     checked = script.parse_script(prompt.transcript, limits)
     if not _can_follow(limits, find_speaker(Path(prompt.path)), bool(checked.fatal)):
@@ -75,7 +75,7 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
     first, last = sound.find_spoken_span(samples, rate)
     heard = samples[first:last]
     if not last:
-        raise Trouble(say("voice.silent", "{name} is to give the voice, but nothing is heard in it.", name=path.name))
+        raise Trouble(say("voice.silent", "The recording {name} is silent. Choose another one.", name=path.name))
     if len(heard) < LEAST_S * rate:
         raise Trouble(
             say(
