@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from app import __version__
-from app.fast_import import uncollected
+from app.fast_import import pausing_collector
 from app.sentence import Trouble
 
 COMMANDS = {
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, (module, help_) in COMMANDS.items():
         command = commands.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
         if name == given[0]:
-            with uncollected():
+            with pausing_collector():
                 import_module(module).arguments(command)
     args = parser.parse_args(given)
     try:

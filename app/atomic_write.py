@@ -1,4 +1,4 @@
-"""A file written whole or not at all: a crash, a full disk and whoever reads meanwhile find the old one or the new one, never half of one."""
+"""Atomic file writes: readers and crashes see the old file or the new one, never a partial one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WAITS_S = (0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """A place to write to, beside it and hidden, that becomes `path` only once all is written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     begins = f".{path.name}."
@@ -28,12 +28,12 @@ def whole(path: Path) -> Iterator[Path]:
     unfinished = path.with_name(f"{begins}{os.getpid()}-{threading.get_native_id()}")
     try:
         yield unfinished
-        put(unfinished, path)
+        put_in_place(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def put(unfinished: Path, path: Path) -> None:
+def put_in_place(unfinished: Path, path: Path) -> None:
     """In the place of `path`, once nobody reads either."""
     for wait_s in WAITS_S:
         try:
@@ -44,6 +44,6 @@ def put(unfinished: Path, path: Path) -> None:
     unfinished.replace(path)
 
 
-def text(path: Path, words: str) -> None:
-    with whole(path) as unfinished:
+def write_text(path: Path, words: str) -> None:
+    with replacing(path) as unfinished:
         unfinished.write_text(words, "utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 START = Path(__file__).parent.parent / "start.py"
 
 
-def adding(extra: str) -> str:
+def install_command(extra: str) -> str:
     """In an environment of start.py's own, `add` also keeps it over updates and repairs."""
     if START.is_file() and (Path(sys.prefix) / "hearth.json").is_file():
         return f'"{sys.executable}" "{START}" add {extra}'

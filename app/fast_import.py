@@ -1,4 +1,4 @@
-"""Large libraries imported without Python's collector, which would walk over all that was made so far, again and again, to find next to nothing."""
+"""Import large libraries with the garbage collector off: Gradio loads a fifth faster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def pausing_collector() -> Iterator[None]:
     """Takes a fifth off the import of gradio. What was made stays for the process's life and is never walked over again."""
     was = gc.isenabled()
     gc.disable()

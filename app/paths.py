@@ -45,7 +45,7 @@ class Home:
         """Uploads and half-done work; may be emptied when nothing runs."""
         return self.root / "scratch"
 
-    def made(self) -> Home:
+    def create(self) -> Home:
         for folder in (self.root, self.models, self.creations, self.voices, self.verdicts, self.logs, self.scratch):
             folder.mkdir(parents=True, exist_ok=True)
         return self

@@ -20,9 +20,9 @@ class Sentence:
     def __str__(self) -> str:
         return self.english.format(**dict(self.values))
 
-    def told(self, templates: Mapping[str, str]) -> str:
+    def translate(self, templates: Mapping[str, str]) -> str:
         """In another language, from its templates by key; in English where there is none."""
-        values = {name: each.told(templates) if isinstance(each, Sentence) else each for name, each in self.values}
+        values = {name: each.translate(templates) if isinstance(each, Sentence) else each for name, each in self.values}
         return templates.get(self.key, self.english).format(**values)
 
 
@@ -44,8 +44,8 @@ class Trouble(Exception):
         return " ".join(str(part) for part in (self.sentence, *self.objections))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _again, (type(self), self.sentence, self.objections, self.cure)
+        return _rebuild, (type(self), self.sentence, self.objections, self.cure)
 
 
-def _again(kind: type[Trouble], sentence: Sentence, objections: tuple[Sentence, ...], cure: str) -> Trouble:
+def _rebuild(kind: type[Trouble], sentence: Sentence, objections: tuple[Sentence, ...], cure: str) -> Trouble:
     return kind(sentence, *objections, cure=cure)

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from app.fast_import import uncollected
+from app.fast_import import pausing_collector
 from tests.support.places import TOP
 
 TIMED = """
@@ -23,19 +23,19 @@ print(time.process_time() - began_s, gc.isenabled(), gc.get_freeze_count())
 
 
 def test_it_rests_and_goes_on() -> None:
-    with uncollected():
+    with pausing_collector():
         assert not gc.isenabled()
     assert gc.isenabled() and gc.get_freeze_count() > 0
     gc.unfreeze()
 
 
 def test_it_goes_on_after_a_failure_and_stays_off_where_it_was_off() -> None:
-    with pytest.raises(ImportError), uncollected():
+    with pytest.raises(ImportError), pausing_collector():
         raise ImportError
     assert gc.isenabled()
     gc.disable()
     try:
-        with uncollected():
+        with pausing_collector():
             pass
         assert not gc.isenabled()
     finally:

@@ -24,10 +24,10 @@ from app.compat.planning.decide import SETTLED, check
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.types import AUTO, Choice, Plan, Reason
 from app.engine.models import catalog
-from app.engine.models.chosen import chosen
+from app.engine.models.chosen import read_choice
 from app.engine.models.model import Model
-from app.engine.models.on_disk import located
-from app.engine.models.planned import planned, stands_in
+from app.engine.models.on_disk import locate
+from app.engine.models.planned import explain_stand_in, make_plan
 from app.paths import Home, home
 from app.sentence import Sentence, Trouble, say
 
@@ -61,7 +61,7 @@ def main(args: argparse.Namespace) -> int:
     models = looked_at(place, args.model or "")
     shown = {name: Shown.of(place, hardware, model, known) for name, model in models.items()}
     if args.json:
-        print(json.dumps(told(hardware, shown, known, chosen(place)), indent=1))
+        print(json.dumps(told(hardware, shown, known, read_choice(place)), indent=1))
         return 0
     print("\n".join(wrapped(page(shown, args.why))))
     print("\n".join(wrapped(tested(known, seen.file(folder, hardware)))))
@@ -73,7 +73,7 @@ def looked_at(place: Home, named: str = "") -> dict[str, Model | None]:
     if named:
         found = catalog.find(named)
         return {found.title: found}
-    shown = [each for each in catalog.CATALOG if each.id in SHOWN or (each.source and located(place, each))]
+    shown = [each for each in catalog.CATALOG if each.id in SHOWN or (each.source and locate(place, each))]
     return {"Attention of any model": None} | {each.title: each for each in shown}
 
 
@@ -91,14 +91,14 @@ class Shown:
 
     @classmethod
     def of(cls, place: Home, hardware: Hardware, model: Model | None, known: Verdicts) -> Shown:
-        choice = chosen(place)
+        choice = read_choice(place)
         taught = taught_by(hardware, model, known)
         try:
-            plan = planned(place, hardware, model, choice, known, itself=bool(hardware.pretended))
-            here = planned(place, hardware, model, choice, known)
+            plan = make_plan(place, hardware, model, choice, known, itself=bool(hardware.pretended))
+            here = make_plan(place, hardware, model, choice, known)
         except Trouble as trouble:
             return cls(trouble, taught)
-        note = stands_in(hardware, plan, here)
+        note = explain_stand_in(hardware, plan, here)
         return cls(plan, taught, note, here if note is not None else None)
 
 

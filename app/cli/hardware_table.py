@@ -6,7 +6,7 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.planning.types import AUTO, Plan
 from app.engine.models.catalog import BY_ID
-from app.engine.models.planned import planned
+from app.engine.models.planned import make_plan
 from app.paths import home
 
 SHOWN = ("dia-1.6b", "sd15", "sdxl")
@@ -19,12 +19,12 @@ def table() -> str:
 
 
 def _row(machine: Hardware) -> tuple[str, ...]:
-    plan = planned(home(), machine, itself=True)
+    plan = make_plan(home(), machine, itself=True)
     chunk = "fixed" if plan.chunk_q != AUTO else "automatic"
     keys = f", {plan.chunk_k} keys" if plan.chunk_k else ""
     return (
         f"{machine.name}, {round(machine.memory_bytes / 2**30)} GB", machine.torch, plan.dtype, plan.score_dtype or "the kernel's",
-        plan.gqa, chunk + keys, ", ".join(plan.kernels) or "none: Hearth's own", *(_fit(planned(home(), machine, BY_ID[each], itself=True)) for each in SHOWN),
+        plan.gqa, chunk + keys, ", ".join(plan.kernels) or "none: Hearth's own", *(_fit(make_plan(home(), machine, BY_ID[each], itself=True)) for each in SHOWN),
     )  # fmt: skip
 
 

@@ -14,10 +14,22 @@ from typing import IO, Any, Final, get_args
 from app.cli import output_file
 from app.compat.planning.decide import chunk_of
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Offload, Quantised
-from app.engine.jobs.events import END, Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
+from app.engine.jobs.events import (
+    END,
+    Adjusted,
+    Event,
+    Failed,
+    Finished,
+    Loading,
+    Note,
+    PartDone,
+    Step,
+    Stopped,
+    Unloaded,
+)
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request
-from app.engine.models.chosen import chosen
+from app.engine.models.chosen import read_choice
 from app.engine.process.keeper import Keeper
 from app.paths import home
 from app.sentence import Sentence, Trouble, say
@@ -68,7 +80,7 @@ def choice_of(args: argparse.Namespace) -> Choice:
         given["kernels"] = tuple(given["kernels"].split(","))
     if args.chunk is not None:
         given["chunk"] = chunk_of(args.chunk)
-    return dataclasses.replace(chosen(home(args.home)), **given)
+    return dataclasses.replace(read_choice(home(args.home)), **given)
 
 
 def text_of(given: str | None, file: Path | None) -> str:
@@ -133,12 +145,12 @@ def opened(args: argparse.Namespace) -> Keeper:
 
 def begun(keeper: Keeper, request: Request, choice: Choice, anew: bool) -> Job:
     """Where exactly this was asked for before and not finished, that is gone on with."""
-    before = None if anew else keeper.unfinished(request, choice)
+    before = None if anew else keeper.find_unfinished(request, choice)
     if before is None:
         return keeper.submit(request, choice)
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(before.created_s))
     tell(say("command.goes-on", "Going on with what was begun on {when}. To begin from the start instead: --anew", when=when))  # fmt: skip
-    keeper.go_on(before.id)
+    keeper.resume(before.id)
     return before
 
 
@@ -193,7 +205,7 @@ def as_bar(out: IO[str]) -> Callable[[Event], None]:
                     print("\r\x1b[K" + bar(event), end="", file=out, flush=True)
             case Loading() | Unloaded() | Note() | Adjusted():
                 line(str(event.sentence))
-            case Part() if event.total > 1:
+            case PartDone() if event.total > 1:
                 line(
                     f"part {event.index + 1} of {event.total} is done"
                     + (f", {event.seconds:.1f} s" if event.seconds else "")

@@ -14,9 +14,9 @@ from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import load
 from app.engine.models import catalog, on_disk
 from app.engine.models.catalog import CATALOG
-from app.engine.models.chosen import chosen
+from app.engine.models.chosen import read_choice
 from app.engine.models.downloads import Downloads, Status
-from app.engine.models.fit import FITS, Offer, offer
+from app.engine.models.fit import FITS, Offer, make_offer
 from app.paths import Home, home
 from app.sentence import Sentence, say
 
@@ -34,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    place = home(args.home).made()
+    place = home(args.home).create()
     if args.act == "list":
         return list_(place, args)
     if not args.model and args.act in ("get", "remove"):
@@ -50,13 +50,13 @@ def main(args: argparse.Namespace) -> int:
         return FINISHED
     if args.act == "where":
         for model in chosen:
-            found = on_disk.located(place, model)
+            found = on_disk.locate(place, model)
             print(found.folder if found else say("models.absent", "{model} is not here yet.", model=model.title))
         if not chosen:
             print(place.models)
         return FINISHED
     for model in chosen or CATALOG:
-        if size := on_disk.size_bytes(place, model):
+        if size := on_disk.measure_bytes(place, model):
             print(f"{gigabytes(size):>9}  {model.id}")
     return FINISHED
 
@@ -65,7 +65,7 @@ def list_(place: Home, args: argparse.Namespace) -> int:
     hardware = known(args.pretend)
     verdicts = load(place.verdicts, hardware)
     for each in [catalog.find(name) for name in args.model] or CATALOG:
-        found = offer(place, each, hardware, chosen(place), verdicts)
+        found = make_offer(place, each, hardware, read_choice(place), verdicts)
         print(json.dumps(plain(found)) if args.json else "\n".join(lines(found)))
     return FINISHED
 
@@ -107,9 +107,9 @@ def get(place: Home, args: argparse.Namespace) -> int:
     downloads = Downloads(place)
     try:
         for model in models:
-            downloads.start(model, offer(place, model, hardware, chosen(place), verdicts).quantised)
-        while any(each.state in ("queued", "running") for each in downloads.status()):
-            show(downloads.status(), sys.stderr)
+            downloads.start(model, make_offer(place, model, hardware, read_choice(place), verdicts).quantised)
+        while any(each.state in ("queued", "running") for each in downloads.list_status()):
+            show(downloads.list_status(), sys.stderr)
             time.sleep(LOOK_S)
     except KeyboardInterrupt:
         downloads.close()
@@ -118,7 +118,7 @@ def get(place: Home, args: argparse.Namespace) -> int:
     finally:
         downloads.close()
     failed = False
-    for each in downloads.status():
+    for each in downloads.list_status():
         failed = failed or each.state != "done"
         if args.json:
             print(

@@ -10,7 +10,7 @@ from typing import Final
 
 from app import atomic_write
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
-from app.engine.text.script import check
+from app.engine.text.script import parse_script
 from app.sentence import Trouble, say
 
 PICTURES: Final = ("", ".png")
@@ -56,14 +56,14 @@ def write(file: Path, path: Path) -> None:
     if target.exists() and not target.is_file():
         shutil.copyfile(file, target)
         return
-    with atomic_write.whole(target) as unfinished:
+    with atomic_write.replacing(target) as unfinished:
         shutil.copyfile(file, unfinished)
 
 
 def estimate_bytes(request: Request) -> int:
     if isinstance(request, SpeechRequest):
         rate = WAV_BYTES_S if request.format in ("wav", "flac") else PACKED_BYTES_S
-        return round(check(request.text).seconds_estimate / request.speed * rate)
+        return round(parse_script(request.text).seconds_estimate / request.speed * rate)
     pixels = (request.width or SIDE_PX // 2) * (request.height or SIDE_PX // 2) * request.upscale**2
     return round(pixels * 3 * PNG_SHARE * request.batch)
 

@@ -68,7 +68,7 @@ def teller(chinese: bool) -> Callable[[Sentence], str]:
     templates: Mapping[str, str] = {}
     if chinese:
         templates = json.loads((Path(__file__).parents[1] / "locale" / "zh.json").read_text("utf-8"))
-    return lambda sentence: sentence.told(templates)
+    return lambda sentence: sentence.translate(templates)
 
 
 def with_line(failed: Failure, chinese: bool, line: str) -> str:

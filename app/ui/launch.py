@@ -62,7 +62,7 @@ def launch(wish: Wish) -> int:
     """Open the window and serve it until it is closed; what stands in the way is left as a page."""
     place, log = wish.place, None
     try:
-        log = start_failure.logged(place.made())
+        log = start_failure.logged(place.create())
         return open_once(wish)
     except Exception as fault:
         page = start_failure.left(place, fault, wish.language or "en")

@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from app.engine.files.recode import recoded
+from app.engine.files.recode import recode
 from app.engine.jobs.events import Failed
 from app.engine.jobs.request import to_json
-from app.engine.process.recovery import no_start
+from app.engine.process.recovery import fail_start
 from app.paths import assets
 from app.sentence import Trouble, say
 from app.ui import start_failure
@@ -50,7 +50,7 @@ def routes(desk: Desk) -> list[Route]:
         spoken, state, person = language(request), desk.keeper.state, who(request)
         if not person.owner:
             return JSONResponse(visiting(desk, person, spoken))
-        progress = desk.keeper.progress(state.job) if state.job else None
+        progress = desk.keeper.get_progress(state.job) if state.job else None
         answer: views.View = {"strip": views.strip(state, progress, desk.title(state.model), spoken)}
         if job := desk.current("speech", person):
             answer["speech"] = speak_view.seen(desk, job, spoken)
@@ -107,7 +107,7 @@ def routes(desk: Desk) -> list[Route]:
             return sent(kept.path, download="download" in request.query_params)
         folder = desk.upload_folder()
         try:
-            answer = sent(recoded(kept, wanted, folder), download=True)
+            answer = sent(recode(kept, wanted, folder), download=True)
             answer.background = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
             return answer
         except Trouble as trouble:
@@ -147,12 +147,12 @@ def routes(desk: Desk) -> list[Route]:
         if not who(request).owner:
             return Response(status_code=404)
         if request.path_params["act"] == "again":
-            desk.keeper.start_again()
+            desk.keeper.retry_start()
         elif not start_failure.watched():
             line = say("engine.line", "Quit Hearth, copy this line into a terminal, then start Hearth again: {line}", line=start_failure.line())  # fmt: skip
             return JSONResponse({"text": told(line, language(request))})
         else:
-            start_failure.handed(desk.keeper.home, no_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble))
+            start_failure.handed(desk.keeper.home, fail_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble))
             desk.leaving.set()
         return JSONResponse({"text": ""})
 
@@ -185,7 +185,7 @@ def visiting(desk: Desk, person: Person, spoken: Language) -> views.View:
     """What a visitor sees: their own work, and whether the engine is busy; nothing of the machine or of others."""
     state = desk.keeper.state
     own = state.job if state.job and desk.owns(state.job, person) else ""
-    strip = views.strip(replace(state, job=own), desk.keeper.progress(own) if own else None, "", spoken)
+    strip = views.strip(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", spoken)
     if state.job and not own:
         strip["doing"] = text("visitor.busy", "busy for somebody else", spoken)
     answer: views.View = {
@@ -196,7 +196,7 @@ def visiting(desk: Desk, person: Person, spoken: Language) -> views.View:
             view = seen(desk, job, spoken)
             view["said"] = []  # Adjustments are told in terms of the machine.
             if view["end"] and view["end"]["kind"] == "failed":
-                end = desk.keeper.progress(job).end
+                end = desk.keeper.get_progress(job).end
                 trouble = told_to(person, Trouble(end.sentence, *end.objections)) if isinstance(end, Failed) else Trouble(NOT_MADE)
                 words = " ".join(told(each, spoken) for each in (trouble.sentence, *trouble.objections))
                 view["end"] = {**view["end"], "text": words, "cure": ""}

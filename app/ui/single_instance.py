@@ -40,7 +40,7 @@ class Instance:
 
     def tell(self, address: str) -> None:
         """Where we answer, for a second one."""
-        atomic_write.text(self._facts, json.dumps({"address": address, "id": self.id, "process": os.getpid()}))
+        atomic_write.write_text(self._facts, json.dumps({"address": address, "id": self.id, "process": os.getpid()}))
 
     def leave(self) -> None:
         if self._held is not None:

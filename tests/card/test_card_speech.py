@@ -19,7 +19,7 @@ from app.compat.machine.meter import read
 from app.compat.planning.types import Choice, Plan
 from app.engine.files.sound import read as heard
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Part, Unloaded
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, PartDone, Unloaded
 from app.engine.jobs.request import SpeechRequest
 from app.engine.session.session import Session
 from app.engine.speech.codec import Codec
@@ -77,7 +77,7 @@ class Spoken:
 
     @property
     def sound(self) -> torch.Tensor:
-        (part,) = (event for event in self.events if isinstance(event, Part))
+        (part,) = (event for event in self.events if isinstance(event, PartDone))
         return torch.from_numpy(heard(Path(part.path))[0])
 
 
@@ -94,7 +94,7 @@ def speaking(
     voice: Path, folder: Path, rows: int, forced: torch.Tensor | None = None, choice: Choice = Choice()  # noqa: B008
 ) -> Iterator[Spoken]:
     watch, plans = Watch(), []
-    session = Session(home(folder / "home").made())
+    session = Session(home(folder / "home").create())
     request = SpeechRequest(SCRIPT, model=str(voice), seed=5, max_frames=rows, loudness_lufs=None)
     with patch("app.engine.speech.run.Decoding", watched(watch, forced)):
         ran = session.run(request, choice, Control(), folder / "job", lambda _, plan: plans.append(plan))

@@ -20,7 +20,7 @@ from app.compat.machine.verdicts import Verdict
 from app.compat.planning.decide import SETTLED, decide
 from app.compat.planning.quirk_table import QUIRKS
 from app.engine.models.catalog import BY_ID
-from app.engine.models.model import need
+from app.engine.models.model import describe_need
 from app.paths import home
 from tests.support.places import TOP
 
@@ -40,7 +40,7 @@ def test_the_page_says_every_sentence_of_every_plan(
         if field not in ("precision", "offload", "vae", "quantised"):
             assert f"{reason.sentence} [{reason.source}]" in page, field
     for each in SHOWN:
-        plan = decide(MACHINES[name], need(BY_ID[each]))
+        plan = decide(MACHINES[name], describe_need(BY_ID[each]))
         assert BY_ID[each].title in page
         for reason in (*plan.because, *plan.warnings):
             if reason.field in ("precision", "offload", "quantised") or reason in plan.warnings:

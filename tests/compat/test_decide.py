@@ -18,7 +18,7 @@ from app.compat.planning.decide import SETTLED, decide
 from app.compat.planning.memory_formulas import GIB, peak_bytes, scores_bytes, vae_bytes, weights_bytes
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Need, Offload, Part, Plan, Quantised, Reason
 from app.engine.models.catalog import BY_ID
-from app.engine.models.model import need as need_of
+from app.engine.models.model import describe_need as need_of
 from app.sentence import Trouble
 from tests.support.places import TOP
 

@@ -46,11 +46,11 @@ from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Kernel, Need, Of
 from app.engine.jobs import events
 from app.engine.jobs.progress import Progress
 from app.engine.models.catalog import CATALOG
-from app.engine.models.model import need
-from app.engine.process.diagnosis import diagnose
+from app.engine.models.model import describe_need
+from app.engine.process.recovery import diagnose
 from app.sentence import Sentence, Trouble, say
 
-NEEDS = {model.id: need(model) for model in CATALOG}
+NEEDS = {model.id: describe_need(model) for model in CATALOG}
 FORCED = (
     Choice(), Choice(chunk=4096), Choice(chunk=64), Choice(dtype="float16"), Choice(dtype="bfloat16"), Choice(kernels="math"),
     Choice(gqa="native"), Choice(offload="none", quantised="none"), Choice(chunk=300, dtype="float16", offload="model"),
@@ -510,15 +510,15 @@ SENTENCE = say("test.word", "A word.")
 def test_progress_told_to_somebody_late_folds_to_the_same() -> None:
     happened: list[events.Event] = [
         events.Loading("m", SENTENCE), events.Note(SENTENCE), STEP, events.Sound(0, "a.wav", 0, 1), events.Adjusted("r", SENTENCE),
-        events.Part(0, 2, "0.wav", "one", 1, 3.0), events.Sound(1, "b.wav", 0, 1), replace(STEP, done=7, part=1), events.Preview(2, "p.jpg"),
+        events.PartDone(0, 2, "0.wav", "one", 1, 3.0), events.Sound(1, "b.wav", 0, 1), replace(STEP, done=7, part=1), events.Preview(2, "p.jpg"),
     ]  # fmt: skip
     progress = Progress()
     for each in happened:
-        progress = progress.after(each)
+        progress = progress.add(each)
     assert [part.index for part in progress.parts] == [0] and [sound.part for sound in progress.sounds] == [1]
     late = Progress()
-    for each in progress.events():
-        late = late.after(each)
+    for each in progress.replay():
+        late = late.add(each)
     assert late == progress
-    ended = progress.after(events.Finished(("x",), 1, 1, "frames", 0))
-    assert ended.end is not None and ended.after(events.Part(0, 2, "new.wav", "one", 2, 1.0)).parts[0].path == "new.wav"
+    ended = progress.add(events.Finished(("x",), 1, 1, "frames", 0))
+    assert ended.end is not None and ended.add(events.PartDone(0, 2, "new.wav", "one", 2, 1.0)).parts[0].path == "new.wav"

@@ -19,7 +19,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import OWN, Shape, Way, matters, near, rule, shape_of, subject, way_of, words
 from app.compat.planning.types import Choice, Need, Plan
 from app.engine.models import catalog
-from app.engine.models.model import need
+from app.engine.models.model import describe_need
 from app.engine.session import idle_measuring
 from app.engine.session.session import Session
 from app.paths import home
@@ -204,8 +204,8 @@ def test_what_is_measured_is_short(family: str) -> None:
 
 @pytest.mark.parametrize("model", [each for each in catalog.CATALOG if not each.starter], ids=lambda each: each.id)
 def test_calls_hold_the_catalogs_widest_attention(model: catalog.Model) -> None:
-    asked = need(model)
-    calls = idle_measuring.calls(model)
+    asked = describe_need(model)
+    calls = idle_measuring.list_calls(model)
     widest = max(calls, key=lambda call: (call.head_dim <= 160) * call.heads * call.queries * call.keys)
     assert (widest.heads, widest.head_dim) == (asked.heads, asked.head_dim)
     if model.kind == "picture":
@@ -214,36 +214,36 @@ def test_calls_hold_the_catalogs_widest_attention(model: catalog.Model) -> None:
 
 
 def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, known = home(tmp_path).made(), dict[str, Verdict]()
+    place, known = home(tmp_path).create(), dict[str, Verdict]()
     here = replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
-    monkeypatch.setattr(idle_measuring, "calls", lambda model: DIA[-4:])
-    monkeypatch.setattr(idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring, "list_calls", lambda model: DIA[-4:])
+    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: iter([None, Verdict(subject(near(shape)), True, words="own 0")]))
-    assert len(list(idle_measuring.measuring(place, here, known))) == 2 * len(known) > 0
+    assert len(list(idle_measuring.measure_while_idle(place, here, known))) == 2 * len(known) > 0
     assert all(matters(shape) for shape in map(shape_of, known) if shape is not None)
-    assert list(idle_measuring.measuring(place, here, known)) == [], "not again"
-    assert list(idle_measuring.measuring(place, here, dict(idle_measuring.learn(place.verdicts, here, next(iter(known.values())))))) == []
-    assert list(idle_measuring.measuring(place, machine("m2-16gb"), {})) == [], "a pretended machine measures nothing"
+    assert list(idle_measuring.measure_while_idle(place, here, known)) == [], "not again"
+    assert list(idle_measuring.measure_while_idle(place, here, dict(idle_measuring.learn(place.verdicts, here, next(iter(known.values())))))) == []
+    assert list(idle_measuring.measure_while_idle(place, machine("m2-16gb"), {})) == [], "a pretended machine measures nothing"
 
 
 def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, here = home(tmp_path).made(), replace(machine("cpu"), pretended="")
+    place, here = home(tmp_path).create(), replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
-    monkeypatch.setattr(idle_measuring, "calls", lambda model: DIA[-4:])
-    monkeypatch.setattr(idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring, "list_calls", lambda model: DIA[-4:])
+    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: iter([Verdict(subject(near(shape)), True, words="own 0")]))
-    dia = need(next(each for each in catalog.CATALOG if each.id == "dia-1.6b"))
+    dia = describe_need(next(each for each in catalog.CATALOG if each.id == "dia-1.6b"))
     for facts, before in ((here, 0), (here, 3), (replace(here, torch="2.99.0"), 0), (replace(here, name="another processor"), 0)):
         known = load(place.verdicts, facts)
         assert len(known) == before == len(decide(facts, dia, verdicts=known).ways)
-        assert len(list(idle_measuring.measuring(place, facts, known))) == 3 - before
+        assert len(list(idle_measuring.measure_while_idle(place, facts, known))) == 3 - before
         assert len(decide(facts, dia, verdicts=known).ways) == 3
 
 
 def test_a_session_starts_with_what_is_known(tmp_path: Path) -> None:
     found = Verdict(subject(near(CLIP)), passed=True, words=words(OWN))
-    place = home(tmp_path).made()
+    place = home(tmp_path).create()
     first = Session(place)
     assert first.verdicts == {}
     learn(place.verdicts, first.hardware, found)
@@ -256,8 +256,8 @@ def test_what_would_keep_an_order_waiting_is_not_measured(tmp_path: Path, monkey
     short = DIA[-1]
     asked: list[Shape] = []
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
-    monkeypatch.setattr(idle_measuring, "calls", lambda model: (long, short))
-    monkeypatch.setattr(idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring, "list_calls", lambda model: (long, short))
+    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: asked.append(shape) or iter(()))
-    list(idle_measuring.measuring(home(tmp_path).made(), replace(machine("cpu"), pretended=""), {}))
+    list(idle_measuring.measure_while_idle(home(tmp_path).create(), replace(machine("cpu"), pretended=""), {}))
     assert long.head_dim == 512 and asked and {each.head_dim for each in asked} == {short.head_dim}

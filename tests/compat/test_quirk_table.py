@@ -17,7 +17,7 @@ from app.compat.planning.quirk import Quirk, has_code, version
 from app.compat.planning.quirk_table import QUIRKS, applying, matching
 from app.compat.planning.types import Choice, Need, Part, Plan
 from app.engine.models.catalog import BY_ID
-from app.engine.models.model import need
+from app.engine.models.model import describe_need
 from app.sentence import Trouble
 from tests.support.places import TOP
 
@@ -35,9 +35,9 @@ FACTS = [
 M1, M2, M3 = MACHINES["m1-8gb"], MACHINES["m2-16gb"], MACHINES["m3-max-64gb"]
 LARGE = Need("large", "picture", 2, 8, 8, 40, 70000, 70000, parts=(Part("unet", "denoiser", 859_520_964),))
 """Attention past every limit there is."""
-XL = need(BY_ID["sdxl"])
+XL = describe_need(BY_ID["sdxl"])
 OWN_VAE = replace(XL, parts=tuple(replace(part, half_is_safe=part.role != "vae") for part in XL.parts))
-MODELS = (Need(), *(need(BY_ID[each]) for each in SHOWN), OWN_VAE, LARGE, replace(LARGE, model="wide", queries=4096, keys=1 << 17, masked=False))
+MODELS = (Need(), *(describe_need(BY_ID[each]) for each in SHOWN), OWN_VAE, LARGE, replace(LARGE, model="wide", queries=4096, keys=1 << 17, masked=False))
 CHOICES = (
     Choice(), Choice(gqa="native"), Choice(gqa="folded"), Choice(gqa="expanded"), Choice(chunk=1), Choice(chunk=1000),
     Choice(chunk=65536), Choice(kernels="math"), Choice(kernels=("efficient", "math")), Choice(kernels="flash"),
@@ -83,9 +83,9 @@ def effect(row_less: tuple[Quirk, ...], machine: Hardware, need: Need, choice: C
 @cache
 def grid() -> tuple[tuple[Hardware, Need, Choice, Plan | str], ...]:
     return tuple(
-        (machine, need, choice, effect(QUIRKS, machine, need, choice))
+        (machine, describe_need, choice, effect(QUIRKS, machine, describe_need, choice))
         for machine in (*MACHINES.values(), *FURTHER)
-        for need in MODELS
+        for describe_need in MODELS
         for choice in CHOICES
     )
 

@@ -16,7 +16,7 @@ from app.compat.machine.verdicts import Verdict
 from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import BRIEF_NUMBERS
 from app.compat.planning.types import Choice, Need, Plan
-from app.engine.models.pretended_device import grounded
+from app.engine.models.pretended_device import use_real_device
 from tests.support.plans import plan
 
 TORCH = F.scaled_dot_product_attention
@@ -81,7 +81,7 @@ def test_only_a_processor_takes_both(name: str) -> None:
     told = decide(MACHINES[name], DIA)
     assert told.native_right == (MACHINES[name].kind == "cpu")
     if told.gqa == "folded" and not told.native_right:
-        shapes = asked(grounded(told), 1, 64) + asked(grounded(told), 128, 128, is_causal=True)
+        shapes = asked(use_real_device(told), 1, 64) + asked(use_real_device(told), 128, 128, is_causal=True)
         assert not any(native for _, _, native in shapes)
 
 

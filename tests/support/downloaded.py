@@ -56,7 +56,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Home:
-    return home(tmp_path / "home").made()
+    return home(tmp_path / "home").create()
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def fetching(hub: Hub, place: Home) -> Iterator[Downloads]:
 def until(downloads: Downloads, condition: Callable[[Status], bool], model: str = MODEL.id) -> Status:
     limit = time.monotonic() + 60
     while True:
-        status = next(each for each in downloads.status() if each.model == model)
+        status = next(each for each in downloads.list_status() if each.model == model)
         if condition(status):
             return status
         assert time.monotonic() < limit, status
@@ -86,7 +86,7 @@ def fetched(downloads: Downloads, model: Model = MODEL) -> Status:
 
 
 def checked(place: Home) -> None:
-    found = on_disk.located(place, MODEL)
+    found = on_disk.locate(place, MODEL)
     assert found is not None
     assert hashlib.sha256((found.folder / UNET).read_bytes()).digest() == hashlib.sha256(WEIGHTS).digest()
     assert (found.companions["few-steps"] / "lora.safetensors").read_bytes() == b"l" * 1000

@@ -33,7 +33,7 @@ class Idle(Keeper):
 
 @contextmanager
 def desk_at(folder: Path) -> Iterator[Desk]:
-    place = home(folder).made()
+    place = home(folder).create()
     os.environ["GRADIO_TEMP_DIR"] = str(place.scratch / "uploads")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     keeper = Idle(place)

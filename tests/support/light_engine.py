@@ -15,10 +15,10 @@ import numpy as np
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.engine.files import spoken_parts
-from app.engine.jobs.events import Failed, Finished, Loading, Part, Step
-from app.engine.jobs.messages import Beat, Quit, Ready, Report, Run, Told
+from app.engine.jobs.events import Failed, Finished, Loading, PartDone, Step
+from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run
 from app.engine.jobs.request import SpeechRequest
-from app.engine.process.delivery import limits_for
+from app.engine.process.delivery import find_limits
 from app.engine.text import script
 from app.paths import Home
 from app.sentence import say
@@ -57,28 +57,28 @@ def beat(pipe: Connection) -> None:
 def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> None:
     request, job = order.request, Path(order.folder)
     assert isinstance(request, SpeechRequest)
-    told(pipe, Told(order.job, Loading("light", say("test.loading", "loading"))))
+    told(pipe, JobEvent(order.job, Loading("light", say("test.loading", "loading"))))
     if life.get("dies") == "loading":
         die()
-    parts = script.check(request.text, limits_for(home, request.model)).parts
+    parts = script.parse_script(request.text, find_limits(home, request.model)).parts
     made = 0
     for index, part in enumerate(parts):
         if spoken_parts.find(spoken_parts.sound_path(job, index)) is None:
             if made == life.get("parts", len(parts)) and "fails" in life:
-                return told(pipe, Told(order.job, Failed(say("test.fails", "the disk is full"), cure="open-folder")))
+                return told(pipe, JobEvent(order.job, Failed(say("test.fails", "the disk is full"), cure="open-folder")))
             if made == life.get("parts", len(parts)):
                 die()
             speak(job, index, part.text)
             made += 1
-        told(pipe, Told(order.job, Step(index + 1, len(parts), 1.0, "frames", None, Reading(), part=index, parts=len(parts))))  # fmt: skip
-        told(pipe, Told(order.job, Part(index, len(parts), str(spoken_parts.sound_path(job, index)), part.text, 5, 0.5)))
+        told(pipe, JobEvent(order.job, Step(index + 1, len(parts), 1.0, "frames", None, Reading(), part=index, parts=len(parts))))  # fmt: skip
+        told(pipe, JobEvent(order.job, PartDone(index, len(parts), str(spoken_parts.sound_path(job, index)), part.text, 5, 0.5)))
     if blocks := life.get("blocks"):
         Path(str(blocks)).mkdir()
     if life.get("dies") == "joining":
         die()
     target = job / "speech.wav"
     target.write_bytes(spoken_parts.sound_path(job, 0).read_bytes())
-    told(pipe, Told(order.job, Finished((str(target),), 1.0, 1.0, "frames", 0, 1.0)))
+    told(pipe, JobEvent(order.job, Finished((str(target),), 1.0, 1.0, "frames", 0, 1.0)))
 
 
 def speak(job: Path, index: int, text: str) -> None:

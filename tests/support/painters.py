@@ -15,7 +15,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from app.engine.jobs import schedulers
-from app.engine.jobs.events import Event, Part
+from app.engine.jobs.events import Event, PartDone
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.pictures import painter as picture_painter
@@ -49,8 +49,8 @@ def pixels(path: str | Path) -> np.ndarray:
         return np.asarray(image.convert("RGB"), dtype=np.float64) / 255
 
 
-def parts(events: list[Event]) -> list[Part]:
-    return [event for event in events if isinstance(event, Part)]
+def parts(events: list[Event]) -> list[PartDone]:
+    return [event for event in events if isinstance(event, PartDone)]
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def plainly(folder: Path, model: Model, form: str = "text", **told: Any) -> np.n
     family = FAMILIES[model.family]
     plain = getattr(diffusers, getattr(family, form)).from_pretrained(folder, **family.loaded_with)
     if model.settings.scheduler:
-        row = schedulers.by_name(model.settings.scheduler)
+        row = schedulers.find_scheduler(model.settings.scheduler)
         plain.scheduler = getattr(diffusers, row.class_name).from_config(plain.scheduler.config, **row.settings)
     image = plain(
         num_inference_steps=3, generator=torch.Generator("cpu").manual_seed(11), output_type="np", **family.told, **told

@@ -52,7 +52,7 @@ MCP = find_spec("mcp") is not None
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
     top = tmp_path_factory.mktemp("api")
     voice, painter = small_voice(top / "tiny-voice"), made("sd15", top / "tiny-painter")
-    place = home(top / "home").made()
+    place = home(top / "home").create()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADIO_TEMP_DIR", str(place.scratch / "uploads"))
         patch.setenv("GRADIO_ANALYTICS_ENABLED", "False")
@@ -326,10 +326,10 @@ def test_mcp_is_refused_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_all_go_through_the_same_queue_and_guards(served: tuple[Desk, str]) -> None:
     desk, address = served
-    before = len(desk.keeper.database.rows("SELECT id FROM jobs"))
+    before = len(desk.keeper.database.query("SELECT id FROM jobs"))
     asked = {"model": "tiny-painter", "prompt": "x", "size": "64x64", "steps": 1}
     assert httpx.post(f"{address}v1/images/generations", json=asked, timeout=240).status_code == 200
-    jobs = desk.keeper.database.rows("SELECT owner FROM jobs")
+    jobs = desk.keeper.database.query("SELECT owner FROM jobs")
     assert len(jobs) == before + 1 and {row["owner"] for row in jobs} == {"owner"}
     evil = {"Origin": "https://evil.example"}
     assert httpx.post(f"{address}v1/images/generations", json={"prompt": "x"}, headers=evil).status_code == 403

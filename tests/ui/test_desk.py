@@ -20,14 +20,14 @@ from app.compat.planning.fallbacks import subject
 from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.events import Stopped
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
-from app.engine.jobs.shelf import Made
+from app.engine.jobs.shelf import RunSummary
 from app.engine.models import catalog
-from app.engine.models.chosen import known_choice
-from app.engine.models.model import need
-from app.engine.process import keeper
-from app.engine.process.diagnosis import Death
+from app.engine.models.chosen import keep_known_fields
+from app.engine.models.model import describe_need
+from app.engine.process import engine_life
+from app.engine.process.recovery import Death
 from app.engine.text import script, voices
-from app.engine.text.voice_limits import DIA, limits_of
+from app.engine.text.voice_limits import DIA, read_limits
 from app.launcher import failure
 from app.sentence import Trouble, say
 from app.ui import routes, window
@@ -47,7 +47,7 @@ def test_stop_takes_what_comes_next_and_not_what_was_asked_for_last(tmp_path: Pa
         )
         assert desk.current("speech", OWNER) == first
         desk.stop("speech", OWNER)
-        assert [job.id for job in desk.keeper.journal.waiting()] == [other, last]
+        assert [job.id for job in desk.keeper.journal.list_waiting()] == [other, last]
         assert desk.current("speech", OWNER) == last
         desk.stop("speech", OWNER)
         assert desk.current("speech", OWNER) == last, "with nothing left, the last one stays to be seen"
@@ -57,9 +57,9 @@ def test_stop_takes_what_comes_next_and_not_what_was_asked_for_last(tmp_path: Pa
 def test_stop_stops_the_whole_grid(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         desk.begin_grid(PictureRequest("a tree"), ("steps", [2, 4]), ("guidance", [1.0, 2.0]), OWNER)
-        assert len(desk.keeper.journal.waiting()) == 4
+        assert len(desk.keeper.journal.list_waiting()) == 4
         desk.stop("picture", OWNER)
-        assert not desk.keeper.journal.waiting()
+        assert not desk.keeper.journal.list_waiting()
 
 
 def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         job = desk.begin(SpeechRequest(text, model="starter-voice"), OWNER)
         parts = [each["text"] for each in speak_view.seen(desk, job, "en")["parts"]]
-        assert parts == [part.text for part in script.check(text, desk.limits("starter-voice")[1]).parts]
-        assert len(parts) > len(script.check(text).parts)
+        assert parts == [part.text for part in script.parse_script(text, desk.limits("starter-voice")[1]).parts]
+        assert len(parts) > len(script.parse_script(text).parts)
 
 
 @pytest.mark.parametrize(
@@ -89,16 +89,16 @@ def test_what_a_starter_never_learned_is_refused_before_the_engine_starts(
             desk.begin(request_, OWNER)
         assert refused.value.sentence.key == key
         assert not refused.value.cure.startswith("use:"), "what is not here has to be got first"
-        assert not desk.keeper.journal.waiting()
+        assert not desk.keeper.journal.list_waiting()
         desk.begin(SpeechRequest("[S1] Hello.", "no/such/model"), OWNER)
-        assert len(desk.keeper.journal.waiting()) == 1, "what is not known here is the run's to tell"
+        assert len(desk.keeper.journal.list_waiting()) == 1, "what is not known here is the run's to tell"
 
 
 def test_a_voice_kept_from_the_shelf_notes_who_spoke_it(tmp_path: Path) -> None:
     """By the shelf's own row: files of before do not say it where no model was named."""
     with desk_at(tmp_path) as desk:
         job = desk.keeper.journal.queue(SpeechRequest("[S1] Hello."), Choice(), "owner")
-        (made,) = desk.keeper.shelf.keep(job, [clip(tmp_path / "speech.wav", 6)], Made("starter-voice"))
+        (made,) = desk.keeper.shelf.keep(job, [clip(tmp_path / "speech.wav", 6)], RunSummary("starter-voice"))
         desk.keep_voice(made.id, "Its own")
         (kept,) = voices.list_voices(desk.keeper.home)
         assert kept.spoken_by == "starter-voice"
@@ -112,8 +112,8 @@ def test_a_voice_whose_settings_are_damaged_is_still_written_for(tmp_path: Path)
         assert desk.limits(str(voice))[1] != DIA
         (voice / "starter.json").write_text("[1, 2")
         assert desk.limits(str(voice))[1] == DIA
-        with pytest.raises(Trouble, match=r"cannot be made sense of \(JSONDecodeError"):
-            limits_of(voice)
+        with pytest.raises(Trouble, match=r"are damaged \(JSONDecodeError"):
+            read_limits(voice)
 
 
 CHOICES = {"input", "change", "release", "submit", "blur", "select", "upload"}
@@ -139,7 +139,7 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
         desk.set_chunk(4096)
         desk.keep_choice(Choice(dtype="bfloat16"))
         shown = desk.plan("sd15", desk.choice(OWNER))
-        runs = decide(hardware, need(catalog.find("sd15")), Choice(chunk=4096, dtype="bfloat16"), desk.verdicts())
+        runs = decide(hardware, describe_need(catalog.find("sd15")), Choice(chunk=4096, dtype="bfloat16"), desk.verdicts())
         assert shown == runs and shown.chunk_q == 512
         vae = shown.of("vae")
         assert vae is not None and vae.compute == "float32"
@@ -152,7 +152,7 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
         assert desk.plan("sdxl", desk.choice(OWNER)).offload != tight.offload, "memory is counted as it is now"
         job = desk.begin(PictureRequest("a tree", model="sd15"), OWNER)
         running = dataclasses.replace(shown, offload="model")
-        desk.keeper._board.planned(job, "sd15", running)
+        desk.keeper._board.set_plan(job, "sd15", running)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
         assert desk.plan("sd15", desk.choice(OWNER)) == running != desk.plan("sdxl", desk.choice(OWNER))
 
@@ -161,7 +161,7 @@ def test_two_who_store_a_choice_at_once_do_not_lose_one_anothers(tmp_path: Path,
     """The chunk is stored in the settings' lock, with what stood there by then."""
     with desk_at(tmp_path) as desk:
         other = threading.Thread(target=desk.settings.change, args=("choice", {}, lambda kept: {**kept, "dtype": "float32"}))
-        real = known_choice
+        real = keep_known_fields
 
         def known(kept: Any) -> dict[str, Any]:
             found = real(kept)
@@ -229,7 +229,7 @@ def test_what_cannot_be_written_changes_nothing_and_is_told(tmp_path: Path, monk
         slid = next(each for each in page["dependencies"] if (ids["machine-chunk"], "release") in map(tuple, each["targets"]))
         assert slid["outputs"] == [ids[each] for each in ("machine-chunk", "machine-exact", "machine-message")]
         with monkeypatch.context() as patch:
-            patch.setattr("app.atomic_write.text", full)
+            patch.setattr("app.atomic_write.write_text", full)
             with pytest.raises(Trouble, match=r"No space left on device.*nothing was changed"):
                 desk.set_chunk(64)
             with pytest.raises(Trouble, match="nothing was changed"):
@@ -246,19 +246,19 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
         desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
         desk.keep_choice(Choice(dtype="bfloat16"))
         own = desk.plan("sd15", desk.choice(OWNER))
-        visitors = decide(hardware, need(catalog.find("sd15")), Choice())
+        visitors = decide(hardware, describe_need(catalog.find("sd15")), Choice())
         assert own.dtype != visitors.dtype
         job = desk.begin(PictureRequest("a tree", model="sd15"), OWNER)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
-        desk.keeper._board.planned(job, "sd15", visitors)
+        desk.keeper._board.set_plan(job, "sd15", visitors)
         seen = machine_view.seen(desk, "sd15", "", "en")
         assert seen["note"] == "The plan of the job that runs now."
         assert machine_view.seen(desk, "sd15", "", "zh")["note"] == "这是正在运行的任务的方案。"
         assert machine_view.seen(desk, "sd15", "rtx-3060", "en")["note"] != seen["note"]
         assert desk.offer(catalog.find("sd15")).forecast.plan == own  # type: ignore[union-attr]
-        desk.keeper._board.planned(job, "sd15", own)
+        desk.keeper._board.set_plan(job, "sd15", own)
         assert machine_view.seen(desk, "sd15", "", "en")["note"] == "", "the next would get the same"
-        desk.keeper._board.planned(job, "sd15", visitors)
+        desk.keeper._board.set_plan(job, "sd15", visitors)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, job="")
         assert machine_view.seen(desk, "sd15", "", "en")["note"] == "", "nothing runs"
 
@@ -272,7 +272,7 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
             routes, "who", lambda request: OWNER if "guest" not in request.headers else Person("ada", owner=False)
         )
         assert owner.get("/hearth/live").json()["standing"] is None
-        desk.keeper._failed_starts = keeper.STARTS
+        desk.keeper._engine._failed_starts = engine_life.STARTS
         desk.keeper._set(trouble=Death(say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=7), "crash"))  # fmt: skip
         until(lambda: desk.keeper.state.gave_up)
         standing = owner.get("/hearth/live").json()["standing"]
@@ -281,8 +281,8 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
         assert "standing" not in guest.get("/hearth/live", headers={"guest": "1"}).json()
         for act in ("again", "repair"):
             assert guest.post(f"/hearth/engine/{act}", headers={"guest": "1"}).status_code == 404
-        desk.keeper._start_at_s = 10**12
-        assert owner.post("/hearth/engine/again").status_code == 200 and desk.keeper._start_at_s == 0.0
+        desk.keeper._engine._start_at_s = 10**12
+        assert owner.post("/hearth/engine/again").status_code == 200 and desk.keeper._engine._start_at_s == 0.0
         monkeypatch.delenv(failure.LEFT, raising=False)
         assert "repair" in owner.post("/hearth/engine/repair").json()["text"] and not desk.leaving.is_set()
         monkeypatch.setenv(failure.LEFT, str(tmp_path / "left.json"))

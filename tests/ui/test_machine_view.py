@@ -13,15 +13,15 @@ from app.compat.planning.decide import decide
 from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.jobs.control import Dial
 from app.engine.models.catalog import find
-from app.engine.models.model import need
-from app.engine.models.planned import planned
+from app.engine.models.model import describe_need
+from app.engine.models.planned import make_plan
 from app.engine.session.live_plan import LivePlan
 from app.paths import home
 from app.ui.tabs.machine_view import curve_view, runs, selftest_view
 
 M1 = machine("m1-8gb")
 TIGHT = replace(M1, free_bytes=int(M1.free_bytes * 0.4))
-PIXART = need(find("pixart-sigma"))
+PIXART = describe_need(find("pixart-sigma"))
 METAL = "Metal refuses a buffer larger than its memory, so scores are computed in pieces."
 
 
@@ -55,8 +55,8 @@ def test_a_size_that_is_refused_in_the_middle_of_a_run_is_told_beside_the_slider
 
 
 def test_a_size_that_automatic_fixes_is_told_with_its_reason() -> None:
-    plan = decide(machine("m2-16gb"), need(find("sdxl")))
-    view = curve_view(need(find("sdxl")), plan, None, AUTO, "en")
+    plan = decide(machine("m2-16gb"), describe_need(find("sdxl")))
+    view = curve_view(describe_need(find("sdxl")), plan, None, AUTO, "en")
     why = "Memory grows on macOS 15 where shapes vary, so the chunk has one fixed size."
     assert view["runs"] == f"automatic: 256 at a time: {why}"
     assert (view["chunk"], view["at"]) == (None, 256)
@@ -65,7 +65,7 @@ def test_a_size_that_automatic_fixes_is_told_with_its_reason() -> None:
 
 def test_a_visitors_job_that_gives_way_says_why(tmp_path: Path) -> None:
     def decided(chunk: Chunk) -> Plan:
-        return planned(home(tmp_path).made(), TIGHT, find("pixart-sigma"), Choice(chunk=chunk), yields=True)
+        return make_plan(home(tmp_path).create(), TIGHT, find("pixart-sigma"), Choice(chunk=chunk), yields=True)
 
     live = LivePlan(decided, Dial(4096))
     runs_now = decided(AUTO).chunk_q

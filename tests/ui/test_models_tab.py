@@ -43,7 +43,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
 
 @pytest.fixture
 def desk(hub: Hub, tmp_path: Path) -> Iterator[Desk]:
-    place = home(tmp_path / "home").made()
+    place = home(tmp_path / "home").create()
     keeper: Any = SimpleNamespace(home=place, state=EngineState(hardware=machine("t4")), chunk="auto", set_chunk=lambda _: None)
     desk = Desk(keeper, Settings(place.settings))
     yield desk
@@ -70,7 +70,7 @@ def test_a_visitor_finds_nothing_there(page: TestClient, person: dict[str, Perso
     for deed in models.DEEDS:
         assert page.post(f"/hearth/models/{deed}", json={"value": "dia-1.6b"}).status_code == 404
     assert page.post("/hearth/greeting").status_code == 404
-    assert not hub.asked and not desk.downloads.status() and not desk.settings.get("greeted")
+    assert not hub.asked and not desk.downloads.list_status() and not desk.settings.get("greeted")
 
 
 def test_a_form_of_another_site_does_nothing(page: TestClient, person: dict[str, Person], hub: Hub) -> None:

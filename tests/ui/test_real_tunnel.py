@@ -123,7 +123,7 @@ def test_a_guest_comes_in_by_the_link(desk: Desk, server: Frps, sharing: Share, 
     assert cookie.secure, "it goes by https only"
     assert "gradio-app" in ada.get("/").text and ada.get("/config").json()["root"] == f"https://{host}"
     assert press(ada, "speak-go", {"speak-text": "[S1] Hello."}).status_code == 200
-    (guest,), job = sharing.view()["guests"], desk.keeper.journal.waiting()[-1]
+    (guest,), job = sharing.view()["guests"], desk.keeper.journal.list_waiting()[-1]
     assert guest["name"] == "Ada" and job.owner == guest["id"]
     assert ada.get("/hearth/live").json()["speech"]["place"] == 1
     desk.keeper.stop(job.id)
@@ -196,7 +196,7 @@ def test_a_guests_page_lives_in_a_real_browser(desk: Desk, server: Frps, link: t
         page.locator("#speak-text textarea").fill("[S1] Hello.")
         page.locator("#speak-go").click()
         page.get_by_text("number 1 in the queue").locator("visible=true").first.wait_for()
-        (job,) = desk.keeper.journal.waiting()
+        (job,) = desk.keeper.journal.list_waiting()
         desk.keeper.stop(job.id)
         assert job.owner.startswith("visitor-") and not faults
         browser.close()

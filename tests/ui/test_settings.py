@@ -13,10 +13,10 @@ import pytest
 import soundfile
 
 from app.engine.files import sound
-from app.engine.files.recode import recoded
+from app.engine.files.recode import recode
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest, to_json
 from app.engine.models.catalog import BY_ID
-from app.engine.text.script import check
+from app.engine.text.script import parse_script
 from app.engine.text.voice_limits import DIA
 from app.sentence import Trouble
 from app.ui.state import presets, retry_smaller
@@ -106,7 +106,7 @@ def test_a_script_is_asked_for_in_shorter_parts_with_the_same_words() -> None:
     text = "[S1] The old card in the attic still has some warmth left. It does. [S2] You said that of the toaster, too. (pause 1s) [S1] Yes."
     asked = SpeechRequest(text, only_parts=(0,), keep=("a", "b"))
     lesser, words = retry_smaller.speech(asked, DIA)
-    before, after = check(text, DIA).parts, check(lesser.text, DIA).parts
+    before, after = parse_script(text, DIA).parts, parse_script(lesser.text, DIA).parts
     assert max(each.seconds for each in after) <= 0.6 * max(each.seconds for each in before)
     said = [" ".join(turn.text for part in parts for turn in part.turns) for parts in (before, after)]
     assert said[0] == said[1] and not lesser.only_parts and not lesser.keep and str(len(after)) in str(words)
@@ -121,7 +121,7 @@ def test_a_sound_comes_in_any_format_with_its_settings(tmp_path: Path, wanted: s
     tone = (0.3 * np.sin(np.arange(16000) / 20)).astype(np.float32)
     sound.write(path, tone, 16000)
     kept: Any = SimpleNamespace(path=path, settings=to_json(SpeechRequest("[S1] Hello.", seed=7)))
-    made = recoded(kept, wanted, tmp_path / "out")
+    made = recode(kept, wanted, tmp_path / "out")
     samples, _ = soundfile.read(made)
     assert made.suffix == f".{wanted}" and abs(soundfile.info(made).duration - 1) < 0.1 and samples.std() > 0.1
     told = sound.read_settings(made)
@@ -130,4 +130,4 @@ def test_a_sound_comes_in_any_format_with_its_settings(tmp_path: Path, wanted: s
 
 def test_a_format_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Trouble):
-        recoded(SimpleNamespace(path=tmp_path / "a.wav", settings={}), "exe", tmp_path)  # type: ignore[arg-type]
+        recode(SimpleNamespace(path=tmp_path / "a.wav", settings={}), "exe", tmp_path)  # type: ignore[arg-type]

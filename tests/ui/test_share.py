@@ -60,7 +60,7 @@ def test_a_share_from_beginning_to_end(desk: Desk) -> None:
     ):
         assert [each["name"] for each in sharing.view()["guests"]] == ["Ada", ""]
         assert press(ada, "speak-go", {"speak-text": "[S1] Hello."}).status_code == 200
-        assert desk.keeper.journal.waiting()[-1].owner == sharing.view()["guests"][0]["id"]
+        assert desk.keeper.journal.list_waiting()[-1].owner == sharing.view()["guests"][0]["id"]
         assert ada.get("/hearth/live").json()["speech"]["place"] == 1 and "speech" not in eve.get("/hearth/live").json()
         sharing.send_away(sharing.view()["guests"][1]["id"])
         assert eve.get("/hearth/live").status_code == 401 and ada.get("/hearth/live").status_code == 200
@@ -69,7 +69,7 @@ def test_a_share_from_beginning_to_end(desk: Desk) -> None:
             ada.get("/hearth/live")
     assert ended and sharing.view()["open"] is False
     sharing.end()
-    for job in desk.keeper.journal.waiting():
+    for job in desk.keeper.journal.list_waiting():
         desk.keeper.stop(job.id)
 
 

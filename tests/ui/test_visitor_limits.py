@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from app.compat.planning.types import Choice
 from app.engine.jobs.events import Failed
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.jobs.shelf import Made
+from app.engine.jobs.shelf import RunSummary
 from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui.api import gradio_endpoints, openai, shared
@@ -78,8 +78,8 @@ def test_every_way_in(
 
 def fails(desk: Desk, person: Person, end: Failed) -> None:
     """The next job of this person, once somebody listens."""
-    until(lambda: any(job.owner == person.name for job in desk.keeper.journal.waiting()))
-    (job,) = [job for job in desk.keeper.journal.waiting() if job.owner == person.name]
+    until(lambda: any(job.owner == person.name for job in desk.keeper.journal.list_waiting()))
+    (job,) = [job for job in desk.keeper.journal.list_waiting() if job.owner == person.name]
     until(lambda: job.id in desk.keeper._board._followers)
     desk.keeper.journal.take()
     desk.keeper.journal.end(job.id, "failed")
@@ -140,7 +140,7 @@ def test_asked_for_with_less_nothing_of_the_owners_is_sent(tmp_path: Path) -> No
                 asked = PictureRequest("a boat", model, width=size, height=size)
                 desk.latest[person.name, "picture"] = desk.keeper.journal.queue(asked, Choice(), person.name).id
                 answer = page.post("/hearth/smaller/picture")
-                for job in desk.keeper.journal.waiting():
+                for job in desk.keeper.journal.list_waiting():
                     desk.keeper.stop(job.id)
                 if model == "sd15":
                     assert answer.json()["request"] == {"width": 320, "height": 320}
@@ -154,7 +154,7 @@ def test_asked_for_with_less_nothing_of_the_owners_is_sent(tmp_path: Path) -> No
 def test_a_sound_that_cannot_be_recoded_is_told_in_the_same_way(tmp_path: Path) -> None:
     with desk_at(tmp_path / "home") as desk:
         job = desk.keeper.journal.queue(REQUEST, Choice(), ADA.name)
-        (made,) = desk.keeper.shelf.keep(job, [clip(tmp_path / "speech.wav", 1)], Made("starter-voice"))
+        (made,) = desk.keeper.shelf.keep(job, [clip(tmp_path / "speech.wav", 1)], RunSummary("starter-voice"))
         made.path.unlink()
         for person in (OWNER, ADA):
             answer = page_of(desk, person).get(f"/hearth/creation/{made.id}?format=flac")

@@ -39,7 +39,7 @@ def curve_file(home: Home, model: str) -> Path:
 
 
 def keep_curve(home: Home, curve: Curve) -> None:
-    atomic_write.text(curve_file(home, curve.model), json.dumps(asdict(curve)))
+    atomic_write.write_text(curve_file(home, curve.model), json.dumps(asdict(curve)))
 
 
 def read_curve(home: Home, model: str) -> Curve | None:

@@ -92,7 +92,7 @@ def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
             for _, each in sorted(verdicts.items())
         ],
     }  # fmt: skip
-    atomic_write.text(path, json.dumps(told, indent=1, allow_nan=False))
+    atomic_write.write_text(path, json.dumps(told, indent=1, allow_nan=False))
     return path
 
 

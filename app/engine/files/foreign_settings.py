@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,13 +15,31 @@ from app.sentence import Sentence, Trouble, say
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoredSettings:
     request: PictureRequest
     notes: tuple[Sentence, ...] = ()
     """What could not be taken over."""
 
 
-def by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a program wrote into its picture: numbers as it spelled them, None where it has none."""
+
+    prompt: str
+    negative: str
+    loras: tuple[str, ...]
+    steps: Any
+    guidance: Any
+    seed: Any
+    width: Any
+    height: Any
+    sampler: str
+    model: str
+    strength: Any
+    from_picture: bool
+
+
+def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
     """What a request names that no settings can bring back."""
     notes = []
     if request.loras:
@@ -44,7 +62,7 @@ _SAMPLERS: Final[Mapping[str, str]] = {
 """A1111's and ComfyUI's names for ours."""
 
 
-def a1111(text: str) -> Restored:
+def read_a1111(text: str) -> RestoredSettings:
     """Prompt lines, "Negative prompt:" and its lines, and a last line of settings that begins with Steps."""
     *lines, last = text.strip().split("\n")
     if not re.match(r"\s*Steps:\s*\d", last):
@@ -54,116 +72,103 @@ def a1111(text: str) -> Restored:
     if prompt.startswith("Negative prompt:"):
         prompt, negative = "", prompt.removeprefix("Negative prompt:")
     settings = {name.strip().lower(): value.strip().strip('"') for name, value in _SETTING.findall(last)}
-    notes = []
-    loras = _LORA.findall(prompt)
-    if loras:
-        notes.append(say("restore.loras", "The LoRAs {names} have to be chosen by hand.", names=", ".join(loras)))
     width, _, height = settings.get("size", "").partition("x")
     sampler = settings.get("sampler", "")
     if settings.get("schedule type", "automatic").lower() not in ("automatic", ""):
         sampler = f"{sampler} {settings['schedule type']}"
-    return _made(
-        _LORA.sub("", prompt).strip(), negative.strip(), notes, steps=settings.get("steps"),
+    return _restore(Found(
+        _LORA.sub("", prompt).strip(), negative.strip(), loras=tuple(_LORA.findall(prompt)), steps=settings.get("steps"),
         guidance=settings.get("cfg scale"), seed=settings.get("seed"), width=width, height=height, sampler=sampler,
         model=settings.get("model", ""), strength=settings.get("denoising strength"),
         from_picture="denoising strength" in settings and "hires upscale" not in settings,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
-def comfy(text: str) -> Restored:
+def read_comfyui(text: str) -> RestoredSettings:
     """A graph of nodes: the sampler names its settings, and its two conditionings lead to the prompts."""
     graph = json.loads(text)
     sampler = next(each["inputs"] for each in graph.values() if "KSampler" in str(each.get("class_type")))
-    latent = _node(graph, sampler.get("latent_image")).get("inputs", {})
+    latent = _find_node(graph, sampler.get("latent_image")).get("inputs", {})
     loaders = [each["inputs"] for each in graph.values() if "Loader" in str(each.get("class_type"))]
     named = next((str(each[key]) for each in loaders for key in ("ckpt_name", "unet_name") if key in each), "")
-    loras = [str(each["lora_name"]) for each in loaders if "lora_name" in each]
-    notes = []
-    if loras:
-        notes.append(say("restore.loras", "The LoRAs {names} have to be chosen by hand.", names=", ".join(loras)))
     name = str(sampler.get("sampler_name", ""))
     if sampler.get("scheduler") == "karras":
         name = f"{_SAMPLERS.get(name, name)} Karras"
     denoise = sampler.get("denoise", 1)
-    return _made(
-        _words(graph, sampler.get("positive")), _words(graph, sampler.get("negative")), notes,
-        steps=_plain(sampler.get("steps")), guidance=_plain(sampler.get("cfg")),
-        seed=_plain(sampler.get("seed", sampler.get("noise_seed"))), width=_plain(latent.get("width")),
-        height=_plain(latent.get("height")), sampler=name, model=Path(named).stem, strength=_plain(denoise),
+    return _restore(Found(
+        _find_text(graph, sampler.get("positive")), _find_text(graph, sampler.get("negative")),
+        loras=tuple(str(each["lora_name"]) for each in loaders if "lora_name" in each),
+        steps=_read_plain(sampler.get("steps")), guidance=_read_plain(sampler.get("cfg")),
+        seed=_read_plain(sampler.get("seed", sampler.get("noise_seed"))), width=_read_plain(latent.get("width")),
+        height=_read_plain(latent.get("height")), sampler=name, model=Path(named).stem, strength=_read_plain(denoise),
         from_picture=isinstance(denoise, int | float) and denoise < 1,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
-def _plain(value: Any) -> Any:
+def _read_plain(value: Any) -> Any:
     """A link to another node has no value of its own."""
     return None if isinstance(value, list | dict) else value
 
 
-def _node(graph: Mapping[str, Any], link: Any) -> Mapping[str, Any]:
+def _find_node(graph: Mapping[str, Any], link: Any) -> Mapping[str, Any]:
     found = graph.get(str(link[0])) if isinstance(link, list) and link else None
     return found if isinstance(found, dict) else {}
 
 
-def _words(graph: Mapping[str, Any], link: Any, depth: int = 12) -> str:
+def _find_text(graph: Mapping[str, Any], link: Any, depth: int = 12) -> str:
     """The first text up the line: conditionings pass through other nodes (ControlNet, combine, zero out)."""
-    node = _node(graph, link)
+    node = _find_node(graph, link)
     inputs = node.get("inputs", {})
     for key in ("text", "text_g", "t5xxl", "prompt", "string", "value"):
         value = inputs.get(key)
         if isinstance(value, str):
             return value
         if isinstance(value, list) and depth:
-            return _words(graph, value, depth - 1)
+            return _find_text(graph, value, depth - 1)
     for value in inputs.values():
         if isinstance(value, list) and depth:
-            found = _words(graph, value, depth - 1)
+            found = _find_text(graph, value, depth - 1)
             if found:
                 return found
     return ""
 
 
-def _made(
-    prompt: str, negative: str, notes: list[Sentence], *, steps: Any, guidance: Any, seed: Any, width: Any, height: Any,
-    sampler: str, model: str, strength: Any, from_picture: bool,
-) -> Restored:  # fmt: skip
-    if not prompt:
+def _restore(found: Found) -> RestoredSettings:
+    """The request, with a note for each thing that could not be taken over."""
+    if not found.prompt:
         raise Trouble(
             say("restore.no-prompt", "This picture carries settings without a prompt, so there is nothing to restore.")
         )
-    if model:
-        notes.append(say("restore.model", "It was made with {model}; choose the model by hand.", model=model))
-    if from_picture:
-        notes.append(say("restore.image", "It was made from another picture, which has to be added by hand."))
-    scheduler = _SAMPLERS.get(sampler.lower(), sampler)
-    if scheduler not in schedulers.SCHEDULERS:
-        if sampler:
-            notes.append(
-                say("restore.sampler", "Its sampler {name} is not known here; the model's own is used.", name=sampler)
-            )
-        scheduler = ""
+    scheduler = _SAMPLERS.get(found.sampler.lower(), found.sampler)
+    known = scheduler in schedulers.SCHEDULERS
     numbers = {
-        "steps": _number(steps, int, 1, 200), "guidance": _number(guidance, float, 0, 50),
-        "seed": _number(seed, int, 0, SEED_LIMIT - 1), "width": _side(width), "height": _side(height),
+        "steps": _read_number(found.steps, int, 1, 200), "guidance": _read_number(found.guidance, float, 0, 50),
+        "seed": _read_number(found.seed, int, 0, SEED_LIMIT - 1), "width": _read_side(found.width), "height": _read_side(found.height),
     }  # fmt: skip
-    given = {"steps": steps, "guidance": guidance, "seed": seed, "width": width, "height": height}
-    for name, value in numbers.items():
-        if value is None and given[name] not in (None, ""):
-            notes.append(
-                say(
-                    "restore.number",
-                    "Its {name} {value} can't be used here and was left out.",
-                    name=name,
-                    value=str(given[name])[:40],
-                )
-            )
-    kept = _number(strength, float, 0.01, 1) if from_picture else None
+    strength = _read_number(found.strength, float, 0.01, 1) if found.from_picture else None
     request = PictureRequest(
-        prompt, negative=negative, scheduler=scheduler or None, strength=0.6 if kept is None else kept, **numbers
-    )
-    return Restored(request, tuple(notes))
+        found.prompt, negative=found.negative, scheduler=scheduler if known else None,
+        strength=0.6 if strength is None else strength, **numbers,
+    )  # fmt: skip
+    unused = [name for name, value in numbers.items() if value is None and getattr(found, name) not in (None, "")]
+    return RestoredSettings(request, tuple(_list_notes(found, known, unused)))
 
 
-def _number(value: Any, kind: type[int] | type[float], low: float, high: float) -> Any:
+def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterator[Sentence]:
+    if found.loras:
+        yield say("restore.loras", "The LoRAs {names} have to be chosen by hand.", names=", ".join(found.loras))
+    if found.model:
+        yield say("restore.model", "It was made with {model}; choose the model by hand.", model=found.model)
+    if found.from_picture:
+        yield say("restore.image", "It was made from another picture, which has to be added by hand.")
+    if found.sampler and not sampler_known:
+        yield say("restore.sampler", "Its sampler {name} is not known here; the model's own is used.", name=found.sampler)
+    for name in unused:
+        value = str(getattr(found, name))[:40]
+        yield say("restore.number", "Its {name} {value} can't be used here and was left out.", name=name, value=value)
+
+
+def _read_number(value: Any, kind: type[int] | type[float], low: float, high: float) -> Any:
     try:
         number = kind(value)
     except (TypeError, ValueError, OverflowError):
@@ -171,6 +176,6 @@ def _number(value: Any, kind: type[int] | type[float], low: float, high: float) 
     return number if low <= number <= high else None
 
 
-def _side(value: Any) -> int | None:
-    side: int | None = _number(value, int, 64, 4096)
+def _read_side(value: Any) -> int | None:
+    side: int | None = _read_number(value, int, 64, 4096)
     return side if side is None or side % 8 == 0 else None

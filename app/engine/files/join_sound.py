@@ -1,4 +1,4 @@
-"""Parts to one file: silence trimmed, speed without pitch, one loudness, joints that do not click. One part in memory at a time."""
+"""Join parts to one file: silence trimmed, speed without pitch, one loudness, no clicks. One part in memory at a time."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def join(pieces: Iterable[Piece], target: Path, finish: Finish, settings: dict[s
     """Writes the file, whole or not at all, and says how many seconds it lasts."""
     pieces = tuple(pieces)
     rate = max(soundfile.info(str(piece.path)).samplerate for piece in pieces)
-    out_rate = sound.file_rate(finish.coding, rate)
-    gain = _gain([piece.path for piece in pieces], finish.loudness_lufs)
+    out_rate = sound.choose_rate(finish.coding, rate)
+    gain = _choose_gain([piece.path for piece in pieces], finish.loudness_lufs)
     fade = int(FADE_S * out_rate)
     written = 0
-    with sound.whole(target) as unfinished:
-        with sound.opened(unfinished, finish.coding, out_rate, settings) as file:
+    with sound.replacing(target) as unfinished:
+        with sound.open_writer(unfinished, finish.coding, out_rate, settings) as file:
 
             def put(samples: Samples) -> None:
                 nonlocal written
@@ -57,9 +57,9 @@ def join(pieces: Iterable[Piece], target: Path, finish: Finish, settings: dict[s
                 fade, np.float32
             )  # the end of what came before, fading out, until the next fades in over it
             for piece in pieces:
-                samples, own_rate = spoken(piece.path)
-                samples = sound.resampled(stretched(samples, own_rate, finish.speed), own_rate, out_rate) * gain
-                samples = _faded(samples, fade)
+                samples, own_rate = read_spoken(piece.path)
+                samples = sound.resample(stretch(samples, own_rate, finish.speed), own_rate, out_rate) * gain
+                samples = _fade(samples, fade)
                 if piece.pause_before_s > 0:
                     put(held)
                     put(np.zeros(int(piece.pause_before_s * out_rate), np.float32))
@@ -74,14 +74,14 @@ def join(pieces: Iterable[Piece], target: Path, finish: Finish, settings: dict[s
     return written / out_rate
 
 
-def spoken(path: Path) -> tuple[Samples, int]:
+def read_spoken(path: Path) -> tuple[Samples, int]:
     """A part without the silence around it; one in which nothing is heard stays as it is."""
     samples, rate = sound.read(path)
-    first, last = sound.spoken_span(samples, rate)
+    first, last = sound.find_spoken_span(samples, rate)
     return (samples[first:last] if last else samples), rate
 
 
-def stretched(samples: Samples, rate: int, speed: float) -> Samples:
+def stretch(samples: Samples, rate: int, speed: float) -> Samples:
     """Faster or slower at the same pitch, by Signalsmith's stretcher."""
     if speed == 1.0 or not len(samples):
         return samples
@@ -101,26 +101,24 @@ def stretched(samples: Samples, rate: int, speed: float) -> Samples:
     return np.asarray(stretcher.process(samples[None])[0], np.float32)
 
 
-def loudness_lufs(samples: Samples, rate: int) -> float:
-    """Integrated loudness (BS.1770); of what is shorter than its window of 0.4 s, from the plain power. -inf for silence."""
+def measure_lufs(samples: Samples, rate: int) -> float:
+    """Measure integrated loudness (BS.1770). Sound shorter than the meter's window is repeated until it fills it; -inf for silence."""
     import pyloudnorm
 
-    power = float(np.mean(samples.astype(np.float64) ** 2)) if len(samples) else 0.0
-    if power == 0.0:
+    if not np.any(samples):
         return -math.inf
-    if len(samples) < 0.4 * rate:
-        return -0.691 + 10 * math.log10(power)
-    return float(pyloudnorm.Meter(rate).integrated_loudness(samples))
+    meter = pyloudnorm.Meter(rate)
+    return float(meter.integrated_loudness(np.resize(samples, max(len(samples), math.ceil(meter.block_size * rate)))))
 
 
-def _gain(paths: list[Path], wanted_lufs: float | None) -> np.float32:
+def _choose_gain(paths: list[Path], wanted_lufs: float | None) -> np.float32:
     """One factor for all parts, so that a whisper in one stays a whisper, and never so much that a peak clips."""
     if wanted_lufs is None:
         return np.float32(1)
     power = seconds = peak = 0.0
     for path in paths:
-        samples, rate = spoken(path)
-        lufs = loudness_lufs(samples, rate)
+        samples, rate = read_spoken(path)
+        lufs = measure_lufs(samples, rate)
         if math.isfinite(lufs):
             power += 10 ** (lufs / 10) * len(samples) / rate
             seconds += len(samples) / rate
@@ -131,7 +129,7 @@ def _gain(paths: list[Path], wanted_lufs: float | None) -> np.float32:
     return np.float32(min(gain, PEAK / peak))
 
 
-def _faded(samples: Samples, fade: int) -> Samples:
+def _fade(samples: Samples, fade: int) -> Samples:
     """In and out, long enough for both; what is shorter is filled up with silence."""
     samples = np.pad(samples, (0, max(0, 2 * fade - len(samples)))).astype(np.float32)
     slope = (0.5 - 0.5 * np.cos(np.linspace(0, np.pi, fade))).astype(np.float32)

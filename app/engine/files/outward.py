@@ -10,7 +10,7 @@ PATHS: Final = ("model", "image", "mask")
 CACHED: Final = "models--"
 
 
-def name(path: str) -> str:
+def public_name(path: str) -> str:
     """The last of a path of any system; of a folder in the hub's cache the repository. An id of the catalog stays as it is."""
     parts = PureWindowsPath(path).parts  # takes slashes of both kinds
     if len(parts) > 2 and parts[-2] == "snapshots" and parts[-3].startswith(CACHED):
@@ -18,20 +18,20 @@ def name(path: str) -> str:
     return PureWindowsPath(path).name
 
 
-def outward(settings: Mapping[str, Any]) -> dict[str, Any]:
+def strip_paths(settings: Mapping[str, Any]) -> dict[str, Any]:
     """What `to_json` wrote, as it may be read by anybody."""
     told = dict(settings)
     for key in PATHS:
         if told.get(key):
-            told[key] = name(told[key])
+            told[key] = public_name(told[key])
     if told.get("voice"):
-        told["voice"] = _named(told["voice"])
+        told["voice"] = _strip_path(told["voice"])
     if told.get("keep"):
-        told["keep"] = [name(each) for each in told["keep"]]
+        told["keep"] = [public_name(each) for each in told["keep"]]
     if told.get("loras"):
-        told["loras"] = [_named(each) for each in told["loras"]]
+        told["loras"] = [_strip_path(each) for each in told["loras"]]
     return told
 
 
-def _named(file: Mapping[str, Any]) -> dict[str, Any]:
-    return {**file, "path": name(file["path"])}
+def _strip_path(file: Mapping[str, Any]) -> dict[str, Any]:
+    return {**file, "path": public_name(file["path"])}

@@ -1,4 +1,4 @@
-"""Whether a path is there, how large it is. A name that no file system takes is not there, a file may go at any moment: no accidents."""
+"""Path checks that never raise: invalid names and vanished files count as missing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def size_bytes(path: Path) -> int:
         return 0
 
 
-def found(wanted: str) -> Path | None:
+def find_path(wanted: str) -> Path | None:
     """A file or a folder, with ~ understood."""
     try:
         path = Path(wanted).expanduser()

@@ -10,8 +10,8 @@ from PIL import ExifTags, Image, UnidentifiedImageError
 from PIL.PngImagePlugin import PngInfo
 
 from app import __version__, atomic_write
-from app.engine.files.foreign_settings import Restored, a1111, by_hand, comfy
-from app.engine.files.outward import name, outward
+from app.engine.files.foreign_settings import RestoredSettings, list_by_hand, read_a1111, read_comfyui
+from app.engine.files.outward import public_name, strip_paths
 from app.engine.jobs.request import PictureRequest, from_json, to_json
 from app.sentence import Trouble, say
 
@@ -21,20 +21,20 @@ PARAMETERS: Final = "parameters"
 
 def write(picture: Image.Image, path: Path, request: PictureRequest, model: str) -> None:
     info = PngInfo()
-    info.add_itxt(PARAMETERS, parameters(request, model))
-    info.add_itxt(OURS, json.dumps({"version": __version__, "request": outward(to_json(request))}, ensure_ascii=False))
-    with atomic_write.whole(path) as unfinished:
+    info.add_itxt(PARAMETERS, format_a1111(request, model))
+    info.add_itxt(OURS, json.dumps({"version": __version__, "request": strip_paths(to_json(request))}, ensure_ascii=False))
+    with atomic_write.replacing(path) as unfinished:
         picture.save(unfinished, "PNG", pnginfo=info)
 
 
-def parameters(request: PictureRequest, model: str) -> str:
+def format_a1111(request: PictureRequest, model: str) -> str:
     """As A1111 writes it: the prompt, the negative prompt, one line of settings."""
     settings = {
         "Steps": request.steps, "Sampler": request.scheduler, "CFG scale": request.guidance,
         "Seed": request.seed, "Size": f"{request.width}x{request.height}", "Model": model,
         "Denoising strength": request.strength if request.image else None, "Version": f"Hearth {__version__}",
     }  # fmt: skip
-    loras = "".join(f" <lora:{PurePath(name(each.path)).stem}:{each.weight:g}>" for each in request.loras)
+    loras = "".join(f" <lora:{PurePath(public_name(each.path)).stem}:{each.weight:g}>" for each in request.loras)
     lines = [request.prompt + loras]
     if request.negative:
         lines.append(f"Negative prompt: {request.negative}")
@@ -42,7 +42,7 @@ def parameters(request: PictureRequest, model: str) -> str:
     return "\n".join(lines)
 
 
-def read(path: Path) -> Restored:
+def read(path: Path) -> RestoredSettings:
     """A Trouble where the file is no picture, or carries no settings that hold. What a file from elsewhere says is bounded by what a
     request may be."""
     try:
@@ -50,10 +50,10 @@ def read(path: Path) -> Restored:
             text = {name: value for name, value in picture.info.items() if isinstance(value, str)}
             exif = picture.getexif().get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.UserComment)
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as fault:
-        raise Trouble(say("restore.no-picture", "{path} is no picture that can be read.", path=path.name)) from fault
+        raise Trouble(say("restore.no-picture", "{path} is not a picture that Hearth can read.", path=path.name)) from fault
     if isinstance(exif, bytes) and PARAMETERS not in text:
-        text[PARAMETERS] = _comment(exif)
-    for key, reader in ((OURS, _ours), (PARAMETERS, a1111), ("prompt", comfy)):
+        text[PARAMETERS] = _decode_comment(exif)
+    for key, reader in ((OURS, _read_ours), (PARAMETERS, read_a1111), ("prompt", read_comfyui)):
         if key in text:
             try:
                 return reader(text[key])
@@ -62,14 +62,14 @@ def read(path: Path) -> Restored:
     raise Trouble(say("restore.nothing", "{path} carries no settings that Hearth can read.", path=path.name))
 
 
-def _ours(text: str) -> Restored:
+def _read_ours(text: str) -> RestoredSettings:
     request = from_json(json.loads(text)["request"])
     if not isinstance(request, PictureRequest):
         raise ValueError("not a picture's settings")
-    return Restored(request, by_hand(request))
+    return RestoredSettings(request, list_by_hand(request))
 
 
-def _comment(exif: bytes) -> str:
+def _decode_comment(exif: bytes) -> str:
     """A1111 puts its lines into JPEG and WebP as an EXIF user comment with its encoding in front."""
     kind, body = exif[:8], exif[8:]
     return body.decode("utf-16-be" if kind.startswith(b"UNICODE") else "utf-8", errors="replace")

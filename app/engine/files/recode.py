@@ -1,4 +1,4 @@
-"""A finished sound in another format, with the settings that it carries."""
+"""Convert a finished sound to another format, with the settings that it carries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.engine.jobs.shelf import Creation
 from app.sentence import Trouble, say
 
 
-def recoded(kept: Creation, wanted: str, folder: Path) -> Path:
+def recode(kept: Creation, wanted: str, folder: Path) -> Path:
     """Its own file where it has that format already."""
     if wanted not in FORMATS:
         raise Trouble(
@@ -26,11 +26,11 @@ def recoded(kept: Creation, wanted: str, folder: Path) -> Path:
     if kept.path.suffix == f".{wanted}":
         return kept.path
     samples, rate = sound.read(kept.path)
-    target_rate = sound.file_rate(wanted, rate)
+    target_rate = sound.choose_rate(wanted, rate)
     settings = {**kept.settings, "format": wanted}
     target = folder / f"{kept.path.stem}.{wanted}"
-    with sound.whole(target) as unfinished, sound.opened(unfinished, wanted, target_rate, settings) as file:
-        file.write(np.clip(sound.resampled(samples, rate, target_rate), -1, 1))
+    with sound.replacing(target) as unfinished, sound.open_writer(unfinished, wanted, target_rate, settings) as file:
+        file.write(np.clip(sound.resample(samples, rate, target_rate), -1, 1))
     if wanted == "wav":
         sound.tag_wav(target, settings)
     return target

@@ -27,7 +27,7 @@ class Entry:
     shape: tuple[int, ...]
 
 
-def header(path: Path) -> dict[str, Entry]:
+def read_header(path: Path) -> dict[str, Entry]:
     """The names and shapes in a .safetensors file; a Trouble where it is cut off, something else, or a pickle."""
     refuse_pickle(path)
     size_bytes = path.stat().st_size
@@ -83,7 +83,7 @@ def _no_safetensors(path: Path) -> Trouble:
     )
 
 
-def files(folder: Path) -> list[Path]:
+def list_weights(folder: Path) -> list[Path]:
     """The .safetensors of a part: one precision where there are two; a Trouble where there are only pickles, or none."""
     found = sorted(folder.glob("*.safetensors"))
     if not found:
@@ -101,9 +101,9 @@ def files(folder: Path) -> list[Path]:
     return full or found
 
 
-def part(name: str, role: Role, folder: Path, half_is_safe: bool = True) -> Part:
+def describe_part(name: str, role: Role, folder: Path, half_is_safe: bool = True) -> Part:
     """A part as its headers have it: how many parameters, and how many of those lie where they can be made smaller."""
-    held = {each: entry.shape for path in files(folder) for each, entry in header(path).items()}
+    held = {each: entry.shape for path in list_weights(folder) for each, entry in read_header(path).items()}
     linear = {each: math.prod(shape) for each, shape in held.items() if len(shape) == 2 and each.endswith(".weight")}
     if role != "denoiser":  # whose embedders are linear layers, and only named so
         linear = {each: count for each, count in linear.items() if not any(mark in each for mark in _STAYS_WHOLE)}

@@ -21,7 +21,7 @@ import soxr
 from numpy.typing import NDArray
 
 from app import atomic_write
-from app.engine.files.outward import outward
+from app.engine.files.outward import strip_paths
 from app.engine.files.path_checks import is_file
 from app.sentence import Trouble, say
 
@@ -51,7 +51,7 @@ CONVERTED_S = 300
 def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
     """Mono samples and their rate, of the first `most_s` seconds."""
     if not is_file(path):
-        raise Trouble(say("sound.missing", "{path} is to be read as sound, but there is no such file.", path=str(path)))
+        raise Trouble(say("sound.missing", "There is no sound file at {path}.", path=str(path)))
     if path.stat().st_size == 0:
         raise Trouble(say("sound.empty", "{name} is empty: there is no sound in it.", name=path.name))
     try:
@@ -59,7 +59,7 @@ def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
     except soundfile.LibsndfileError as fault:
         with tempfile.TemporaryDirectory() as folder:
             converted = Path(folder) / "converted.wav"
-            if _converted(path, converted):
+            if _convert(path, converted):
                 return _read(converted, most_s)
         raise Trouble(
             say(
@@ -78,7 +78,7 @@ def _read(path: Path, most_s: float | None) -> tuple[Samples, int]:
         return np.nan_to_num(samples, posinf=0.0, neginf=0.0), int(file.samplerate)
 
 
-def _converted(source: Path, target: Path) -> bool:
+def _convert(source: Path, target: Path) -> bool:
     for program, arguments in CONVERTERS:
         if shutil.which(program):
             filled = [each.format(source=source, target=target) for each in arguments]
@@ -93,16 +93,16 @@ def _converted(source: Path, target: Path) -> bool:
     return False
 
 
-def seconds_of(path: Path) -> float:
+def measure_seconds(path: Path) -> float:
     """How long a file that libsndfile reads is, without reading it."""
     return float(soundfile.info(str(path)).duration)
 
 
-def resampled(samples: Samples, rate: int, wanted: int) -> Samples:
+def resample(samples: Samples, rate: int, wanted: int) -> Samples:
     return samples if rate == wanted else np.asarray(soxr.resample(samples, rate, wanted), np.float32)
 
 
-def spoken_span(samples: Samples, rate: int, lead_s: float = 0.1, tail_s: float = 0.15) -> tuple[int, int]:
+def find_spoken_span(samples: Samples, rate: int, lead_s: float = 0.1, tail_s: float = 0.15) -> tuple[int, int]:
     """From where to where something is heard, with a little silence around it; (0, 0) where nothing is."""
     hop = max(1, rate // 100)
     padded = np.pad(samples, (0, -len(samples) % hop)).reshape(-1, hop)
@@ -115,10 +115,10 @@ def spoken_span(samples: Samples, rate: int, lead_s: float = 0.1, tail_s: float 
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """As every file is written, with the sentence of what stands in the way."""
     try:
-        with atomic_write.whole(path) as unfinished:
+        with atomic_write.replacing(path) as unfinished:
             yield unfinished
     except (OSError, soundfile.LibsndfileError) as fault:
         free_bytes = shutil.disk_usage(path.parent).free
@@ -135,32 +135,32 @@ def whole(path: Path) -> Iterator[Path]:
 
 def write(path: Path, samples: Samples, rate: int) -> None:
     """A plain WAV, whole or not at all."""
-    with whole(path) as unfinished:
+    with replacing(path) as unfinished:
         soundfile.write(unfinished, np.clip(samples, -1, 1), rate, subtype="PCM_16", format="WAV")
 
 
-def file_rate(coding: str, rate: int) -> int:
+def choose_rate(coding: str, rate: int) -> int:
     """The rate that a format keeps this sound at."""
     return rate if coding != "opus" else next((each for each in OPUS_RATES if each >= rate), OPUS_RATES[-1])
 
 
-def opened(path: Path, coding: str, rate: int, settings: dict[str, Any]) -> soundfile.SoundFile:
+def open_writer(path: Path, coding: str, rate: int, settings: dict[str, Any]) -> soundfile.SoundFile:
     """A file to write mono samples to. WAV's settings are added once it is closed: libsndfile drops long comments there."""
     container, subtype = CODINGS[coding]
     file = soundfile.SoundFile(path, "w", rate, 1, subtype, format=container)
-    if coding != "wav" and (tag := _tag(settings, coding)):
+    if coding != "wav" and (tag := _make_tag(settings, coding)):
         file.software, file.comment = "Hearth", tag
     return file
 
 
-def carries(settings: dict[str, Any], coding: str) -> bool:
+def has_room_for(settings: dict[str, Any], coding: str) -> bool:
     """Whether a file of this format has room for them."""
-    return bool(_tag(settings, coding))
+    return bool(_make_tag(settings, coding))
 
 
-def _tag(settings: dict[str, Any], coding: str) -> str:
+def _make_tag(settings: dict[str, Any], coding: str) -> str:
     """One line of ASCII, with names for paths: the file goes anywhere. Where the format has little room, packed; where even that is too long, nothing."""
-    plain = json.dumps(outward(settings), ensure_ascii=True, separators=(",", ":"))
+    plain = json.dumps(strip_paths(settings), ensure_ascii=True, separators=(",", ":"))
     if coding != "opus" or len(plain) <= OPUS_TAG_BYTES:
         return plain
     packed = "zlib:" + base64.b64encode(zlib.compress(plain.encode(), 9)).decode()
@@ -169,7 +169,7 @@ def _tag(settings: dict[str, Any], coding: str) -> str:
 
 def tag_wav(path: Path, settings: dict[str, Any]) -> None:
     """Adds the settings as the comment that players show (LIST INFO ICMT), at the end of a closed file."""
-    text = _tag(settings, "wav").encode() + b"\0"
+    text = _make_tag(settings, "wav").encode() + b"\0"
     text += b"\0" * (len(text) % 2)
     body = b"INFO" + b"ICMT" + struct.pack("<I", len(text)) + text
     with path.open("r+b") as file:
@@ -183,7 +183,7 @@ def tag_wav(path: Path, settings: dict[str, Any]) -> None:
 def read_settings(path: Path) -> dict[str, Any] | None:
     """What `opened` or `tag_wav` put in; None in a file that Hearth did not make."""
     try:
-        comment = _wav_comment(path) if path.suffix.lower() == ".wav" else _comment(path)
+        comment = _read_wav_comment(path) if path.suffix.lower() == ".wav" else _read_comment(path)
         if comment.startswith("zlib:"):
             comment = zlib.decompress(base64.b64decode(comment[5:])).decode()
         settings = json.loads(comment)
@@ -192,12 +192,12 @@ def read_settings(path: Path) -> dict[str, Any] | None:
     return settings if isinstance(settings, dict) else None
 
 
-def _comment(path: Path) -> str:
+def _read_comment(path: Path) -> str:
     with soundfile.SoundFile(path) as file:
         return str(file.comment)
 
 
-def _wav_comment(path: Path) -> str:
+def _read_wav_comment(path: Path) -> str:
     with path.open("rb") as file:
         if file.read(12)[8:] != b"WAVE":
             return ""

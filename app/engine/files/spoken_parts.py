@@ -1,4 +1,4 @@
-"""A take: one part of a script as it was spoken. Lies in the job's folder whole or not at all, so that running again goes on from it."""
+"""Save and find the spoken parts of a script, each atomically in the job's folder, so that a job resumes after the last one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Codes = NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class SpokenPart:
     text: str
     seed: int
     key: str
@@ -38,13 +38,13 @@ def sound_path(job: Path, index: int) -> Path:
     return job / f"part-{index:03d}.wav"
 
 
-def key_of(*made_from: Any) -> str:
+def hash_inputs(*made_from: Any) -> str:
     return hashlib.sha256(json.dumps(made_from, sort_keys=True, default=str).encode()).hexdigest()[:24]
 
 
 def save(
     job: Path, index: int, samples: Samples, rate: int, *, text: str, seed: int, key: str, whole: bool, codes: Codes
-) -> Take:
+) -> SpokenPart:
     """The sound first; the words about it last, for they say that it is there."""
     path = sound_path(job, index)
     path.with_suffix(".json").unlink(missing_ok=True)
@@ -54,12 +54,12 @@ def save(
         "text": text, "seed": seed, "key": key, "whole": whole, "seconds": len(samples) / rate, "frames": len(codes),
         "channels": codes.shape[1], "codes": packed,
     }  # fmt: skip
-    with sound.whole(path.with_suffix(".json")) as unfinished:
+    with sound.replacing(path.with_suffix(".json")) as unfinished:
         unfinished.write_text(json.dumps(values), "utf-8")
-    return Take(text, seed, key, len(samples) / rate, len(codes), whole, codes, path)
+    return SpokenPart(text, seed, key, len(samples) / rate, len(codes), whole, codes, path)
 
 
-def find(path: Path) -> Take | None:
+def find(path: Path) -> SpokenPart | None:
     """The take whose sound this is; None where it was never finished."""
     about = path.with_suffix(".json")
     if not (path.is_file() and about.is_file()):
@@ -67,7 +67,7 @@ def find(path: Path) -> Take | None:
     try:
         values = json.loads(about.read_text("utf-8"))
         codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"])
-        return Take(
+        return SpokenPart(
             values["text"], values["seed"], values["key"], values["seconds"], values["frames"], values["whole"],
             codes.astype(np.int16), path,
         )  # fmt: skip
@@ -75,16 +75,16 @@ def find(path: Path) -> Take | None:
         return None
 
 
-def adopt(path: Path, job: Path, index: int) -> Take:
+def adopt(path: Path, job: Path, index: int) -> SpokenPart:
     """A take from elsewhere, kept as a part of this job; one that was edited by other programs has its sound, but no codes."""
     target = sound_path(job, index)
     take = find(path)
     if path.resolve() != target.resolve():
-        with sound.whole(target) as unfinished:
+        with sound.replacing(target) as unfinished:
             shutil.copyfile(path, unfinished)
         if take is not None:
-            with sound.whole(target.with_suffix(".json")) as unfinished:
+            with sound.replacing(target.with_suffix(".json")) as unfinished:
                 shutil.copyfile(path.with_suffix(".json"), unfinished)
     if take is not None:
-        return Take(take.text, take.seed, take.key, take.seconds, take.frames, take.whole, take.codes, target)
-    return Take("", 0, "", sound.seconds_of(target), 0, True, None, target)
+        return SpokenPart(take.text, take.seed, take.key, take.seconds, take.frames, take.whole, take.codes, target)
+    return SpokenPart("", 0, "", sound.measure_seconds(target), 0, True, None, target)

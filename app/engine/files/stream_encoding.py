@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 import soundfile
 
-from app.engine.files.sound import CODINGS, Samples, file_rate, read, resampled
-from app.extras import adding
+from app.engine.files.sound import CODINGS, Samples, choose_rate, read, resample
+from app.extras import install_command
 from app.sentence import Trouble, say
 
 MEDIA: Final = {
@@ -26,7 +26,7 @@ MP3_KILOBITS_2: Final = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144
 ENDLESS: Final = 0xFFFFFFFF
 
 
-class Coder(Protocol):
+class Encoder(Protocol):
     """What each sound adds to the stream, and what is left at its end."""
 
     rate: int
@@ -36,32 +36,32 @@ class Coder(Protocol):
     def end(self) -> bytes: ...
 
 
-def coder(wanted: str, rate: int) -> Coder:
+def open_encoder(wanted: str, rate: int) -> Encoder:
     """A Trouble where this format needs what is not here."""
     if wanted in ("wav", "pcm"):
-        return Plain(rate if wanted == "wav" else PCM_RATE, header=wanted == "wav")
-    return Aac(rate) if wanted == "aac" else Packed(wanted, rate)
+        return PcmEncoder(rate if wanted == "wav" else PCM_RATE, header=wanted == "wav")
+    return AacEncoder(rate) if wanted == "aac" else FileEncoder(wanted, rate)
 
 
-def available(wanted: str) -> None:
+def require_available(wanted: str) -> None:
     if wanted not in MEDIA:
         raise Trouble(say("api.format", "{wanted} is not written here; ask for one of {formats}.", wanted=wanted, formats=", ".join(MEDIA)))  # fmt: skip
     if wanted == "aac" and find_spec("av") is None:
-        raise Trouble(say("api.aac", "AAC needs the library PyAV (36 MB), which is not installed. Ask for mp3 or opus, or install it: {command}", command=adding("aac")))  # fmt: skip
+        raise Trouble(say("api.aac", "AAC needs the library PyAV (36 MB), which is not installed. Ask for mp3 or opus, or install it: {command}", command=install_command("aac")))  # fmt: skip
 
 
-def whole(wanted: str, file: Path) -> bytes:
+def encode_file(wanted: str, file: Path) -> bytes:
     samples, rate = read(file)
-    packing = coder(wanted, rate)
-    return packing.add(resampled(samples, rate, packing.rate)) + packing.end()
+    packing = open_encoder(wanted, rate)
+    return packing.add(resample(samples, rate, packing.rate)) + packing.end()
 
 
-def part(packing: Coder, file: Path) -> bytes:
+def encode_part(packing: Encoder, file: Path) -> bytes:
     samples, rate = read(file)
-    return packing.add(resampled(samples, rate, packing.rate))
+    return packing.add(resample(samples, rate, packing.rate))
 
 
-class Plain:
+class PcmEncoder:
     """Numbers as they are; with a header for sound whose length nobody knows yet, at which players read on until the line ends."""
 
     def __init__(self, rate: int, header: bool) -> None:
@@ -74,18 +74,18 @@ class Plain:
             head = struct.pack(
                 "<4sI4s4sIHHIIHH4sI", b"RIFF", ENDLESS, b"WAVE", b"fmt ", 16, 1, 1, self.rate, 2 * self.rate, 2, 16, b"data", ENDLESS - 36
             )  # fmt: skip
-        return head + whole_numbers(samples).tobytes()
+        return head + to_int16(samples).tobytes()
 
     def end(self) -> bytes:
         return b""
 
 
-class Packed:
+class FileEncoder:
     """By libsndfile. What it goes back to write at the end, such as the length, stays open: a stream cannot be gone back in."""
 
     def __init__(self, wanted: str, rate: int) -> None:
         container, subtype = CODINGS[wanted]
-        self.rate, self._sent, self._target = file_rate(wanted, rate), 0, io.BytesIO()
+        self.rate, self._sent, self._target = choose_rate(wanted, rate), 0, io.BytesIO()
         # Of a stream players reckon the length by its size, which is right where all frames are as large.
         even = {"bitrate_mode": "CONSTANT", "compression_level": 0.5} if wanted == "mp3" else {}
         self._file = soundfile.SoundFile(self._target, "w", self.rate, 1, subtype, format=container, **even)
@@ -94,7 +94,7 @@ class Packed:
         self._file.write(np.clip(samples, -1, 1))
         self._file.flush()
         fresh = self._new()
-        return untold(fresh, self.rate) if fresh[:1] == b"\xff" and self._sent == len(fresh) else fresh
+        return drop_length_frame(fresh, self.rate) if fresh[:1] == b"\xff" and self._sent == len(fresh) else fresh
 
     def end(self) -> bytes:
         self._file.close()
@@ -106,7 +106,7 @@ class Packed:
         return fresh
 
 
-def untold(begun: bytes, rate: int) -> bytes:
+def drop_length_frame(begun: bytes, rate: int) -> bytes:
     """An MP3 without its first frame, where that tells how many follow: it was written when nobody knew."""
     first, third = begun[1], begun[2]
     newer = first & 0x18 == 0x18  # MPEG 1: rates from 32 kHz
@@ -115,13 +115,13 @@ def untold(begun: bytes, rate: int) -> bytes:
     return begun[length:] if {b"Xing", b"Info"} & {begun[at : at + 4] for at in range(4, 64)} else begun
 
 
-class Aac:
+class AacEncoder:
     """Each of its frames says what it is, so the stream begins and ends anywhere."""
 
     rate = 44_100
 
     def __init__(self, rate: int) -> None:
-        available("aac")
+        require_available("aac")
         import av
 
         self._sent, self._target = 0, io.BytesIO()
@@ -131,7 +131,7 @@ class Aac:
         self._frame: Callable[..., Any] = av.AudioFrame.from_ndarray
 
     def add(self, samples: Samples) -> bytes:
-        frame = self._frame(whole_numbers(samples)[None], format="s16", layout="mono")
+        frame = self._frame(to_int16(samples)[None], format="s16", layout="mono")
         frame.sample_rate = self.rate
         return self._muxed(self._stream.encode(frame))
 
@@ -148,5 +148,5 @@ class Aac:
         return fresh
 
 
-def whole_numbers(samples: Samples) -> np.ndarray[Any, np.dtype[np.int16]]:
+def to_int16(samples: Samples) -> np.ndarray[Any, np.dtype[np.int16]]:
     return np.clip(np.round(samples * 32767), -32768, 32767).astype("<i2")

@@ -45,7 +45,7 @@ class Database:
         self._connection.execute("PRAGMA synchronous=FULL")
         self._connection.executescript(SCHEMA)
 
-    def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+    def query(self, query: str, *values: object) -> list[sqlite3.Row]:
         with self._lock:
             return self._connection.execute(query, values).fetchall()
 

@@ -64,7 +64,7 @@ class Sound:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartDone:
     """A finished part: a speech turn group, or one picture of a batch. On disk, whole; a crash does not lose it."""
 
     index: int
@@ -123,5 +123,5 @@ class Failed:
     seconds: float = 0.0
 
 
-Event = Loading | Unloaded | Step | Preview | Sound | Part | Adjusted | Note | Finished | Stopped | Failed
+Event = Loading | Unloaded | Step | Preview | Sound | PartDone | Adjusted | Note | Finished | Stopped | Failed
 END = (Finished, Stopped, Failed)

@@ -14,11 +14,11 @@ import psutil
 
 from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.database import Database
+from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import Request, from_json, to_json
 from app.sentence import Trouble
 
 State = Literal["queued", "running", "finished", "stopped", "failed", "interrupted"]
-OWNER = "owner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class Job:
     ended_s: float | None
 
 
-def _runner() -> str:
+def _identify_process() -> str:
     """This process, such that a later one with the same number is told apart."""
     return f"{psutil.Process().pid}:{psutil.Process().create_time():.2f}"
 
 
-def _lives(runner: str) -> bool:
+def _is_alive(runner: str) -> bool:
     pid, _, born = runner.partition(":")
     try:
         return bool(pid) and f"{psutil.Process(int(pid)).create_time():.2f}" == born
@@ -50,15 +50,15 @@ def _lives(runner: str) -> bool:
         return False
 
 
-def choice_from(values: dict[str, Any]) -> Choice:
+def restore_choice(values: dict[str, Any]) -> Choice:
     """What dataclasses.asdict made of one, by way of JSON, which has no tuples. The chunk has its home in the keeper, not here."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
     return dataclasses.replace(Choice(**values), chunk=AUTO)
 
 
-def _job(row: sqlite3.Row) -> Job:
+def _read_job(row: sqlite3.Row) -> Job:
     return Job(
-        row["id"], row["owner"], from_json(json.loads(row["request"])), choice_from(json.loads(row["choice"])), row["state"], row["attempts"],
+        row["id"], row["owner"], from_json(json.loads(row["request"])), restore_choice(json.loads(row["choice"])), row["state"], row["attempts"],
         row["words"], row["created_s"], row["started_s"], row["ended_s"],
     )  # fmt: skip
 
@@ -68,7 +68,7 @@ class Journal:
 
     def __init__(self, database: Database) -> None:
         self._db = database
-        self._me = _runner()
+        self._me = _identify_process()
 
     def queue(self, request: Request, choice: Choice, owner: str = OWNER) -> Job:
         id_ = uuid.uuid4().hex
@@ -77,28 +77,28 @@ class Journal:
             "INSERT INTO jobs (id, owner, request, choice, state, position, runner, created_s) VALUES (?,?,?,?,'queued',?,?,?)",
             id_, owner, json.dumps(to_json(request)), json.dumps(dataclasses.asdict(choice)), now, self._me, now,
         )  # fmt: skip
-        return self.job(id_)
+        return self.get(id_)
 
-    def job(self, id_: str) -> Job:
-        (row,) = self._db.rows("SELECT * FROM jobs WHERE id=?", id_)
-        return _job(row)
+    def get(self, id_: str) -> Job:
+        (row,) = self._db.query("SELECT * FROM jobs WHERE id=?", id_)
+        return _read_job(row)
 
-    def known(self, id_: str) -> Job | None:
-        rows = self._db.rows("SELECT * FROM jobs WHERE id=?", id_)
-        return _job(rows[0]) if rows else None
+    def find(self, id_: str) -> Job | None:
+        rows = self._db.query("SELECT * FROM jobs WHERE id=?", id_)
+        return _read_job(rows[0]) if rows else None
 
-    def waiting(self) -> list[Job]:
+    def list_waiting(self) -> list[Job]:
         """In the order they will run: the owner's before everyone else's."""
-        rows = self._db.rows(
+        rows = self._db.query(
             "SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY owner<>?, position, created_s",
             self._me,
             OWNER,
         )
-        return [_job(row) for row in rows]
+        return [_read_job(row) for row in rows]
 
-    def guests_s(self, since_s: float) -> float:
+    def sum_guest_seconds(self, since_s: float) -> float:
         """For how long anybody but the owner has had the engine since then."""
-        rows = self._db.rows(
+        rows = self._db.query(
             "SELECT SUM(MAX(0, COALESCE(ended_s, ?) - MAX(started_s, ?))) AS used FROM jobs WHERE owner<>? AND started_s IS NOT NULL",
             time.time(), since_s, OWNER,
         )  # fmt: skip
@@ -107,11 +107,11 @@ class Journal:
     def take(self) -> Job | None:
         """The next one, now running."""
         with self._db.transaction():
-            waiting = self.waiting()
+            waiting = self.list_waiting()
             if not waiting:
                 return None
             self.begin(waiting[0].id)
-            return self.job(waiting[0].id)
+            return self.get(waiting[0].id)
 
     def begin(self, id_: str) -> None:
         """One more attempt begins; it is written before the work, so that a crash of everything is seen by the next start."""
@@ -131,7 +131,7 @@ class Journal:
     def move(self, id_: str, before: str | None) -> None:
         """Put a queued job before another one, or at the end."""
         with self._db.transaction():
-            order = [job.id for job in self.waiting() if job.id != id_]
+            order = [job.id for job in self.list_waiting() if job.id != id_]
             order.insert(order.index(before) if before in order else len(order), id_)
             for position, each in enumerate(order):
                 self._db.write("UPDATE jobs SET position=? WHERE id=? AND state='queued'", float(position), each)
@@ -142,39 +142,39 @@ class Journal:
             "UPDATE jobs SET state='stopped', ended_s=? WHERE id=? AND state='queued'", time.time(), id_
         ) > 0  # fmt: skip
 
-    def interrupted(self) -> list[Job]:
+    def mark_interrupted(self) -> list[Job]:
         """What a process that is no more left undone; said once at each start, until gone on with or let go."""
-        for row in self._db.rows("SELECT id, runner FROM jobs WHERE state IN ('queued', 'running')"):
-            if not _lives(row["runner"]):
+        for row in self._db.query("SELECT id, runner FROM jobs WHERE state IN ('queued', 'running')"):
+            if not _is_alive(row["runner"]):
                 self._db.write("UPDATE jobs SET state='interrupted', ended_s=? WHERE id=?", time.time(), row["id"])
-        rows = self._db.rows("SELECT * FROM jobs WHERE state='interrupted' ORDER BY created_s")
-        return [job for row in rows if (job := self._readable(row)) is not None]
+        rows = self._db.query("SELECT * FROM jobs WHERE state='interrupted' ORDER BY created_s")
+        return [job for row in rows if (job := self._read_or_fail(row)) is not None]
 
-    def live(self) -> list[Job]:
+    def list_live(self) -> list[Job]:
         """What waits or runs, in any process; `interrupted` first finds out who is no more."""
-        rows = self._db.rows("SELECT * FROM jobs WHERE state IN ('queued', 'running')")
-        return [job for row in rows if (job := self._readable(row)) is not None]
+        rows = self._db.query("SELECT * FROM jobs WHERE state IN ('queued', 'running')")
+        return [job for row in rows if (job := self._read_or_fail(row)) is not None]
 
-    def _readable(self, row: sqlite3.Row) -> Job | None:
+    def _read_or_fail(self, row: sqlite3.Row) -> Job | None:
         """What another version of Hearth wrote may not be understood: such a job has failed, and keeps nobody from starting."""
         try:
-            return _job(row)
+            return _read_job(row)
         except (Trouble, TypeError, ValueError) as fault:
             self.end(row["id"], "failed", str(fault))
             return None
 
-    def go_on(self, id_: str) -> None:
+    def resume(self, id_: str) -> None:
         """Queue a job again that did not come to its end; its folder still holds what was finished."""
         self._db.write(
             "UPDATE jobs SET state='queued', runner=?, words='', ended_s=NULL, position=? WHERE id=? AND state IN ('interrupted', 'failed')",
             self._me, time.time(), id_,
         )  # fmt: skip
 
-    def unfinished(self, request: Request, choice: Choice, owner: str = OWNER) -> list[Job]:
+    def list_unfinished(self, request: Request, choice: Choice, owner: str = OWNER) -> list[Job]:
         """Jobs that asked for exactly this and did not come to their end, the latest first."""
-        rows = self._db.rows(
+        rows = self._db.query(
             "SELECT * FROM jobs WHERE state IN ('interrupted', 'failed') AND owner=? AND request=? ORDER BY created_s DESC",
             owner, json.dumps(to_json(request)),
         )  # fmt: skip
         wanted = dataclasses.replace(choice, chunk=AUTO)
-        return [job for job in map(_job, rows) if job.choice == wanted]
+        return [job for job in map(_read_job, rows) if job.choice == wanted]

@@ -10,7 +10,7 @@ from app.compat.machine.verdicts import Fault
 from app.compat.planning.types import Choice, Chunk, Plan
 from app.engine.jobs.events import Event
 from app.engine.jobs.request import Request
-from app.engine.jobs.tasks import Errand
+from app.engine.jobs.tasks import MaintenanceTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Run:
     """Do this. `folder` is the job's own; what is finished in it already is not done again."""
 
     job: str
-    request: Request | Errand
+    request: Request | MaintenanceTask
     choice: Choice
     folder: str
     died: Died | None = None
@@ -90,9 +90,9 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class JobEvent:
     job: str
     event: Event
 
 
-Report = Ready | Beat | Planned | Told
+Report = Ready | Beat | Planned | JobEvent

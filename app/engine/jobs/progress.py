@@ -12,7 +12,7 @@ from app.engine.jobs.events import (
     Finished,
     Loading,
     Note,
-    Part,
+    PartDone,
     Preview,
     Sound,
     Step,
@@ -26,7 +26,7 @@ class Progress:
     loading: Loading | None = None
     step: Step | None = None
     preview: Preview | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PartDone, ...] = ()
     sounds: tuple[Sound, ...] = ()
     """Pieces of the part being rendered, while it is; finished parts are in `parts`."""
     said: tuple[Adjusted | Note | Unloaded, ...] = ()
@@ -34,7 +34,7 @@ class Progress:
     model: str = ""
     plan: Plan | None = None
 
-    def after(self, event: Event) -> Progress:
+    def add(self, event: Event) -> Progress:
         match event:
             case Loading():
                 return replace(self, loading=event)
@@ -44,7 +44,7 @@ class Progress:
                 return replace(self, preview=event)
             case Sound():
                 return replace(self, sounds=(*self.sounds, event))
-            case Part():
+            case PartDone():
                 others = tuple(part for part in self.parts if part.index != event.index)
                 parts = tuple(sorted((*others, event), key=lambda part: part.index))
                 return replace(self, parts=parts, sounds=tuple(s for s in self.sounds if s.part != event.index))
@@ -53,10 +53,10 @@ class Progress:
             case Finished() | Stopped() | Failed():
                 return replace(self, end=event, loading=None, preview=None, sounds=())  # their files go after the end
 
-    def planned(self, model: str, plan: Plan) -> Progress:
+    def with_plan(self, model: str, plan: Plan) -> Progress:
         return replace(self, model=model, plan=plan)
 
-    def events(self) -> tuple[Event, ...]:
+    def replay(self) -> tuple[Event, ...]:
         """A short history that folds to this same progress: what somebody who comes late is told first."""
         so_far = (*self.said, self.loading, *self.parts, *self.sounds, self.preview, self.step, self.end)
         return tuple(event for event in so_far if event is not None)

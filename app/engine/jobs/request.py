@@ -15,7 +15,7 @@ FORMATS = ("wav", "flac", "mp3", "ogg", "opus")
 SEED_LIMIT = 2**32
 
 
-def _within(name: str, value: float, low: float, high: float) -> None:
+def _require_range(name: str, value: float, low: float, high: float) -> None:
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
@@ -34,7 +34,7 @@ def _within(name: str, value: float, low: float, high: float) -> None:
         )
 
 
-def _whole(name: str, value: int, low: int, high: int) -> None:
+def _require_whole(name: str, value: int, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
         raise Trouble(
             say(
@@ -46,15 +46,15 @@ def _whole(name: str, value: int, low: int, high: int) -> None:
                 high=high,
             )
         )
-    _within(name, value, low, high)
+    _require_range(name, value, low, high)
 
 
-def _words(name: str, text: str) -> None:
+def _require_text(name: str, text: str) -> None:
     """Words that can be kept: a file from elsewhere may hold anything, and half of a sign pair breaks every file that it is written to."""
     if not isinstance(text, str) or any("\ud800" <= letter <= "\udfff" for letter in text):
         raise Trouble(
             say(
-                "request.not-text", "The {name} is no text that can be read: it holds broken signs. Write it anew.", name=name
+                "request.not-text", "The {name} contains invalid characters. Please retype it.", name=name
             )
         )  # fmt: skip
     if len(text) > LETTERS_MOST[name]:
@@ -99,7 +99,7 @@ class SpeechRequest:
     keep: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _words("script", self.text)
+        _require_text("script", self.text)
         if not self.text.strip():
             raise Trouble(
                 say(
@@ -112,12 +112,12 @@ class SpeechRequest:
             ("speed", self.speed, 0.5, 2.0), ("loudness", self.loudness_lufs, -60.0, 0.0), ("silence at the end", self.tail_s, 0.0, 10.0),
         ):  # fmt: skip
             if value is not None:
-                _within(name, value, low, high)
+                _require_range(name, value, low, high)
         for name, number, least, most in (
             ("seed", self.seed, 0, SEED_LIMIT - 1), ("cfg filter", self.cfg_filter, 1, 1024), ("length", self.max_frames, 17, 3072),
         ):  # fmt: skip
             if number is not None:
-                _whole(name, number, least, most)
+                _require_whole(name, number, least, most)
         if self.format not in FORMATS:
             raise Trouble(
                 say(
@@ -159,8 +159,8 @@ class PictureRequest:
     """0: none."""
 
     def __post_init__(self) -> None:
-        _words("prompt", self.prompt)
-        _words("negative prompt", self.negative)
+        _require_text("prompt", self.prompt)
+        _require_text("negative prompt", self.negative)
         if not self.prompt.strip():
             raise Trouble(
                 say(
@@ -173,7 +173,7 @@ class PictureRequest:
             ("batch", self.batch, 1, 16), ("upscale", self.upscale, 1, 4), ("preview every", self.preview_every, 0, 100),
         ):  # fmt: skip
             if number is not None:
-                _whole(name, number, least, most)
+                _require_whole(name, number, least, most)
         for name, size in (("width", self.width), ("height", self.height)):
             if size is not None and size % 8:
                 raise Trouble(
@@ -191,7 +191,7 @@ class PictureRequest:
             *((f"weight of {each.path}", each.weight, -5.0, 5.0) for each in self.loras),
         ):
             if value is not None:
-                _within(name, value, low, high)
+                _require_range(name, value, low, high)
         if self.mask is not None and self.image is None:
             raise Trouble(
                 say(

@@ -38,7 +38,7 @@ SCHEDULERS: Final[dict[str, Scheduler]] = {
 NAMES: Final = tuple(SCHEDULERS)
 
 
-def by_name(name: str) -> Scheduler:
+def find_scheduler(name: str) -> Scheduler:
     """Upper and lower case don't matter."""
     found = {each.lower(): scheduler for each, scheduler in SCHEDULERS.items()}.get(name.lower())
     if found is None:
@@ -53,7 +53,7 @@ def by_name(name: str) -> Scheduler:
     return found
 
 
-def space_of(class_name: str) -> Space | Literal["flow"]:
+def find_space(class_name: str) -> Space | Literal["flow"]:
     """How a scheduler that came with its model scales its samples."""
     if class_name.startswith("FlowMatch"):
         return "flow"

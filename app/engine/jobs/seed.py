@@ -1,4 +1,4 @@
-"""The seed of a job: the request's own, or one that is drawn once for its folder, so that going on goes on with the same."""
+"""Draw a job's seed once and store it, so that a resumed job reuses it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from app import atomic_write
 from app.engine.jobs.request import SEED_LIMIT, Request
 
 
-def seed_of(request: Request, job: Path) -> int:
+def draw_seed(request: Request, job: Path) -> int:
     if request.seed is not None:
         return request.seed
     drawn = job / "seed"
     if not drawn.is_file():
-        atomic_write.text(drawn, str(random.SystemRandom().randrange(SEED_LIMIT)))
+        atomic_write.write_text(drawn, str(random.SystemRandom().randrange(SEED_LIMIT)))
     return int(drawn.read_text("utf-8"))

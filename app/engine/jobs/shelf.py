@@ -58,7 +58,7 @@ class Creation:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class RunSummary:
     """How a run went, for its row."""
 
     model: str
@@ -71,7 +71,7 @@ class Made:
     plan: str = "{}"
 
 
-def file_name(text: str, suffix: str, when_s: float) -> str:
+def make_file_name(text: str, suffix: str, when_s: float) -> str:
     """By date and words, such that a person finds it and every file system takes it."""
     words = " ".join(re.sub(r"[^\w\s-]", " ", re.sub(r"\[S\d]|\([^)]*\)", " ", text)).split())
     if len(words) > NAME_LETTERS:
@@ -79,7 +79,7 @@ def file_name(text: str, suffix: str, when_s: float) -> str:
     return f"{time.strftime('%Y-%m-%d %H%M', time.localtime(when_s))} {words or 'untitled'}{suffix}"
 
 
-def reserved(folder: Path, name: str) -> Path:
+def reserve(folder: Path, name: str) -> Path:
     """A name nobody has, taken at once with an empty file, so that two processes never meet on it."""
     path = folder / name
     number = 2
@@ -95,12 +95,12 @@ def reserved(folder: Path, name: str) -> Path:
 def _move(file: Path, path: Path) -> None:
     """Also from one disk to another; what cannot be moved stays where it is, and the name is free again."""
     try:
-        atomic_write.put(file, path)
+        atomic_write.put_in_place(file, path)
     except OSError as fault:
         try:
             if fault.errno != errno.EXDEV:
                 raise
-            with atomic_write.whole(path) as unfinished:
+            with atomic_write.replacing(path) as unfinished:
                 shutil.copyfile(file, unfinished)
         except OSError:
             path.unlink(missing_ok=True)
@@ -114,11 +114,11 @@ class Shelf:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
-    def keep(self, job: Job, files: Iterable[str | Path], made: Made) -> list[Creation]:
+    def keep(self, job: Job, files: Iterable[str | Path], made: RunSummary) -> list[Creation]:
         """Move finished files in and write their rows. A file is moved before its row is written: nothing is ever lost, at worst unlisted.
         What this job gave before it was gone on with is not kept twice."""
         kept = []
-        before = [each for each in self.of_job(job.id) if not (each.binned or each.condition)]
+        before = [each for each in self.list_of_job(job.id) if not (each.binned or each.condition)]
         text = job.request.text if isinstance(job.request, SpeechRequest) else job.request.prompt
         settings = to_json(job.request)
         for file in map(Path, files):
@@ -128,7 +128,7 @@ class Shelf:
                 kept.append(same)
                 continue
             now = time.time()
-            path = reserved(self.folder, file_name(text, file.suffix, now))
+            path = reserve(self.folder, make_file_name(text, file.suffix, now))
             _move(file, path)
             with self._db.transaction():
                 self._db.write(
@@ -137,8 +137,8 @@ class Shelf:
                     job.id, job.owner, settings["kind"], made.model, text, json.dumps(settings), made.plan, str(path), path.stat().st_size,
                     made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), now,
                 )  # fmt: skip
-                (row,) = self._db.rows("SELECT * FROM creations WHERE path=?", str(path))
-            kept.append(self._creation(row))
+                (row,) = self._db.query("SELECT * FROM creations WHERE path=?", str(path))
+            kept.append(self._read_creation(row))
         return kept
 
     def find(
@@ -169,10 +169,10 @@ class Shelf:
         if favourite:
             conditions.append("favourite=1")
         query = f"SELECT * FROM creations WHERE {' AND '.join(conditions)} ORDER BY created_s DESC, id DESC LIMIT ? OFFSET ?"
-        return [self._creation(row) for row in self._db.rows(query, *values, most, skip)]
+        return [self._read_creation(row) for row in self._db.query(query, *values, most, skip)]
 
     def get(self, id_: int) -> Creation:
-        rows = self._db.rows("SELECT * FROM creations WHERE id=?", id_)
+        rows = self._db.query("SELECT * FROM creations WHERE id=?", id_)
         if not rows:
             raise Trouble(
                 say(
@@ -181,18 +181,18 @@ class Shelf:
                     id=id_,
                 )
             )
-        return self._creation(rows[0])
+        return self._read_creation(rows[0])
 
-    def of_job(self, job: str) -> list[Creation]:
-        return [self._creation(row) for row in self._db.rows("SELECT * FROM creations WHERE job=? ORDER BY id", job)]
+    def list_of_job(self, job: str) -> list[Creation]:
+        return [self._read_creation(row) for row in self._db.query("SELECT * FROM creations WHERE job=? ORDER BY id", job)]
 
-    def models(self) -> list[str]:
+    def list_models(self) -> list[str]:
         return [
             row["model"]
-            for row in self._db.rows("SELECT DISTINCT model FROM creations WHERE binned_s IS NULL ORDER BY model")
+            for row in self._db.query("SELECT DISTINCT model FROM creations WHERE binned_s IS NULL ORDER BY model")
         ]
 
-    def favour(self, id_: int, favourite: bool) -> None:
+    def set_favourite(self, id_: int, favourite: bool) -> None:
         self._db.write("UPDATE creations SET favourite=? WHERE id=?", int(favourite), id_)
 
     def delete(self, id_: int) -> None:
@@ -205,7 +205,7 @@ class Shelf:
     def empty_bin(self) -> int:
         """For good. How many went; what another program has open stays."""
         gone = 0
-        for row in self._db.rows("SELECT id, path FROM creations WHERE binned_s IS NOT NULL"):
+        for row in self._db.query("SELECT id, path FROM creations WHERE binned_s IS NOT NULL"):
             with contextlib.suppress(OSError):
                 Path(row["path"]).unlink(missing_ok=True)
                 self._db.write("DELETE FROM creations WHERE id=?", row["id"])
@@ -214,7 +214,7 @@ class Shelf:
 
     def export(self, ids: Iterable[int], target: Path) -> Path:
         """Many as one zip, written whole or not at all."""
-        with atomic_write.whole(target) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle:
+        with atomic_write.replacing(target) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle:
             for creation in map(self.get, ids):
                 if creation.condition != "missing":
                     bundle.write(creation.path, creation.path.name)
@@ -223,14 +223,14 @@ class Shelf:
     def _move(self, id_: int, folder: Path, binned_s: float | None) -> None:
         creation = self.get(id_)
         folder.mkdir(parents=True, exist_ok=True)
-        path = reserved(folder, creation.path.name)
+        path = reserve(folder, creation.path.name)
         if creation.path.exists():
             _move(creation.path, path)
         else:
             path.unlink()
         self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(path), binned_s, id_)
 
-    def _creation(self, row: sqlite3.Row) -> Creation:
+    def _read_creation(self, row: sqlite3.Row) -> Creation:
         path = Path(row["path"])
         try:
             condition = "" if path.stat().st_size == row["bytes"] else "foreign"

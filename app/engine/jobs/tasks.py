@@ -1,8 +1,10 @@
-"""What the engine can be sent to do that makes nothing for the shelf: test itself, measure chunk sizes."""
+"""Maintenance tasks, which make nothing for the shelf: test this machine, measure chunk sizes."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from typing import Final, NewType
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,4 +19,16 @@ class Tune:
     model: str
 
 
-Errand = SelfTest | Tune
+MaintenanceTask = SelfTest | Tune
+
+TaskId = NewType("TaskId", str)
+"""Of a task; it travels where a job's id does, and no job has one like it."""
+_PREFIX: Final = "errand-"
+
+
+def new_task_id() -> TaskId:
+    return TaskId(f"{_PREFIX}{time.monotonic_ns()}")
+
+
+def is_task(job: str) -> bool:
+    return job.startswith(_PREFIX)

@@ -15,7 +15,7 @@ from app import atomic_write
 def write(tensors: dict[str, torch.Tensor], path: Path, about: dict[str, str]) -> None:
     """Whole or not at all; a full disk is said as every other file says it."""
     try:
-        with atomic_write.whole(path) as unfinished:
+        with atomic_write.replacing(path) as unfinished:
             save_file(tensors, unfinished, about)
     except SafetensorError as fault:
         full = "No space left" in str(fault) or "os error 112" in str(fault)  # Windows' number for it

@@ -9,7 +9,7 @@ from typing import Final
 
 from app import paths
 from app.compat.planning.types import Part
-from app.engine.files.path_checks import found
+from app.engine.files.path_checks import find_path
 from app.engine.models import detect
 from app.engine.models.model import NOT_NEEDED, Attention, Companion, Kind, Model, Settings, Source
 from app.sentence import Trouble, say
@@ -45,11 +45,11 @@ _LCM: Final = Companion(
 _DENOISER: Final = ("transformer/*.safetensors", "transformer/*.index.json")
 
 
-def _gguf(repo: str, file: str, size_bytes: int, licence: str) -> Companion:
+def _make_gguf(repo: str, file: str, size_bytes: int, licence: str) -> Companion:
     return Companion("gguf", Source(repo, (file,), size_bytes), licence, instead_of=_DENOISER, when="gguf")
 
 
-def _xl(guidance: float = 5.0, steps: int = 25, scheduler: str = "Euler") -> Settings:
+def _make_xl_settings(guidance: float = 5.0, steps: int = 25, scheduler: str = "Euler") -> Settings:
     return Settings(steps, guidance, scheduler, 1024, 1024, _SIZES_1024, most=2048)
 
 
@@ -97,7 +97,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     Model(
         "sdxl", "picture", "sdxl", "Stable Diffusion XL",
         parts=(_CLIP_L, _CLIP_G, Part("unet", "denoiser", 2_567_463_684, linear=2_232_647_680), _VAE),
-        attention=_UNET_XL, settings=_xl(),
+        attention=_UNET_XL, settings=_make_xl_settings(),
         source=Source("stabilityai/stable-diffusion-xl-base-1.0", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="OpenRAIL++",
         least=say("catalog.least.sdxl", "An 8 GB card, 6 GB offloaded, or a 16 GB Mac."),
@@ -117,7 +117,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         "ssd-1b", "picture", "sdxl", "SSD-1B",
         # Its denoiser has about 1.33 billion parameters (2.66 GB in half precision), its convolutions about SDXL's own.
         parts=(_CLIP_L, _CLIP_G, Part("unet", "denoiser", 1_330_000_000, linear=1_000_000_000), _VAE),
-        attention=_UNET_XL, settings=_xl(guidance=7.5),
+        attention=_UNET_XL, settings=_make_xl_settings(guidance=7.5),
         source=Source("segmind/SSD-1B", _HALF, 4_470 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="Apache-2.0",
         least=say("catalog.least.ssd-1b", "A 6 GB card or a 16 GB Mac."),
@@ -158,7 +158,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=256),
         settings=Settings(4, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("black-forest-labs/FLUX.1-schnell", _WHOLE, 33_730 * _MB, _SAFE),
-        companions=(_gguf("city96/FLUX.1-schnell-gguf", "flux1-schnell-Q4_0.gguf", 6_770 * _MB, "Apache-2.0"),),
+        companions=(_make_gguf("city96/FLUX.1-schnell-gguf", "flux1-schnell-Q4_0.gguf", 6_770 * _MB, "Apache-2.0"),),
         licence="Apache-2.0", gated=True,
         least=say("catalog.least.flux", "A 10 GB card or a 16 GB Mac, quantised."),
         note=say("catalog.flux", "Very good pictures in 4 steps. Large. Accept its licence on the hub first."),
@@ -169,7 +169,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=512, masked=True),
         settings=Settings(4, 1.0, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("black-forest-labs/FLUX.2-klein-4B", _WHOLE, 15_980 * _MB, _SAFE),
-        companions=(_gguf("unsloth/FLUX.2-klein-4B-GGUF", "flux-2-klein-4b-Q4_K_M.gguf", 2_605 * _MB, "Apache-2.0"),),
+        companions=(_make_gguf("unsloth/FLUX.2-klein-4B-GGUF", "flux-2-klein-4b-Q4_K_M.gguf", 2_605 * _MB, "Apache-2.0"),),
         licence="Apache-2.0",
         least=say("catalog.least.klein", "A 6 to 8 GB card, quantised."),
         note=say("catalog.klein", "Recent and fast: 4 steps. It also edits a picture by words."),
@@ -180,7 +180,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=Attention(30, 30, 128, pixels_a_token=16, text_tokens=512, masked=True),
         settings=Settings(9, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("Tongyi-MAI/Z-Image-Turbo", _WHOLE, 32_900 * _MB, _SAFE),
-        companions=(_gguf("unsloth/Z-Image-Turbo-GGUF", "z-image-turbo-Q4_K_M.gguf", 5 * _GB, "Apache-2.0"),),
+        companions=(_make_gguf("unsloth/Z-Image-Turbo-GGUF", "z-image-turbo-Q4_K_M.gguf", 5 * _GB, "Apache-2.0"),),
         licence="Apache-2.0",
         least=say("catalog.least.z-image", "An 8 GB card or a 16 GB Mac, quantised."),
         note=say("catalog.z-image", "Photographic pictures and readable text in 9 steps, in English and Chinese."),
@@ -206,7 +206,7 @@ BEST: Final = {
 """What is used when no model is named: the first that is there."""
 
 
-def best(kind: Kind, there: Callable[[Model], bool]) -> Model:
+def choose_best(kind: Kind, there: Callable[[Model], bool]) -> Model:
     """The starters are always there: they come with Hearth."""
     return next((BY_ID[id_] for id_ in BEST[kind] if there(BY_ID[id_])), BY_ID[BEST[kind][-1]])
 
@@ -215,8 +215,8 @@ def find(wanted: str) -> Model:
     """By its id, or a folder or file on this machine; else a Trouble with the nearest names."""
     if wanted in BY_ID:
         return BY_ID[wanted]
-    if (path := found(wanted)) is not None:
-        return detect.local(path, BY_ID, CONFIGS)
+    if (path := find_path(wanted)) is not None:
+        return detect.detect_model(path, BY_ID, CONFIGS)
     named = {**{model.id: model.id for model in CATALOG}, **{model.title.lower(): model.id for model in CATALOG}}
     near = dict.fromkeys(
         named[each] for each in difflib.get_close_matches(wanted[:200].lower(), named, n=4, cutoff=0.4)

@@ -8,31 +8,31 @@ from typing import Any
 
 from app.compat.planning.decide import chunk_of
 from app.compat.planning.types import AUTO, Choice
-from app.engine.jobs.journal import choice_from
+from app.engine.jobs.journal import restore_choice
 from app.paths import Home
 from app.sentence import Trouble
 
 
-def chosen(home: Home) -> Choice:
+def read_choice(home: Home) -> Choice:
     """As the settings hold it now; automatic where there are none, or where they cannot be read."""
     try:
         kept = json.loads(home.settings.read_text("utf-8"))
     except (OSError, ValueError):
         return Choice()
-    return choice_of(kept.get("choice") if isinstance(kept, dict) else None)
+    return parse_choice(kept.get("choice") if isinstance(kept, dict) else None)
 
 
-def choice_of(kept: Any) -> Choice:
+def parse_choice(kept: Any) -> Choice:
     """A choice as the settings have it, the chunk included. What is nonsense there counts as automatic."""
-    known = known_choice(kept)
+    known = keep_known_fields(kept)
     chunk = known.get("chunk")
     try:
-        return dataclasses.replace(choice_from(known), chunk=chunk_of(None if chunk is None else str(chunk)))
+        return dataclasses.replace(restore_choice(known), chunk=chunk_of(None if chunk is None else str(chunk)))
     except Trouble:  # Whoever wrote in the file by hand sees on the slider that it is automatic.
-        return dataclasses.replace(choice_from(known), chunk=AUTO)
+        return dataclasses.replace(restore_choice(known), chunk=AUTO)
 
 
-def known_choice(kept: Any) -> dict[str, Any]:
+def keep_known_fields(kept: Any) -> dict[str, Any]:
     """The names in it that are a choice's."""
     names = {each.name for each in dataclasses.fields(Choice)}
     return {name: value for name, value in kept.items() if name in names} if isinstance(kept, dict) else {}

@@ -40,27 +40,27 @@ _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion", 
 """Where the parts of a pipeline may come from; anything else would be code from the folder."""
 
 
-def local(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
+def detect_model(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
     """A model that lies on this machine, as a row like the catalog's."""
     try:
-        return _folder(path, catalog) if path.is_dir() else _file(path, catalog, configs)
+        return _detect_folder(path, catalog) if path.is_dir() else _detect_file(path, catalog, configs)
     except (OSError, KeyError, IndexError, TypeError, AttributeError, ValueError, ZeroDivisionError) as fault:
         raise Trouble(
             say(
                 "detect.strange",
-                "{path} looks like a model, but its settings cannot be made sense of ({fault}). Download it again.",
+                "{path} looks like a model, but its settings are damaged ({fault}). Download it again.",
                 path=str(path),
                 fault=f"{type(fault).__name__}: {fault}",
             )
         ) from fault
 
 
-def _file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
-    family = family_of_file(path)
+def _detect_file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
+    family = detect_family(path)
     like = catalog[_LIKE[family]]
     # The row's own VAE may be a mended one from elsewhere; here it is the file's.
     parts = tuple(
-        replace(part, half_is_safe=part.half_is_safe and _safe_in_half(part.name, family)) for part in like.parts
+        replace(part, half_is_safe=part.half_is_safe and _is_safe_in_half(part.name, family)) for part in like.parts
     )
     return replace(
         like, id=str(path), title=path.stem, path=str(path), source=None, single_file=True, plain=None, note=None,
@@ -68,9 +68,9 @@ def _file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Compan
     )  # fmt: skip
 
 
-def family_of_file(path: Path) -> Family:
+def detect_family(path: Path) -> Family:
     """The family of a single-file checkpoint that holds all parts; a Trouble that says what it is otherwise."""
-    names = safetensors.header(path)
+    names = safetensors.read_header(path)
     cross = names.get("model.diffusion_model.input_blocks.2.1.transformer_blocks.0.attn2.to_k.weight")
     first = names.get("model.diffusion_model.input_blocks.0.0.weight")
     if first is not None and len(first.shape) == 4 and first.shape[1] == 4:
@@ -88,7 +88,7 @@ def family_of_file(path: Path) -> Family:
                     what=what,
                 )
             )
-    raise _unknown(path)
+    raise _refuse_unknown(path)
 
 
 _OTHERS: Final = {
@@ -103,7 +103,7 @@ _OTHERS: Final = {
 """What else a .safetensors may be, by pieces of its names; the first that fits is said."""
 
 
-def _unknown(path: Path) -> Trouble:
+def _refuse_unknown(path: Path) -> Trouble:
     return Trouble(
         say(
             "detect.unknown",
@@ -114,7 +114,7 @@ def _unknown(path: Path) -> Trouble:
     )
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, Any]:
     try:
         values = json.loads(path.read_text("utf-8"))
     except (ValueError, OSError) as fault:
@@ -129,27 +129,27 @@ def _json(path: Path) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def _folder(path: Path, catalog: Mapping[str, Model]) -> Model:
+def _detect_folder(path: Path, catalog: Mapping[str, Model]) -> Model:
     for starter in catalog.values():
         if starter.path and Path(starter.path) == path:
             return starter
     if (path / "model_index.json").is_file():
-        return _pipeline(path, catalog)
-    if (path / "config.json").is_file() and _json(path / "config.json").get("model_type") == "dia":
+        return _detect_pipeline(path, catalog)
+    if (path / "config.json").is_file() and _read_json(path / "config.json").get("model_type") == "dia":
         like, own = catalog["dia-1.6b"], path / "codec"
-        codec = safetensors.part("codec", "codec", own) if own.is_dir() else like.parts[1]
+        codec = safetensors.describe_part("codec", "codec", own) if own.is_dir() else like.parts[1]
         return replace(
             like, id=str(path), title=path.name, path=str(path), source=None, companions=(), note=None,
-            parts=(safetensors.part("model", "speech", path), codec),
+            parts=(safetensors.describe_part("model", "speech", path), codec),
         )  # fmt: skip
-    raise _unknown(path)
+    raise _refuse_unknown(path)
 
 
-def _pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
-    index = _json(path / "model_index.json")
+def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
+    index = _read_json(path / "model_index.json")
     family = FAMILY_OF_CLASS.get(str(index.get("_class_name")))
     if family is None:
-        raise _unknown(path)
+        raise _refuse_unknown(path)
     parts = []
     for name, made_of in index.items():
         library = made_of[0] if isinstance(made_of, list) and made_of else None
@@ -163,11 +163,11 @@ def _pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
                 )
             )
         if name in _ROLES and library is not None:
-            parts.append(safetensors.part(name, _ROLES[name], path / name, _safe_in_half(name, family)))
+            parts.append(safetensors.describe_part(name, _ROLES[name], path / name, _is_safe_in_half(name, family)))
     like = catalog[_LIKE[family]]
     recommended = like.plain or like.settings
-    scale = _scale(path)
-    attention, width = _attention(path, like.attention, recommended.width, scale)
+    scale = _read_scale(path)
+    attention, width = _read_attention(path, like.attention, recommended.width, scale)
     sizes = recommended.sizes if (width, width) in recommended.sizes else ((width, width),)
     # A coarser decoder than its family's asks for sizes in larger strides; what diffusers' pipelines take is never finer than 8.
     multiple = max(recommended.multiple, recommended.multiple * scale // USUAL_SCALE)
@@ -178,22 +178,22 @@ def _pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
     )  # fmt: skip
 
 
-def _safe_in_half(name: str, family: Family) -> bool:
+def _is_safe_in_half(name: str, family: Family) -> bool:
     return not (
         (name == "vae" and family in ("sdxl", "pixart-sigma")) or (name == "transformer" and family == "z-image")
     )
 
 
-def _scale(path: Path) -> int:
+def _read_scale(path: Path) -> int:
     """Pixels of the picture to one of its latents, each way."""
-    vae = _json(path / "vae" / "config.json") if (path / "vae").is_dir() else {}
+    vae = _read_json(path / "vae" / "config.json") if (path / "vae").is_dir() else {}
     return 1 << (len(vae["block_out_channels"]) - 1) if "block_out_channels" in vae else USUAL_SCALE
 
 
-def _attention(path: Path, like: Attention, width: int, scale: int) -> tuple[Attention, int]:
+def _read_attention(path: Path, like: Attention, width: int, scale: int) -> tuple[Attention, int]:
     """The widest attention by the denoiser's own config, and the width it was trained at."""
     if (path / "unet").is_dir():
-        config = _json(path / "unet" / "config.json")
+        config = _read_json(path / "unet" / "config.json")
         blocks = config["down_block_types"]
         level = next((i for i, kind in enumerate(blocks) if "Attn" in kind), 0)
         # diffusers' attention_head_dim of a UNet is the number of heads, for historical reasons.
@@ -203,7 +203,7 @@ def _attention(path: Path, like: Attention, width: int, scale: int) -> tuple[Att
         side = config.get("sample_size")
         trained = side * scale if isinstance(side, int) else width
         return replace(like, heads=heads, kv_heads=heads, head_dim=head_dim, pixels_a_token=scale << level), trained
-    config = _json(path / "transformer" / "config.json")
+    config = _read_json(path / "transformer" / "config.json")
     heads = config.get("num_attention_heads") or config.get("n_heads") or like.heads
     head_dim = config.get("attention_head_dim") or (config["dim"] // heads if "dim" in config else like.head_dim)
     # A row's patches are counted in latents: they are as much smaller as its own decoder's are.
@@ -211,7 +211,7 @@ def _attention(path: Path, like: Attention, width: int, scale: int) -> tuple[Att
     return replace(like, heads=heads, kv_heads=heads, head_dim=head_dim, pixels_a_token=pixels), width
 
 
-def class_of(folder: Path, part: str) -> tuple[str, str]:
+def read_class(folder: Path, part: str) -> tuple[str, str]:
     """The library and the class of a part, by model_index.json."""
-    library, kind = _json(folder / "model_index.json")[part]
+    library, kind = _read_json(folder / "model_index.json")[part]
     return str(library), str(kind)

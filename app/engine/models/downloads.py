@@ -17,7 +17,7 @@ from app import atomic_write
 from app.compat.planning.types import Quantised
 from app.engine.models import hub, on_disk
 from app.engine.models.hub import Listing
-from app.engine.models.model import Model, downloads
+from app.engine.models.model import Model, list_sources
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
@@ -51,7 +51,7 @@ class _PausedError(Exception):
 
 
 @dataclass(slots=True)
-class _Job:
+class _Download:
     model: Model
     quantised: Quantised
     total_bytes: int
@@ -65,7 +65,7 @@ class _Job:
     received: int = 0
     recent: deque[tuple[float, int]] = field(default_factory=deque)
 
-    def tell(self, size_bytes: int) -> None:
+    def count_bytes(self, size_bytes: int) -> None:
         if self.halt.is_set():
             raise _PausedError
         now = time.monotonic()
@@ -74,7 +74,7 @@ class _Job:
         while self.recent and now - self.recent[0][0] > RATE_OVER_S:
             self.recent.popleft()
 
-    def rate(self) -> float:
+    def measure_rate(self) -> float:
         recent, now = list(self.recent), time.monotonic()
         if not recent or now - recent[-1][0] > RATE_OVER_S:
             return 0.0
@@ -89,16 +89,16 @@ class Downloads:
         self._folder = home.root / "downloads"
         self._lock = threading.RLock()
         self._turns = threading.BoundedSemaphore(AT_ONCE)
-        self._jobs: dict[str, _Job] = {}
+        self._jobs: dict[str, _Download] = {}
 
     def recall(self, models: Iterable[Model]) -> None:
         """What an earlier run did not finish stands there paused; going on is the person's to say."""
         for model in models:
-            record = self._record(model.id)
+            record = self._record_path(model.id)
             try:
                 kept = json.loads(record.read_text("utf-8"))
                 blobs = [(str(repo), str(etag), int(size)) for repo, etag, size in kept["blobs"]]
-                job = _Job(model, kept["quantised"], int(kept["total"]), blobs, "paused")
+                job = _Download(model, kept["quantised"], int(kept["total"]), blobs, "paused")
             except FileNotFoundError:
                 continue
             except (ValueError, KeyError, TypeError):
@@ -108,7 +108,7 @@ class Downloads:
 
     def start(self, model: Model, quantised: Quantised = "none") -> None:
         """Fetches it, or goes on with it; nothing happens where that is being done already."""
-        if not downloads(model, quantised):
+        if not list_sources(model, quantised):
             raise Trouble(say("fetch.here", "{model} is on this machine already; there is nothing to download.", model=model.title))  # fmt: skip
         with self._lock:
             known = self._jobs.get(model.id)
@@ -116,11 +116,11 @@ class Downloads:
                 if not known.halt.is_set() or known.thread is None:
                     return
                 known.thread.join()
-            job = _Job(model, quantised, sum(source.bytes for source in downloads(model, quantised)))
+            job = _Download(model, quantised, sum(source.bytes for source in list_sources(model, quantised)))
             if known is not None and known.quantised == quantised and known.blobs:
                 job.blobs, job.total_bytes = known.blobs, known.total_bytes
             self._jobs[model.id] = job
-            self._keep(job)
+            self._save_record(job)
             job.thread = threading.Thread(target=self._work, args=(job,), name=f"download-{model.id}", daemon=True)
             job.thread.start()
 
@@ -145,12 +145,12 @@ class Downloads:
                 job.thread.join()
             self._jobs.pop(model.id, None)
         busy = [each.model for each in self._jobs.values() if each.state != "done"]
-        given = on_disk.remove(self._home, model, others, keep={repo for each in busy for repo in on_disk.repos(each)})
-        self._record(model.id).unlink(missing_ok=True)
+        given = on_disk.remove(self._home, model, others, keep={repo for each in busy for repo in on_disk.list_repos(each)})
+        self._record_path(model.id).unlink(missing_ok=True)
         return given
 
-    def status(self) -> list[Status]:
-        return [self._status(job) for job in list(self._jobs.values())]
+    def list_status(self) -> list[Status]:
+        return [self._make_status(job) for job in list(self._jobs.values())]
 
     def close(self) -> None:
         """Pauses everything, and waits until nothing is written any more."""
@@ -160,17 +160,17 @@ class Downloads:
             if job.thread is not None:
                 job.thread.join()
 
-    def _status(self, job: _Job) -> Status:
-        done = sum(hub.on_disk(self._home.models, repo, etag) for repo, etag, _ in job.blobs)
-        rate = job.rate() if job.state == "running" and not job.halt.is_set() else 0.0
+    def _make_status(self, job: _Download) -> Status:
+        done = sum(hub.count_bytes_here(self._home.models, repo, etag) for repo, etag, _ in job.blobs)
+        rate = job.measure_rate() if job.state == "running" and not job.halt.is_set() else 0.0
         left = max(0, job.total_bytes - done)
         eta_s = left / rate if rate > 0 else None
         state: State = "paused" if job.halt.is_set() and job.state in ("queued", "running") else job.state
         return Status(job.model.id, state, done, job.total_bytes, rate, eta_s, job.sentence, job.cure)
 
-    def _work(self, job: _Job) -> None:
+    def _work(self, job: _Download) -> None:
         try:
-            self._turn(job)
+            self._wait_for_turn(job)
             try:
                 self._fetch(job)
             finally:
@@ -184,42 +184,42 @@ class Downloads:
             job.cure, job.state = "report", "failed"
             raise
 
-    def _turn(self, job: _Job) -> None:
+    def _wait_for_turn(self, job: _Download) -> None:
         while not self._turns.acquire(timeout=0.2):
-            job.tell(0)
+            job.count_bytes(0)
 
-    def _fetch(self, job: _Job) -> None:
+    def _fetch(self, job: _Download) -> None:
         job.state = "running"
         models = self._home.models
         found = [
-            self._patiently(job, source.repo, lambda source=source: hub.listing(source, self._endpoint))  # type: ignore[misc]
-            for source in downloads(job.model, job.quantised)
+            self._retry(job, source.repo, lambda source=source: hub.list_files(source, self._endpoint))  # type: ignore[misc]
+            for source in list_sources(job.model, job.quantised)
         ]
         job.blobs = list(
             dict.fromkeys((each.source.repo, file.etag, file.size_bytes) for each in found for file in each.files)
         )
         job.total_bytes = sum(size for _, _, size in job.blobs)
-        self._keep(job)
-        hub.room(models, job.total_bytes - sum(hub.on_disk(models, repo, etag) for repo, etag, _ in job.blobs))
+        self._save_record(job)
+        hub.require_room(models, job.total_bytes - sum(hub.count_bytes_here(models, repo, etag) for repo, etag, _ in job.blobs))
         for each in found:
             self._fetch_files(job, each)
         for each in found:
-            hub.place(models, each)
+            hub.link_snapshot(models, each)
         job.state, job.sentence = "done", None
-        self._record(job.model.id).unlink(missing_ok=True)
+        self._record_path(job.model.id).unlink(missing_ok=True)
 
-    def _fetch_files(self, job: _Job, found: Listing) -> None:
+    def _fetch_files(self, job: _Download, found: Listing) -> None:
         for file in found.files:
-            self._patiently(
+            self._retry(
                 job, found.source.repo,
-                lambda file=file: hub.fetch(self._home.models, found, file, job.tell, self._endpoint),  # type: ignore[misc]
+                lambda file=file: hub.fetch(self._home.models, found, file, job.count_bytes, self._endpoint),  # type: ignore[misc]
             )  # fmt: skip
 
-    def _patiently(self, job: _Job, repo: str, act: Callable[[], T]) -> T:
+    def _retry(self, job: _Download, repo: str, act: Callable[[], T]) -> T:
         """Again after a cut, for as long as bytes come; a wait is told, and can be paused."""
         waits, wrong = list(self._waits_s), 0
         while True:
-            job.tell(0)
+            job.count_bytes(0)
             before = job.received
             try:
                 result = act()
@@ -228,25 +228,25 @@ class Downloads:
             except (_PausedError, Trouble):
                 raise
             except Exception as fault:
-                trouble = hub.trouble_of(fault, repo, self._home.models, self._endpoint)
+                trouble = hub.explain_fault(fault, repo, self._home.models, self._endpoint)
                 if trouble is None:
                     raise
                 wrong += isinstance(fault, hub.WrongBytesError)
                 if job.received > before and not isinstance(fault, hub.WrongBytesError):
                     waits = list(self._waits_s)
-                asked_s = hub.asked_wait_s(fault)
-                if not hub.passes(fault) or not waits or wrong >= WRONG_MOST or asked_s > WAIT_MOST_S:
+                asked_s = hub.read_wait_s(fault)
+                if not hub.is_temporary(fault) or not waits or wrong >= WRONG_MOST or asked_s > WAIT_MOST_S:
                     raise trouble from fault
                 wait_s = max(waits.pop(0), asked_s)
                 job.sentence = say("fetch.waits", "The line broke or the hub is busy; it is tried again in {seconds} s.", seconds=round(wait_s))  # fmt: skip
                 if job.halt.wait(wait_s):
                     raise _PausedError from None
 
-    def _record(self, model: str) -> Path:
+    def _record_path(self, model: str) -> Path:
         # A model of one's own has a path for a name.
         plain = re.fullmatch(r"[\w-]+[\w.-]*", model)
         return self._folder / f"{model if plain else hashlib.sha256(model.encode()).hexdigest()}.json"
 
-    def _keep(self, job: _Job) -> None:
+    def _save_record(self, job: _Download) -> None:
         facts = {"quantised": job.quantised, "total": job.total_bytes, "blobs": job.blobs}
-        atomic_write.text(self._record(job.model.id), json.dumps(facts))
+        atomic_write.write_text(self._record_path(job.model.id), json.dumps(facts))

@@ -15,8 +15,8 @@ from app.compat.planning.memory_formulas import free_bytes, peak_bytes, weights_
 from app.compat.planning.types import Choice, Offload, Plan, Quantised
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.jobs.shelf import Creation
-from app.engine.models.model import Model, Settings, guided
-from app.engine.models.planned import needed, planned
+from app.engine.models.model import Model, Settings, is_guided
+from app.engine.models.planned import find_need, make_plan
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
@@ -51,7 +51,7 @@ class Forecast:
     cures: tuple[Cure, ...] = ()
 
 
-def forecast(
+def make_forecast(
     home: Home,
     request: Request,
     model: Model,
@@ -64,28 +64,28 @@ def forecast(
 ) -> Forecast:
     """`hardware` as it is now: what Hearth itself holds and would give back counts as free. `frames`: how much speech the script
     is thought to need. `yields`: for a visitor, as `planned` has it."""
-    asked, free = needed(home, hardware, model, request), free_bytes(hardware)
+    asked, free = find_need(home, hardware, model, request), free_bytes(hardware)
 
     def cures_of() -> tuple[Cure, ...]:
-        return tuple(cured(home, request, model, dataclasses.replace(hardware, free_bytes=free), choice, verdicts))
+        return tuple(find_cures(home, request, model, dataclasses.replace(hardware, free_bytes=free), choice, verdicts))
 
     try:
-        plan = planned(home, hardware, model, choice, verdicts, request, yields=yields)
+        plan = make_plan(home, hardware, model, choice, verdicts, request, yields=yields)
     except Trouble as trouble:
         return Forecast("no", trouble.sentence, 0, 0, free, None, None, cures_of())
     peak = peak_bytes(asked, plan)
-    fit, sentence = judged(peak, free)
+    fit, sentence = judge(peak, free)
     cures = cures_of() if fit == "no" else ()
     mine = [
         each
         for each in past
         if all(each.plan.get(name) in (None, getattr(plan, name)) for name in ("device", "runs_on"))
     ]
-    seconds = seconds_of(request, model, mine, frames)
+    seconds = estimate_seconds(request, model, mine, frames)
     return Forecast(fit, sentence, peak, weights_bytes(asked, plan), free, seconds, plan, cures)
 
 
-def judged(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentence]:
+def judge(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentence]:
     gigabytes = {"peak": round(peak / GIB, 1), "free": round(free / GIB, 1)}
     if peak <= TIGHT * free:
         return "fits", say("forecast.fits", "About {peak} GB at its highest; {free} GB are free.", **gigabytes)
@@ -98,17 +98,17 @@ def judged(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Senten
     return "no", say("forecast.no", "About {peak} GB at its highest; only {free} GB are free.", **gigabytes)
 
 
-def cured(
+def find_cures(
     home: Home, request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts
 ) -> Iterator[Cure]:
     """Single changes that make it fit, the mildest first; of each kind the first that does."""
     seen: set[str] = set()
-    for sentence, changed, chosen in (*_freer(request, choice, hardware.unified), *_smaller(request, model, choice)):
+    for sentence, changed, chosen in (*_vary_plan(request, choice, hardware.unified), *_vary_size(request, model, choice)):
         try:
-            plan = planned(home, hardware, model, chosen, verdicts, changed)
+            plan = make_plan(home, hardware, model, chosen, verdicts, changed)
         except Trouble:
             continue
-        if sentence.key not in seen and peak_bytes(needed(home, hardware, model, changed), plan) <= hardware.free_bytes:
+        if sentence.key not in seen and peak_bytes(find_need(home, hardware, model, changed), plan) <= hardware.free_bytes:
             seen.add(sentence.key)
             yield Cure(sentence, changed, chosen)
 
@@ -116,7 +116,7 @@ def cured(
 Change = tuple[Sentence, Request, Choice]
 
 
-def _freer(request: Request, choice: Choice, unified: bool) -> Iterator[Change]:
+def _vary_plan(request: Request, choice: Choice, unified: bool) -> Iterator[Change]:
     """The same request, done in another way."""
     if choice != Choice():
         yield say("cure.automatic", "Leave all choices to Hearth."), request, Choice()
@@ -129,28 +129,28 @@ def _freer(request: Request, choice: Choice, unified: bool) -> Iterator[Change]:
     if not unified:
         for offload in OFFLOADS:
             yield (
-                say("cure.offload", "Keep waiting parts off the card."),
+                say("cure.offload", "Move idle parts off the GPU."),
                 request,
                 dataclasses.replace(choice, offload=offload),
             )
     elif isinstance(request, PictureRequest):  # a voice's two parts work in turn all the time: neither waits
         yield (
-            say("cure.offload-file", "Let parts that wait lie in a file, so that one at a time takes up memory."),
+            say("cure.offload-file", "Keep idle parts in a file, so that only one takes up memory."),
             request,
             dataclasses.replace(choice, offload="model"),
         )
     for kind in QUANTISED:
         chosen = dataclasses.replace(choice, quantised=kind)
-        yield say("cure.quantised", "Take weights in {kind}: smaller, and nearly as good.", kind=kind), request, chosen
+        yield say("cure.quantised", "Use {kind} weights: smaller, and nearly as good.", kind=kind), request, chosen
 
 
-def _smaller(request: Request, model: Model, choice: Choice) -> Iterator[Change]:
+def _vary_size(request: Request, model: Model, choice: Choice) -> Iterator[Change]:
     """A smaller picture: the sizes that its makers recommend, then fractions of what was asked."""
     if not isinstance(request, PictureRequest):
         return
     settings = model.settings
     width, height = request.width or settings.width, request.height or settings.height
-    fractions = ((_fraction(width, part, settings), _fraction(height, part, settings)) for part in FRACTIONS)
+    fractions = ((_scale_side(width, part, settings), _scale_side(height, part, settings)) for part in FRACTIONS)
     recommended = sorted(settings.sizes, key=lambda size: -size[0] * size[1])
     for across, down in (*recommended, *fractions):
         if across * down < width * height:
@@ -158,34 +158,34 @@ def _smaller(request: Request, model: Model, choice: Choice) -> Iterator[Change]
             yield say("cure.size", "Paint {width} x {height} instead.", width=across, height=down), smaller, choice
 
 
-def _fraction(side: int, part: float, settings: Settings) -> int:
+def _scale_side(side: int, part: float, settings: Settings) -> int:
     return max(settings.least, int(side * part) // settings.multiple * settings.multiple)
 
 
-def seconds_of(request: Request, model: Model, past: Iterable[Creation], frames: int) -> float | None:
+def estimate_seconds(request: Request, model: Model, past: Iterable[Creation], frames: int) -> float | None:
     """From how fast this machine was with this model before. Steps of another size are scaled by their pixels."""
     times = []
     for creation in past:
         if creation.model != model.id or not 0 < creation.rate < math.inf:
             continue
         if isinstance(request, PictureRequest):
-            ratio = work(model, request.width, request.height, request.guidance, request.scheduler)
+            ratio = estimate_work(model, request.width, request.height, request.guidance, request.scheduler)
             before = creation.settings
-            ratio /= work(model, *(before.get(name) for name in ("width", "height", "guidance", "scheduler")))
-            times.append(steps_of(request, model) * request.batch * ratio / creation.rate)
+            ratio /= estimate_work(model, *(before.get(name) for name in ("width", "height", "guidance", "scheduler")))
+            times.append(count_steps(request, model) * request.batch * ratio / creation.rate)
         elif frames > 0:
             times.append(frames / creation.rate)
     return statistics.median(times) if times else None
 
 
-def steps_of(request: PictureRequest, model: Model) -> int:
+def count_steps(request: PictureRequest, model: Model) -> int:
     """From a picture only the last part of the steps is gone."""
     steps = request.steps or model.recommended(request.scheduler).steps
     return max(1, round(steps * request.strength)) if request.image else steps
 
 
-def work(model: Model, width: Any, height: Any, guidance: Any, scheduler: Any) -> float:
+def estimate_work(model: Model, width: Any, height: Any, guidance: Any, scheduler: Any) -> float:
     """What one step asks for, by pixels; with guidance it is taken twice."""
     settings = model.recommended(scheduler)
     pixels = (width or settings.width or 1) * (height or settings.height or 1)
-    return float(pixels * (2 if guided(model, settings.guidance if guidance is None else guidance) else 1))
+    return float(pixels * (2 if is_guided(model, settings.guidance if guidance is None else guidance) else 1))

@@ -27,9 +27,9 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it exports 
 from app import atomic_write
 from app.engine.files.path_checks import size_bytes
 from app.engine.files.safetensors import PICKLES
-from app.engine.models import token_store
+from app.engine.models import hub_token
 from app.engine.models.model import Source
-from app.engine.models.on_disk import folder_of
+from app.engine.models.on_disk import repo_folder
 from app.sentence import Sentence, Trouble, say
 
 SAFE: Final = frozenset({".safetensors", ".gguf", ".json", ".txt", ".model", ".jinja"})
@@ -40,7 +40,6 @@ LOCK_WAIT_S: Final = 0.3
 ORPHAN_AFTER_S: Final = 600
 """huggingface_hub 2.4 fetches into a file with a fresh name each time and cannot take it up again; nobody writes to one this old."""
 _HEX: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-TOKENS_URL: Final = "https://huggingface.co/settings/tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +70,9 @@ class Digest(Protocol):
     def hexdigest(self) -> str: ...
 
 
-def listing(source: Source, endpoint: str | None = None) -> Listing:
+def list_files(source: Source, endpoint: str | None = None) -> Listing:
     """What of the repository is wanted, with exact sizes and checksums: one request."""
-    info = HfApi(endpoint=endpoint, token=token_store.token()).model_info(
+    info = HfApi(endpoint=endpoint, token=hub_token.get_token()).model_info(
         source.repo, revision=source.revision, files_metadata=True, timeout=TIMEOUT.read
     )
     there = {each.rfilename: each for each in info.siblings or ()}
@@ -85,7 +84,7 @@ def listing(source: Source, endpoint: str | None = None) -> Listing:
     for each in wanted:
         etag = each.lfs.sha256 if each.lfs is not None else each.blob_id or ""
         # These become paths on this machine, so a mirror may not choose them freely.
-        if not _HEX.fullmatch(etag) or not _inside(each.rfilename) or each.size is None:
+        if not _HEX.fullmatch(etag) or not _is_inside(each.rfilename) or each.size is None:
             raise Trouble(say("hub.strange", "The hub describes {file} of {repo} in a way that cannot be trusted. Try another mirror (HF_ENDPOINT).", file=each.rfilename, repo=source.repo))  # fmt: skip
         files.append(File(each.rfilename, each.size, etag))
     if not info.sha or not _HEX.fullmatch(info.sha):
@@ -104,24 +103,24 @@ def refuse_without_weights(repo: str, names: list[str], there: list[str]) -> Non
     raise Trouble(say("hub.no-weights", "{repo} has none of the weights that this model needs (any more). A newer Hearth may know where they went.", repo=repo))  # fmt: skip
 
 
-def _inside(name: str) -> bool:
+def _is_inside(name: str) -> bool:
     parts = name.split("/")
     return not any(part in ("", ".", "..") or "\\" in part or ":" in part for part in parts)
 
 
-def digest_for(file: File) -> Digest:
+def new_digest(file: File) -> Digest:
     if len(file.etag) == 64:
         return hashlib.sha256()
     return hashlib.sha1(b"blob %d\0" % file.size_bytes, usedforsecurity=False)
 
 
-def part_of(blob: Path) -> Path:
+def partial_path(blob: Path) -> Path:
     return blob.with_name(f"{blob.name}.incomplete")
 
 
 def fetch(models: Path, listing: Listing, file: File, tell: Callable[[int], None], endpoint: str | None = None) -> None:
     """The file's bytes into the cache, from where an earlier try ended. `tell` hears of each piece and may raise to stop."""
-    folder = folder_of(models, listing.source.repo)
+    folder = repo_folder(models, listing.source.repo)
     blob, pointer = folder / "blobs" / file.etag, folder / "snapshots" / listing.commit / file.path
     if pointer.is_file() and pointer.stat().st_size == file.size_bytes:
         return  # Where there are no links, huggingface_hub keeps the bytes there.
@@ -133,14 +132,14 @@ def fetch(models: Path, listing: Listing, file: File, tell: Callable[[int], None
         try:
             with WeakFileLock(lock, timeout=LOCK_WAIT_S):
                 if not blob.exists():
-                    _fetch(part_of(blob), listing, file, tell, endpoint)
-                    part_of(blob).replace(blob)
+                    _fetch(partial_path(blob), listing, file, tell, endpoint)
+                    partial_path(blob).replace(blob)
         except TimeoutError:
             tell(0)
 
 
 def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None], endpoint: str | None) -> None:
-    digest, have = digest_for(file), 0
+    digest, have = new_digest(file), 0
     if part.exists():
         with part.open("rb") as kept:
             while piece := kept.read(CHUNK_BYTES):
@@ -150,13 +149,13 @@ def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None]
     if have < file.size_bytes or not part.exists():
         url = hf_hub_url(listing.source.repo, file.path, revision=listing.commit, endpoint=endpoint)
         # The bytes themselves are wanted: a compressed answer could not be gone on with.
-        headers = {**build_hf_headers(token=token_store.token()), "Accept-Encoding": "identity"}
+        headers = {**build_hf_headers(token=hub_token.get_token()), "Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
         with get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as answer:
             hf_raise_for_status(answer)
             if have and answer.status_code != 206:
-                digest, have = digest_for(file), 0
+                digest, have = new_digest(file), 0
             # Unbuffered, so that a program killed at any moment leaves all that came.
             with part.open("ab" if have else "wb", buffering=0) as out:
                 for piece in answer.iter_bytes():
@@ -171,16 +170,16 @@ def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None]
         raise WrongBytesError(file.path)
 
 
-def place(models: Path, listing: Listing) -> None:
+def link_snapshot(models: Path, listing: Listing) -> None:
     """Names for the bytes, as huggingface_hub lays them out; the revision last, so that a model that is half there is not seen."""
-    folder = folder_of(models, listing.source.repo)
+    folder = repo_folder(models, listing.source.repo)
     for file in listing.files:
         pointer = folder / "snapshots" / listing.commit / file.path
         pointer.parent.mkdir(parents=True, exist_ok=True)
         if not pointer.exists():
             pointer.unlink(missing_ok=True)  # a link to bytes that somebody removed
             _link(folder / "blobs" / file.etag, pointer)
-    atomic_write.text(folder / "refs" / listing.source.revision, listing.commit)
+    atomic_write.write_text(folder / "refs" / listing.source.revision, listing.commit)
     for orphan in (folder / "blobs").glob("*.????????.incomplete"):
         with suppress(FileNotFoundError):  # another program may be clearing up, too
             if time.time() - orphan.stat().st_mtime > ORPHAN_AFTER_S:
@@ -198,24 +197,24 @@ def _link(blob: Path, pointer: Path) -> None:
             shutil.copyfile(blob, pointer)
 
 
-def on_disk(models: Path, repo: str, etag: str) -> int:
+def count_bytes_here(models: Path, repo: str, etag: str) -> int:
     """How many bytes of it are here, whole or in part. The part is looked for first: it may be renamed between the two looks."""
-    blob = folder_of(models, repo) / "blobs" / etag
-    return max(size_bytes(part_of(blob)), size_bytes(blob))
+    blob = repo_folder(models, repo) / "blobs" / etag
+    return max(size_bytes(partial_path(blob)), size_bytes(blob))
 
 
-def status_of(fault: Exception) -> int:
+def read_status(fault: Exception) -> int:
     return fault.response.status_code if isinstance(fault, HfHubHTTPError) else 0
 
 
-def passes(fault: Exception) -> bool:
+def is_temporary(fault: Exception) -> bool:
     """Whether trying again a little later may help."""
     if isinstance(fault, httpx2.TransportError | CutError | WrongBytesError):
         return True
-    return status_of(fault) in (408, 429) or status_of(fault) >= 500
+    return read_status(fault) in (408, 429) or read_status(fault) >= 500
 
 
-def asked_wait_s(fault: Exception) -> float:
+def read_wait_s(fault: Exception) -> float:
     """How long the hub asks to wait, 0 where it does not say."""
     if not isinstance(fault, HfHubHTTPError):
         return 0.0
@@ -226,22 +225,22 @@ def asked_wait_s(fault: Exception) -> float:
     return float(after) if after.isdigit() else 0.0
 
 
-def trouble_of(fault: Exception, repo: str, models: Path, endpoint: str | None = None) -> Trouble | None:
+def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | None = None) -> Trouble | None:
     """What a failure means for a person; None for one that nobody foresaw."""
     host = endpoint or constants.ENDPOINT
-    status = status_of(fault)
+    status = read_status(fault)
     if isinstance(fault, Trouble):
         return fault
     if isinstance(fault, OfflineModeIsEnabled):
         return Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing is downloaded. Start Hearth without it to get models."))  # fmt: skip
     if isinstance(fault, GatedRepoError) or status in (401, 403):
-        return Trouble(_gate(repo, host), cure="token")
+        return Trouble(_explain_gate(repo, host), cure="token")
     if status == 404:
         return Trouble(say("hub.gone", "{host} does not have {repo}, or a file of it, any more. A newer Hearth may know where it went; a mirror may lack it (HF_ENDPOINT).", host=host, repo=repo), cure="models")  # fmt: skip
     if status == 429:
-        return Trouble(say("hub.busy", "{host} asks to wait {seconds} s before the next request. It goes on from where it is when you press Go on; a token raises the limit.", host=host, seconds=round(asked_wait_s(fault))), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.busy", "{host} asks to wait {seconds} s before the next request. It goes on from where it is when you press Go on; a token raises the limit.", host=host, seconds=round(read_wait_s(fault))), cure="go-on")  # fmt: skip
     if status:
-        return Trouble(say("hub.down", "{host} has trouble of its own right now (it answers {status}). What came so far is kept; go on later.", host=host, status=status), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.down", "{host} has a problem right now (status {status}). What was downloaded is kept; resume later.", host=host, status=status), cure="go-on")  # fmt: skip
     if isinstance(fault, httpx2.TransportError | CutError):
         return Trouble(say("hub.no-network", "{host} cannot be reached, or the line keeps breaking. Check the network; what came so far is kept, and it goes on from there.", host=host), cure="go-on")  # fmt: skip
     if isinstance(fault, WrongBytesError):
@@ -253,25 +252,25 @@ def trouble_of(fault: Exception, repo: str, models: Path, endpoint: str | None =
     return None
 
 
-def _gate(repo: str, host: str) -> Sentence:
-    if token_store.token() is None:
+def _explain_gate(repo: str, host: str) -> Sentence:
+    if hub_token.get_token() is None:
         return say(
             "hub.no-token",
             "{repo} is given only to people who accepted its terms. Accept them at {host}/{repo}, make a token with read access at {tokens}, and paste it in Models (or: hf auth login).",
             repo=repo,
             host=host,
-            tokens=TOKENS_URL,
+            tokens=hub_token.TOKENS_URL,
         )
     return say(
         "hub.no-access",
         "Your token does not open {repo} yet. Accept its terms at {host}/{repo} with the account of that token, and see that the token may read gated models ({tokens}).",
         repo=repo,
         host=host,
-        tokens=TOKENS_URL,
+        tokens=hub_token.TOKENS_URL,
     )
 
 
-def room(models: Path, needed_bytes: int, spare_bytes: int = 1 << 28) -> None:
+def require_room(models: Path, needed_bytes: int, spare_bytes: int = 1 << 28) -> None:
     """A Trouble where the disk cannot take what is still to come."""
     there = next(each for each in (models, *models.parents) if each.exists())
     free = shutil.disk_usage(there).free

@@ -1,49 +1,101 @@
-"""The token for models behind a gate: proven with the hub, kept where secret.py says, never shown again."""
+"""The access token for gated models: proven with the hub, kept in the system's keyring or where huggingface_hub keeps its own, never shown again."""
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import re
-from typing import Final
+from typing import Any, Final
 
 import httpx2
+import huggingface_hub
 from huggingface_hub import constants
 from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-from app.engine.models import token_store
-from app.engine.models.hub import TOKENS_URL
 from app.sentence import Trouble, say
 
+TOKENS_URL: Final = "https://huggingface.co/settings/tokens"
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_\-.]{8,256}")
+SERVICE: Final = "Hearth"
+ACCOUNT: Final = "huggingface.co"
 
 
-def known() -> bool:
-    return token_store.token() is not None
+def has_token() -> bool:
+    return get_token() is not None
 
 
-def page(repo: str) -> str:
+def terms_page(repo: str) -> str:
     """Where its terms are accepted."""
     return f"{constants.ENDPOINT}/{repo}"
 
 
-def keep(token: str) -> None:
+def store(token: str) -> None:
     """The errors are cut off from what caused them: that may hold the token."""
     token = token.strip()
     if not _TOKEN.fullmatch(token):
         raise Trouble(say("gate.not-one", "That does not look like a token. Copy one from {tokens}; it begins with hf_.", tokens=TOKENS_URL))  # fmt: skip
     try:
-        token_store.keep(token)
+        _store(token)
     except OfflineModeIsEnabled:
         raise Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing is downloaded. Start Hearth without it to get models.")) from None  # fmt: skip
     except HfHubHTTPError as fault:
         status = fault.response.status_code
         if status in (401, 403):
             raise Trouble(say("gate.wrong", "{host} does not know this token. It may be cut off, or deleted; make a new one at {tokens}.", host=constants.ENDPOINT, tokens=TOKENS_URL)) from None  # fmt: skip
-        raise Trouble(say("gate.unproven", "The token could not be tried: {host} answers {status}. Try again later.", host=constants.ENDPOINT, status=status)) from None  # fmt: skip
+        raise Trouble(say("gate.unproven", "The token could not be checked: {host} answers {status}. Try again later.", host=constants.ENDPOINT, status=status)) from None  # fmt: skip
     except httpx2.TransportError:
-        raise Trouble(say("gate.away", "The token could not be tried: {host} cannot be reached. Check the network.", host=constants.ENDPOINT)) from None  # fmt: skip
+        raise Trouble(say("gate.away", "The token could not be checked: {host} cannot be reached. Check the network.", host=constants.ENDPOINT)) from None  # fmt: skip
     except ValueError:
         raise Trouble(say("gate.organisation", "This is an organisation's token. Models behind a gate need one of your own account: {tokens}.", tokens=TOKENS_URL)) from None  # fmt: skip
 
 
+def find_keyring() -> Any:
+    """The library, where it is installed and has a place that is meant for secrets; else None."""
+    if importlib.util.find_spec("keyring") is None:
+        return None
+    import keyring
+
+    # Its stand-ins for a system without one have a priority of 0 and less, and keep nothing or raise.
+    return keyring if keyring.get_keyring().priority > 0 else None
+
+
+def get_token() -> str | None:
+    return _read_keyring() or huggingface_hub.get_token()
+
+
+def _store(given: str) -> None:
+    """Proven with the hub first, whose errors are the caller's to tell; ValueError for an organisation's."""
+    keys = find_keyring()
+    if keys is None:
+        huggingface_hub.login(given, add_to_git_credential=False, skip_if_logged_in=False)
+    else:
+        if given.startswith("api_org"):
+            raise ValueError(given[:7])
+        huggingface_hub.whoami(given)
+        try:
+            keys.set_password(SERVICE, ACCOUNT, given)
+        except keys.errors.KeyringError:  # locked, or the person said no
+            huggingface_hub.login(given, add_to_git_credential=False, skip_if_logged_in=False)
+    _read_keyring.cache_clear()
+
+
 def forget() -> None:
-    token_store.forget()
+    """Out of both places."""
+    keys = find_keyring()
+    if keys is not None and _read_keyring() is not None:
+        keys.delete_password(SERVICE, ACCOUNT)
+    huggingface_hub.logout()
+    _read_keyring.cache_clear()
+
+
+@functools.cache
+def _read_keyring() -> str | None:
+    """Asked of the system once: some ask the person each time."""
+    keys = find_keyring()
+    if keys is None:
+        return None
+    try:
+        found: str | None = keys.get_password(SERVICE, ACCOUNT)
+    except keys.errors.KeyringError:
+        return None
+    return found

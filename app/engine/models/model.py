@@ -105,7 +105,7 @@ class Model:
     @property
     def bytes(self) -> int:
         """About what is downloaded for it, companions that are always needed included."""
-        return sum(source.bytes for source in downloads(self))
+        return sum(source.bytes for source in list_sources(self))
 
     def recommended(self, scheduler: str | None) -> Settings:
         """Its settings; where a scheduler is asked for that the few-steps LoRA can't work with, those without it."""
@@ -113,7 +113,7 @@ class Model:
         return self.settings if few_steps or self.plain is None else self.plain
 
 
-def downloads(model: Model, quantised: Quantised = "none") -> tuple[Source, ...]:
+def list_sources(model: Model, quantised: Quantised = "none") -> tuple[Source, ...]:
     """What has to be there before it can be loaded, for weights kept in this way: the model first, then its companions."""
     with_it = [each for each in model.companions if each.when in (None, quantised)]
     spared = tuple(pattern for each in with_it for pattern in each.instead_of)
@@ -121,7 +121,7 @@ def downloads(model: Model, quantised: Quantised = "none") -> tuple[Source, ...]
     return (*own, *(each.source for each in with_it))
 
 
-def need(model: Model, *, width: int | None = None, height: int | None = None, guidance: float | None = None) -> Need:
+def describe_need(model: Model, *, width: int | None = None, height: int | None = None, guidance: float | None = None) -> Need:
     """What the model asks of a machine for one picture of this size (pictures of a batch are made one after another)."""
     shape, settings = model.attention, model.settings
     if model.kind == "speech":
@@ -134,19 +134,19 @@ def need(model: Model, *, width: int | None = None, height: int | None = None, g
     tokens = -(-width // shape.pixels_a_token) * -(-height // shape.pixels_a_token) + shape.text_tokens
     strength = settings.guidance if guidance is None else guidance
     return Need(
-        model=model.id, kind="picture", batch=GUIDED_ROWS if guided(model, strength) else 1, heads=shape.heads,
+        model=model.id, kind="picture", batch=GUIDED_ROWS if is_guided(model, strength) else 1, heads=shape.heads,
         kv_heads=shape.kv_heads, head_dim=shape.head_dim, queries=tokens, keys=tokens, masked=shape.masked,
-        causal=shape.causal, parts=_parts(model), width=width, height=height,
+        causal=shape.causal, parts=_add_gguf_bytes(model), width=width, height=height,
         also_published=tuple(each.when for each in model.companions if each.when is not None),
     )  # fmt: skip
 
 
-def _parts(model: Model) -> tuple[Part, ...]:
+def _add_gguf_bytes(model: Model) -> tuple[Part, ...]:
     """With the size of the GGUF file that takes the denoiser's place, where one is published."""
     file = next((each.source.bytes for each in model.companions if each.when == "gguf"), None)
     return tuple(replace(part, gguf_bytes=file) if part.role == "denoiser" else part for part in model.parts)
 
 
-def guided(model: Model, guidance: float) -> bool:
+def is_guided(model: Model, guidance: float) -> bool:
     """Whether this much guidance doubles the rows. FLUX's distilled models take it as a number, or not at all."""
     return guidance > 1 and model.family not in ("flux", "flux2-klein")

@@ -20,7 +20,7 @@ from huggingface_hub.file_download import repo_folder_name
 
 from app.compat.planning.types import Quantised
 from app.engine.models import catalog
-from app.engine.models.model import Kind, Model, Source, downloads
+from app.engine.models.model import Kind, Model, Source, list_sources
 from app.paths import Home
 from app.sentence import Trouble, say
 
@@ -35,23 +35,23 @@ class Located:
     companions: Mapping[str, Path] = field(default_factory=dict)
 
 
-def located(home: Home, model: Model, quantised: Quantised = "none") -> Located | None:
+def locate(home: Home, model: Model, quantised: Quantised = "none") -> Located | None:
     """All that the model needs when its weights are kept this way, or None where something is missing."""
     if model.path:
-        found = ((each.name, snapshot(home, each.source)) for each in model.companions)
+        found = ((each.name, find_snapshot(home, each.source)) for each in model.companions)
         there = {
             name: path for name, path in found if path is not None
         }  # what a single file lacks is told when it is loaded
         return Located(Path(model.path), there) if Path(model.path).exists() else None
-    folder_there = snapshot(home, downloads(model, quantised)[0])
-    needed = {each.name: snapshot(home, each.source) for each in model.companions if each.when in (None, quantised)}
+    folder_there = find_snapshot(home, list_sources(model, quantised)[0])
+    needed = {each.name: find_snapshot(home, each.source) for each in model.companions if each.when in (None, quantised)}
     companions = {name: path for name, path in needed.items() if path is not None}
     if folder_there is None or len(companions) < len(needed):
         return None
     return Located(folder_there, companions)
 
 
-def snapshot(home: Home, source: Source) -> Path | None:
+def find_snapshot(home: Home, source: Source) -> Path | None:
     """Where it lies in the hub's cache, with every file that is wanted of it; other programs may have filled it, too."""
     try:
         found = snapshot_download(
@@ -60,44 +60,44 @@ def snapshot(home: Home, source: Source) -> Path | None:
         )  # fmt: skip
     except (LocalEntryNotFoundError, HfHubHTTPError):
         return None
-    return Path(found) if complete(Path(found), source) else None
+    return Path(found) if is_complete(Path(found), source) else None
 
 
-def complete(folder: Path, source: Source) -> bool:
+def is_complete(folder: Path, source: Source) -> bool:
     """Whether nothing that can be known to be needed is missing: named files, each part's weights, every shard."""
     if any("*" not in pattern and not (folder / pattern).is_file() for pattern in source.files):
         return False
     if not any("*" in pattern for pattern in source.files):
         return True
     if "model_index.json" in source.files:
-        return _parts_complete(folder, source)
-    return (folder / "config.json").is_file() and _weights_complete(folder, "", source)
+        return _are_parts_complete(folder, source)
+    return (folder / "config.json").is_file() and _are_weights_complete(folder, "", source)
 
 
-def _parts_complete(folder: Path, source: Source) -> bool:
+def _are_parts_complete(folder: Path, source: Source) -> bool:
     try:
         index = json.loads((folder / "model_index.json").read_text("utf-8"))
     except (OSError, ValueError):
         return False
     named = [
         name for name, made_of in index.items()
-        if isinstance(made_of, list) and made_of and made_of[0] and not _left(f"{name}/config.json", source)
+        if isinstance(made_of, list) and made_of and made_of[0] and not _is_left_out(f"{name}/config.json", source)
     ]  # fmt: skip
     return all(
         any(each.is_file() for each in (folder / name).glob("*.json"))
-        and (name not in _WEIGHED or _weights_complete(folder, f"{name}/", source))
+        and (name not in _WEIGHED or _are_weights_complete(folder, f"{name}/", source))
         for name in named
     )
 
 
-def _weights_complete(folder: Path, part: str, source: Source) -> bool:
+def _are_weights_complete(folder: Path, part: str, source: Source) -> bool:
     """Of one part: at least one file that is wanted, and where it is one of several, all of them."""
     weights = any(pattern.endswith(".safetensors") for pattern in source.files)
-    if not weights or _left(f"{part}x.safetensors", source):
+    if not weights or _is_left_out(f"{part}x.safetensors", source):
         return True
     names = [
         each.name for each in (folder / part).glob("*.safetensors")
-        if each.is_file() and _wanted(part + each.name, source)
+        if each.is_file() and _is_wanted(part + each.name, source)
     ]  # fmt: skip
     shards: dict[tuple[str, str, int], int] = {}
     for name in names:
@@ -107,36 +107,36 @@ def _weights_complete(folder: Path, part: str, source: Source) -> bool:
     return bool(names) and all(count == set_[2] for set_, count in shards.items())
 
 
-def _wanted(name: str, source: Source) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in source.files) and not _left(name, source)
+def _is_wanted(name: str, source: Source) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in source.files) and not _is_left_out(name, source)
 
 
-def _left(name: str, source: Source) -> bool:
+def _is_left_out(name: str, source: Source) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in source.leave)
 
 
-def best(home: Home, kind: Kind) -> Model:
+def find_best(home: Home, kind: Kind) -> Model:
     """What is used when no model is named."""
-    return catalog.best(kind, lambda model: located(home, model) is not None)
+    return catalog.choose_best(kind, lambda model: locate(home, model) is not None)
 
 
-def folder_of(models: Path, repo: str) -> Path:
+def repo_folder(models: Path, repo: str) -> Path:
     return models / repo_folder_name(repo_id=repo, repo_type="model")
 
 
-def sources_of(model: Model) -> tuple[Source, ...]:
+def list_all_sources(model: Model) -> tuple[Source, ...]:
     """Everything that any of its files may come from, however its weights are kept."""
     own = () if model.source is None else (model.source,)
     return (*own, *(each.source for each in model.companions))
 
 
-def repos(model: Model) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(source.repo for source in sources_of(model)))
+def list_repos(model: Model) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(source.repo for source in list_all_sources(model)))
 
 
-def size_bytes(home: Home, model: Model) -> int:
+def measure_bytes(home: Home, model: Model) -> int:
     """What it takes on this disk, halves included; links and second names are counted once."""
-    folders = [Path(model.path)] if model.path else [folder_of(home.models, repo) for repo in repos(model)]
+    folders = [Path(model.path)] if model.path else [repo_folder(home.models, repo) for repo in list_repos(model)]
     sizes: dict[tuple[int, int], int] = {}
     for folder in folders:
         # os.walk, unlike rglob, does not mind a folder that goes while it looks.
@@ -161,11 +161,11 @@ def remove(home: Home, model: Model, others: Iterable[Model], keep: Collection[s
             )
         )
     sources = [
-        source for other in others if other.id != model.id and located(home, other) for source in sources_of(other)
+        source for other in others if other.id != model.id and locate(home, other) for source in list_all_sources(other)
     ]
-    before = size_bytes(home, model)
-    for repo in repos(model):
-        folder = folder_of(home.models, repo)
+    before = measure_bytes(home, model)
+    for repo in list_repos(model):
+        folder = repo_folder(home.models, repo)
         needed = [source for source in sources if source.repo == repo]
         if repo in keep or not folder.exists():
             continue
@@ -174,7 +174,7 @@ def remove(home: Home, model: Model, others: Iterable[Model], keep: Collection[s
         else:
             shutil.rmtree(folder)
             shutil.rmtree(home.models / ".locks" / folder.name, ignore_errors=True)
-    return before - size_bytes(home, model)
+    return before - measure_bytes(home, model)
 
 
 def _prune(folder: Path, needed: list[Source]) -> None:
@@ -182,7 +182,7 @@ def _prune(folder: Path, needed: list[Source]) -> None:
     kept = set()
     for pointer in [each for each in (folder / "snapshots").rglob("*") if not each.is_dir()]:
         name = pointer.relative_to(folder / "snapshots").as_posix().partition("/")[2]
-        if any(_wanted(name, source) for source in needed):
+        if any(_is_wanted(name, source) for source in needed):
             kept.add(pointer.resolve())
         else:
             pointer.unlink()

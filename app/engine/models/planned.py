@@ -12,15 +12,15 @@ from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
 from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
 from app.engine.jobs.request import PictureRequest, Request
-from app.engine.models.model import Model, need
-from app.engine.models.pretended_device import impossible
+from app.engine.models.model import Model, describe_need
+from app.engine.models.pretended_device import list_impossible
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
 NOTHING_SEEN: Final = MappingProxyType[str, Verdict]({})
 
 
-def planned(
+def make_plan(
     home: Home, hardware: Hardware, model: Model | None = None, choice: Choice = Choice(), verdicts: Verdicts = NOTHING_SEEN,  # noqa: B008 - frozen
     request: Request | None = None, *, itself: bool = False, yields: bool = False,
 ) -> Plan:  # fmt: skip
@@ -28,46 +28,46 @@ def planned(
 
     `itself`: a pretended machine is only looked at, so its own plan counts, not what this computer can run in its place.
     `yields`: for a visitor, whose job must not fail for the owner's chunk size: one that cannot run here gives way to automatic."""
-    asked = needed(home, hardware, model, request, itself=itself)
+    asked = find_need(home, hardware, model, request, itself=itself)
     try:
         return decide(hardware, asked, choice, verdicts)
     except Trouble as trouble:
         if not yields or choice.chunk == AUTO:
             raise
-        return in_place(decide(hardware, asked, replace(choice, chunk=AUTO), verdicts), choice.chunk, trouble)
+        return note_refused_chunk(decide(hardware, asked, replace(choice, chunk=AUTO), verdicts), choice.chunk, trouble)
 
 
-def in_place(plan: Plan, asked: Chunk, trouble: Trouble) -> Plan:
+def note_refused_chunk(plan: Plan, asked: Chunk, trouble: Trouble) -> Plan:
     """This plan runs in place of one for a chunk size that cannot: its reason for the chunk says so, wherever the plan is shown."""
     about_chunk = dict(trouble.sentence.values).get("field") == "chunk_q"
     why = trouble.objections[0] if about_chunk and trouble.objections else trouble.sentence
-    said = Reason("chunk_q", differs(asked, plan.chunk_q, why), "this machine")
+    said = Reason("chunk_q", chunk_differs(asked, plan.chunk_q, why), "this machine")
     return replace(plan, because=tuple(said if each.field == "chunk_q" else each for each in plan.because))
 
 
-def differs(asked: Chunk, runs: Chunk, why: Sentence) -> Sentence:
-    return say("chunk_q.differs", "{asked} asked; {chunk} runs: {why}", asked=named(asked), chunk=named(runs), why=why)
+def chunk_differs(asked: Chunk, runs: Chunk, why: Sentence) -> Sentence:
+    return say("chunk_q.differs", "{asked} asked; {chunk} runs: {why}", asked=name_chunk(asked), chunk=name_chunk(runs), why=why)
 
 
-def named(chunk: Chunk) -> int | Sentence:
+def name_chunk(chunk: Chunk) -> int | Sentence:
     """A chunk size as a value of a sentence."""
     return say("word.automatic", "automatic") if chunk == AUTO else chunk
 
 
-def needed(
+def find_need(
     home: Home, hardware: Hardware, model: Model | None, request: Request | None = None, *, itself: bool = False
 ) -> Need:
     """What the model asks of a machine for this request, or for what its makers recommend."""
     if model is None:
         return Need()
     if isinstance(request, PictureRequest):
-        asked = need(model, width=request.width, height=request.height, guidance=request.guidance)
+        asked = describe_need(model, width=request.width, height=request.height, guidance=request.guidance)
     else:
-        asked = need(model)
-    return asked if itself else replace(asked, impossible=impossible(hardware, model, home))
+        asked = describe_need(model)
+    return asked if itself else replace(asked, impossible=list_impossible(hardware, model, home))
 
 
-def stands_in(hardware: Hardware, own: Plan, here: Plan) -> Sentence | None:
+def explain_stand_in(hardware: Hardware, own: Plan, here: Plan) -> Sentence | None:
     """What to say beside a pretended machine's own plan where this computer, in its place, would run another."""
     if choices(own) == choices(here):
         return None

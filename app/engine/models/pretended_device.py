@@ -1,4 +1,4 @@
-"""What a pretended machine cannot pretend: its work is done by this processor, with the weights that this processor can hold."""
+"""For a pretended machine, rewrite the plan so that this CPU can run it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.paths import Home
 from app.sentence import Sentence, say
 
 
-def grounded(plan: Plan) -> Plan:
+def use_real_device(plan: Plan) -> Plan:
     """For a pretended machine, the plan so that this processor can run it; on a real machine the plan itself."""
     if plan.runs_on == plan.device:
         return plan
@@ -22,7 +22,7 @@ def grounded(plan: Plan) -> Plan:
     return replace(plan, device=plan.runs_on, precision=precision)
 
 
-def impossible(hardware: Hardware, model: Model, home: Home) -> tuple[tuple[Quantised, Sentence], ...]:
+def list_impossible(hardware: Hardware, model: Model, home: Home) -> tuple[tuple[Quantised, Sentence], ...]:
     """Ways to make this model's weights smaller that a pretended machine may have and this processor has not."""
     if not hardware.pretended:
         return ()
@@ -44,6 +44,6 @@ def _can_make(kind: Quantised, model: Model, home: Home) -> bool:
             return model.kind == "speech" and importlib.util.find_spec("bitsandbytes") is not None
         case "gguf":
             # Read anywhere; but where the whole weights are what was fetched, those run.
-            return on_disk.located(home, model, "gguf") is not None or on_disk.located(home, model) is None
+            return on_disk.locate(home, model, "gguf") is not None or on_disk.locate(home, model) is None
         case _:
             return False

@@ -9,7 +9,7 @@ from PIL import Image
 
 from app.engine.jobs import schedulers
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
-from app.engine.jobs.seed import seed_of
+from app.engine.jobs.seed import draw_seed
 from app.engine.models.model import Model
 from app.engine.pictures import input_images, prompt_embeddings
 from app.engine.pipelines.families import FAMILIES
@@ -61,7 +61,7 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
         )
         named = None
     elif named is not None:
-        named = next(each for each in schedulers.NAMES if schedulers.SCHEDULERS[each] is schedulers.by_name(named))
+        named = next(each for each in schedulers.NAMES if schedulers.SCHEDULERS[each] is schedulers.find_scheduler(named))
     if request.image and not request.mask and not family.strength:
         notes.append(
             say(
@@ -75,7 +75,7 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
             say("paint.no-negative", "{model} takes no negative prompt; yours was left out.", model=model.title)
         )
     if model.starter:
-        match = starter_words.matched(Path(model.path), request.prompt)
+        match = starter_words.match_prompt(Path(model.path), request.prompt)
         request = replace(request, prompt=match.caption)
         notes += [match.note] if match.note else []
     if not family.weights:
@@ -113,7 +113,7 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
         steps=settings.steps if request.steps is None else request.steps,
         guidance=settings.guidance if request.guidance is None else request.guidance,
         scheduler=named or settings.scheduler or None,
-        seed=seed_of(request, job),
+        seed=draw_seed(request, job),
     )
     few_steps = (
         any(each.name == "few-steps" for each in model.companions) and whole.scheduler == model.settings.scheduler

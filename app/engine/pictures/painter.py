@@ -18,7 +18,7 @@ from app.compat.machine.meter import Meter
 from app.compat.planning.types import Plan
 from app.engine.files import picture_settings
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Event, Finished, Note, Part, Preview, Step, Stopped
+from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Step, Stopped
 from app.engine.jobs.request import PictureRequest, to_json
 from app.engine.loading.loaded import held_alike
 from app.engine.models.model import Model
@@ -103,7 +103,7 @@ class Painter:
                 stopped = picture.stopped
             if picture.path.is_file():
                 files.append(str(picture.path))
-                yield Part(index, request.batch, str(picture.path), request.prompt, chosen.seed(index))
+                yield PartDone(index, request.batch, str(picture.path), request.prompt, chosen.seed(index))
             if stopped:
                 break
         elapsed_s = time.monotonic() - started_s

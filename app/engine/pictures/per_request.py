@@ -37,7 +37,7 @@ def _scheduler(loaded: Any, name: str | None) -> Any:
     own = loaded.scheduler
     if name is None:
         return type(own).from_config(own.config)
-    row = schedulers.by_name(name)
+    row = schedulers.find_scheduler(name)
     return getattr(diffusers, row.class_name).from_config(own.config, **row.settings)
 
 

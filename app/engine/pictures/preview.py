@@ -56,5 +56,5 @@ def fit(vae: Any, place: torch.device) -> Colours:
 
 def write(picture: Image.Image, path: Path) -> None:
     """Seen whole or not at all by whoever reads meanwhile."""
-    with atomic_write.whole(path) as unfinished:
+    with atomic_write.replacing(path) as unfinished:
         picture.save(unfinished, "JPEG", quality=85)

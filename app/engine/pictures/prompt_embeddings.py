@@ -8,14 +8,14 @@ from typing import Any, Final
 from compel import CompelForSD, CompelForSDXL  # type: ignore[import-untyped]
 from compel.prompt_parser import Conjunction, FlattenedPrompt  # type: ignore[import-untyped]
 
-from app.engine.text.prompt_weights import pieces
+from app.engine.text.prompt_weights import split_weights
 from app.sentence import Sentence, say
 
 _WRITTEN_OUT: Final = re.compile(r"\([^()]*:\s*(?:[0-4](?:\.\d+)?|\.\d+)\s*\)")
 
 
 def weighted(prompt: str) -> bool:
-    return any(weight != 1 for _, weight in pieces(prompt))
+    return any(weight != 1 for _, weight in split_weights(prompt))
 
 
 def without_weights(prompt: str) -> tuple[str, Sentence | None]:
@@ -25,19 +25,19 @@ def without_weights(prompt: str) -> tuple[str, Sentence | None]:
     said = say(
         "words.no-weights", "Weights such as (word:1.2) work with SD 1.5 and SDXL only; here they were left out."
     )
-    return "".join(text for text, _ in pieces(prompt)), said
+    return "".join(text for text, _ in split_weights(prompt)), said
 
 
 def embedded(pipe: Any, prompt: str, negative: str) -> dict[str, Any]:
     """What a pipeline with CLIP alone is told: plain prompts where they say it all, else what its encoders made of the weights."""
-    plain = ["".join(text for text, _ in pieces(each)) for each in (prompt, negative)]
+    plain = ["".join(text for text, _ in split_weights(each)) for each in (prompt, negative)]
     if not any(map(weighted, (prompt, negative))) and not any(_long(pipe, each) for each in plain):
         return {"prompt": plain[0], "negative_prompt": plain[1] or None}
     kind = CompelForSDXL if hasattr(pipe, "text_encoder_2") else CompelForSD
     library = kind(pipe, device=pipe._execution_device)
     for compel in vars(library).values():  # one for each text encoder
         # compel has a syntax of its own; ours goes past its parser.
-        compel.parse_prompt_string = lambda text: Conjunction([FlattenedPrompt(pieces(text) or [("", 1.0)])])
+        compel.parse_prompt_string = lambda text: Conjunction([FlattenedPrompt(split_weights(text) or [("", 1.0)])])
         provider = compel.conditioning_provider
         provider.text_encoder = _Placed(provider.text_encoder, pipe._execution_device)
     made = library(prompt, negative_prompt=negative)

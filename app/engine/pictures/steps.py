@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from app.engine.jobs.control import Control
-from app.engine.jobs.schedulers import space_of
+from app.engine.jobs.schedulers import find_space
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.pictures import checkpoint
 from app.engine.pictures.checkpoint import Kept
@@ -94,7 +94,7 @@ def clean(scheduler: Any, output: torch.Tensor, timestep: Any, sample: torch.Ten
     output, sample = output.float(), sample.float()
     alpha: torch.Tensor
     noise: torch.Tensor
-    space = space_of(type(scheduler).__name__)
+    space = find_space(type(scheduler).__name__)
     if space == "flow":
         sigma: torch.Tensor = scheduler.sigmas[index].to(sample)
         return sample - sigma * output

@@ -86,7 +86,7 @@ class _Opening:
             elif name == self.family.denoiser and self.plan.quantised == "gguf" and "gguf" in companions:
                 there[name] = self._gguf(companions["gguf"])
             elif name in _WEIGHTY:
-                library, kind = detect.class_of(self.folder, name)
+                library, kind = detect.read_class(self.folder, name)
                 there[name] = self._part(name, self.folder / name, getattr(_LIBRARIES[library], kind), library)
             if name in there:
                 placement.ready(name, there[name], self.plan, self.turns)
@@ -95,9 +95,9 @@ class _Opening:
         )
 
     def _part(self, name: str, folder: Path, kind: Any, library: str) -> Any:
-        files = safetensors.files(folder)
+        files = safetensors.list_weights(folder)
         for path in files:
-            safetensors.header(path)
+            safetensors.read_header(path)
         how = placement.precision(self.plan, name)
         quantiser = quantise.config(library, self.plan, Part(name, how.role, 0), getattr(torch, how.compute))
         part, told = kind.from_pretrained(
@@ -116,7 +116,7 @@ class _Opening:
 
     def file(self, companions: Mapping[str, Path]) -> Any:
         quantise.refuse_single_file(self.plan, self.folder)
-        self.notes += weights_complete.unused(self.folder, safetensors.header(self.folder))
+        self.notes += weights_complete.unused(self.folder, safetensors.read_header(self.folder))
         if "configs" not in companions:
             raise Trouble(
                 say(
@@ -147,7 +147,7 @@ class _Opening:
     def _gguf(self, companion: Path) -> Any:
         file = companion if companion.is_file() else next(companion.glob("*.gguf"))
         compute = getattr(torch, placement.precision(self.plan, self.family.denoiser).compute)
-        kind = getattr(diffusers, detect.class_of(self.folder, self.family.denoiser)[1])
+        kind = getattr(diffusers, detect.read_class(self.folder, self.family.denoiser)[1])
         with weights_complete.every_weight(file):
             return kind.from_single_file(
                 str(file),
@@ -170,7 +170,7 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
         raise Trouble(
             say("lora.missing", "The LoRA {path} is not there. Choose it again, or leave it out.", path=str(path))
         )
-    safetensors.header(file)
+    safetensors.read_header(file)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Already found a `peft_config`")  # several at once are what is wanted

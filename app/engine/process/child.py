@@ -1,4 +1,4 @@
-"""The engine's process as its keeper holds it: started with a pipe and a log, told orders, heard, ended, and asked why it died."""
+"""Start the engine's process with a pipe and a log, send it orders, read its reports, and find out why it died."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from app.compat.machine.meter import Reading
 from app.engine.jobs.messages import Order, Quit, Report
 from app.engine.process import worker
-from app.engine.process.diagnosis import Death, diagnose
+from app.engine.process.recovery import Death, diagnose
 from app.paths import Home
 
 LOG_BYTES = 1 << 20
@@ -57,18 +57,18 @@ class Child:
         with contextlib.suppress(OSError, ValueError):
             self._pipe.send(order)
 
-    def said(self) -> Iterator[Report]:
+    def receive(self) -> Iterator[Report]:
         """Everything so far. A pipe that breaks belongs to an engine that is dying: its sentinel says so next."""
         with contextlib.suppress(EOFError, OSError):
             while self._pipe.poll():
                 yield self._pipe.recv()
 
-    def bury(self, wedged: bool, last: Reading) -> Death:
+    def reap(self, wedged: bool, last: Reading) -> Death:
         """It is dead, or has to be: why."""
         self._process.kill()
         self._process.join()
         self._pipe.close()
-        return diagnose(self._process.exitcode, self._last_words(), wedged, last)
+        return diagnose(self._process.exitcode, self._read_log_end(), wedged, last)
 
     def end(self, patience_s: float) -> None:
         self.send(Quit())
@@ -77,7 +77,7 @@ class Child:
         self._process.join()
         self._pipe.close()
 
-    def _last_words(self) -> str:
+    def _read_log_end(self) -> str:
         try:
             with self._log.open("rb") as file:
                 file.seek(max(self._log_start, self._log.stat().st_size - LAST_WORDS_BYTES))

@@ -14,11 +14,11 @@ import soundfile
 from app.engine.files import join_sound, spoken_parts
 from app.engine.files.join_sound import Finish, Piece
 from app.engine.jobs.request import Request, SpeechRequest, to_json
-from app.engine.jobs.seed import seed_of
+from app.engine.jobs.seed import draw_seed
 from app.engine.models import catalog
-from app.engine.models.on_disk import best, located
+from app.engine.models.on_disk import find_best, locate
 from app.engine.text import script
-from app.engine.text.voice_limits import DIA, Limits, limits_of
+from app.engine.text.voice_limits import DIA, VoiceLimits, read_limits
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
@@ -40,29 +40,29 @@ class Delivery:
     def whole(self) -> bool:
         return bool(self.files) and not self.missing
 
-    def said(self, folder: Path) -> tuple[Sentence, ...]:
+    def describe_missing(self, folder: Path) -> tuple[Sentence, ...]:
         """What is missing, and where the rest is."""
         if self.fault:
             return (say("job.not-delivered", "What was finished could not be put together ({fault}); its parts lie in {folder}.", fault=self.fault, folder=str(folder)),)  # fmt: skip
         if not (self.files and self.missing):
             return ()
         done = self.total - len(self.missing)
-        return (say("job.missing", "Finished: {done} of {total}. Missing: {missing}.", done=done, total=self.total, missing=ranges(self.missing)),)  # fmt: skip
+        return (say("job.missing", "Finished: {done} of {total}. Missing: {missing}.", done=done, total=self.total, missing=format_ranges(self.missing)),)  # fmt: skip
 
 
-def delivered(home: Home, request: Request, folder: Path) -> Delivery:
+def deliver(home: Home, request: Request, folder: Path) -> Delivery:
     if not folder.is_dir():
         return Delivery()
     try:
         return (
-            _speech(home, request, folder) if isinstance(request, SpeechRequest) else _pictures(request.batch, folder)
+            _deliver_speech(home, request, folder) if isinstance(request, SpeechRequest) else _deliver_pictures(request.batch, folder)
         )
     except (OSError, Trouble, soundfile.LibsndfileError, ValueError) as fault:
         return Delivery(fault=str(fault))
 
 
-def _speech(home: Home, request: SpeechRequest, folder: Path) -> Delivery:
-    checked = script.check(request.text, limits_for(home, request.model))
+def _deliver_speech(home: Home, request: SpeechRequest, folder: Path) -> Delivery:
+    checked = script.parse_script(request.text, find_limits(home, request.model))
     total = len(checked.parts)
     wanted = tuple(sorted(set(request.only_parts))) or tuple(range(total))
     finished = [place for place in wanted if spoken_parts.find(spoken_parts.sound_path(folder, place)) is not None]
@@ -73,11 +73,11 @@ def _speech(home: Home, request: SpeechRequest, folder: Path) -> Delivery:
     pieces = [Piece(spoken_parts.sound_path(folder, place), checked.parts[place].pause_before_s) for place in sorted((*finished, *kept)) if place < total]  # fmt: skip
     finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + checked.pause_after_s)
     target = folder / DELIVERED / f"speech.{request.format}"
-    seconds = join_sound.join(pieces, target, finish, to_json(replace(request, seed=seed_of(request, folder))))
+    seconds = join_sound.join(pieces, target, finish, to_json(replace(request, seed=draw_seed(request, folder))))
     return Delivery((str(target),), seconds, missing, total)
 
 
-def _pictures(total: int, folder: Path) -> Delivery:
+def _deliver_pictures(total: int, folder: Path) -> Delivery:
     """Copies: what goes on with the job finds its own where they were."""
     finished = {place: folder / f"picture-{place}.png" for place in range(total)}
     missing = tuple(place + 1 for place, path in finished.items() if not path.is_file())
@@ -86,16 +86,16 @@ def _pictures(total: int, folder: Path) -> Delivery:
     return Delivery(tuple(files), 0.0, missing, total)
 
 
-def limits_for(home: Home, model: str) -> Limits:
+def find_limits(home: Home, model: str) -> VoiceLimits:
     """What the voice can take; Dia's where the voice is gone."""
     try:
-        found = located(home, catalog.find(model) if model else best(home, "speech"))
-        return limits_of(found.folder, found.companions.get("codec")) if found else DIA
+        found = locate(home, catalog.find(model) if model else find_best(home, "speech"))
+        return read_limits(found.folder, found.companions.get("codec")) if found else DIA
     except Trouble:
         return DIA
 
 
-def ranges(numbers: Iterable[int]) -> str:
+def format_ranges(numbers: Iterable[int]) -> str:
     """1, 3-5, 9"""
     runs = [[number for _, number in run] for _, run in groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0])]  # fmt: skip
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

@@ -14,7 +14,7 @@ from app.compat.planning.types import Plan
 from app.engine.jobs.events import Failed, Finished, Stopped
 from app.engine.jobs.journal import Job, State
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.shelf import Made, Shelf
+from app.engine.jobs.shelf import RunSummary, Shelf
 from app.engine.process.delivery import DELIVERED, Delivery
 from app.sentence import say
 
@@ -29,13 +29,13 @@ SOUNDS = "sound-*.wav"
 End = Finished | Stopped | Failed
 
 
-def shelved(shelf: Shelf, job: Job, event: End, progress: Progress, folder: Path) -> End:
+def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder: Path) -> End:
     """The end with its files where they are kept; previews go, for what they showed is there now."""
     step = progress.step
-    made = Made(
+    made = RunSummary(
         model=progress.model, seconds=getattr(event, "seconds", 0.0), rate=step.rate if step else 0.0, unit=step.unit if step else "",
         elapsed_s=getattr(event, "elapsed_s", 0.0), highest_bytes=step.memory.highest_bytes if step else 0,
-        whole=isinstance(event, Finished), plan=json.dumps(told_plan(progress.plan)),
+        whole=isinstance(event, Finished), plan=json.dumps(flatten_plan(progress.plan)),
     )  # fmt: skip
     try:
         kept = shelf.keep(job, [file for file in event.files if Path(file).is_file()], made)
@@ -47,13 +47,13 @@ def shelved(shelf: Shelf, job: Job, event: End, progress: Progress, folder: Path
     return dataclasses.replace(event, files=tuple(str(creation.path) for creation in kept))
 
 
-def handed_over(event: Stopped | Failed, delivery: Delivery, folder: Path, died: bool) -> End:
+def attach_delivery(event: Stopped | Failed, delivery: Delivery, folder: Path, died: bool) -> End:
     """The end with what was finished before it. `died`: only the engine stood in the way, so where nothing is missing the job is finished."""
     if died and delivery.whole:
         return Finished(delivery.files, 0.0, 0.0, "", 0, delivery.seconds)
     event = dataclasses.replace(event, files=delivery.files, seconds=delivery.seconds)
     if isinstance(event, Failed):
-        event = dataclasses.replace(event, objections=(*event.objections, *delivery.said(folder)))
+        event = dataclasses.replace(event, objections=(*event.objections, *delivery.describe_missing(folder)))
     return event
 
 
@@ -62,7 +62,7 @@ def drop_sounds(folder: Path) -> None:
         piece.unlink(missing_ok=True)
 
 
-def tidy(jobs: Path, live: Collection[str], interrupted: Collection[str]) -> None:
+def tidy_folders(jobs: Path, live: Collection[str], interrupted: Collection[str]) -> None:
     """Remove old folders of jobs that have ended, and the sounds that nobody listens to any more. `live`: waiting or running, here or
     in another process."""
     folders = sorted(jobs.iterdir(), key=lambda path: path.stat().st_mtime) if jobs.is_dir() else []
@@ -80,7 +80,7 @@ def tidy_uploads(uploads: Path, needed: str) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def told_plan(plan: Plan | None) -> dict[str, object]:
+def flatten_plan(plan: Plan | None) -> dict[str, object]:
     """What a row of the shelf says of how it was made; the reasons can be had again."""
     if plan is None:
         return {}

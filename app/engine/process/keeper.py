@@ -1,7 +1,4 @@
-"""The keeper: holds one engine process, hands it one job after the other, and when it dies says why and starts it again.
-
-Over 300 lines: all of it changes one state in one thread, and what could be told apart lies in aftermath, lives, delivery and jobfolder.
-"""
+"""The keeper holds the engine's process: it hands over one job after the other, posts what happens, and restarts the engine when it dies."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ import dataclasses
 import json
 import logging
 import multiprocessing
-import sqlite3
 import threading
 import time
 from collections import deque
@@ -22,32 +18,35 @@ from app.compat.machine.hardware import with_room
 from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Adjusted, Event, Failed, Step, Stopped
-from app.engine.jobs.journal import OWNER, Job, Journal, State
-from app.engine.jobs.messages import Beat, Died, Free, Order, Planned, Ready, Report, Run, SetChunk, Stop, Told
+from app.engine.jobs.journal import Job, Journal
+from app.engine.jobs.messages import Beat, Died, Free, JobEvent, Planned, Ready, Report, Run, Stop
+from app.engine.jobs.owners import OWNER
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, to_json
 from app.engine.jobs.shelf import Shelf
-from app.engine.jobs.tasks import Errand, SelfTest, Tune
-from app.engine.models.precheck import refuse_at_once
+from app.engine.jobs.tasks import MaintenanceTask, is_task, new_task_id
+from app.engine.models.precheck import reject_early
 from app.engine.process.child import Child
-from app.engine.process.deaths import Lives, reached
-from app.engine.process.delivery import delivered
-from app.engine.process.diagnosis import Death
-from app.engine.process.job_folder import STATES, End, drop_sounds, handed_over, shelved, tidy, tidy_uploads
-from app.engine.process.progress_board import Board
-from app.engine.process.recovery import given_up, measuring_died, no_start, recalled, stumbled
+from app.engine.process.deaths import DeathRecord, measure_progress
+from app.engine.process.engine_life import NO_BEAT_S, EngineLife
+from app.engine.process.job_end import Stores, end_job
+from app.engine.process.job_folder import End, drop_sounds, tidy_folders, tidy_uploads
+from app.engine.process.progress_board import ProgressBoard
+from app.engine.process.recovery import (
+    Death,
+    end_measuring,
+    explain_keeper_fault,
+    fail_start,
+    give_up_on_job,
+    recall_progress,
+)
 from app.engine.process.state import EngineState, Sample
+from app.engine.process.work_queue import WorkQueue
 from app.paths import Home
 
-STARTS = 3
-"""An engine that dies this often before it is ready is started again only now and then."""
-AGAIN_S, AGAIN_MOST_S = 30.0, 600.0
-"""After so long, then after twice as long, and so on."""
 STUMBLES = 5
-"""So often in a row the keeper itself fails before a command that waits for it is told to end."""
+"""After so many faults of the keeper itself in a row, a command that waits for it is told to end."""
 TICK_S = 0.2
-NO_BEAT_S = 20.0
-"""Beats come every second, also from within a long kernel; this long without one, nothing comes any more."""
 QUIET_S = 600.0
 """A job that says nothing for this long hangs: the slowest step measured on the slowest machine takes a tenth of it."""
 LISTENED_S = 60.0
@@ -68,333 +67,291 @@ class Keeper:
         rest_s: float = 0.0,
         patient: bool = True,
     ) -> None:
-        """`rest_s`: so long the engine is not started yet, unless something is asked for. `patient`: where the engine does not start, jobs
-        wait until it does; a command has nobody to repair it meanwhile, and its job fails."""
-        self.home = home.made()
+        """`rest_s`: delay of the engine's start, unless something is asked for. `patient`: jobs wait while the engine does not start;
+        a command has nobody to repair it meanwhile, so its job fails."""
+        self.home = home.create()
         self.database = Database(home.database)
         self.journal = Journal(self.database)
         self.shelf = Shelf(self.database, home.creations)
-        self.interrupted = self.journal.interrupted()
+        self.interrupted = self.journal.mark_interrupted()
         self.state = EngineState()
         self.history: deque[Sample] = deque(maxlen=HISTORY)
-        self._pretended = pretended
-        self._quiet_s, self._no_beat_s, self._rest_s, self._patient = quiet_s, no_beat_s, rest_s, patient
+        self._stores = Stores(home, self.journal, self.shelf)
+        self._engine = EngineLife(home, pretended, no_beat_s)
+        self._queue = WorkQueue(self.journal, self.folder)
+        self._board = ProgressBoard()
+        self._quiet_s, self._rest_s, self._patient = quiet_s, rest_s, patient
         self._lock = threading.RLock()
-        self._board = Board()
-        self._errands: deque[tuple[str, Errand]] = deque()
         self._ended_at_s: deque[tuple[float, Path]] = deque()
-        self.chunk: Chunk = AUTO
-        """The chunk size that is asked for: its one home in this process, handed to every engine that is started."""
-        self._child: Child | None = None
         self._run: Run | None = None
-        self._held: Run | None = None
-        """Taken from the queue, but not given to an engine: it goes back."""
         self._fallen: tuple[Run, Death] | None = None
         """What ran when its engine died, until it waits again or is given up."""
-        self._lives: dict[str, Lives] = {}
+        self._deaths: dict[str, DeathRecord] = {}
         self._stopping: set[str] = set()
         """Jobs that ran when their stop was asked for: an engine that dies meanwhile does not begin them again."""
-        self._failed_starts, self._start_at_s, self._stumbles = 0, 0.0, 0
+        self._stumbles = 0
         self._woken, self._waker = multiprocessing.Pipe(duplex=False)
         self._closing = False
-        live = self.journal.live()
-        tidy(self.home.scratch / "jobs", {job.id for job in live}, {job.id for job in self.interrupted})
+        live = self.journal.list_live()
+        tidy_folders(self.home.scratch / "jobs", {job.id for job in live}, {job.id for job in self.interrupted})
         to_come = [to_json(job.request) for job in (*live, *self.interrupted)]
         tidy_uploads(self.home.scratch / "uploads", json.dumps(to_come))
-        self._thread = threading.Thread(target=self._keep, name="keeper", daemon=True)
+        self._thread = threading.Thread(target=self._loop, name="keeper", daemon=True)
         self._thread.start()
 
-    # What others ask of it.
+    # What other threads call.
+
+    @property
+    def chunk(self) -> Chunk:
+        """The chunk size in force, for every job."""
+        return self._engine.chunk
 
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
-        """The chunk is not a job's own: all run with what is asked for while they run (`set_chunk`)."""
-        refuse_at_once(request, self.home)
+        """Queue a job. The chunk is not a job's own: all run with the one in force (`set_chunk`)."""
+        reject_early(request, self.home)
         job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
         self._board.open(job.id)
         self._wake()
         return job
 
-    def errand(self, errand: Errand) -> str:
-        """Ahead of the queue; its events are followed like a job's."""
-        id_ = f"errand-{time.monotonic_ns()}"
+    def start_task(self, task: MaintenanceTask) -> str:
+        """Queue a maintenance task ahead of the jobs; its events are followed like a job's."""
+        id_ = new_task_id()
         self._board.open(id_)
-        with self._lock:
-            self._errands.append((id_, errand))
+        self._queue.add_task(id_, task)
         self._wake()
         return id_
 
     def follow(self, job: str) -> Iterator[Event]:
-        """What happened so far, in short, then everything as it happens, until the end."""
-        return self._board.follow(job, lambda: self._recalled(job))
+        """Yield what happened so far, in short, then every event as it happens, until the end."""
+        return self._board.follow(job, lambda: self._recall(job))
 
-    def progress(self, job: str) -> Progress:
-        return self._board.known(job) or self._recalled(job)
+    def get_progress(self, job: str) -> Progress:
+        return self._board.find(job) or self._recall(job)
 
-    def _recalled(self, job: str) -> Progress:
-        """Of a job that only journal and shelf still know."""
-        return recalled(self.journal.job(job), tuple(str(each.path) for each in self.shelf.of_job(job)))
+    def _recall(self, job: str) -> Progress:
+        """Rebuild the progress of a job that only journal and shelf still know."""
+        return recall_progress(self.journal.get(job), tuple(str(each.path) for each in self.shelf.list_of_job(job)))
 
     def stop(self, job: str) -> None:
-        """Within one step, keeping what is there. A job that still waits is taken out of the queue."""
+        """Stop within one step and keep what is finished. A job that still waits leaves the queue."""
         self._stopping.add(job)
-        if self.journal.withdraw(job) or self._withdrawn(job):
-            self._board.post(job, self._ended(job, Stopped((), 0.0)))
+        if self._queue.withdraw(job):
+            self._board.post(job, self._end(job, Stopped((), 0.0)))
         else:
-            self._send(Stop(job))
-
-    def _withdrawn(self, errand: str) -> bool:
-        """Whether it was an errand that waited, and waits no more."""
-        with self._lock:
-            waiting = len(self._errands)
-            self._errands = deque(each for each in self._errands if each[0] != errand)
-            return len(self._errands) < waiting
+            self._engine.send(Stop(job))
 
     def set_chunk(self, chunk: Chunk) -> None:
-        """Acts on a run in progress, and on those to come."""
-        with self._lock:
-            self.chunk = chunk
-            self._send(SetChunk(chunk))
+        """Apply to a run in progress, and to those to come."""
+        self._engine.set_chunk(chunk)
 
     def free(self) -> None:
-        self._send(Free())
+        self._engine.send(Free())
 
-    def go_on(self, job: str) -> None:
-        """With a job that was interrupted or failed, from the last part that was finished."""
+    def resume(self, job: str) -> None:
+        """Continue a job that was interrupted or failed, from the last part that was finished."""
         self.interrupted = [each for each in self.interrupted if each.id != job]
         self._stopping.discard(job)
-        if self.journal.job(job).state in ("interrupted", "failed"):
+        if self.journal.get(job).state in ("interrupted", "failed"):
             self._board.open(job)
-            self.journal.go_on(job)
+            self.journal.resume(job)
             self._wake()
 
-    def unfinished(self, request: Request, choice: Choice) -> Job | None:
-        """The owner's latest job that asked for exactly this, did not come to its end, and left something to go on from."""
-        return next((job for job in self.journal.unfinished(request, choice) if reached(self.folder(job.id))), None)
+    def find_unfinished(self, request: Request, choice: Choice) -> Job | None:
+        """Find the owner's latest job for exactly this that did not end and left something to resume from."""
+        unfinished = self.journal.list_unfinished(request, choice)
+        return next((job for job in unfinished if measure_progress(self.folder(job.id))), None)
 
-    def start_again(self) -> None:
-        """Now, an engine that does not start."""
-        self._start_at_s = 0.0
+    def retry_start(self) -> None:
+        """Start an engine now that failed to start before."""
+        self._engine.retry_now()
         self._wake()
 
-    def let_go(self, job: str) -> None:
-        """An interrupted job is given up; what was finished of it goes to the shelf."""
+    def discard(self, job: str) -> None:
+        """Give up an interrupted job; what it finished goes to the shelf."""
         self.interrupted = [each for each in self.interrupted if each.id != job]
-        self._ended(job, Stopped((), 0.0))
+        self._end(job, Stopped((), 0.0))
 
     def folder(self, job: str) -> Path:
-        return self.home.scratch / "jobs" / job
+        return self._stores.job_folder(job)
 
     def close(self) -> None:
-        """Ends the engine, too; a job that runs is interrupted and can be gone on with."""
+        """End the engine, too; a job that runs is interrupted and can be resumed."""
         if not self._closing:
             self._closing = True
             self._wake()
             self._thread.join(timeout=10)
             self.database.close()
 
-    # What its thread does.
+    # What its own thread does.
 
-    def _keep(self) -> None:
+    def _loop(self) -> None:
         self._woken.poll(self._rest_s)
         while not self._closing:
             try:
-                self._turn()
+                self._take_turn()
                 self._stumbles = 0
                 if self.state.obstacle is not None:
                     self._set(obstacle=None)
-            except Exception as fault:  # Whatever it is: jobs wait for this thread, so it tells and goes on.
+            except Exception as fault:  # Whatever it is: jobs wait for this thread, so it tells and carries on.
                 with contextlib.suppress(Exception):  # what it could not tell this time, it tells the next
-                    self._stumbled(fault)
+                    self._recover(fault)
                 time.sleep(TICK_S)
-        if self._child is not None:
-            self._child.end(patience_s=1 if self._run is None else 0)
+        if self._engine.child is not None:
+            self._engine.child.end(patience_s=1 if self._run is None else 0)
 
-    def _turn(self) -> None:
-        self._take_back()
+    def _take_turn(self) -> None:
+        self._queue.take_back()
         if self._fallen is not None:
-            self._again(*self._fallen)
+            self._retry(*self._fallen)
             self._fallen = None
-        if self._child is None and time.monotonic() >= self._start_at_s:
-            self._spawn()
-        if self._failed_starts >= STARTS:
+        self._spawn()
+        if self._engine.gave_up:
             self._give_up()
         elif self._run is None and self.state.ready:
             self._hand_next()
-        self._hear()
+        self._listen()
         self._watch()
         while self._ended_at_s and time.monotonic() - self._ended_at_s[0][0] > LISTENED_S:
             drop_sounds(self._ended_at_s.popleft()[1])
 
-    def _stumbled(self, fault: Exception) -> None:
-        """The keeper itself failed: told, and begun anew from what journal and folders say. What an engine may have said meanwhile is lost, so
-        one that works is ended, and its job goes on like after a death."""
-        death = stumbled(fault, self.home.database)
+    def _recover(self, fault: Exception) -> None:
+        """Tell a fault of the keeper's own, and begin anew from what journal and folders say. What an engine said meanwhile is lost,
+        so one that works is ended, and its job is retried as after a death."""
+        death = explain_keeper_fault(fault, self.home.database)
         self._stumbles += 1
-        child = self._child
+        child = self._engine.child
         if child is not None and (self._run is not None or not self.state.ready or not child.alive):
-            self._let_fall(death)
+            self._drop_engine(death)
             with contextlib.suppress(Exception):
-                child.bury(wedged=True, last=self.state.reading)
-            self._lost(death)
+                child.reap(wedged=True, last=self.state.reading)
+            self._note_death(death)
         if death.sentence != self.state.obstacle:
             _log.error("%s", death.sentence, exc_info=fault)
         self._set(obstacle=death.sentence, trouble=death)
         if not self._patient and self._stumbles >= STUMBLES:
             self._fail_all(Failed(death.sentence))
-        self._take_back()
+        self._queue.take_back()
 
     def _spawn(self) -> None:
-        with self._lock:
-            self._child = Child(self.home, self._pretended)
-            self._send(SetChunk(self.chunk))
+        self._engine.start_if_due()
 
     def _hand_next(self) -> None:
-        with self._lock:
-            id_, errand = self._errands.popleft() if self._errands else ("", None)
-        if errand is not None:
-            self._held = Run(id_, errand, Choice(), str(self.folder(id_)))
-        elif job := self.journal.take():
-            died = self._lives.get(job.id, Lives()).climb
-            self._held = Run(job.id, job.request, job.choice, str(self.folder(job.id)), died, yields=job.owner != OWNER)
-        if self._held is not None:
-            self._hand(self._held)
-            self._held = None
+        run = self._queue.take(lambda job: self._deaths.get(job, DeathRecord()).climb)
+        if run is not None:
+            self._hand(run)
+            self._queue.release()
 
     def _hand(self, run: Run) -> None:
         Path(run.folder).mkdir(parents=True, exist_ok=True)
         self._set(job=run.job)
-        self._send(run)
+        self._engine.send(run)
         self._run = run
 
-    def _take_back(self) -> None:
-        """What could not be handed waits where it waited before."""
-        if self._held is None:
-            return
-        if isinstance(self._held.request, SelfTest | Tune):
-            with self._lock:
-                self._errands.appendleft((self._held.job, self._held.request))
-        else:
-            self.journal.put_back(self._held.job)
-        self._held = None
-
-    def _hear(self) -> None:
+    def _listen(self) -> None:
+        child = self._engine.child
         sources: list[Connection | int] = [self._woken]
-        sources += self._child.sources if self._child is not None else ()
+        sources += child.sources if child is not None else ()
         for source in wait(sources, TICK_S):
             if source is self._woken:
                 self._woken.recv()
-            elif self._child is not None and source is self._child.sources[0]:
-                self._drain(self._child)
+            elif child is not None and source is child.sources[0]:
+                self._drain(child)
 
     def _drain(self, child: Child) -> None:
-        for report in child.said():
-            self._take(report)
-            if self._child is not child:
+        for report in child.receive():
+            self._handle(report)
+            if self._engine.child is not child:
                 return  # What it said was that it hangs, and it was ended for it.
 
-    def _take(self, report: Report) -> None:
+    def _handle(self, report: Report) -> None:
         match report:
             case Ready():
-                self._failed_starts, self._start_at_s = 0, 0.0
+                self._engine.mark_ready()
                 self._set(ready=True, gave_up=False, hardware=report.hardware)
             case Beat():
-                if self._child is not None:
-                    self._child.beat_s = time.monotonic()
-                known = self.state.hardware
-                now = with_room(known, report.reading, report.held_bytes) if known is not None else None
-                self._set(reading=report.reading, model=report.model, hardware=now)
-                step = self._board.now(self._run.job).step if self._run is not None else None
-                self.history.append(
-                    Sample(time.time(), step.rate if step else 0.0, step.unit if step else "", report.reading)
-                )
-                if self._child is not None and report.quiet_s is not None and report.quiet_s > self._quiet_s:
-                    self._bury(self._child, wedged=True)
+                self._handle_beat(report)
             case Planned():
                 self._set(plan=report.plan, model=report.model)
-                self._board.planned(report.job, report.model, report.plan)
-            case Told():
-                self._told(report.job, report.event)
+                self._board.set_plan(report.job, report.model, report.plan)
+            case JobEvent():
+                self._handle_event(report.job, report.event)
 
-    def _told(self, job: str, event: Event) -> None:
+    def _handle_beat(self, beat: Beat) -> None:
+        self._engine.note_beat()
+        known = self.state.hardware
+        now = with_room(known, beat.reading, beat.held_bytes) if known is not None else None
+        self._set(reading=beat.reading, model=beat.model, hardware=now)
+        step = self._board.get(self._run.job).step if self._run is not None else None
+        self.history.append(Sample(time.time(), step.rate if step else 0.0, step.unit if step else "", beat.reading))
+        if self._engine.child is not None and beat.quiet_s is not None and beat.quiet_s > self._quiet_s:
+            self._reap(self._engine.child, wedged=True)
+
+    def _handle_event(self, job: str, event: Event) -> None:
         if isinstance(event, Step):
             self._set(reading=event.memory)
         if isinstance(event, END):
-            event = self._ended(job, event)
+            event = self._end(job, event)
             self._run = None
             self._set(job="", **({} if isinstance(event, Failed) else {"trouble": None}))
         self._board.post(job, event)
 
-    def _ended(self, job: str, event: End, died: bool = False) -> End:
-        """Its files move to the shelf and its row is closed. Never raises: somebody waits for this end. `died`: given up after deaths, so it
-        can be gone on with where anything of it is there."""
-        folder = self.folder(job)
-        self._ended_at_s.append((time.monotonic(), folder))
+    def _end(self, job: str, event: End, died: bool = False) -> End:
+        """Move its files to the shelf and close its row. `died`: given up after deaths, so it can be resumed where anything is there."""
+        self._ended_at_s.append((time.monotonic(), self.folder(job)))
         self._stopping.discard(job)
-        self._lives.pop(job, None)
-        if job.startswith("errand-"):
+        self._deaths.pop(job, None)
+        if is_task(job):
             return event
-        try:
-            known = self.journal.job(job)
-            if isinstance(event, Failed) or (isinstance(event, Stopped) and not event.files):
-                event = handed_over(event, delivered(self.home, known.request, folder), folder, died)
-            event = shelved(self.shelf, known, event, self._board.now(job), folder)
-        except Exception as fault:
-            _log.exception("the end of a job")
-            event = Failed(stumbled(fault, self.home.database).sentence, cure="report")
-        with contextlib.suppress(
-            sqlite3.Error
-        ):  # A row that cannot be closed stays open: the next start offers to go on with it.
-            state: State = "interrupted" if died and isinstance(event, Failed) else STATES[type(event)]
-            self.journal.end(job, state, str(event.sentence) if isinstance(event, Failed) else "")
-            if state == "interrupted":
-                self.interrupted = [*self.interrupted, self.journal.job(job)]
+        event, resumable = end_job(self._stores, job, event, self._board.get(job), died)
+        if resumable is not None:
+            self.interrupted = [*self.interrupted, resumable]
         return event
 
     def _watch(self) -> None:
-        if self._child is None:
+        child = self._engine.child
+        if child is None:
             return
-        if not self._child.alive:
-            self._bury(self._child)
-        elif time.monotonic() - self._child.beat_s > self._no_beat_s and self.state.ready:
-            self._bury(self._child, wedged=True)
+        if not child.alive:
+            self._reap(child)
+        elif self.state.ready and self._engine.has_hung():
+            self._reap(child, wedged=True)
 
-    def _bury(self, child: Child, wedged: bool = False) -> None:
+    def _reap(self, child: Child, wedged: bool = False) -> None:
         """The engine is dead or has to be: say why."""
         if not wedged:
             self._drain(child)  # What it still said before it died counts.
-        death = child.bury(wedged, self.state.reading)
-        self._let_fall(death)
-        self._lost(death)
+        death = child.reap(wedged, self.state.reading)
+        self._drop_engine(death)
+        self._note_death(death)
 
-    def _let_fall(self, death: Death) -> None:
+    def _drop_engine(self, death: Death) -> None:
         """There is no engine any more; what it ran is seen to in the next turn."""
         if self._run is not None:
             self._fallen = self._run, death
-        self._child = self._run = None
+        self._engine.child = self._run = None
 
-    def _lost(self, death: Death) -> None:
+    def _note_death(self, death: Death) -> None:
         if not self.state.ready:
-            self._failed_starts += 1
-            often = self._failed_starts - STARTS
-            self._start_at_s = time.monotonic() + min(AGAIN_MOST_S, AGAIN_S * 2**often) if often >= 0 else 0.0
+            self._engine.count_failed_start()
         self._set(ready=False, model="", job="", restarts=self.state.restarts + 1, trouble=death)
 
-    def _again(self, run: Run, death: Death) -> None:
-        """It waits for the next engine, on a safer plan; unless engines only die at it, and it gets nowhere."""
-        if run.job.startswith("errand-"):
-            self._board.post(run.job, self._ended(run.job, measuring_died(death)))
+    def _retry(self, run: Run, death: Death) -> None:
+        """Queue it for the next engine, on a safer plan; or give it up where engines only die at it and it gets nowhere."""
+        if is_task(run.job):
+            self._board.post(run.job, self._end(run.job, end_measuring(death)))
             return
-        before = self._lives.get(run.job, Lives())
-        progress = self._board.now(run.job)
+        before = self._deaths.get(run.job, DeathRecord())
+        progress = self._board.get(run.job)
         at = progress.step.done + 1 if progress.step is not None else None
         loading = progress.loading is not None
         died = None if death.fault is None else Died(death.fault, at, str(death.sentence), loading)
-        lives = before.died(reached(self.folder(run.job)), died)
-        if lives.over:
-            self._board.post(run.job, self._ended(run.job, given_up(death, lives), died=any(lives.reached.values())))
+        record = before.add_death(measure_progress(self.folder(run.job)), died)
+        if record.over:
+            self._board.post(run.job, self._end(run.job, give_up_on_job(death, record), any(record.reached.values())))
             return
         self.journal.put_back(run.job)
-        self._lives[run.job] = lives
+        self._deaths[run.job] = record
         self._board.post(run.job, Adjusted("restart", death.sentence, death.quirk))
         if run.job in self._stopping:
             self.stop(run.job)
@@ -402,24 +359,18 @@ class Keeper:
     def _give_up(self) -> None:
         """The engine cannot even start. Jobs wait until it does, or fail where nobody could repair it meanwhile."""
         self._set(gave_up=True)
-        failed = no_start(self.home.logs / "engine.log", self.state.trouble)
-        while self._errands:
-            id_, _ = self._errands.popleft()
-            self._board.post(id_, self._ended(id_, failed))
+        failed = fail_start(self.home.logs / "engine.log", self.state.trouble)
+        for id_ in self._queue.drop_tasks():
+            self._board.post(id_, self._end(id_, failed))
         if not self._patient:
             self._fail_all(failed)
 
     def _fail_all(self, failed: Failed) -> None:
         self._fallen = None
-        for job in self._board.open_jobs():
-            self._board.post(job, self._ended(job, failed))
+        for job in self._board.list_open():
+            self._board.post(job, self._end(job, failed))
 
-    # Small things both sides use.
-
-    def _send(self, order: Order) -> None:
-        with self._lock:
-            if self._child is not None:
-                self._child.send(order)
+    # What both sides use.
 
     def _wake(self) -> None:
         with self._lock:

@@ -14,7 +14,7 @@ REMEMBERED = 50
 """Jobs that ended long ago are forgotten here; the journal and the shelf know them."""
 
 
-class Board:
+class ProgressBoard:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._progress: dict[str, Progress] = {}
@@ -26,36 +26,36 @@ class Board:
             for old in [each for each, progress in self._progress.items() if progress.end][:-REMEMBERED]:
                 del self._progress[old]
 
-    def known(self, job: str) -> Progress | None:
+    def find(self, job: str) -> Progress | None:
         with self._lock:
             return self._progress.get(job)
 
-    def now(self, job: str) -> Progress:
-        return self.known(job) or Progress()
+    def get(self, job: str) -> Progress:
+        return self.find(job) or Progress()
 
-    def open_jobs(self) -> list[str]:
+    def list_open(self) -> list[str]:
         """Those that somebody may be following to their end."""
         with self._lock:
             return [each for each, progress in self._progress.items() if progress.end is None]
 
     def post(self, job: str, event: Event) -> None:
-        self._change(job, lambda progress: progress.after(event))
+        self._update(job, lambda progress: progress.add(event))
         with self._lock:
             for follower in self._followers.get(job, ()):
                 follower.put(event)
 
-    def planned(self, job: str, model: str, plan: Plan) -> None:
-        self._change(job, lambda progress: progress.planned(model, plan))
+    def set_plan(self, job: str, model: str, plan: Plan) -> None:
+        self._update(job, lambda progress: progress.with_plan(model, plan))
 
     def follow(self, job: str, otherwise: Callable[[], Progress]) -> Iterator[Event]:
         """What happened so far, in short, then everything as it happens, until the end. `otherwise` knows of forgotten jobs."""
         mine: queue.SimpleQueue[Event] = queue.SimpleQueue()
         with self._lock:
-            past = self.known(job)
+            past = self.find(job)
             if past is not None:
                 self._followers.setdefault(job, []).append(mine)
         try:
-            for event in (past or otherwise()).events():
+            for event in (past or otherwise()).replay():
                 yield event
                 if isinstance(event, END):
                     return
@@ -71,6 +71,6 @@ class Board:
                     if not self._followers[job]:
                         del self._followers[job]
 
-    def _change(self, job: str, change: Callable[[Progress], Progress]) -> None:
+    def _update(self, job: str, change: Callable[[Progress], Progress]) -> None:
         with self._lock:
-            self._progress[job] = change(self.now(job))
+            self._progress[job] = change(self.get(job))

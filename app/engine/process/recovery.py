@@ -1,26 +1,68 @@
-"""What becomes of a job when its engine died, could not start, or is long gone: the next attempt, or the end that is told. Pure."""
+"""Why an engine died, by its exit code and last words; and what becomes of its job: a failure that says so, or an earlier end recalled. Pure."""
 
 from __future__ import annotations
 
+import signal
 import sqlite3
+from dataclasses import dataclass
 from pathlib import Path
 
+from app.compat.machine.meter import Reading
+from app.compat.machine.verdicts import Fault
+from app.compat.planning.quirk_table import matching
 from app.engine.jobs.events import Failed, Finished, Stopped
 from app.engine.jobs.journal import Job
 from app.engine.jobs.progress import Progress
-from app.engine.process.deaths import DEATHS, Lives
-from app.engine.process.diagnosis import Death
+from app.engine.process.deaths import DEATHS, DeathRecord
 from app.sentence import Sentence, say
 
+ASKED_TO_END = frozenset(-getattr(signal, name, 0) for name in ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT")) - {0}
+"""What a person or the system sends to end a program: no calculation dies of these."""
 
-def given_up(death: Death, lives: Lives) -> Failed:
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    sentence: Sentence
+    fault: Fault | None
+    """None: ended from outside, so that there is nothing to learn from it."""
+    quirk: str = ""
+    """The row that foretold it, where its last words were known."""
+
+
+def diagnose(exit_code: int | None, last_words: str, wedged: bool = False, last: Reading | None = None) -> Death:
+    """`last`: the memory as it was a moment before."""
+    if wedged:
+        return Death(
+            say("death.wedged", "The engine stopped answering in the middle of a step and was ended."), "crash"
+        )
+    if quirk := matching(last_words):
+        return Death(quirk.sentence, "crash", quirk.id)
+    killed = exit_code == -getattr(signal, "SIGKILL", 9)
+    roomy = last is not None and last.system_free_bytes > last.system_bytes // 4 > 0
+    if exit_code in ASKED_TO_END or (killed and roomy):
+        return Death(say("death.outside", "Something outside Hearth ended the engine; memory was not short."), None)
+    if killed:
+        return Death(say("death.killed", "The system ended the engine, most often because memory ran out."), "memory")
+    if exit_code == -getattr(signal, "SIGABRT", 6):
+        return Death(
+            say("death.aborted", "The graphics system aborted the engine in the middle of a calculation."), "crash"
+        )
+    if exit_code is not None and exit_code < 0:
+        return Death(say("death.signal", "The engine was ended by signal {number}.", number=-exit_code), "crash")
+    return Death(
+        say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=exit_code or 0),
+        "crash",
+    )
+
+
+def give_up_on_job(death: Death, lives: DeathRecord) -> Failed:
     return Failed(
         say("job.given-up", "The engine died {deaths} times in a row at this job and finished nothing new in between, so the job was given up. What was finished is kept. Try smaller settings, or another model.", deaths=DEATHS),
         (death.sentence,), "go-on" if any(lives.reached.values()) else "report",
     )  # fmt: skip
 
 
-def measuring_died(death: Death) -> Failed:
+def end_measuring(death: Death) -> Failed:
     """An errand finishes nothing on the way, so it is not tried again by itself."""
     return Failed(
         say("errand.died", "The engine died while measuring, so the measurement was ended. Start it again if you want it."),
@@ -28,7 +70,7 @@ def measuring_died(death: Death) -> Failed:
     )  # fmt: skip
 
 
-def no_start(log: Path, trouble: Death | None) -> Failed:
+def fail_start(log: Path, trouble: Death | None) -> Failed:
     """An engine that cannot even start fails what waits, instead of trying for ever."""
     return Failed(
         say(
@@ -41,10 +83,10 @@ def no_start(log: Path, trouble: Death | None) -> Failed:
     )
 
 
-def stumbled(fault: Exception, database: Path) -> Death:
+def explain_keeper_fault(fault: Exception, database: Path) -> Death:
     """What keeps jobs from running, though no engine died of it."""
     if isinstance(fault, sqlite3.Error):
-        return no_database(database, fault)
+        return explain_database_fault(database, fault)
     if isinstance(fault, OSError) and fault.filename:
         words: Sentence = say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Put that right; what waits goes on by itself.", file=str(fault.filename), fault=fault.strerror or type(fault).__name__)  # fmt: skip
     else:
@@ -52,11 +94,11 @@ def stumbled(fault: Exception, database: Path) -> Death:
     return Death(words, "crash")
 
 
-def no_database(file: Path, fault: Exception) -> Death:
+def explain_database_fault(file: Path, fault: Exception) -> Death:
     return Death(
         say(
             "keeper.database",
-            "Jobs cannot be written down in {file}: {fault}. Make room on that disk; what waits goes on by itself.",
+            "Jobs cannot be saved in {file}: {fault}. Make room on that disk; the queue then resumes by itself.",
             file=str(file),
             fault=str(fault),
         ),
@@ -64,7 +106,7 @@ def no_database(file: Path, fault: Exception) -> Death:
     )
 
 
-def recalled(known: Job, files: tuple[str, ...]) -> Progress:
+def recall_progress(known: Job, files: tuple[str, ...]) -> Progress:
     """Of a job that only journal and shelf still know."""
     if known.state in ("queued", "running"):
         return Progress()
@@ -73,5 +115,5 @@ def recalled(known: Job, files: tuple[str, ...]) -> Progress:
     if known.state == "stopped":
         return Progress(end=Stopped(files, 0.0))
     return Progress(
-        end=Failed(say("job.ended", "This job ended before: {words}", words=known.words or known.state), files=files)
+        end=Failed(say("job.ended", "This job has already ended: {words}", words=known.words or known.state), files=files)
     )

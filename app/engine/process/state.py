@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
 from app.compat.planning.types import Plan
-from app.engine.process.diagnosis import Death
+from app.engine.process.recovery import Death
 from app.sentence import Sentence
 
 

@@ -24,8 +24,8 @@ from app.compat.machine.meter import Reading, read
 from app.compat.planning.quirk_table import applying
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import END, Event, Step
-from app.engine.jobs.messages import Beat, Free, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop, Told
-from app.fast_import import uncollected
+from app.engine.jobs.messages import Beat, Free, JobEvent, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop
+from app.fast_import import pausing_collector
 from app.paths import Home
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Worker:
             if not self._orders.empty() or psutil.virtual_memory().available < ROOM_BYTES:
                 return
             try:
-                with uncollected():
+                with pausing_collector():
                     import_module(library)
             except Exception:  # Whatever it is, the job that needs this library says it to whoever asked for that job.
                 traceback.print_exc()
@@ -120,7 +120,7 @@ class Worker:
     def _next(self, session: Session) -> Run | Free | Quit:
         """The next order; until it comes, short pieces of work that nobody waits for."""
         try:
-            spare = session.spare()
+            spare = session.use_idle_time()
             while self._orders.empty() and psutil.virtual_memory().available >= ROOM_BYTES:
                 next(spare)
         except StopIteration:
@@ -146,13 +146,13 @@ class Worker:
                 held = event
                 continue
             if held is not None and isinstance(event, END):
-                self.report(Told(run.job, held))
+                self.report(JobEvent(run.job, held))
             held, last_step_s = None, now if isinstance(event, Step) else last_step_s
-            self.report(Told(run.job, event))
+            self.report(JobEvent(run.job, event))
         self._job, self._spoke_s = "", None
 
 
-def environment() -> dict[str, str]:
+def choose_environment() -> dict[str, str]:
     """What the quirk rows of this system want set before torch is imported: so it asks importlib for torch's version, not torch."""
     system = {"Darwin": "macos", "Windows": "windows"}.get(platform.system(), "linux")
     facts = Hardware(
@@ -162,7 +162,7 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in wanted.items() if name not in os.environ}
 
 
-def write_to(log: Path) -> None:
+def redirect_output(log: Path) -> None:
     """All that this process prints, its libraries too. On Windows Python's streams of a console fail on a file: both are made anew."""
     last_words = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (1, 2):
@@ -171,7 +171,7 @@ def write_to(log: Path) -> None:
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
 
 
-def lasting(needed: Callable[[], None]) -> None:
+def exit_when_done(needed: Callable[[], None]) -> None:
     """An engine that hears nothing or beats no more is no use: it ends with the reason in its log, and the keeper starts another."""
     try:
         needed()
@@ -182,14 +182,14 @@ def lasting(needed: Callable[[], None]) -> None:
 
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     """Where the process begins. What torch reads from the environment is set before torch is imported."""
-    os.environ.update(environment())
+    os.environ.update(choose_environment())
     # Ctrl+C reaches every process of a terminal; what it means here the keeper says.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    write_to(log)
+    redirect_output(log)
     worker = Worker(pipe)
     for needed in (worker.listen, worker.beat):
-        threading.Thread(target=lasting, args=(needed,), name=needed.__name__, daemon=True).start()
-    with uncollected():
+        threading.Thread(target=exit_when_done, args=(needed,), name=needed.__name__, daemon=True).start()
+    with pausing_collector():
         from app.engine.session.session import Session
 
     session = Session(home, pretended, worker.dial)

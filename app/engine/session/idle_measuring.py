@@ -14,9 +14,9 @@ from app.compat.planning.attention_calls import Call, picture, speech
 from app.compat.planning.quickest_way import matters, near, subject
 from app.compat.planning.types import Choice
 from app.engine.models import catalog, on_disk
-from app.engine.models.chosen import chosen
-from app.engine.models.model import Model, need
-from app.engine.models.planned import planned
+from app.engine.models.chosen import read_choice
+from app.engine.models.model import Model, describe_need
+from app.engine.models.planned import make_plan
 from app.engine.session.loaded_models import THREADS
 from app.paths import Home
 from app.sentence import Trouble
@@ -25,20 +25,20 @@ KINDS: Final = ("cpu", "cuda", "rocm")
 """On Metal a shape that it does not bear ends the process: nothing is tried there that nobody asked for."""
 
 
-def measuring(home: Home, hardware: Hardware, verdicts: dict[str, Verdict]) -> Iterator[None]:
+def measure_while_idle(home: Home, hardware: Hardware, verdicts: dict[str, Verdict]) -> Iterator[None]:
     """Verdicts are kept for this torch, system and card as they come; whoever stops in the middle loses the shape that he is at."""
     if hardware.pretended or hardware.kind not in KINDS:
         return
     for model in catalog.CATALOG:
         # The starters' attention is too small for a choice.
-        if model.starter or on_disk.located(home, model) is None:
+        if model.starter or on_disk.locate(home, model) is None:
             continue
         try:
             # In the precision that runs; what else is forced says nothing of which way is quickest.
-            plan = planned(home, hardware, model, Choice(dtype=chosen(home).dtype), verdicts)
+            plan = make_plan(home, hardware, model, Choice(dtype=read_choice(home).dtype), verdicts)
         except Trouble:  # it cannot run here: said when somebody asks for it
             continue
-        for call in calls(model):
+        for call in list_calls(model):
             shape = call.shape(plan.dtype)
             if not matters(shape) or subject(near(shape)) in verdicts or not is_short(shape):
                 continue
@@ -50,11 +50,11 @@ def measuring(home: Home, hardware: Hardware, verdicts: dict[str, Verdict]) -> I
                 yield
 
 
-def calls(model: Model) -> tuple[Call, ...]:
+def list_calls(model: Model) -> tuple[Call, ...]:
     """At the recommended size of its pictures."""
     shape, settings = model.attention, model.settings
     if model.kind == "speech":
         return speech(shape.heads, shape.kv_heads, shape.head_dim, shape.text_tokens, shape.keys)
-    rows = need(model).batch  # one without guidance
+    rows = describe_need(model).batch  # one without guidance
     made = picture(model.family, settings.width, settings.height)
     return tuple(call._replace(batch=min(call.batch, rows)) for call in made)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from app.compat.planning.types import Chunk, Plan
 from app.engine.jobs.control import Dial
-from app.engine.models.planned import in_place
+from app.engine.models.planned import note_refused_chunk
 from app.sentence import Trouble
 
 
@@ -18,10 +18,10 @@ class LivePlan:
         self._decided, self._dial = decided, dial
         self._plans: dict[Chunk, Plan | Trouble] = {}
         self._standing_in: dict[tuple[Chunk, int], Plan] = {}
-        first = self._plan(dial.chunk)
+        first = self._decide_for(dial.chunk)
         self.asked: Chunk = dial.chunk if before is None or isinstance(first, Plan) else before.asked
         """The size that was asked for last and can run."""
-        latest = self._plan(self.asked)
+        latest = self._decide_for(self.asked)
         if isinstance(latest, Trouble):
             raise latest
         self._latest = latest
@@ -29,24 +29,24 @@ class LivePlan:
     @property
     def refused(self) -> Trouble | None:
         """Why the size that is asked for now cannot run here; what ran before goes on."""
-        found = self._plan(self._dial.chunk)
+        found = self._decide_for(self._dial.chunk)
         return found if isinstance(found, Trouble) else None
 
     @property
     def now(self) -> Plan:
         """Where the size that is asked for cannot run: what ran before, with why it still does."""
         asked = self._dial.chunk
-        found = self._plan(asked)
+        found = self._decide_for(asked)
         if isinstance(found, Plan):
             self.asked, self._latest = asked, found
             return found
         latest = self._latest
         key = asked, id(latest)
         if key not in self._standing_in:
-            self._standing_in.setdefault(key, in_place(latest, asked, found))
+            self._standing_in.setdefault(key, note_refused_chunk(latest, asked, found))
         return self._standing_in[key]
 
-    def _plan(self, asked: Chunk) -> Plan | Trouble:
+    def _decide_for(self, asked: Chunk) -> Plan | Trouble:
         if asked not in self._plans:
             try:
                 self._plans[asked] = self._decided(asked)
@@ -54,5 +54,5 @@ class LivePlan:
                 self._plans[asked] = trouble
         return self._plans[asked]
 
-    def chunk(self) -> Chunk:
+    def read_chunk(self) -> Chunk:
         return self.now.chunk_q

@@ -34,7 +34,7 @@ class Held:
     """Of its weights on the device."""
 
 
-class Owner:
+class ModelHolder:
     """At most one model of each kind."""
 
     def __init__(self, home: Home) -> None:
@@ -52,16 +52,16 @@ class Owner:
     def held_bytes(self) -> int:
         return sum(held.bytes for held in tuple(self._held.values()))  # asked while a run may load or unload
 
-    def of(self, kind: Kind) -> Loaded:
+    def get(self, kind: Kind) -> Loaded:
         return self._held[kind].loaded
 
     def load(self, model: Model, asked: Need, plan: Plan) -> Iterator[Event]:
         held = self._held.get(model.kind)
         self._latest = model.kind
         if held is not None and held.model == model and held.loaded.adapt(plan):
-            torch.set_num_threads(threads(asked))
+            torch.set_num_threads(count_threads(asked))
             return
-        found = on_disk.located(self._home, model, plan.quantised)
+        found = on_disk.locate(self._home, model, plan.quantised)
         if found is None:
             raise Trouble(
                 say(
@@ -75,7 +75,7 @@ class Owner:
         yield from self.unload(model.kind)
         if peak_bytes(asked, plan) > BESIDE * probe().free_bytes:
             yield from self.unload()
-        torch.set_num_threads(threads(asked))
+        torch.set_num_threads(count_threads(asked))
         yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.title))
         # Each family brings seconds of imports; only the one that is asked for is waited for.
         if model.kind == "speech":
@@ -111,6 +111,6 @@ class Owner:
             yield Unloaded(model.id, say("session.unloaded", "{model} was unloaded.", model=model.title), freed)
 
 
-def threads(asked: Need) -> int:
+def count_threads(asked: Need) -> int:
     """A small model's kernels end sooner than a second thread wakes up: beside other programs two took fourteen times as long as one."""
     return 1 if sum(part.parameters for part in asked.parts) < SMALL_PARAMETERS else max(1, THREADS)

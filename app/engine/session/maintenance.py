@@ -20,9 +20,9 @@ from app.compat.planning.types import AUTO
 from app.compat.selftest import run
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, Step, Stopped
-from app.engine.models.chosen import chosen
+from app.engine.models.chosen import read_choice
 from app.engine.models.model import Model
-from app.engine.models.planned import needed, planned
+from app.engine.models.planned import find_need, make_plan
 from app.paths import Home
 from app.sentence import say
 
@@ -57,10 +57,10 @@ def tune(
 ) -> Iterator[Event]:
     """Times one attention call of the model at each size, in turn and several times over, and keeps the medians. The knee is
     offered on the Machine tab, never taken by itself: it would hold for all calls, past the ways that were measured."""
-    asked = needed(home, hardware, model)
+    asked = find_need(home, hardware, model)
     # Every size is measured, also those that memory once did not allow.
     known = {name: each for name, each in verdicts.items() if name != subject(model.id, CHUNK_RUNG)}
-    plan = planned(home, hardware, model, replace(chosen(home), chunk=AUTO), known)
+    plan = make_plan(home, hardware, model, replace(read_choice(home), chunk=AUTO), known)
     device = "cpu" if hardware.pretended else plan.device
     rows = asked.batch, asked.heads, asked.queries, asked.head_dim
     dtype = getattr(torch, plan.dtype)
@@ -80,7 +80,7 @@ def tune(
                 seam.set_chunk(size)
                 start = time.perf_counter()
                 F.scaled_dot_product_attention(query, key, value)
-                _settle(device)
+                _synchronise(device)
                 times[size].append(time.perf_counter() - start)
                 done += 1
                 elapsed = time.perf_counter() - began
@@ -106,7 +106,7 @@ def tune(
     )
 
 
-def _settle(device: str) -> None:
+def _synchronise(device: str) -> None:
     if device == "cuda":
         torch.cuda.synchronize()
     elif device == "mps":

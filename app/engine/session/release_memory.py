@@ -1,4 +1,4 @@
-"""Hands back to the system what nothing uses any more: torch's caches, and what the C library keeps for next time."""
+"""Return unused memory to the system: torch's caches, and free blocks of the C library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a run broke: which ladder it belongs to, and the sentence where no ladder helps. What was finished is kept."""
+"""Classify why a run broke, for the fallbacks, and word it where none helps. Finished parts are kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEMORY_WORDS = (
 """Metal, the CPU and a card's libraries say it in a plain RuntimeError; cuDNN has no engine left where none has room."""
 
 
-def fault_of(fault: BaseException) -> Fault | None:
+def classify_fault(fault: BaseException) -> Fault | None:
     """Which ladder this belongs to; None: not the machine's doing."""
     if isinstance(fault, NumbersBroke):
         return "numbers"
@@ -32,20 +32,20 @@ def fault_of(fault: BaseException) -> Fault | None:
     return "crash" if matching(words) else None
 
 
-def finished_parts(job: Path) -> tuple[str, ...]:
+def list_finished(job: Path) -> tuple[str, ...]:
     """What a failed run leaves: whole parts and pictures; half-written files have other names."""
     return tuple(str(path) for pattern in ("part-*.wav", "picture-*.png") for path in sorted(job.glob(pattern)))
 
 
-def failure(fault: Exception, job: Path) -> Failed:
-    files = finished_parts(job)
+def describe_failure(fault: Exception, job: Path) -> Failed:
+    files = list_finished(job)
     if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
         free = shutil.disk_usage(job if job.exists() else job.anchor).free
         return Failed(
             say("session.disk-full", "The disk is full: only {free} MB are left where {folder} lies. What was finished is kept. Make room and go on.", free=free >> 20, folder=str(job)),
             cure="open-folder", files=files,
         )  # fmt: skip
-    if isinstance(fault, MemoryError | torch.OutOfMemoryError) or fault_of(fault) == "memory":
+    if isinstance(fault, MemoryError | torch.OutOfMemoryError) or classify_fault(fault) == "memory":
         return Failed(
             say("session.no-memory", "Memory ran out, and no safer way was left. Close other programs, or choose a smaller size or model."),
             cure="smaller", files=files,

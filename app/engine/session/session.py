@@ -18,18 +18,18 @@ from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
-from app.engine.jobs.tasks import Errand, SelfTest, Tune
+from app.engine.jobs.tasks import MaintenanceTask, SelfTest, Tune
 from app.engine.models import catalog, on_disk
 from app.engine.models.model import Model
-from app.engine.models.planned import needed, planned
-from app.engine.models.precheck import refuse
-from app.engine.models.pretended_device import grounded
+from app.engine.models.planned import find_need, make_plan
+from app.engine.models.precheck import reject_unspeakable
+from app.engine.models.pretended_device import use_real_device
 from app.engine.session import maintenance
-from app.engine.session.idle_measuring import measuring
+from app.engine.session.idle_measuring import measure_while_idle
 from app.engine.session.live_plan import LivePlan
-from app.engine.session.loaded_models import Owner
+from app.engine.session.loaded_models import ModelHolder
 from app.engine.session.release_memory import release
-from app.engine.session.run_errors import failure, fault_of, finished_parts
+from app.engine.session.run_errors import classify_fault, describe_failure, list_finished
 from app.paths import Home
 from app.sentence import Trouble, say
 
@@ -43,7 +43,7 @@ class Session:
         self.dial = dial or Dial()
         self.hardware: Hardware = machine(pretended) if pretended else probe()
         self.verdicts: dict[str, Verdict] = dict(load(home.verdicts, self.hardware))
-        self._owner = Owner(home)
+        self._owner = ModelHolder(home)
 
     @property
     def loaded(self) -> str:
@@ -56,31 +56,31 @@ class Session:
         return self._owner.held_bytes
 
     def run(
-        self, request: Request | Errand, choice: Choice, control: Control, job: Path,
+        self, request: Request | MaintenanceTask, choice: Choice, control: Control, job: Path,
         tell: Callable[[str, Plan], None], died: Died | None = None, yields: bool = False,
     ) -> Iterator[Event]:  # fmt: skip
         """`job` is the run's own folder: what is finished in it is not done again. `tell` is given each plan as it is decided. `died`
         is what the engine died of at this job; `yields` as `planned` has it. The chunk is the dial's, never the choice's. Ends with
         Finished, Stopped or Failed, whatever happens."""
         try:
-            self._look_again()
+            self._reload_verdicts()
             match request:
                 case SelfTest():
                     yield from maintenance.self_test(self.hardware, self.home, self.verdicts, control)
                 case Tune():
-                    yield from maintenance.tune(self._model(request), self._now(), self.home, self.verdicts, control)
+                    yield from maintenance.tune(self._find_model(request), self._read_hardware(), self.home, self.verdicts, control)
                 case SpeechRequest() | PictureRequest():
                     yield from self._make(request, choice, control, job, tell, died, yields)
         except Trouble as trouble:
-            yield Failed(trouble.sentence, trouble.objections, trouble.cure, finished_parts(job))
+            yield Failed(trouble.sentence, trouble.objections, trouble.cure, list_finished(job))
         except Exception as fault:  # The engine lives on after any one job; what broke is told, with its own words.
-            yield failure(fault, job)
+            yield describe_failure(fault, job)
 
-    def spare(self) -> Iterator[None]:
+    def use_idle_time(self) -> Iterator[None]:
         """What is done while nobody waits, piece by piece."""
-        yield from measuring(self.home, self.hardware, self.verdicts)
+        yield from measure_while_idle(self.home, self.hardware, self.verdicts)
 
-    def _look_again(self) -> None:
+    def _reload_verdicts(self) -> None:
         """What another process learned or forgot counts from now on, in the dict that idle measuring writes to as well."""
         known = load(self.home.verdicts, self.hardware)
         self.verdicts.clear()
@@ -90,16 +90,16 @@ class Session:
         self, request: Request, choice: Choice, control: Control, job: Path,
         tell: Callable[[str, Plan], None], died: Died | None, yields: bool,
     ) -> Iterator[Event]:  # fmt: skip
-        model = self._model(request)
-        refuse(request, model, self.home)
+        model = self._find_model(request)
+        reject_unspeakable(request, model, self.home)
         if isinstance(request, SpeechRequest):
             request = replace(request, model=model.id)  # the file says who spoke it, for the voices that are kept from it
-        facts = self._now()
-        asked = needed(self.home, facts, model, request)
+        facts = self._read_hardware()
+        asked = find_need(self.home, facts, model, request)
 
         def decided(verdicts: Verdicts, chunk: Chunk | None = None) -> Plan:
             wanted = replace(choice, chunk=self.dial.chunk if chunk is None else chunk)
-            return planned(self.home, facts, model, wanted, verdicts, request, yields=yields)
+            return make_plan(self.home, facts, model, wanted, verdicts, request, yields=yields)
 
         if died is not None:
             for _ in range(RUNGS_AFTER_DEATH):
@@ -115,7 +115,7 @@ class Session:
             if quantised.sentence.key == "plan.overruled":
                 yield Note(quantised.sentence)
             try:
-                yield from self._owner.load(model, asked, grounded(live.now))
+                yield from self._owner.load(model, asked, use_real_device(live.now))
                 loading = False
                 if live.now is not first:  # the slider was moved meanwhile
                     tell(model.id, live.now)
@@ -124,7 +124,7 @@ class Session:
                     yield event
                 return
             except (RuntimeError, MemoryError) as fault:
-                kind = fault_of(fault)
+                kind = classify_fault(fault)
                 where: Role | None = getattr(fault, "where", None)
                 words = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
                 seen = None if kind is None else Seen(kind, getattr(fault, "step", step))
@@ -156,9 +156,9 @@ class Session:
         tell: Callable[[str, Plan], None],
     ) -> Iterator[Event]:  # fmt: skip
         shown, refused = live.now, live.refused
-        with applied(grounded(shown), live.chunk) as seam:
+        with applied(use_real_device(shown), live.read_chunk) as seam:
             worked = False
-            for event in self._owner.of(model.kind).run(request, control, seam, job):
+            for event in self._owner.get(model.kind).run(request, control, seam, job):
                 if isinstance(event, Step):
                     worked, event = True, replace(event, asked=self.dial.chunk)
                 if live.now is not shown:
@@ -173,17 +173,17 @@ class Session:
                     raise Trouble(say("session.unseen", "{model} bypassed Hearth's attention, so this result may be wrong on this machine.", model=model.title), cure="report")  # fmt: skip
                 yield event
 
-    def _model(self, request: Request | Tune) -> Model:
+    def _find_model(self, request: Request | Tune) -> Model:
         if request.model:
             return catalog.find(request.model)
-        return on_disk.best(self.home, "speech" if isinstance(request, SpeechRequest) else "picture")
+        return on_disk.find_best(self.home, "speech" if isinstance(request, SpeechRequest) else "picture")
 
     def free(self) -> None:
         """Everything, at once."""
         for _ in self._owner.unload():
             pass
 
-    def _now(self) -> Hardware:
+    def _read_hardware(self) -> Hardware:
         """With the memory that is free now, or would be: what is loaded can go. All else does not change while Hearth runs."""
         release()
         return with_room(self.hardware, read(), self.held_bytes)

@@ -21,7 +21,7 @@ from app.engine.loading import from_pretrained
 from app.engine.loading.loaded import held_alike
 from app.engine.speech.codec import Codec
 from app.engine.speech.run import Speaking
-from app.engine.text.voice_limits import Limits, limits_of
+from app.engine.text.voice_limits import VoiceLimits, read_limits
 from app.sentence import Sentence, Trouble, say
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Speaker:
     """A loaded voice. One run at a time."""
 
     def __init__(
-        self, model: Any, device: str, tokenizer: Any, codec: Codec, limits: Limits, name: str, plan: Plan,
+        self, model: Any, device: str, tokenizer: Any, codec: Codec, limits: VoiceLimits, name: str, plan: Plan,
         notes: tuple[Sentence, ...] = (),
     ) -> None:  # fmt: skip
         self.limits, self.notes, self._plan = limits, notes, plan
@@ -97,7 +97,7 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     dac = _loaded(DacModel, sound, replace(plan, quantised="none", attention="eager"), sounds, notes)  # it has none
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
     codes = Codec(dac, _place(plan, sounds), getattr(torch, sounds.compute))
-    return Speaker(model, device, tokenizer, codes, limits_of(folder, codec), folder.name, given, tuple(notes))
+    return Speaker(model, device, tokenizer, codes, read_limits(folder, codec), folder.name, given, tuple(notes))
 
 
 def _place(plan: Plan, how: Precision) -> str:
@@ -121,8 +121,8 @@ def _is(folder: Path, kind: str) -> None:
 
 
 def _loaded(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list[Sentence]) -> Any:
-    for path in safetensors.files(folder):
-        safetensors.header(path)
+    for path in safetensors.list_weights(folder):
+        safetensors.read_header(path)
     try:
         model, strange = from_pretrained.load(kind, folder, plan, how.role)
     except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as fault:

@@ -13,18 +13,18 @@ import torch
 
 from app.engine.files import join_sound, sound, spoken_parts
 from app.engine.files.join_sound import Finish, Piece
-from app.engine.files.spoken_parts import Take
+from app.engine.files.spoken_parts import SpokenPart
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Event, Finished, Note, Part, Sound, Stopped
+from app.engine.jobs.events import Event, Finished, Note, PartDone, Sound, Stopped
 from app.engine.jobs.request import SEED_LIMIT, SpeechRequest, to_json
-from app.engine.jobs.seed import seed_of
+from app.engine.jobs.seed import draw_seed
 from app.engine.speech import unfinished_part
 from app.engine.speech.codec import OVERLAP_FRAMES, Codec
 from app.engine.speech.decoder import Decoding, Sampling
 from app.engine.speech.pace import STEP_EVERY_S, Pace
 from app.engine.speech.voice_prompt import Heard, chosen, composed
 from app.engine.text import script, turns, voices
-from app.engine.text.voice_limits import Limits
+from app.engine.text.voice_limits import VoiceLimits
 from app.sentence import Trouble, say
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ ROOM_S = 5.0
 
 class Speaking:
     def __init__(
-        self, model: Any, device: str, tokenizer: Any, codec: Codec, limits: Limits, name: str, request: SpeechRequest,
+        self, model: Any, device: str, tokenizer: Any, codec: Codec, limits: VoiceLimits, name: str, request: SpeechRequest,
         control: Control, seam: Seam | None, job: Path,
     ) -> None:  # fmt: skip
         self._model, self._device, self._tokenizer = model, device, tokenizer
@@ -51,16 +51,16 @@ class Speaking:
     def events(self) -> Iterator[Event]:
         began_s = time.monotonic()
         request, limits = self._request, self._limits
-        checked = script.speakable(request.text, limits)
+        checked = script.require_speakable(request.text, limits)
         for problem in checked.problems:
             yield Note(problem.sentence)
         clip: Heard | None = None
         if request.voice is not None:
-            prompt = voices.prepared(request.voice, limits)
+            prompt = voices.prepare_prompt(request.voice, limits)
             yield from map(Note, prompt.notes)
             clip = Heard(self._codec.encode(prompt.samples), prompt.turns)
         self._job.mkdir(parents=True, exist_ok=True)
-        seed = seed_of(request, self._job)
+        seed = draw_seed(request, self._job)
         parts = checked.parts
         wanted = self._wanted(parts)
         spoken = {
@@ -72,7 +72,7 @@ class Speaking:
                 break
             part, own_seed = parts[place], (seed + place) % SEED_LIMIT
             heard = chosen(part, clip, self._before(place, parts, spoken))
-            key = spoken_parts.key_of(
+            key = spoken_parts.hash_inputs(
                 self._name, part.text, own_seed, self._sampling, request.max_frames, heard and heard.codes.tolist()
             )
             take = spoken_parts.find(spoken_parts.sound_path(self._job, place))
@@ -82,7 +82,7 @@ class Speaking:
                 break
             spoken[place] = take
             pace.finished(place, take.frames)
-            yield Part(place, len(parts), str(take.path), part.text, take.seed, take.seconds)
+            yield PartDone(place, len(parts), str(take.path), part.text, take.seed, take.seconds)
         if not spoken:
             yield Stopped((), time.monotonic() - began_s)
             return
@@ -90,7 +90,7 @@ class Speaking:
         pieces = [Piece(spoken[place].path, parts[place].pause_before_s) for place in sorted(spoken)]
         finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + checked.pause_after_s)
         settings = to_json(replace(request, seed=seed))
-        if not sound.carries(settings, request.format):
+        if not sound.has_room_for(settings, request.format):
             yield Note(
                 say(
                     "speech.no-room",
@@ -106,8 +106,8 @@ class Speaking:
             yield Stopped((str(target),), elapsed_s, seconds)
 
     def _take(
-        self, index: int, part: turns.Part, heard: Heard | None, seed: int, key: str, pace: Pace
-    ) -> Generator[Event, None, Take | None]:
+        self, index: int, part: turns.ScriptPart, heard: Heard | None, seed: int, key: str, pace: Pace
+    ) -> Generator[Event, None, SpokenPart | None]:
         """Speaks one part; what it comes to is returned, None where it was stopped before anything could be heard."""
         limits, codec = self._limits, self._codec
         text = composed((*(heard.turns if heard else ()), *part.turns), limits)
@@ -175,12 +175,12 @@ class Speaking:
         sound.write(path, pieces[-1], self._codec.rate)
         return Sound(index, str(path), first_frame / self._codec.frame_rate, len(pieces[-1]) / self._codec.rate)
 
-    def _new_rows(self, part: turns.Part, heard: Heard | None) -> int:
+    def _new_rows(self, part: turns.ScriptPart, heard: Heard | None) -> int:
         room = self._limits.rows_most - 1 - (len(heard.codes) if heard else 0)
         roomy = int((ROOM * part.seconds + ROOM_S) * self._limits.frame_rate) + self._limits.delay + 1
         return min(room, self._request.max_frames or roomy)
 
-    def _wanted(self, parts: tuple[turns.Part, ...]) -> tuple[int, ...]:
+    def _wanted(self, parts: tuple[turns.ScriptPart, ...]) -> tuple[int, ...]:
         places = tuple(sorted(set(self._request.only_parts))) or tuple(range(len(parts)))
         if not set(places) <= set(range(len(parts))) or len(self._request.keep) not in (0, len(parts)):
             raise Trouble(
@@ -192,7 +192,7 @@ class Speaking:
             )
         return places
 
-    def _kept(self, index: int, part: turns.Part) -> Take:
+    def _kept(self, index: int, part: turns.ScriptPart) -> SpokenPart:
         path = Path(self._request.keep[index])
         if not path.is_file():
             raise Trouble(
@@ -209,7 +209,7 @@ class Speaking:
             )
         return take
 
-    def _before(self, place: int, parts: tuple[turns.Part, ...], spoken: dict[int, Take]) -> Iterator[Heard]:
+    def _before(self, place: int, parts: tuple[turns.ScriptPart, ...], spoken: dict[int, SpokenPart]) -> Iterator[Heard]:
         """The parts that were spoken before this one, nearest first, but none so long that it would leave this one no room."""
         if not (self._request.carry_voice and self._limits.carries):
             return
@@ -217,12 +217,12 @@ class Speaking:
             codes = spoken[earlier].codes
             if codes is None:
                 samples, rate = sound.read(spoken[earlier].path)
-                yield Heard(self._codec.encode(sound.resampled(samples, rate, self._codec.rate)), parts[earlier].turns)
+                yield Heard(self._codec.encode(sound.resample(samples, rate, self._codec.rate)), parts[earlier].turns)
             elif 0 < len(codes) <= self._limits.rows_most // 2:
                 yield Heard(torch.from_numpy(codes.astype(np.int64)), parts[earlier].turns)
 
 
-def sampling(request: SpeechRequest, limits: Limits) -> Sampling:
+def sampling(request: SpeechRequest, limits: VoiceLimits) -> Sampling:
     """The request's settings; where it has none, the model's own."""
     own = limits.settings
     return Sampling(

@@ -17,7 +17,7 @@ def save(job: Path, index: int, key: str, state: State) -> None:
         "key": key, "rows": state.rows.tolist(), "generator": base64.b64encode(state.generator.numpy().tobytes()).decode(),
         "ended": state.ended, "given": state.given,
     }  # fmt: skip
-    with sound.whole(_path(job, index)) as unfinished:
+    with sound.replacing(_path(job, index)) as unfinished:
         unfinished.write_text(json.dumps(values), "utf-8")
 
 

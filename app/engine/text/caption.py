@@ -54,7 +54,7 @@ class Item:
 
 
 @dataclass(slots=True)
-class Read:
+class PromptReading:
     items: list[Item] = field(default_factory=list)
     background: str = ""
     relation: str = ""
@@ -65,7 +65,7 @@ class Read:
     """Whether nothing was replaced, repeated, denied or left over."""
 
 
-def _marks(grammar: Mapping[str, Any]) -> dict[tuple[str, ...], Mark]:
+def _read_marks(grammar: Mapping[str, Any]) -> dict[tuple[str, ...], Mark]:
     """The meaning of each phrase of the grammar."""
     found: dict[tuple[str, ...], Mark] = {
         ("background",): ("background", ""),
@@ -107,7 +107,7 @@ def _match(words: Sequence[str], at: int, marks: Mapping[tuple[str, ...], Mark])
     return 1, None
 
 
-def _known(word: str, marks: Mapping[tuple[str, ...], Mark]) -> list[str]:
+def _find_taught(word: str, marks: Mapping[tuple[str, ...], Mark]) -> list[str]:
     """The taught words nearest to an unknown one, by sense or by spelling; none where neither helps."""
     if word.isdigit() and len(word) < 3:
         return ["three"]
@@ -122,15 +122,15 @@ def _known(word: str, marks: Mapping[tuple[str, ...], Mark]) -> list[str]:
     return spelt
 
 
-def phrases(prompt: str, grammar: Mapping[str, Any]) -> list[Phrase]:
+def split_phrases(prompt: str, grammar: Mapping[str, Any]) -> list[Phrase]:
     """The prompt in the order it was typed; words that mean nothing to the painter come last."""
-    marks = _marks(grammar)
+    marks = _read_marks(grammar)
     taught = {word for phrase in marks for word in phrase} | SILENT
     told: list[str] = []
     typed: list[str] = []
     unknown: list[Phrase] = []
     for word in re.findall(r"\w+", prompt.lower()):
-        known = [word] if word in taught else _known(word, marks)
+        known = [word] if word in taught else _find_taught(word, marks)
         told += known
         typed += [word] * len(known)
         unknown += [] if known else [Phrase(word, None, False)]
@@ -143,39 +143,39 @@ def phrases(prompt: str, grammar: Mapping[str, Any]) -> list[Phrase]:
     return found + unknown
 
 
-def lost(prompt: str, caption: str, grammar: Mapping[str, Any]) -> list[str]:
+def find_lost(prompt: str, caption: str, grammar: Mapping[str, Any]) -> list[str]:
     """What the prompt says and the caption does not, in the prompt's words: replaced, left out or unknown."""
-    said = Counter(_plain(each.mark) for each in phrases(caption, grammar) if each.mark)
+    said = Counter(_fold_plural(each.mark) for each in split_phrases(caption, grammar) if each.mark)
     missing: list[str] = []
     denied = False
-    for each in phrases(prompt, grammar):
+    for each in split_phrases(prompt, grammar):
         slot = each.mark[0] if each.mark else ""
         if denied and slot in ("kind", "kinds", "extra"):
             denied = False
-            missing += [each.typed] if said[_plain(each.mark)] else []
+            missing += [each.typed] if said[_fold_plural(each.mark)] else []
         elif slot == "no":
             denied = True
         elif each.mark is None or not each.taught:
             missing += [] if each.typed in SILENT else [each.typed]
-            said[_plain(each.mark)] -= 1
-        elif said[_plain(each.mark)] > 0:
-            said[_plain(each.mark)] -= 1
+            said[_fold_plural(each.mark)] -= 1
+        elif said[_fold_plural(each.mark)] > 0:
+            said[_fold_plural(each.mark)] -= 1
         elif each.mark != ("background", ""):
             missing.append(each.typed)
     return list(dict.fromkeys(missing))
 
 
-def _plain(mark: Mark | None) -> Mark | None:
+def _fold_plural(mark: Mark | None) -> Mark | None:
     """One thing or many of it are the same thing."""
     return ("kind", mark[1]) if mark and mark[0] == "kinds" else mark
 
 
-def read(prompt: str, grammar: Mapping[str, Any]) -> Read:
+def read_prompt(prompt: str, grammar: Mapping[str, Any]) -> PromptReading:
     """What the prompt says, as far as it is understood."""
-    found, denied, open_place = Read(), False, ""
+    found, denied, open_place = PromptReading(), False, ""
     colour = size = ""
     count = 1
-    for each in phrases(prompt, grammar):
+    for each in split_phrases(prompt, grammar):
         found.exact &= each.taught and (each.mark is not None or each.typed in SILENT)
         if each.mark is None:
             continue

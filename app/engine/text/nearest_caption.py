@@ -6,33 +6,33 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from app.engine.text.caption import Item, Read, read
+from app.engine.text.caption import Item, PromptReading, read_prompt
 
 OPPOSITE: Final = {"left of": "right of", "right of": "left of", "above": "below", "below": "above"}
 LIGHTS: Final = ("sun", "moon", "crescent moon")
 TREES: Final = ("tree", "pine")
 
 
-def nearest(prompt: str, grammar: Mapping[str, Any]) -> tuple[str, bool]:
+def find_nearest(prompt: str, grammar: Mapping[str, Any]) -> tuple[str, bool]:
     """The nearest learned caption, empty where nothing of the prompt is known; and whether the prompt itself is one."""
-    found = read(prompt, grammar)
+    found = read_prompt(prompt, grammar)
     shapes = [item for item in found.items if item.kind in grammar["shapes"]]
     scenery = [item for item in found.items if item.kind not in grammar["shapes"]]
     landscape = bool(found.ground or found.extras) + len(scenery)
     if shapes and len(shapes) >= landscape:
-        caption, exact = _shapes(shapes, found, grammar)
+        caption, exact = _describe_shapes(shapes, found, grammar)
         return caption, exact and not landscape and not found.time
     if landscape or found.time:
-        caption, exact = _landscape(scenery, found, grammar)
+        caption, exact = _describe_landscape(scenery, found, grammar)
         return caption, exact and not shapes and not found.background and not found.relation
     return "", False
 
 
-def _article(words: str) -> str:
+def _add_article(words: str) -> str:
     return f"an {words}" if words[0] in "aeiou" else f"a {words}"
 
 
-def _shapes(items: list[Item], found: Read, grammar: Mapping[str, Any]) -> tuple[str, bool]:
+def _describe_shapes(items: list[Item], found: PromptReading, grammar: Mapping[str, Any]) -> tuple[str, bool]:
     """One thing, two beside each other, or a row: the only plain pictures that it learned."""
     first, second = items[0], items[1] if len(items) > 1 else None
     taken = [item.colour for item in items]
@@ -49,7 +49,7 @@ def _shapes(items: list[Item], found: Read, grammar: Mapping[str, Any]) -> tuple
         words = " ".join(word for word in (size, colours[0], first.kind) if word)
         where = f" {places[place][0]}" if place and place != "middle" else ""
         return (
-            f"{_article(words)}{where} on {_article(ground)} background",
+            f"{_add_article(words)}{where} on {_add_article(ground)} background",
             exact and size == first.size and not found.relation,
         )
     small = [item.size == "small" for item in items]
@@ -59,8 +59,8 @@ def _shapes(items: list[Item], found: Read, grammar: Mapping[str, Any]) -> tuple
         count = min(first.count, 3)
         number = grammar["count"][str(count)][0]
         exact &= count == first.count and not (first.size or first.places or found.relation)
-        return f"{number} {colours[0]} {first.kind}s in a row on {_article(ground)} background", exact
-    relation = found.relation or _stands(first, second)
+        return f"{number} {colours[0]} {first.kind}s in a row on {_add_article(ground)} background", exact
+    relation = found.relation or _relate(first, second)
     one, other = (
         " ".join(w for w in (i.size if i.size == "small" else "", c, i.kind) if w)
         for i, c in zip((first, second), colours, strict=True)
@@ -71,12 +71,12 @@ def _shapes(items: list[Item], found: Read, grammar: Mapping[str, Any]) -> tuple
         and all(i.count == 1 and not i.places and i.size != "big" for i in items)
     )
     return (
-        f"{_article(one)} {grammar['relation'][relation][0]} {_article(other)} on {_article(ground)} background",
+        f"{_add_article(one)} {grammar['relation'][relation][0]} {_add_article(other)} on {_add_article(ground)} background",
         exact and one != other,
     )
 
 
-def _stands(first: Item, second: Item) -> str:
+def _relate(first: Item, second: Item) -> str:
     """The first item's relation to the second, from their places."""
     one, other = (" ".join(item.places) for item in (first, second))
     for side, relation in (("left", "left of"), ("right", "right of"), ("top", "above"), ("bottom", "below")):
@@ -87,7 +87,7 @@ def _stands(first: Item, second: Item) -> str:
     return "left of"
 
 
-def _landscape(items: list[Item], found: Read, grammar: Mapping[str, Any]) -> tuple[str, bool]:
+def _describe_landscape(items: list[Item], found: PromptReading, grammar: Mapping[str, Any]) -> tuple[str, bool]:
     """Ground and time, a light, then a boat on the sea or a house and trees on land, one a column."""
     by_kind: dict[str, Item] = {}
     exact = found.exact and bool(found.ground and found.time)
@@ -111,7 +111,7 @@ def _landscape(items: list[Item], found: Read, grammar: Mapping[str, Any]) -> tu
         ):
             exact = False
             continue
-        words, same = _thing(item, grammar, used if item.kind not in LIGHTS else set(), said)
+        words, same = _describe_thing(item, grammar, used if item.kind not in LIGHTS else set(), said)
         exact &= same
         parts.append(words)
     for extra in dict.fromkeys(found.extras):
@@ -129,7 +129,7 @@ def _landscape(items: list[Item], found: Read, grammar: Mapping[str, Any]) -> tu
     ), exact
 
 
-def _thing(item: Item, grammar: Mapping[str, Any], used: set[str], said: set[str]) -> tuple[str, bool]:
+def _describe_thing(item: Item, grammar: Mapping[str, Any], used: set[str], said: set[str]) -> tuple[str, bool]:
     """The learned phrase nearest to an item, and whether it says the same."""
     colours = grammar["colours_of"].get(item.kind, [])
     own = "green" if item.kind in TREES else ""
@@ -158,4 +158,4 @@ def _thing(item: Item, grammar: Mapping[str, Any], used: set[str], said: set[str
         return f"two {item.kind}s" + (f" {where}" if len(columns) == 2 else ""), (exact and len(columns) == 2) or (
             exact and not item.places
         )
-    return f"{_article(name)} {where}".rstrip(), exact
+    return f"{_add_article(name)} {where}".rstrip(), exact

@@ -11,7 +11,7 @@ _MARK: Final = re.compile(r"\\[()\[\]\\]|[()\[\]]|:\s*([0-4](?:\.\d+)?|\.\d+)\s*
 """Weights go to 4.99: (at 12:30) is a time of day."""
 
 
-def pieces(prompt: str) -> list[tuple[str, float]]:
+def split_weights(prompt: str) -> list[tuple[str, float]]:
     """Text with its weight, in order. Brackets that have no partner are text."""
     found: list[tuple[str, float]] = []
     opened: list[tuple[str, int]] = []

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from app.engine.text.turns import Part, Turn, gathered
-from app.engine.text.voice_limits import DIA, Limits
+from app.engine.text.turns import ScriptPart, Turn, gather_parts
+from app.engine.text.voice_limits import DIA, VoiceLimits
 from app.sentence import Sentence, Trouble, say
 
 Severity = Literal["note", "warning", "fatal"]
@@ -41,8 +42,8 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    parts: tuple[Part, ...]
+class ParsedScript:
+    parts: tuple[ScriptPart, ...]
     problems: tuple[Problem, ...]
     seconds_estimate: float
     bytes_longest: int
@@ -54,11 +55,13 @@ class Checked:
         return tuple(problem for problem in self.problems if problem.severity == "fatal")
 
 
-def check(text: str, limits: Limits = DIA) -> Checked:
-    """The parts of a script and everything there is to say about it. With a fatal problem the parts are not to be spoken."""
+@functools.lru_cache(maxsize=8)
+def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
+    """Split a script into parts, with every problem found; a fatal one means that it cannot be spoken. Whoever asks again about the same
+    script and voice gets the same value: check, page, engine and delivery parse it once a process."""
     problems: list[Problem] = []
-    marks = tuple(_turns_and_pauses(_cleaned(text, problems), limits, problems))
-    parts, pause_s = gathered(marks, limits)
+    marks = tuple(_split_marks(_clean(text, problems), limits, problems))
+    parts, pause_s = gather_parts(marks, limits)
     if not parts:
         problems.append(
             Problem("fatal", say("script.no-words", "The script has no words to speak, only tags, pauses or signs."))
@@ -87,12 +90,12 @@ def check(text: str, limits: Limits = DIA) -> Checked:
             )
         )  # fmt: skip
     longest = max((len(part.text.encode()) for part in parts), default=0)
-    return Checked(tuple(parts), tuple(problems), seconds, longest, pause_s)
+    return ParsedScript(tuple(parts), tuple(problems), seconds, longest, pause_s)
 
 
-def speakable(text: str, limits: Limits = DIA) -> Checked:
+def require_speakable(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
     """The same, or a Trouble that says why this voice cannot speak it."""
-    checked = check(text, limits)
+    checked = parse_script(text, limits)
     if checked.fatal:
         first, *others = checked.fatal
         cure = next((each.cure for each in checked.fatal if each.cure), "")
@@ -100,7 +103,7 @@ def speakable(text: str, limits: Limits = DIA) -> Checked:
     return checked
 
 
-def _cleaned(text: str, problems: list[Problem]) -> str:
+def _clean(text: str, problems: list[Problem]) -> str:
     plain = unicodedata.normalize("NFC", text).translate(_PLAIN)
     replaced = sum(text.count(chr(code)) for code in _PLAIN if chr(code) not in "\u00a0\u202f\u200b\u200d\ufeff\u00ad")
     if replaced:
@@ -130,7 +133,7 @@ def _cleaned(text: str, problems: list[Problem]) -> str:
     return visible
 
 
-def _turns_and_pauses(text: str, limits: Limits, problems: list[Problem]) -> Iterator[Turn | float]:
+def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iterator[Turn | float]:
     """Turns and lengths of pauses in their order, and what is odd about them."""
     speaker, begin, said, corrected, merged, tagged = 1, 0, 0, 0, 0, False
     last_said = 0
@@ -147,7 +150,7 @@ def _turns_and_pauses(text: str, limits: Limits, problems: list[Problem]) -> Ite
                 )
             merged += tagged and last_said == speaker
             said, last_said, tagged = said + 1, speaker, False
-            yield Turn(speaker, _known(chunk, limits, problems, unknown))
+            yield Turn(speaker, _spell_for(chunk, limits, problems, unknown))
         if mark is None:
             break
         begin = mark.end()
@@ -157,7 +160,7 @@ def _turns_and_pauses(text: str, limits: Limits, problems: list[Problem]) -> Ite
             if speaker not in (1, 2):
                 wrong.append(mark[0])
         else:
-            yield _pause_s(mark, problems)
+            yield _read_pause_s(mark, problems)
     if wrong:
         problems.append(
             Problem(
@@ -179,16 +182,16 @@ def _turns_and_pauses(text: str, limits: Limits, problems: list[Problem]) -> Ite
                 "note",
                 say(
                     "script.alternate",
-                    "{count} times a speaker follows himself: such lines are spoken as one turn, for speakers have to alternate.",
+                    "{count} consecutive lines have the same speaker; they are joined into one turn.",
                     count=merged,
                 ),
             )
         )  # fmt: skip
     if unknown:
-        problems.append(Problem("fatal", _unknown(unknown, limits), cure="use:dia-1.6b"))
+        problems.append(Problem("fatal", _name_unknown(unknown, limits), cure="use:dia-1.6b"))
 
 
-def _unknown(words: dict[str, str], limits: Limits) -> Sentence:
+def _name_unknown(words: dict[str, str], limits: VoiceLimits) -> Sentence:
     """Which words it never learned, and for those that are spelt alike the nearest that it did. `words`: in lower case, and as they stand there."""
     ordered = sorted(limits.words or ())
     shown = dict(list(words.items())[:WORDS_TOLD])
@@ -208,7 +211,7 @@ def _unknown(words: dict[str, str], limits: Limits) -> Sentence:
     )  # fmt: skip
 
 
-def _pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
+def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
     length = _LENGTH.fullmatch(mark[2])
     if length is None:
         if mark[2].strip():
@@ -235,7 +238,7 @@ def _pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
     return min(seconds, PAUSE_MOST_S)
 
 
-def _known(text: str, limits: Limits, problems: list[Problem], unknown: dict[str, str]) -> str:
+def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem], unknown: dict[str, str]) -> str:
     """The text with signs that the voice knows; words that it does not know are gathered in `unknown`."""
 
     def square(found: re.Match[str]) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.engine.text.caption import lost
-from app.engine.text.nearest_caption import nearest
-from app.engine.text.prompt_weights import pieces
+from app.engine.text.caption import find_lost
+from app.engine.text.nearest_caption import find_nearest
+from app.engine.text.prompt_weights import split_weights
 from app.sentence import Sentence, say
 
 NAMED: Final = 8
@@ -28,15 +28,15 @@ class Match:
     """Captions to choose from where the prompt loses something."""
 
 
-def matched(folder: Path, prompt: str) -> Match:
+def match_prompt(folder: Path, prompt: str) -> Match:
     """By the words and the grammar in its card. Weights are no words."""
     card = json.loads((folder / "starter.json").read_text("utf-8"))
-    asked = "".join(text for text, _ in pieces(prompt)).lower()
-    near, learned = nearest(asked, card["grammar"])
+    asked = "".join(text for text, _ in split_weights(prompt)).lower()
+    near, learned = find_nearest(asked, card["grammar"])
     words = re.findall(r"\w+", asked)
     if not words or (learned and set(words) <= set(card["words"])):
         return Match(prompt)
-    missing = lost(asked, near, card["grammar"])
+    missing = find_lost(asked, near, card["grammar"])
     if not near:
         examples = card["examples"]
         offered = tuple(examples[(len(prompt) + place) % len(examples)] for place in range(OFFERED))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from app.engine.text.voice_limits import DIA, Limits
+from app.engine.text.voice_limits import DIA, VoiceLimits
 
 _NONVERBAL = re.compile(r"\([^()]{1,40}\)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?:[\"')]*)\s+")
@@ -25,7 +25,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ScriptPart:
     """What is spoken in one run of the model."""
 
     turns: tuple[Turn, ...]
@@ -42,22 +42,22 @@ class Part:
         return frozenset(turn.speaker for turn in self.turns)
 
 
-def seconds_of(text: str, limits: Limits = DIA) -> float:
+def estimate_seconds(text: str, limits: VoiceLimits = DIA) -> float:
     """About how long this text takes to say; a laugh or a sigh counts a second."""
     spoken, nonverbals = _NONVERBAL.subn("", text)
     return len(spoken.encode()) / limits.bytes_per_s + nonverbals
 
 
-def gathered(marks: Iterable[Turn | float], limits: Limits) -> tuple[list[Part], float]:
+def gather_parts(marks: Iterable[Turn | float], limits: VoiceLimits) -> tuple[list[ScriptPart], float]:
     """Turns gathered into parts, and the pause after the last."""
-    parts: list[Part] = []
+    parts: list[ScriptPart] = []
     group: list[Turn] = []
     pause_s = 0.0
 
     def close() -> None:
         nonlocal group, pause_s
         if group:
-            parts.extend(_evened(group, pause_s, limits))
+            parts.extend(_balance(group, pause_s, limits))
             group, pause_s = [], 0.0
 
     for mark in marks:
@@ -70,37 +70,37 @@ def gathered(marks: Iterable[Turn | float], limits: Limits) -> tuple[list[Part],
     return parts, pause_s
 
 
-def _evened(turns: list[Turn], pause_s: float, limits: Limits) -> list[Part]:
+def _balance(turns: list[Turn], pause_s: float, limits: VoiceLimits) -> list[ScriptPart]:
     """Parts of one stretch without pauses: whole turns as long as they fit, sentences where a turn is too long."""
     groups: list[list[Turn]] = [[]]
     for turn in turns:
-        filled = _seconds(groups[-1], limits)
-        whole = filled + seconds_of(turn.text, limits) <= limits.part_aim_s and _fits([*groups[-1], turn], limits)
+        filled = _sum_seconds(groups[-1], limits)
+        whole = filled + estimate_seconds(turn.text, limits) <= limits.part_aim_s and _fits([*groups[-1], turn], limits)
         if groups[-1] and not whole and filled >= limits.part_least_s:
             groups.append([])
-        atoms = [turn] if whole else [Turn(turn.speaker, piece) for piece in _pieces(turn.text, limits)]
+        atoms = [turn] if whole else [Turn(turn.speaker, piece) for piece in _split_text(turn.text, limits)]
         for atom in atoms:
             more = [*groups[-1], atom]
-            if groups[-1] and (_seconds(more, limits) > limits.part_aim_s or not _fits(more, limits)):
+            if groups[-1] and (_sum_seconds(more, limits) > limits.part_aim_s or not _fits(more, limits)):
                 groups.append([])
             groups[-1].append(atom)
-    if len(groups) > 1 and _seconds(groups[-1], limits) < limits.part_least_s:
-        groups[-2:] = _shared(groups[-2] + groups[-1], limits)
-    parts = [Part(tuple(_merged(group)), _seconds(group, limits)) for group in groups]
+    if len(groups) > 1 and _sum_seconds(groups[-1], limits) < limits.part_least_s:
+        groups[-2:] = _share_last(groups[-2] + groups[-1], limits)
+    parts = [ScriptPart(tuple(_merge_neighbours(group)), _sum_seconds(group, limits)) for group in groups]
     return [replace(parts[0], pause_before_s=pause_s), *parts[1:]]
 
 
-def _shared(atoms: list[Turn], limits: Limits) -> list[list[Turn]]:
+def _share_last(atoms: list[Turn], limits: VoiceLimits) -> list[list[Turn]]:
     """A last part that is too short joins the one before it, or takes a fair share of it."""
-    if _seconds(atoms, limits) <= limits.part_most_s and _fits(atoms, limits):
+    if _sum_seconds(atoms, limits) <= limits.part_most_s and _fits(atoms, limits):
         return [atoms]
-    atoms = [Turn(atom.speaker, piece) for atom in atoms for piece in _pieces(atom.text, limits)]
+    atoms = [Turn(atom.speaker, piece) for atom in atoms for piece in _split_text(atom.text, limits)]
     cuts = [at for at in range(1, len(atoms)) if _fits(atoms[:at], limits) and _fits(atoms[at:], limits)]
-    at = min(cuts, key=lambda at: abs(_seconds(atoms[:at], limits) - _seconds(atoms[at:], limits)))
+    at = min(cuts, key=lambda at: abs(_sum_seconds(atoms[:at], limits) - _sum_seconds(atoms[at:], limits)))
     return [atoms[:at], atoms[at:]]
 
 
-def _merged(atoms: list[Turn]) -> Iterator[Turn]:
+def _merge_neighbours(atoms: list[Turn]) -> Iterator[Turn]:
     """Neighbours of one speaker as one turn."""
     for index, atom in enumerate(atoms):
         if not index or atoms[index - 1].speaker != atom.speaker:
@@ -112,55 +112,55 @@ def _merged(atoms: list[Turn]) -> Iterator[Turn]:
             yield Turn(atom.speaker, " ".join(same))
 
 
-def _seconds(turns: list[Turn], limits: Limits) -> float:
-    return sum(seconds_of(turn.text, limits) for turn in turns)
+def _sum_seconds(turns: list[Turn], limits: VoiceLimits) -> float:
+    return sum(estimate_seconds(turn.text, limits) for turn in turns)
 
 
-def _fits(turns: list[Turn], limits: Limits) -> bool:
-    return len(" ".join(map(str, turns)).encode()) <= _bytes_most(limits)
+def _fits(turns: list[Turn], limits: VoiceLimits) -> bool:
+    return len(" ".join(map(str, turns)).encode()) <= _limit_bytes(limits)
 
 
-def _bytes_most(limits: Limits) -> int:
+def _limit_bytes(limits: VoiceLimits) -> int:
     """Half of the encoder's text is for the part before, where voices are carried over; a closing tag is counted in."""
     return (limits.bytes_most // 2 if limits.carries else limits.bytes_most) - len(" [S1]")
 
 
-def _pieces(text: str, limits: Limits) -> list[str]:
+def _split_text(text: str, limits: VoiceLimits) -> list[str]:
     """Sentences; of those that are too long, clauses; then words; then letters."""
-    most = min(int(limits.part_aim_s * limits.bytes_per_s), _bytes_most(limits) - len("[S1] "))
-    pieces = _cut(text, _SENTENCE_END)
+    most = min(int(limits.part_aim_s * limits.bytes_per_s), _limit_bytes(limits) - len("[S1] "))
+    pieces = _split_at(text, _SENTENCE_END)
     for end in (_CLAUSE_END, _WORD_END):
         pieces = [
-            part for piece in pieces for part in (_packed(_cut(piece, end), most) if _bytes(piece) > most else [piece])
+            part for piece in pieces for part in (_pack(_split_at(piece, end), most) if _count_bytes(piece) > most else [piece])
         ]
-    return [letters for piece in pieces for letters in _letters(piece, most)]
+    return [letters for piece in pieces for letters in _split_letters(piece, most)]
 
 
-def _cut(text: str, end: re.Pattern[str]) -> list[str]:
+def _split_at(text: str, end: re.Pattern[str]) -> list[str]:
     """Between the match's signs and its blanks, so that no sign is lost."""
     places = [0, *(found.start() + len(found[0].rstrip()) for found in end.finditer(text)), len(text)]
     return [piece for a, b in pairwise(places) if (piece := text[a:b].strip())]
 
 
-def _packed(pieces: list[str], most: int) -> list[str]:
+def _pack(pieces: list[str], most: int) -> list[str]:
     """As few as can be, none longer than `most` bytes unless it came so."""
     packed: list[str] = []
     for piece in pieces:
-        if packed and _bytes(packed[-1]) + 1 + _bytes(piece) <= most:
+        if packed and _count_bytes(packed[-1]) + 1 + _count_bytes(piece) <= most:
             packed[-1] += f" {piece}"
         else:
             packed.append(piece)
     return packed
 
 
-def _letters(piece: str, most: int) -> Iterator[str]:
+def _split_letters(piece: str, most: int) -> Iterator[str]:
     """A single word that is longer than all the space there is."""
-    while _bytes(piece) > most:
+    while _count_bytes(piece) > most:
         letters = piece.encode()[:most].decode(errors="ignore")
         yield letters
         piece = piece[len(letters) :]
     yield piece
 
 
-def _bytes(text: str) -> int:
+def _count_bytes(text: str) -> int:
     return len(text.encode())

@@ -18,7 +18,7 @@ NONVERBALS = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class VoiceLimits:
     """The numbers of Dia-1.6B, unless a folder says otherwise."""
 
     name: str = "Dia"
@@ -36,7 +36,7 @@ class Limits:
     bytes_per_s: float = 14.5
     words: frozenset[str] | None = None
     """The only words it knows; None: any."""
-    spell: dict[str, str] = field(default_factory=dict)
+    spell: dict[str, str] = field(default_factory=dict, hash=False)
     """Words, as a person writes them, to what the model reads."""
     nonverbals: frozenset[str] = NONVERBALS
     carries: bool = True
@@ -45,7 +45,7 @@ class Limits:
     """Of a clip that is to give the voice; more of one is left out."""
     own_voices: frozenset[str] | None = None
     """It follows only recordings that these models spoke; None: any."""
-    settings: dict[str, float] = field(default_factory=dict)
+    settings: dict[str, float] = field(default_factory=dict, hash=False)
     """Recommended: guidance, temperature, top_p, cfg_filter."""
 
     @property
@@ -54,21 +54,21 @@ class Limits:
         return (self.rows_most - self.delay - 1) / self.frame_rate
 
 
-DIA = Limits(settings={"guidance": 3.0, "temperature": 1.8, "top_p": 0.95, "cfg_filter": 45})
+DIA = VoiceLimits(settings={"guidance": 3.0, "temperature": 1.8, "top_p": 0.95, "cfg_filter": 45})
 
 
-def limits_of(folder: Path, codec: Path | None = None) -> Limits:
+def read_limits(folder: Path, codec: Path | None = None) -> VoiceLimits:
     """From config.json, the codec's config.json and, for a voice that knows only some words, starter.json. A Trouble where they are damaged."""
     try:
-        return _limits(folder, codec)
+        return _build_limits(folder, codec)
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as fault:
-        raise Trouble(say("limits.strange", "The settings of the voice in {path} cannot be made sense of ({fault}). Get it again.", path=str(folder), fault=f"{type(fault).__name__}: {fault}"), cure="get:dia-1.6b") from fault  # fmt: skip
+        raise Trouble(say("limits.strange", "The settings of the voice in {path} are damaged ({fault}). Download it again.", path=str(folder), fault=f"{type(fault).__name__}: {fault}"), cure="get:dia-1.6b") from fault  # fmt: skip
 
 
-def _limits(folder: Path, codec: Path | None) -> Limits:
-    config = _read(folder / "config.json")
-    sound = _read((folder / "codec" if (folder / "codec").is_dir() else codec or folder) / "config.json")
-    starter = _read(folder / "starter.json")
+def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:
+    config = _read_json(folder / "config.json")
+    sound = _read_json((folder / "codec" if (folder / "codec").is_dir() else codec or folder) / "config.json")
+    starter = _read_json(folder / "starter.json")
     rate = int(sound.get("sampling_rate", DIA.rate))
     hop = math.prod(sound.get("downsampling_ratios", (2, 4, 8, 8)))
     rows_most = int(config.get("decoder_config", {}).get("max_position_embeddings", DIA.rows_most))
@@ -76,7 +76,7 @@ def _limits(folder: Path, codec: Path | None) -> Limits:
     most_s = (rows_most - delay - 1) * hop / rate
     most_s = min(most_s, float(starter.get("longest_s", most_s)))
     shared = most_s if starter else most_s / 2  # half is for the part before, as the voice's prompt
-    return Limits(
+    return VoiceLimits(
         name=str(starter.get("name", DIA.name)),
         bytes_most=int(config.get("encoder_config", {}).get("max_position_embeddings", DIA.bytes_most)),
         rows_most=rows_most,
@@ -93,18 +93,18 @@ def _limits(folder: Path, codec: Path | None) -> Limits:
         carries=not starter,
         clip_most_s=float(starter.get("clip_most_s", DIA.clip_most_s)),
         own_voices=frozenset(starter.get("own_voices", ())) if starter else None,
-        settings=DIA.settings | recommended(starter.get("generation", {})),
+        settings=DIA.settings | read_recommended(starter.get("generation", {})),
     )
 
 
-def recommended(generation: dict[str, Any]) -> dict[str, float]:
+def read_recommended(generation: dict[str, Any]) -> dict[str, float]:
     """From the names that generate() has to those of a request. Not sampling is a temperature of 0."""
     names = {"guidance_scale": "guidance", "temperature": "temperature", "top_p": "top_p", "top_k": "cfg_filter"}
     found = {name: float(generation[theirs]) for theirs, name in names.items() if theirs in generation}
     return found if generation.get("do_sample", True) else {**found, "temperature": 0.0}
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     values: dict[str, Any] = json.loads(path.read_text("utf-8"))

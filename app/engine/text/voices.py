@@ -14,7 +14,7 @@ from app.engine.files.sound import Samples
 from app.engine.jobs.request import VoicePrompt
 from app.engine.text import script
 from app.engine.text.turns import Turn
-from app.engine.text.voice_limits import Limits
+from app.engine.text.voice_limits import VoiceLimits
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
@@ -44,14 +44,14 @@ class Voice:
     """The model that spoke it, "" for a recording of anything else; None: it was kept before Hearth noted that."""
 
 
-def words_of(prompt: VoicePrompt, limits: Limits) -> tuple[Turn, ...]:
+def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ...]:
     """What is said in a clip that this model can follow, or a Trouble that says why it cannot. Reads no sound."""
     if not prompt.transcript.strip():
         raise Trouble(
-            say("voice.no-words", "A voice needs the exact words of its clip, or its words are spoken again. Write them down."),
+            say("voice.no-words", "Type exactly what is said in the recording, or the voice will repeat it."),
         )  # fmt: skip
-    checked = script.check(prompt.transcript, limits)
-    if not _follows(limits, speaker_of(Path(prompt.path)), bool(checked.fatal)):
+    checked = script.parse_script(prompt.transcript, limits)
+    if not _can_follow(limits, find_speaker(Path(prompt.path)), bool(checked.fatal)):
         raise Trouble(
             say(
                 "voice.not-own",
@@ -68,14 +68,14 @@ def words_of(prompt: VoicePrompt, limits: Limits) -> tuple[Turn, ...]:
     return tuple(turn for part in checked.parts for turn in part.turns)
 
 
-def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
+def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
     """The clip at the model's rate, without silence around it, not too long, with the words that are left in it."""
     path = Path(prompt.path)
     samples, rate = sound.read(path, most_s=60.0)
-    first, last = sound.spoken_span(samples, rate)
+    first, last = sound.find_spoken_span(samples, rate)
     heard = samples[first:last]
     if not last:
-        raise Trouble(say("voice.silent", "{name} is to give the voice, but nothing is heard in it.", name=path.name))
+        raise Trouble(say("voice.silent", "The recording {name} is silent. Choose another one.", name=path.name))
     if len(heard) < LEAST_S * rate:
         raise Trouble(
             say(
@@ -85,13 +85,13 @@ def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
                 seconds=round(len(heard) / rate, 1),
             )
         )
-    turns = words_of(prompt, limits)
+    turns = parse_transcript(prompt, limits)
     notes: list[Sentence] = []
     most_s = min(limits.clip_most_s, limits.seconds_most / 2)
     if len(heard) > most_s * rate:
-        whole_s = max(len(heard) / rate, _length_s(path))
-        heard = heard[: _quiet_place(heard, rate, most_s)]
-        turns = _first(turns, len(heard) / rate, whole_s, limits)
+        whole_s = max(len(heard) / rate, _measure_seconds(path))
+        heard = heard[: _find_quiet_place(heard, rate, most_s)]
+        turns = _take_first(turns, len(heard) / rate, whole_s, limits)
         notes.append(
             say(
                 "voice.trimmed",
@@ -118,10 +118,10 @@ def prepared(prompt: VoicePrompt, limits: Limits) -> Prompt:
                 room=room,
             )
         )
-    return Prompt(sound.resampled(heard, rate, limits.rate), limits.rate, turns, tuple(notes))
+    return Prompt(sound.resample(heard, rate, limits.rate), limits.rate, turns, tuple(notes))
 
 
-def _follows(limits: Limits, spoken_by: str | None, strange_words: bool) -> bool:
+def _can_follow(limits: VoiceLimits, spoken_by: str | None, strange_words: bool) -> bool:
     """Of a voice that was kept before Hearth noted who spoke it: where all of its words are the model's own, the model most likely did."""
     if limits.own_voices is None:
         return True
@@ -130,7 +130,7 @@ def _follows(limits: Limits, spoken_by: str | None, strange_words: bool) -> bool
     return spoken_by in limits.own_voices
 
 
-def speaker_of(clip: Path) -> str | None:
+def find_speaker(clip: Path) -> str | None:
     """The model that spoke it, by the note beside a kept voice, else by the settings in a file of Hearth's; "" where neither tells. None: a
     voice that was kept before Hearth noted it."""
     about = clip.with_suffix(".json")
@@ -143,7 +143,7 @@ def speaker_of(clip: Path) -> str | None:
         return ""
 
 
-def keep(home: Home, name: str, clip: Path, transcript: str, limits: Limits, spoken_by: str = "") -> Voice:
+def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: VoiceLimits, spoken_by: str = "") -> Voice:
     """Keeps a voice under a name, from any clip: one of one's own, or something that Hearth has spoken."""
     name = " ".join(name.split())
     slug = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60]
@@ -153,11 +153,11 @@ def keep(home: Home, name: str, clip: Path, transcript: str, limits: Limits, spo
     taken = next((each.name for each in list_voices(home) if each.prompt.path == str(path)), None)
     if taken is not None:
         raise Trouble(say("voice.taken", "There is a voice called {name} already. Give this one another name, or delete that one first.", name=taken))  # fmt: skip
-    prompt = prepared(VoicePrompt(str(clip), transcript), limits)
+    prompt = prepare_prompt(VoicePrompt(str(clip), transcript), limits)
     words = " ".join(map(str, prompt.turns))
     sound.write(path, prompt.samples, prompt.rate)
-    spoken_by = spoken_by or speaker_of(clip) or ""
-    with sound.whole(path.with_suffix(".json")) as unfinished:
+    spoken_by = spoken_by or find_speaker(clip) or ""
+    with sound.replacing(path.with_suffix(".json")) as unfinished:
         unfinished.write_text(json.dumps({"name": name, "transcript": words, "spoken_by": spoken_by}), "utf-8")
     return Voice(name, VoicePrompt(str(path), words), len(prompt.samples) / prompt.rate, spoken_by)
 
@@ -170,27 +170,27 @@ def list_voices(home: Home) -> tuple[Voice, ...]:
         try:
             values = json.loads(about.read_text("utf-8"))
             prompt = VoicePrompt(str(path), str(values["transcript"]))
-            found.append(Voice(str(values["name"]), prompt, sound.seconds_of(path), speaker_of(path)))
+            found.append(Voice(str(values["name"]), prompt, sound.measure_seconds(path), find_speaker(path)))
         except (OSError, ValueError, KeyError, TypeError, RuntimeError):  # libsndfile's own is a RuntimeError
             continue
     return tuple(found)
 
 
-def forget(home: Home, voice: Voice) -> None:
+def forget_voice(home: Home, voice: Voice) -> None:
     path = Path(voice.prompt.path)
     if path.parent == home.voices:
         path.with_suffix(".json").unlink(missing_ok=True)
         path.unlink(missing_ok=True)
 
 
-def _length_s(path: Path) -> float:
+def _measure_seconds(path: Path) -> float:
     try:
-        return sound.seconds_of(path)
+        return sound.measure_seconds(path)
     except RuntimeError:  # a format that only a converter reads: what was read is all that is known
         return 0.0
 
 
-def _quiet_place(samples: Samples, rate: int, most_s: float) -> int:
+def _find_quiet_place(samples: Samples, rate: int, most_s: float) -> int:
     """Where a cut falls between two words rather than into one."""
     hop = max(1, rate // 20)
     first, last = (int(each * most_s * rate) for each in CUT)
@@ -198,7 +198,7 @@ def _quiet_place(samples: Samples, rate: int, most_s: float) -> int:
     return first + int(np.argmin(powers)) * hop + hop // 2
 
 
-def _first(turns: tuple[Turn, ...], kept_s: float, whole_s: float, limits: Limits) -> tuple[Turn, ...]:
+def _take_first(turns: tuple[Turn, ...], kept_s: float, whole_s: float, limits: VoiceLimits) -> tuple[Turn, ...]:
     """The words that are said in the first seconds, by the clip's own pace; if that were very slow, they are the beginning's alone."""
     pace = sum(len(turn.text.encode()) + 1 for turn in turns) / whole_s
     room = kept_s * (pace if pace > SLOWEST_BYTES_PER_S else limits.bytes_per_s)

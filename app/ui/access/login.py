@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.engine.jobs.owners import new_visitor
 from app.palette import by_system
 from app.sentence import Sentence, say
 from app.ui.access.request_guard import answered, host_of, loopback
@@ -133,7 +134,7 @@ class Keys:
             if len(self.guests) >= GUESTS_MOST and not self._room(now_s):
                 return say("door.full", "There are {most} guests already, and that is all there is room for.", most=GUESTS_MOST)  # fmt: skip
             token = secrets.token_urlsafe(32)
-            person = OWNER if self.owner else Person(f"visitor-{secrets.token_hex(8)}", False)
+            person = OWNER if self.owner else Person(new_visitor(), False)
             self.guests[hashlib.sha256(token.encode()).digest()] = Guest(
                 person, nickname[:NAME_LETTERS].strip(), now_s, now_s
             )

@@ -140,7 +140,7 @@ def fetched(folder: Path, source: str, sha256: str) -> Path:
         return program
     program.unlink(missing_ok=True)
     try:
-        with atomic_write.whole(program) as half:
+        with atomic_write.replacing(program) as half:
             with httpx.stream("GET", source, timeout=WAIT_S, follow_redirects=True) as answer, half.open("wb") as file:
                 answer.raise_for_status()
                 for piece in answer.iter_bytes():

@@ -11,11 +11,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.engine.files.outward import name
+from app.engine.files.outward import public_name
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.schedulers import NAMES
 from app.engine.models.model import Model
-from app.engine.models.on_disk import best, located
+from app.engine.models.on_disk import find_best, locate
 from app.sentence import Trouble, say
 from app.ui.api.openai import Handler, model_for, told
 from app.ui.api.shared import carried_out, decoded, encoded, mask_from, picture_from, programmer, values_of
@@ -49,7 +49,7 @@ def routes(desk: Desk) -> list[Route]:
         person, given = programmer(asked), await values_of(asked)
         request = picture_request(desk, given, image, mask)
         job, files = await carried_out(desk, request, person)
-        seeds = [part.seed for part in desk.keeper.progress(job).parts]
+        seeds = [part.seed for part in desk.keeper.get_progress(job).parts]
         info = {
             "prompt": request.prompt,
             "negative_prompt": request.negative,
@@ -101,7 +101,7 @@ def routes(desk: Desk) -> list[Route]:
                     raise Trouble(say("api.no-model", "There is no model called {model} here.", model=str(wanted)))
                 desk.settings.change("paint", {}, lambda kept: {**kept, "model": chosen})
             return JSONResponse({})
-        return JSONResponse({"sd_model_checkpoint": name(now_used(desk)), "samples_format": "png"})
+        return JSONResponse({"sd_model_checkpoint": public_name(now_used(desk)), "samples_format": "png"})
 
     table: list[tuple[str, str, Handler]] = [
         ("txt2img", "POST", from_text), ("img2img", "POST", from_image), ("progress", "GET", progress), ("interrupt", "POST", interrupt),
@@ -141,16 +141,16 @@ def scheduler_of(given: dict[str, Any]) -> str:
 
 
 def there(desk: Desk) -> list[Model]:
-    return [each for each in desk.models() if each.kind == KIND and located(desk.keeper.home, each)]
+    return [each for each in desk.models() if each.kind == KIND and locate(desk.keeper.home, each)]
 
 
 def now_used(desk: Desk) -> str:
-    return str(desk.settings.get("paint", {}).get("model") or best(desk.keeper.home, KIND).id)
+    return str(desk.settings.get("paint", {}).get("model") or find_best(desk.keeper.home, KIND).id)
 
 
 def listed(model: Model) -> dict[str, Any]:
     """A file's name as these clients want it; where it lies stays here."""
-    short = name(model.id)
+    short = public_name(model.id)
     return {"title": short, "model_name": short, "hash": None, "sha256": None, "filename": short, "config": None}
 
 

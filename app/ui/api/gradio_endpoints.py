@@ -9,9 +9,9 @@ from typing import Any
 import gradio as gr
 from gradio.events import api
 
-from app.engine.jobs.events import END, Failed, Part, Preview, Step
+from app.engine.jobs.events import END, Failed, PartDone, Preview, Step
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
-from app.extras import adding
+from app.extras import install_command
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import loopback
 from app.ui.api.openai import model_for, spoken, voice_for
@@ -23,7 +23,7 @@ from app.ui.state.visitor_limits import told_to
 def check_assistants(wanted: bool, host: str) -> None:
     """Raise a Trouble where assistants are to be served and cannot be."""
     if wanted and find_spec("mcp") is None:
-        raise Trouble(say("mcp.library", "MCP was asked for, but its library is not installed. Install it, then start again: {command}", command=adding("mcp")))  # fmt: skip
+        raise Trouble(say("mcp.library", "MCP was asked for, but its library is not installed. Install it, then start again: {command}", command=install_command("mcp")))  # fmt: skip
     if wanted and not loopback(host):
         raise Trouble(say("mcp.listen", "MCP is served on this computer only: assistants cannot log in. Leave out --mcp or --listen."))  # fmt: skip
 
@@ -126,7 +126,7 @@ def events(desk: Desk, asked: Callable[[], Request], person: Person) -> Iterator
                     "unit": event.unit,
                     "eta_s": event.eta_s,
                 }
-            elif isinstance(event, Part):
+            elif isinstance(event, PartDone):
                 yield {
                     "event": "part",
                     "index": event.index,
@@ -139,7 +139,7 @@ def events(desk: Desk, asked: Callable[[], Request], person: Person) -> Iterator
             elif isinstance(event, Failed):
                 raise Trouble(event.sentence, *event.objections, cure=event.cure)
             elif isinstance(event, END):
-                urls = [f"hearth/creation/{each.id}" for each in desk.keeper.shelf.of_job(job)]
+                urls = [f"hearth/creation/{each.id}" for each in desk.keeper.shelf.list_of_job(job)]
                 yield {
                     "event": type(event).__name__.lower(),
                     "job": job,

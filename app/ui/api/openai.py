@@ -17,11 +17,11 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from app.engine.files import stream_encoding
-from app.engine.files.outward import name
-from app.engine.jobs.events import END, Event, Failed, Finished, Part, Stopped
+from app.engine.files.outward import public_name
+from app.engine.jobs.events import END, Event, Failed, Finished, PartDone, Stopped
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest
 from app.engine.models.model import Kind
-from app.engine.models.on_disk import located
+from app.engine.models.on_disk import locate
 from app.engine.text import voices
 from app.sentence import Trouble, say
 from app.ui.api.shared import carried_out, encoded, mask_from, picture_from, programmer, troubled, values_of
@@ -41,7 +41,7 @@ def routes(desk: Desk) -> list[Route]:
     async def speech(asked: Request) -> Response:
         person, given = programmer(asked), await values_of(asked)
         wanted = str(given.get("response_format") or "mp3")
-        stream_encoding.available(wanted)
+        stream_encoding.require_available(wanted)
         request = SpeechRequest(
             spoken(str(given.get("input") or "")), model_for(desk, given.get("model"), "speech"), voice_for(desk, given.get("voice")),
             None if given.get("seed") is None else int(given["seed"]), speed=float(given.get("speed") or 1.0), format=wanted if wanted in FORMATS else "wav",
@@ -54,20 +54,20 @@ def routes(desk: Desk) -> list[Route]:
         _, (file, *_) = await carried_out(desk, request, person)
         if streaming != "sse" and wanted in FORMATS:
             return FileResponse(file, media_type=stream_encoding.MEDIA[wanted])
-        sound = await run_in_threadpool(stream_encoding.whole, wanted, file)
+        sound = await run_in_threadpool(stream_encoding.encode_file, wanted, file)
         if streaming == "sse":
             return Response(delta(sound) + DONE, media_type=EVENTS)
         return Response(sound, media_type=stream_encoding.MEDIA[wanted])
 
     async def models(asked: Request) -> Response:
         programmer(asked)
-        there = await run_in_threadpool(lambda: [each for each in desk.models() if located(desk.keeper.home, each)])
-        return JSONResponse({"object": "list", "data": [described(name(each.id)) for each in there]})
+        there = await run_in_threadpool(lambda: [each for each in desk.models() if locate(desk.keeper.home, each)])
+        return JSONResponse({"object": "list", "data": [described(public_name(each.id)) for each in there]})
 
     async def model(asked: Request) -> Response:
         programmer(asked)
         wanted = asked.path_params["model"]
-        if not any(name(each.id) == wanted and located(desk.keeper.home, each) for each in desk.models()):
+        if not any(public_name(each.id) == wanted and locate(desk.keeper.home, each) for each in desk.models()):
             raise Trouble(say("api.no-model", "There is no model called {model} here.", model=wanted))
         return JSONResponse(described(wanted))
 
@@ -120,7 +120,7 @@ def spoken(text: str) -> str:
 def model_for(desk: Desk, wanted: Any, kind: Kind) -> str:
     """Clients name OpenAI's models because they must; what we do not know is the best that is here."""
     for each in desk.models():
-        if each.kind == kind and name(each.id) == wanted and located(desk.keeper.home, each):
+        if each.kind == kind and public_name(each.id) == wanted and locate(desk.keeper.home, each):
             return each.id
     return ""
 
@@ -156,7 +156,7 @@ async def painted(
     job, files = await carried_out(desk, request, person)
     if given.get("response_format") == "url":
         here = f"{asked.url.scheme}://{asked.url.netloc}"
-        data = [{"url": f"{here}/hearth/creation/{each.id}"} for each in desk.keeper.shelf.of_job(job)]
+        data = [{"url": f"{here}/hearth/creation/{each.id}"} for each in desk.keeper.shelf.list_of_job(job)]
     else:
         data = [{"b64_json": await run_in_threadpool(encoded, file)} for file in files]
     return JSONResponse({"created": int(time.time()), "data": data})
@@ -174,13 +174,13 @@ async def streamed(desk: Desk, request: SpeechRequest, person: Person, wanted: s
         raise told_to(person, Trouble(first.sentence, *first.objections))
 
     async def body() -> AsyncGenerator[bytes]:
-        event: Part | Finished | Stopped | Failed = first
-        packing: stream_encoding.Coder | None = None
+        event: PartDone | Finished | Stopped | Failed = first
+        packing: stream_encoding.Encoder | None = None
         try:
-            while isinstance(event, Part):
+            while isinstance(event, PartDone):
                 if packing is None:
-                    packing = await run_in_threadpool(stream_encoding.coder, wanted, soundfile.info(event.path).samplerate)
-                yield await run_in_threadpool(stream_encoding.part, packing, Path(event.path))
+                    packing = await run_in_threadpool(stream_encoding.open_encoder, wanted, soundfile.info(event.path).samplerate)
+                yield await run_in_threadpool(stream_encoding.encode_part, packing, Path(event.path))
                 event = await run_in_threadpool(lambda: heard(heard_of))
             if packing is not None:
                 yield await run_in_threadpool(packing.end)
@@ -208,6 +208,6 @@ def delta(piece: bytes) -> bytes:
     return f"data: {json.dumps(event)}\n\n".encode()
 
 
-def heard(events: Iterator[Event]) -> Part | Finished | Stopped | Failed:
+def heard(events: Iterator[Event]) -> PartDone | Finished | Stopped | Failed:
     """The next part, or the end."""
-    return next(each for each in events if isinstance(each, Part | Finished | Stopped | Failed))
+    return next(each for each in events if isinstance(each, PartDone | Finished | Stopped | Failed))

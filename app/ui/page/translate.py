@@ -66,7 +66,7 @@ def language(request: Asked | None) -> Language:
 
 
 def told(sentence: Sentence, spoken: Language) -> str:
-    return sentence.told(catalog()) if spoken == "zh" else str(sentence)
+    return sentence.translate(catalog()) if spoken == "zh" else str(sentence)
 
 
 def text(key: str, english: str, spoken: Language) -> str:

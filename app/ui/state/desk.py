@@ -19,18 +19,18 @@ from app.compat.planning.types import Choice, Chunk, Plan
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.shelf import Creation
-from app.engine.jobs.tasks import Errand
+from app.engine.jobs.tasks import MaintenanceTask
 from app.engine.models import catalog
 from app.engine.models.catalog import CATALOG
-from app.engine.models.chosen import choice_of, known_choice
+from app.engine.models.chosen import keep_known_fields, parse_choice
 from app.engine.models.downloads import Downloads
-from app.engine.models.fit import Offer, offer
+from app.engine.models.fit import Offer, make_offer
 from app.engine.models.model import Model
-from app.engine.models.on_disk import best, located
-from app.engine.models.planned import planned, stands_in
+from app.engine.models.on_disk import find_best, locate
+from app.engine.models.planned import explain_stand_in, make_plan
 from app.engine.process.keeper import Keeper
 from app.engine.text import script, voices
-from app.engine.text.voice_limits import DIA, Limits, limits_of
+from app.engine.text.voice_limits import DIA, VoiceLimits, read_limits
 from app.sentence import Sentence, Trouble, say
 from app.ui.page import views
 from app.ui.state import retry_smaller
@@ -77,7 +77,7 @@ class Desk:
     downloads: Downloads = field(init=False)
 
     def __post_init__(self) -> None:
-        self.keeper.set_chunk(choice_of(self.settings.get("choice")).chunk)
+        self.keeper.set_chunk(parse_choice(self.settings.get("choice")).chunk)
         self.downloads = Downloads(self.keeper.home)
         self.downloads.recall(self.models())
 
@@ -87,7 +87,7 @@ class Desk:
             if not person.owner:
                 limits, models = allowance(self.settings.get("visitors", {})), self.owners_models()
                 request, choice = allowed(request, person, self.keeper, limits, models), None
-            elif len(self.keeper.journal.waiting()) >= QUEUE_MOST:
+            elif len(self.keeper.journal.list_waiting()) >= QUEUE_MOST:
                 raise Trouble(say("queue.full", "{most} jobs wait already. Empty the queue, or wait for some of them.", most=QUEUE_MOST))  # fmt: skip
             try:
                 job = self.keeper.submit(request, choice or self.choice(person), person.name)
@@ -125,8 +125,8 @@ class Desk:
 
     def current(self, kind: str, person: Person) -> str:
         """What a tab shows and Stop stops: this person's job that runs, else the one that comes next, else the last that was asked for."""
-        running = self.keeper.journal.known(self.keeper.state.job) if self.keeper.state.job else None
-        for job in (*([running] if running else []), *self.keeper.journal.waiting()):
+        running = self.keeper.journal.find(self.keeper.state.job) if self.keeper.state.job else None
+        for job in (*([running] if running else []), *self.keeper.journal.list_waiting()):
             if job.owner == person.name and kind_of(job.request) == kind:
                 return job.id
         return self.latest.get((person.name, kind), "")
@@ -143,8 +143,8 @@ class Desk:
     def again(self, index: int, person: Person) -> str:
         """One part of the last script anew; the others stay as they are."""
         job = self.current("speech", person)
-        parts = self.keeper.progress(job).parts if job else ()
-        request = self.keeper.journal.job(job).request if job else None
+        parts = self.keeper.get_progress(job).parts if job else ()
+        request = self.keeper.journal.get(job).request if job else None
         if not isinstance(request, SpeechRequest) or index not in range(len(parts)) or len(parts) < parts[0].total:
             raise Trouble(say("speak.nothing-again", "There is no finished part to do again. Speak the script first."))
         keep = tuple(part.path for part in parts)
@@ -153,11 +153,11 @@ class Desk:
     def smaller(self, kind: str, person: Person) -> tuple[Request, Sentence]:
         """What failed last, with less; and what was changed."""
         job = self.current(kind, person)
-        request = self.keeper.journal.job(job).request if job else None
+        request = self.keeper.journal.get(job).request if job else None
         lesser: Request
         if isinstance(request, PictureRequest):
             lesser, words = retry_smaller.picture(
-                request, catalog.find(request.model or best(self.keeper.home, "picture").id)
+                request, catalog.find(request.model or find_best(self.keeper.home, "picture").id)
             )
         elif isinstance(request, SpeechRequest):
             lesser, words = retry_smaller.speech(request, self.limits(request.model)[1])
@@ -172,15 +172,15 @@ class Desk:
             return model_for(kind, self.keeper, self.owners_models())
         return self.owners_models()[kind] if model is None else model
 
-    def limits(self, model: str) -> tuple[Model | None, Limits]:
+    def limits(self, model: str) -> tuple[Model | None, VoiceLimits]:
         """The voice that is meant, and what it can take."""
         try:
-            chosen = catalog.find(model) if model else best(self.keeper.home, "speech")
+            chosen = catalog.find(model) if model else find_best(self.keeper.home, "speech")
         except Trouble:
             return None, DIA
         try:
-            found = located(self.keeper.home, chosen)
-            return chosen, limits_of(found.folder, found.companions.get("codec")) if found else DIA
+            found = locate(self.keeper.home, chosen)
+            return chosen, read_limits(found.folder, found.companions.get("codec")) if found else DIA
         except Trouble:  # the run says it
             return chosen, DIA
 
@@ -190,12 +190,12 @@ class Desk:
             if len(self.parts) >= PARTS_KEPT:
                 self.parts.clear()
             limits = self.limits(request.model)[1]
-            self.parts[job] = tuple(part.text for part in script.check(request.text, limits).parts)
+            self.parts[job] = tuple(part.text for part in script.parse_script(request.text, limits).parts)
         return self.parts[job]
 
     def progress(self, kind: str, person: Person) -> Progress | None:
         job = self.current(kind, person)
-        return self.keeper.progress(job) if job else None
+        return self.keeper.get_progress(job) if job else None
 
     def creation(self, id_: int, person: Person) -> Creation:
         """The owner may have any, a visitor only what is theirs; to anybody else it is as if it were not there."""
@@ -221,12 +221,12 @@ class Desk:
 
     def owns(self, job: str, person: Person) -> bool:
         """Whether this person made it; the owner may see everything."""
-        known = self.keeper.journal.known(job)
+        known = self.keeper.journal.find(job)
         return known is not None and (person.owner or known.owner == person.name)
 
     def queue_view(self, person: Person) -> list[views.View]:
         """What waits, in its order; a visitor sees only what is theirs."""
-        waiting = self.keeper.journal.waiting()
+        waiting = self.keeper.journal.list_waiting()
         return [
             {"id": job.id, "place": place + 1, "text": views.title_of(job.request), "kind": kind_of(job.request)}
             for place, job in enumerate(waiting)
@@ -236,47 +236,47 @@ class Desk:
     def queue_acts(self, person: Person) -> dict[str, Callable[[str], None]]:
         acts: dict[str, Callable[[str], None]] = {"remove": self.keeper.stop}
         if person.owner:
-            acts |= {"up": self._up, "go-on": self.go_on, "let-go": self.keeper.let_go}
+            acts |= {"up": self._up, "go-on": self.go_on, "let-go": self.keeper.discard}
         return acts
 
     def _up(self, job: str) -> None:
-        order = [each.id for each in self.keeper.journal.waiting()]
+        order = [each.id for each in self.keeper.journal.list_waiting()]
         if job in order and (place := order.index(job)):
             self.keeper.journal.move(job, before=order[place - 1])
 
     def go_on(self, job: str) -> None:
         """An interrupted job, shown in its tab again."""
-        known = self.keeper.journal.job(job)
-        self.keeper.go_on(job)
+        known = self.keeper.journal.get(job)
+        self.keeper.resume(job)
         self.latest[known.owner, kind_of(known.request)] = job
 
     def keep_voice(self, creation: int, name: str) -> None:
         kept = self.creation(creation, OWNER)
-        voices.keep(self.keeper.home, name, kept.path, kept.text, DIA, kept.model)
+        voices.keep_voice(self.keeper.home, name, kept.path, kept.text, DIA, kept.model)
 
     def waits(self, job: str) -> bool:
-        return self.keeper.journal.job(job).state == "queued"
+        return self.keeper.journal.get(job).state == "queued"
 
     def place(self, job: str) -> int:
         """In the queue, from 1; 0 where it does not wait."""
-        waiting = [each.id for each in self.keeper.journal.waiting()]
+        waiting = [each.id for each in self.keeper.journal.list_waiting()]
         return waiting.index(job) + 1 if job in waiting else 0
 
     def choice(self, person: Person) -> Choice:
         """What the owner forced on the Machine tab; a visitor takes what is decided."""
-        kept = choice_of(self.settings.get("choice")) if person.owner else Choice()
+        kept = parse_choice(self.settings.get("choice")) if person.owner else Choice()
         return dataclasses.replace(kept, chunk=self.keeper.chunk)
 
     def set_chunk(self, chunk: Chunk) -> None:
         """From now on, also in the middle of a run; still so after a restart. Trouble where it could not be written: then nothing changes."""
         with self.choosing:
-            self._write_choice(lambda kept: {**known_choice(kept), "chunk": chunk})
+            self._write_choice(lambda kept: {**keep_known_fields(kept), "chunk": chunk})
             self.keeper.set_chunk(chunk)
 
     def cure(self, cure: str) -> str:
         """Another model is used if it is here, else it is to be got first."""
         deed, _, model = cure.partition(":")
-        there = deed != "use" or located(self.keeper.home, catalog.BY_ID[model])
+        there = deed != "use" or locate(self.keeper.home, catalog.BY_ID[model])
         return cure if there else f"get:{model}"
 
     def keep_choice(self, choice: Choice) -> None:
@@ -291,13 +291,13 @@ class Desk:
         except OSError as fault:
             raise Trouble(say("choice.not-kept", "The settings could not be written ({fault}), so nothing was changed. Put that right, then choose again.", fault=fault.strerror or str(fault))) from fault  # fmt: skip
 
-    def errand(self, errand: Errand) -> None:
+    def errand(self, errand: MaintenanceTask) -> None:
         """One at a time: while the last waits or runs, it is what is shown."""
         if not self.on_errand():
-            self.errand_job, self.errand_kind = self.keeper.errand(errand), type(errand).__name__
+            self.errand_job, self.errand_kind = self.keeper.start_task(errand), type(errand).__name__
 
     def on_errand(self) -> bool:
-        return bool(self.errand_job) and self.keeper.progress(self.errand_job).end is None
+        return bool(self.errand_job) and self.keeper.get_progress(self.errand_job).end is None
 
     def stop_errand(self) -> None:
         if self.on_errand():
@@ -328,7 +328,7 @@ class Desk:
                 )
             )
         found, home = catalog.find(model), self.keeper.home
-        return planned(home, hardware, found, choice, load(home.verdicts, hardware), itself=self.elsewhere(pretended))
+        return make_plan(home, hardware, found, choice, load(home.verdicts, hardware), itself=self.elsewhere(pretended))
 
     def runs_now(self, model: str, shown: Plan) -> Sentence | None:
         """What to say beside the plan of a job that runs, a visitor's perhaps, if the owner's next job would get another. The budget of
@@ -348,8 +348,8 @@ class Desk:
         if not self.elsewhere(pretended):
             return None
         home, hardware = self.keeper.home, machine(pretended)
-        here = planned(home, hardware, catalog.find(model), self.choice(OWNER), load(home.verdicts, hardware))
-        return stands_in(hardware, own, here)
+        here = make_plan(home, hardware, catalog.find(model), self.choice(OWNER), load(home.verdicts, hardware))
+        return explain_stand_in(hardware, own, here)
 
     def forget(self, model: str) -> None:
         """What runs of this model broke of here: the next one begins as the first did."""
@@ -359,12 +359,12 @@ class Desk:
     def offer(self, model: Model) -> Offer:
         """What it would mean to get this model, for this machine as it is now and with what the owner chose. About the next job, never about
         the one that runs: its plan is Machine's to show."""
-        return offer(self.keeper.home, model, self.hardware(), self.choice(OWNER), self.verdicts())
+        return make_offer(self.keeper.home, model, self.hardware(), self.choice(OWNER), self.verdicts())
 
     def running_plan(self, model: str) -> Plan | None:
         """That of the job that runs with this model, as it stands after each rung."""
         job = self.keeper.state.job
-        progress = self.keeper.progress(job) if job else None
+        progress = self.keeper.get_progress(job) if job else None
         return progress.plan if progress is not None and progress.model == model else None
 
     def verdicts(self) -> dict[str, Verdict]:

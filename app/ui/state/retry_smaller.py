@@ -7,7 +7,7 @@ import dataclasses
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.models.model import Model
 from app.engine.text import script
-from app.engine.text.voice_limits import Limits
+from app.engine.text.voice_limits import VoiceLimits
 from app.sentence import Sentence, Trouble, say
 
 STEP_PIXELS = 64
@@ -34,11 +34,11 @@ def picture(request: PictureRequest, model: Model) -> tuple[PictureRequest, Sent
     return dataclasses.replace(request, width=width, height=height), words
 
 
-def speech(request: SpeechRequest, limits: Limits) -> tuple[SpeechRequest, Sentence]:
+def speech(request: SpeechRequest, limits: VoiceLimits) -> tuple[SpeechRequest, Sentence]:
     """Parts half as long, divided by pauses of no length."""
-    longest_s = max((part.seconds for part in script.check(request.text, limits).parts), default=0.0)
+    longest_s = max((part.seconds for part in script.parse_script(request.text, limits).parts), default=0.0)
     half = dataclasses.replace(limits, part_least_s=0.0, part_aim_s=longest_s / 2, part_most_s=longest_s / 2)
-    parts = script.check(request.text, half).parts
+    parts = script.parse_script(request.text, half).parts
     if longest_s < SHORTEST_S or max(part.seconds for part in parts) >= longest_s:
         raise Trouble(
             say("smaller.shortest", "The script's parts are as short as they get. Choose another model, or close other programs."),

@@ -41,5 +41,5 @@ class Settings:
         """What could not be written is not taken for kept."""
         values = {**self._values, **changes}
         if values != self._values:
-            atomic_write.text(self._file, json.dumps(values, ensure_ascii=False, indent=1))
+            atomic_write.write_text(self._file, json.dumps(values, ensure_ascii=False, indent=1))
             self._values = values

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from app.engine.jobs.owners import is_visitor
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models import catalog
 from app.engine.models.model import Model
-from app.engine.models.on_disk import best, located
+from app.engine.models.on_disk import find_best, locate
 from app.engine.process.keeper import Keeper
 from app.sentence import Trouble, say
 from app.ui.state.person import Person
@@ -98,12 +99,12 @@ def told_to(person: Person, trouble: Trouble) -> Trouble:
 
 
 def turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
-    waiting = [job for job in keeper.journal.waiting() if job.owner.startswith("visitor-")]
+    waiting = [job for job in keeper.journal.list_waiting() if is_visitor(job.owner)]
     if sum(job.owner == person.name for job in waiting) >= limits.waiting:
         raise Trouble(say("visitor.waiting", "You have {most} jobs in the queue already. Wait for one, or stop it.", most=limits.waiting))  # fmt: skip
     if len(waiting) >= limits.waiting_all:
         raise Trouble(say("visitor.full", "The queue for visitors is full. Try again in a few minutes."))
-    if limits.share < 1 and keeper.journal.guests_s(time.time() - HOUR_S) > limits.share * HOUR_S:
+    if limits.share < 1 and keeper.journal.sum_guest_seconds(time.time() - HOUR_S) > limits.share * HOUR_S:
         raise Trouble(say("visitor.share", "Visitors have had their share of this machine's time. It comes back within the hour."))  # fmt: skip
 
 
@@ -114,6 +115,6 @@ def model_for(kind: str, keeper: Keeper, owners: Mapping[str, str]) -> str:
             model = catalog.find(id_) if id_ else None
         except Trouble:
             continue  # It was moved or unplugged.
-        if model is not None and model.kind == kind and located(keeper.home, model) is not None:
+        if model is not None and model.kind == kind and locate(keeper.home, model) is not None:
             return id_
-    return best(keeper.home, "speech" if kind == "speech" else "picture").id
+    return find_best(keeper.home, "speech" if kind == "speech" else "picture").id

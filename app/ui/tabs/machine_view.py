@@ -17,8 +17,8 @@ from app.compat.planning.fallbacks import learned
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, scores_bytes
 from app.compat.planning.types import AUTO, Chunk, Need, Plan
 from app.engine.models import catalog
-from app.engine.models.model import need
-from app.engine.models.planned import differs, named
+from app.engine.models.model import describe_need
+from app.engine.models.planned import chunk_differs, name_chunk
 from app.sentence import Sentence, Trouble, say
 from app.ui.page.translate import Language, text, told
 from app.ui.page.views import View, ended, said
@@ -31,7 +31,7 @@ def seen(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
     hardware = desk.hardware(pretended)
     if hardware is None:
         return {}
-    asked = need(catalog.find(model))
+    asked = describe_need(catalog.find(model))
     view: View = {
         "words": machine_words(hardware, spoken), "pretended": hardware.pretended,
         "selftest": selftest_view(desk.verdicts()),
@@ -54,7 +54,7 @@ def seen(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
 
 def errand_seen(desk: Desk, spoken: Language) -> View:
     """How far the self-test or Tune is."""
-    progress = desk.keeper.progress(desk.errand_job)
+    progress = desk.keeper.get_progress(desk.errand_job)
     step = progress.step
     return {
         "kind": desk.errand_kind, "done": step.done if step else 0, "total": step.total if step else 0,
@@ -270,9 +270,9 @@ def runs(plan: Plan, asked: Chunk, spoken: Language) -> str:
     if now == asked and (now != AUTO or plan.chunk_most is None):
         return ""
     why = {reason.field: reason.sentence for reason in plan.because}
-    decided_for = dict(why["chunk_q"].values).get(SIZE_ASKED.get(why["chunk_q"].key, ""), named(AUTO))
-    if str(decided_for) != str(named(asked)):
-        sentence = say("curve.until", "{asked} asked; {chunk} runs until the next step.", asked=named(asked), chunk=named(now))
+    decided_for = dict(why["chunk_q"].values).get(SIZE_ASKED.get(why["chunk_q"].key, ""), name_chunk(AUTO))
+    if str(decided_for) != str(name_chunk(asked)):
+        sentence = say("curve.until", "{asked} asked; {chunk} runs until the next step.", asked=name_chunk(asked), chunk=name_chunk(now))
     elif now == AUTO == asked:
         sentence = why["chunk_most"]
     elif why["chunk_q"].key in TOLD_WHOLE:
@@ -280,7 +280,7 @@ def runs(plan: Plan, asked: Chunk, spoken: Language) -> str:
     elif asked == AUTO:
         sentence = say("curve.automatic", "automatic: {chunk} at a time: {why}", chunk=now, why=why["chunk_q"])
     else:
-        sentence = differs(asked, now, why["chunk_q"])
+        sentence = chunk_differs(asked, now, why["chunk_q"])
     return told(sentence, spoken)
 
 

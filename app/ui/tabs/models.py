@@ -17,7 +17,7 @@ from starlette.routing import Route
 from app.engine.models import catalog, hub_token, on_disk
 from app.engine.models.downloads import Status
 from app.engine.models.fit import FITS
-from app.engine.models.model import Model, downloads
+from app.engine.models.model import Model, list_sources
 from app.sentence import Trouble, say
 from app.ui.page.translate import Language, language, text, told
 from app.ui.page.views import View
@@ -100,7 +100,7 @@ def forget(desk: Desk, path: str) -> None:
 
 
 def where(desk: Desk, id_: str) -> None:
-    found = on_disk.located(desk.keeper.home, named(desk, id_)) if id_ else None
+    found = on_disk.locate(desk.keeper.home, named(desk, id_)) if id_ else None
     reveal(found.folder / "." if found else desk.keeper.home.models / ".")
 
 
@@ -110,7 +110,7 @@ def creations(desk: Desk, _: str) -> None:
 
 DEEDS: dict[str, Callable[[Desk, str], None]] = {
     "get": get, "pause": lambda desk, id_: desk.downloads.pause(id_), "remove": remove, "add": add, "forget": forget, "where": where,
-    "creations": creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: hub_token.keep(token),
+    "creations": creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: hub_token.store(token),
     "token-away": lambda *_: hub_token.forget(),
 }  # fmt: skip
 
@@ -125,7 +125,7 @@ def view(desk: Desk, spoken: Language) -> View:
             except Trouble as trouble:
                 missing.append({"path": path, "trouble": told(trouble.sentence, spoken)})
     return {
-        "models": [row(desk, model, spoken) for model in desk.models()], "missing": missing, "token": hub_token.known(), "folder": str(home.models),
+        "models": [row(desk, model, spoken) for model in desk.models()], "missing": missing, "token": hub_token.has_token(), "folder": str(home.models),
         "free": shutil.disk_usage(home.models).free,
     }  # fmt: skip
 
@@ -137,9 +137,9 @@ def row(desk: Desk, model: Model, spoken: Language) -> View:
     return {
         "id": model.id, "title": model.title, "kind": model.kind, "facts": facts, "licence": model.licence, "starter": model.starter,
         "local": local, "path": model.path if local else "",
-        "lacks": local and any(on_disk.snapshot(desk.keeper.home, each.source) is None for each in model.companions), "here": found.here, "bytes": found.here_bytes,
-        "download": found.download_bytes if downloads(model, found.quantised) else 0,
-        "gate": hub_token.page(model.source.repo) if model.gated and model.source else "",
+        "lacks": local and any(on_disk.find_snapshot(desk.keeper.home, each.source) is None for each in model.companions), "here": found.here, "bytes": found.here_bytes,
+        "download": found.download_bytes if list_sources(model, found.quantised) else 0,
+        "gate": hub_token.terms_page(model.source.repo) if model.gated and model.source else "",
         "fit": None if fit is None else {
             "level": LEVELS[fit.fit], "word": told(FITS[fit.fit], spoken), "sentence": told(fit.sentence, spoken),
             "cures": [told(each.sentence, spoken) for each in fit.cures],
@@ -148,7 +148,7 @@ def row(desk: Desk, model: Model, spoken: Language) -> View:
 
 
 def moving(desk: Desk, spoken: Language) -> View:
-    return {"downloads": [progress(each, spoken) for each in desk.downloads.status()]}
+    return {"downloads": [progress(each, spoken) for each in desk.downloads.list_status()]}
 
 
 def progress(status: Status, spoken: Language) -> View:

@@ -13,7 +13,7 @@ from gradio.blocks import Block
 from gradio.components import Component
 
 from app.engine.files import picture_settings
-from app.engine.files.foreign_settings import by_hand
+from app.engine.files.foreign_settings import list_by_hand
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.schedulers import NAMES
 from app.sentence import Sentence, Trouble
@@ -202,7 +202,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         except Trouble as trouble:
             return [*[gr.skip()] * len(filled), troubled(trouble, request)]
         assert isinstance(kept, PictureRequest)
-        return put(kept, by_hand(kept), language(request))
+        return put(kept, list_by_hand(kept), language(request))
 
     def start_from(creation: float, request: gr.Request) -> tuple[Any, str]:
         try:

@@ -10,7 +10,7 @@ from PIL import Image
 from app.engine.jobs.request import Lora
 from app.engine.models import catalog
 from app.engine.models.model import Model
-from app.engine.models.on_disk import best
+from app.engine.models.on_disk import find_best
 from app.sentence import Sentence, Trouble, say
 from app.ui.page.translate import label
 from app.ui.state.desk import Desk
@@ -22,9 +22,9 @@ WORDS: Final = frozenset({"scheduler", "prompt"})
 def model_of(desk: Desk, asked: str) -> Model:
     """What is meant; where that is no longer there, the best that is."""
     try:
-        return catalog.find(asked) if asked else best(desk.keeper.home, "picture")
+        return catalog.find(asked) if asked else find_best(desk.keeper.home, "picture")
     except Trouble:
-        return best(desk.keeper.home, "picture")
+        return find_best(desk.keeper.home, "picture")
 
 
 def sizes(model: Model) -> list[tuple[str, str]]:

@@ -8,8 +8,8 @@ from pathlib import Path
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog
-from app.engine.models.forecast import Forecast, forecast
-from app.engine.models.on_disk import best
+from app.engine.models.forecast import Forecast, make_forecast
+from app.engine.models.on_disk import find_best
 from app.engine.text import starter_words
 from app.sentence import say
 from app.ui.page.translate import Language, text, told
@@ -34,7 +34,7 @@ def picture(job: str, progress: Progress, spoken: Language) -> View:
 def prompt_seen(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
     """Of a prompt as it is typed: what a model that learned few captions would paint instead, and captions to take."""
     chosen = paint_form.model_of(desk, model)
-    match = starter_words.matched(Path(chosen.path), prompt) if chosen.starter else None
+    match = starter_words.match_prompt(Path(chosen.path), prompt) if chosen.starter else None
     if match is None or match.note is None:
         return {"problems": []}
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
@@ -70,7 +70,7 @@ def fits(found: Forecast, spoken: Language) -> str:
 
 def seen(desk: Desk, job: str, spoken: Language) -> View:
     """A picture as far as it is painted, with its place in the queue and what it came to."""
-    progress = desk.keeper.progress(job)
+    progress = desk.keeper.get_progress(job)
     found = results(desk, job) if progress.end else []
     return {**picture(job, progress, spoken), "place": desk.place(job), "results": found}
 
@@ -78,7 +78,7 @@ def seen(desk: Desk, job: str, spoken: Language) -> View:
 def results(desk: Desk, job: str) -> list[View]:
     return [
         {"url": f"hearth/creation/{each.id}", "id": each.id, "name": each.path.name}
-        for each in desk.keeper.shelf.of_job(job)
+        for each in desk.keeper.shelf.list_of_job(job)
     ]
 
 
@@ -89,7 +89,7 @@ def grid_seen(desk: Desk, person: Person, spoken: Language) -> View | None:
     cells = []
     for row in grid.jobs:
         for job in row:
-            progress, found = desk.keeper.progress(job), results(desk, job)
+            progress, found = desk.keeper.get_progress(job), results(desk, job)
             failed = progress.end is not None and not found
             cells.append(
                 {
@@ -107,7 +107,7 @@ def grid_files(desk: Desk, person: Person) -> tuple[tuple[str, ...], tuple[str, 
     grid = desk.grids.get(person.name)
     if grid is None:
         return None
-    files = [desk.keeper.shelf.of_job(job) for row in grid.jobs for job in row]
+    files = [desk.keeper.shelf.list_of_job(job) for row in grid.jobs for job in row]
     return grid.columns, grid.rows, [found[0].path if found else None for found in files]
 
 
@@ -116,9 +116,9 @@ def fit(desk: Desk, request: PictureRequest, person: Person, spoken: Language) -
     hardware = desk.keeper.state.hardware
     if hardware is None:
         return ""
-    model = catalog.find(request.model) if request.model else best(desk.keeper.home, "picture")
+    model = catalog.find(request.model) if request.model else find_best(desk.keeper.home, "picture")
     past = desk.keeper.shelf.find(kind="picture", model=model.id, most=8)
-    found = forecast(
+    found = make_forecast(
         desk.keeper.home, request, model, hardware, desk.choice(person), desk.verdicts(), past, yields=not person.owner
     )
     return fits(found, spoken)

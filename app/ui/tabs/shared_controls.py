@@ -11,8 +11,8 @@ from gradio.blocks import Block
 from gradio.components import Component
 from gradio.i18n import I18nData
 
-from app.engine.files.outward import name
-from app.engine.models.on_disk import located
+from app.engine.files.outward import public_name
+from app.engine.models.on_disk import locate
 from app.sentence import Sentence, Trouble, say
 from app.ui.page import views
 from app.ui.page.translate import language, word
@@ -70,7 +70,7 @@ def hidden_button(id_: str) -> gr.Button:
 
 
 def model_choices(desk: Desk, kind: str, visitor: bool = False) -> list[tuple[Any, str]]:
-    there = [each for each in desk.models() if not visitor and each.kind == kind and located(desk.keeper.home, each)]
+    there = [each for each in desk.models() if not visitor and each.kind == kind and locate(desk.keeper.home, each)]
     return [(word("model.best", "The best that is here"), ""), *((each.title, each.id) for each in there)]
 
 
@@ -91,10 +91,10 @@ def troubled(trouble: Trouble, request: gr.Request) -> str:
 def model_again(desk: Desk, kind: str, model: str, visitor: bool = False) -> tuple[str, tuple[Sentence, ...]]:
     """Of settings that come back, the model to choose and what to say where it is not here. A file has only the model's name."""
     there = [id_ for _, id_ in model_choices(desk, kind, visitor)]
-    found = [model] if model in there else [id_ for id_ in there if id_ and name(id_) == name(model)]
+    found = [model] if model in there else [id_ for id_ in there if id_ and public_name(id_) == public_name(model)]
     if len(found) == 1:
         return found[0], ()
-    notes = () if visitor else (say("restore.model", "It was made with {model}; choose the model by hand.", model=name(model)),)  # fmt: skip
+    notes = () if visitor else (say("restore.model", "It was made with {model}; choose the model by hand.", model=public_name(model)),)  # fmt: skip
     return "", notes
 
 

@@ -42,7 +42,7 @@ def routes(desk: Desk) -> list[Route]:
             asked.get("words", ""), asked.get("kind", ""), asked.get("model", ""), "favourite" in asked, "binned" in asked,
             most=PAGE + 1, skip=max(0, int(asked.get("skip", "0") or 0)),
         )  # fmt: skip
-        models = [{"id": each, "title": desk.title(each)} for each in desk.keeper.shelf.models()]
+        models = [{"id": each, "title": desk.title(each)} for each in desk.keeper.shelf.list_models()]
         return JSONResponse(
             {
                 "creations": [view(desk, each, spoken) for each in kept[:PAGE]],
@@ -56,7 +56,7 @@ def routes(desk: Desk) -> list[Route]:
             return Response(status_code=404)
         shelf, id_ = desk.keeper.shelf, int(request.path_params["id"])
         acts = {
-            "favourite": lambda: shelf.favour(id_, True), "plain": lambda: shelf.favour(id_, False),
+            "favourite": lambda: shelf.set_favourite(id_, True), "plain": lambda: shelf.set_favourite(id_, False),
             "delete": lambda: shelf.delete(id_), "restore": lambda: shelf.restore(id_), "reveal": lambda: reveal(shelf.get(id_).path),
         }  # fmt: skip
         wanted = acts.get(request.path_params["act"])

@@ -173,7 +173,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         try:
             if clip is None:
                 raise Trouble(say("speak.no-clip", "There is no recording yet. Upload a clip, or record one."))
-            made = voices.keep(desk.keeper.home, name or "", Path(clip), transcript or "", DIA)
+            made = voices.keep_voice(desk.keeper.home, name or "", Path(clip), transcript or "", DIA)
         except Trouble as trouble:
             return gr.skip(), troubled(trouble, request)
         return gr.update(choices=choices(desk), value=made.name), ""
@@ -183,7 +183,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         gone = [each for each in voices.list_voices(desk.keeper.home) if each.name == chosen]
         try:
             for each in gone:
-                voices.forget(desk.keeper.home, each)
+                voices.forget_voice(desk.keeper.home, each)
         except OSError as fault:
             return gr.skip(), views.trouble(Trouble(say("voice.stays", "The voice {name} could not be deleted: {fault}.", name=str(chosen), fault=str(fault))), language(request))  # fmt: skip
         return (gr.update(choices=choices(desk), value=FRESH) if gone else gr.skip()), ""

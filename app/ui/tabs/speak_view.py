@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
-from app.engine.models.forecast import seconds_of
+from app.engine.models.forecast import estimate_seconds
 from app.engine.text import script
-from app.engine.text.script import Checked
-from app.engine.text.voice_limits import Limits
+from app.engine.text.script import ParsedScript
+from app.engine.text.voice_limits import VoiceLimits
 from app.sentence import say
 from app.ui.page.translate import Language, told
 from app.ui.page.views import View, ended, loading, made_url, peaks, said
@@ -48,7 +48,7 @@ def speech(job: str, progress: Progress, texts: tuple[str, ...], spoken: Languag
     }  # fmt: skip
 
 
-def checked(found: Checked, limits: Limits, seconds: float | None, spoken: Language) -> View:
+def checked(found: ParsedScript, limits: VoiceLimits, seconds: float | None, spoken: Language) -> View:
     """The script as it is typed: turns with their speakers, what there is to say about it, how long it will be."""
     worst = {"fatal": "wrong", "warning": "careful"}
     problems = [
@@ -69,11 +69,11 @@ def checked(found: Checked, limits: Limits, seconds: float | None, spoken: Langu
 
 def seen(desk: Desk, job: str, spoken: Language) -> View:
     """A script as far as it is spoken, with its place in the queue and what it came to."""
-    request, progress = desk.keeper.journal.job(job).request, desk.keeper.progress(job)
+    request, progress = desk.keeper.journal.get(job).request, desk.keeper.get_progress(job)
     assert isinstance(request, SpeechRequest)
     results = [
         {"url": f"hearth/creation/{each.id}", "peaks": peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
-        for each in (desk.keeper.shelf.of_job(job) if progress.end else ())
+        for each in (desk.keeper.shelf.list_of_job(job) if progress.end else ())
     ]  # fmt: skip
     return {**speech(job, progress, desk.parts_of(job, request), spoken), "place": desk.place(job), "results": results}
 
@@ -81,10 +81,10 @@ def seen(desk: Desk, job: str, spoken: Language) -> View:
 def script_seen(desk: Desk, text: str, model: str, spoken: Language) -> View:
     """The script as it is typed, for the model that is to speak it."""
     chosen, limits = desk.limits(model)
-    found_out = script.check(text, limits)
+    found_out = script.parse_script(text, limits)
     seconds = None
     if chosen and desk.keeper.state.hardware:
         frames = round(found_out.seconds_estimate * limits.frame_rate)
         past = desk.keeper.shelf.find(kind="speech", model=chosen.id, most=8)
-        seconds = seconds_of(SpeechRequest(text), chosen, past, frames) if text.strip() else None
+        seconds = estimate_seconds(SpeechRequest(text), chosen, past, frames) if text.strip() else None
     return checked(found_out, limits, seconds, spoken)

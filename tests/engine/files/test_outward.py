@@ -14,8 +14,8 @@ from PIL import Image
 
 from app.engine.files import join_sound, picture_settings, sound
 from app.engine.files.join_sound import Finish, Piece
-from app.engine.files.outward import name, outward
-from app.engine.files.recode import recoded
+from app.engine.files.outward import public_name, strip_paths
+from app.engine.files.recode import recode
 from app.engine.jobs.request import FORMATS, Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.text import voices
 from app.paths import assets
@@ -51,16 +51,16 @@ TOLD_SPEECH = dataclasses.replace(
     ],
 )  # fmt: skip
 def test_of_a_path_only_a_name_is_told(path: str, told: str) -> None:
-    assert name(path) == told
+    assert public_name(path) == told
 
 
 @pytest.mark.parametrize(("request_", "told"), [(PICTURE, TOLD_PICTURE), (SPEECH, TOLD_SPEECH)])
 def test_every_path_of_a_request_becomes_a_name_and_all_else_stays(request_: Any, told: Any) -> None:
     before = to_json(request_)
-    assert from_json(outward(before)) == told
+    assert from_json(strip_paths(before)) == told
     assert before == to_json(request_), "what Hearth itself keeps has the paths"
     for plain in (PictureRequest("a boat", "sd15"), SpeechRequest("[S1] Hello.", "dia-1.6b")):
-        assert outward(to_json(plain)) == to_json(plain)
+        assert strip_paths(to_json(plain)) == to_json(plain)
 
 
 def test_a_picture_carries_names(tmp_path: Path) -> None:
@@ -76,15 +76,15 @@ def test_a_sound_carries_names_and_still_tells_who_spoke_it(coding: str, tmp_pat
     piece, path = Piece(Path(clip(tmp_path / "part.wav", 1))), tmp_path / f"s.{coding}"
     join_sound.join([piece], path, Finish(coding), to_json(SPEECH))
     assert b"olivia" not in path.read_bytes()
-    assert from_json(sound.read_settings(path) or {}) == TOLD_SPEECH and voices.speaker_of(path) == "dia"
+    assert from_json(sound.read_settings(path) or {}) == TOLD_SPEECH and voices.find_speaker(path) == "dia"
     join_sound.join([piece], path, Finish(coding), to_json(dataclasses.replace(SPEECH, model="starter-voice")))
-    assert voices.speaker_of(path) == "starter-voice"
+    assert voices.find_speaker(path) == "starter-voice"
 
 
 @pytest.mark.parametrize("wanted", ["flac", "mp3"])
 def test_a_sound_in_another_format_carries_names(wanted: str, tmp_path: Path) -> None:
     kept: Any = SimpleNamespace(path=Path(clip(tmp_path / "a.wav", 1)), settings=to_json(SPEECH))
-    made = recoded(kept, wanted, tmp_path / "out")
+    made = recode(kept, wanted, tmp_path / "out")
     assert b"olivia" not in made.read_bytes()
     assert from_json(sound.read_settings(made) or {}) == dataclasses.replace(TOLD_SPEECH, format=wanted)
 

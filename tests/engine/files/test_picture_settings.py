@@ -31,7 +31,7 @@ def write_text(path: Path, **text: str) -> Path:
     return path
 
 
-def keys(restored: foreign_settings.Restored) -> list[str]:
+def keys(restored: foreign_settings.RestoredSettings) -> list[str]:
     return [note.key for note in restored.notes]
 
 
@@ -145,10 +145,10 @@ def test_what_is_no_picture_is_told(tmp_path: Path) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_reads_without_a_crash(text: str) -> None:
-    for reader in (foreign_settings.a1111, foreign_settings.comfy):
+    for reader in (foreign_settings.read_a1111, foreign_settings.read_comfyui):
         try:
-            assert isinstance(reader(text), foreign_settings.Restored)
+            assert isinstance(reader(text), foreign_settings.RestoredSettings)
         except Trouble:
             continue
         except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RecursionError):
-            assert reader is foreign_settings.comfy
+            assert reader is foreign_settings.read_comfyui

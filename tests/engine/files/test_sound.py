@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyloudnorm
 import pytest
 import soundfile
 
@@ -89,7 +90,7 @@ def test_any_format_and_channel_count_is_read_as_mono(tmp_path: Path, coding: st
     assert samples.ndim == 1 and samples.dtype == np.float32 and rate == 48000
     assert np.abs(samples).max() == pytest.approx(0.15, abs=0.05)
     assert len(sound.read(path, most_s=0.25)[0]) == 12000
-    assert pitch(sound.resampled(samples, rate, 44100), 44100) == pytest.approx(220, abs=2)
+    assert pitch(sound.resample(samples, rate, 44100), 44100) == pytest.approx(220, abs=2)
 
 
 def test_what_is_no_sound_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,11 +119,11 @@ def test_a_converter_is_asked_for_what_libsndfile_does_not_read(
 
 def test_silence_around_speech_is_found() -> None:
     samples = np.concatenate([silence(1), tone(0.5), silence(0.5), tone(0.5), silence(2)])
-    first, last = sound.spoken_span(samples, 16000, lead_s=0.1, tail_s=0.2)
+    first, last = sound.find_spoken_span(samples, 16000, lead_s=0.1, tail_s=0.2)
     assert first / 16000 == pytest.approx(0.9, abs=0.011)
     assert last / 16000 == pytest.approx(2.7, abs=0.011)
-    assert sound.spoken_span(silence(1), 16000) == (0, 0)
-    assert sound.spoken_span(silence(0), 16000) == (0, 0)
+    assert sound.find_spoken_span(silence(1), 16000) == (0, 0)
+    assert sound.find_spoken_span(silence(0), 16000) == (0, 0)
 
 
 def test_joints_do_not_click(tmp_path: Path) -> None:
@@ -151,8 +152,8 @@ def test_speed_keeps_the_pitch(tmp_path: Path, speed: float) -> None:
 def test_speed_without_its_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "python_stretch.Signalsmith", None)
     with pytest.raises(Trouble, match="pip install python-stretch"):
-        join_sound.stretched(tone(1), 16000, 1.5)
-    assert len(join_sound.stretched(tone(1), 16000, 1.0)) == 16000
+        join_sound.stretch(tone(1), 16000, 1.5)
+    assert len(join_sound.stretch(tone(1), 16000, 1.0)) == 16000
 
 
 def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:
@@ -161,11 +162,22 @@ def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:
     pieces = [Piece(part(tmp_path / f"part-{index}.wav", each)) for index, each in enumerate(noise)]
     join_sound.join(pieces, tmp_path / "out.wav", Finish(loudness_lufs=-23.0, tail_s=0), {})
     samples, rate = sound.read(tmp_path / "out.wav")
-    assert join_sound.loudness_lufs(samples, rate) == pytest.approx(-23.0, abs=0.5)
+    assert join_sound.measure_lufs(samples, rate) == pytest.approx(-23.0, abs=0.5)
     before, after = (float(np.std(each[1000:-1000])) for each in (samples[:32000], samples[32000:]))
     assert after / before == pytest.approx(2, rel=0.05)  # what was softer stays softer
     join_sound.join(pieces, tmp_path / "loud.wav", Finish(loudness_lufs=0.0, tail_s=0), {})
     assert np.abs(sound.read(tmp_path / "loud.wav")[0]).max() <= join_sound.PEAK + 1e-3
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.2, 0.39, 0.41, 2.0])
+def test_the_loudness_asked_for_is_measured_in_the_result(tmp_path: Path, seconds: float) -> None:
+    """Repeated until it is long enough, so that the library's own meter measures short sounds, too."""
+    source = part(tmp_path / "part.wav", tone(seconds, hertz=440.0, loud=0.05))
+    for wanted in (-30.0, -20.0):
+        join_sound.join([Piece(source)], tmp_path / "out.wav", Finish(loudness_lufs=wanted, tail_s=0), {})
+        samples, rate = sound.read(tmp_path / "out.wav")
+        heard = samples[128:-128]  # without the fades
+        assert pyloudnorm.Meter(rate).integrated_loudness(np.resize(heard, 2 * rate)) == pytest.approx(wanted, abs=0.6)
 
 
 @pytest.mark.filterwarnings("error")

@@ -39,18 +39,18 @@ def test_a_stream_is_whole_without_going_back(wanted: str, rate: int, tmp_path: 
         pytest.importorskip("av")
     part = tmp_path / "part.wav"
     soundfile.write(part, np.resize(HUM, rate), rate)
-    packing = stream_encoding.coder(wanted, rate)
-    pieces = [stream_encoding.part(packing, part) for _ in range(PARTS)] + [packing.end()]
+    packing = stream_encoding.open_encoder(wanted, rate)
+    pieces = [stream_encoding.encode_part(packing, part) for _ in range(PARTS)] + [packing.end()]
     assert all(pieces[:PARTS]) or wanted == "ogg", "each part is out before the next is there; Vorbis waits for more"
     seconds, loudness = heard(b"".join(pieces), wanted)
     assert abs(seconds - PARTS) < 0.15 and abs(loudness - 0.354) < 0.05, (seconds, loudness)
-    seconds, loudness = heard(stream_encoding.whole(wanted, part), wanted)
+    seconds, loudness = heard(stream_encoding.encode_file(wanted, part), wanted)
     assert abs(seconds - 1) < 0.15 and abs(loudness - 0.354) < 0.05
 
 
 def test_what_is_not_written_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Trouble, match="wma is not written here; ask for one of mp3, opus, aac, flac, wav, pcm"):
-        stream_encoding.available("wma")
+        stream_encoding.require_available("wma")
     monkeypatch.setattr(stream_encoding, "find_spec", lambda name: None)
     with pytest.raises(Trouble, match="AAC needs the library PyAV"):
-        stream_encoding.coder("aac", RATE)
+        stream_encoding.open_encoder("aac", RATE)

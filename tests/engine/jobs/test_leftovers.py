@@ -10,7 +10,7 @@ import pytest
 
 from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
-from app.engine.jobs.events import Failed, Finished, Part, Preview, Sound, Stopped
+from app.engine.jobs.events import Failed, Finished, PartDone, Preview, Sound, Stopped
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, SpeechRequest
@@ -18,7 +18,7 @@ from app.engine.jobs.shelf import Shelf
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.process import job_folder
 from app.engine.process import keeper as keeper_module
-from app.engine.process.job_folder import shelved, tidy
+from app.engine.process.job_folder import move_to_shelf, tidy_folders
 from app.paths import home
 from tests.support.guests import Idle
 
@@ -34,10 +34,10 @@ def test_previews_go_when_the_end_is_on_the_shelf(tmp_path: Path) -> None:
     folder.mkdir()
     for name in ("preview-0-2.jpg", "preview-0-4.jpg", "picture-0.png", "latent-0.safetensors"):
         (folder / name).write_bytes(b"x")
-    shown = Progress().after(Preview(4, str(folder / "preview-0-4.jpg")))
-    end = shelved(shelf, job, Finished((str(folder / "picture-0.png"),), 1.0, 0.0, "", 0), shown, folder)
+    shown = Progress().add(Preview(4, str(folder / "preview-0-4.jpg")))
+    end = move_to_shelf(shelf, job, Finished((str(folder / "picture-0.png"),), 1.0, 0.0, "", 0), shown, folder)
     assert names(folder) == ["latent-0.safetensors"] and Path(end.files[0]).is_file()
-    assert shown.preview is not None and shown.after(end).preview is None
+    assert shown.preview is not None and shown.add(end).preview is None
     database.close()
 
 
@@ -60,11 +60,11 @@ def test_what_was_sent_goes_after_a_day_unless_a_job_still_wants_it(tmp_path: Pa
 def test_an_errand_that_waits_can_be_stopped(tmp_path: Path) -> None:
     keeper = Idle(home(tmp_path / "home"))
     try:
-        first, second = keeper.errand(SelfTest()), keeper.errand(Tune("starter-painter"))
+        first, second = keeper.start_task(SelfTest()), keeper.start_task(Tune("starter-painter"))
         keeper.stop(first)
-        assert isinstance(keeper.progress(first).end, Stopped) and keeper.progress(second).end is None
+        assert isinstance(keeper.get_progress(first).end, Stopped) and keeper.get_progress(second).end is None
         keeper._give_up()
-        assert isinstance(keeper.progress(second).end, Failed) and keeper.state.gave_up
+        assert isinstance(keeper.get_progress(second).end, Failed) and keeper.state.gave_up
     finally:
         keeper.close()
 
@@ -78,13 +78,13 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
         for name in ("sound-000-000.wav", "sound-000-001.wav", "part-000.wav", "part-000.json", "speech.wav"):
             (folder / name).write_bytes(b"x")
         for place in range(2):
-            keeper._told(job.id, Sound(0, str(folder / f"sound-000-00{place}.wav"), place, 1.0))
-        assert len(keeper.progress(job.id).sounds) == 2
-        keeper._told(job.id, Part(0, 1, str(folder / "part-000.wav"), "Hello.", 1, 2.0))
-        keeper._told(job.id, Sound(1, str(folder / "sound-001-000.wav"), 0.0, 1.0))
-        keeper._told(job.id, Finished((str(folder / "speech.wav"),), 1.0, 0.0, "", 0))
-        assert not keeper.progress(job.id).sounds
-        (kept,) = keeper.shelf.of_job(job.id)
+            keeper._handle_event(job.id, Sound(0, str(folder / f"sound-000-00{place}.wav"), place, 1.0))
+        assert len(keeper.get_progress(job.id).sounds) == 2
+        keeper._handle_event(job.id, PartDone(0, 1, str(folder / "part-000.wav"), "Hello.", 1, 2.0))
+        keeper._handle_event(job.id, Sound(1, str(folder / "sound-001-000.wav"), 0.0, 1.0))
+        keeper._handle_event(job.id, Finished((str(folder / "speech.wav"),), 1.0, 0.0, "", 0))
+        assert not keeper.get_progress(job.id).sounds
+        (kept,) = keeper.shelf.list_of_job(job.id)
         time.sleep(3 * keeper_module.TICK_S)
         assert len(list(folder.glob("sound-*"))) == 2, "a page may be fetching them"
         monkeypatch.setattr(keeper_module, "LISTENED_S", 0.1)
@@ -104,7 +104,7 @@ def test_a_start_clears_what_nobody_listens_to_any_more(tmp_path: Path) -> None:
         for name in ("sound-000-000.wav", "part-000.wav"):
             (folder / name).write_bytes(b"x")
         os.utime(folder, (age, age))
-    tidy(tmp_path, {"000"}, {"001"})
+    tidy_folders(tmp_path, {"000"}, {"001"})
     assert names(tmp_path) == ["000", "001", *(folder.name for folder in made[3:])]  # only the oldest that are not needed
     for folder in tmp_path.iterdir():
         assert (names(folder) == ["part-000.wav"]) is (folder.name != "000"), "what still runs in another process is heard"

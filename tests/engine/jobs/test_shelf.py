@@ -22,11 +22,11 @@ from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.database import Database
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.jobs.shelf import Made, Shelf, file_name
+from app.engine.jobs.shelf import RunSummary, Shelf, make_file_name
 from app.sentence import Trouble
 from tests.support.places import TOP
 
-MADE = Made("starter-voice", seconds=2.5, rate=40.0, unit="frames", elapsed_s=1.0, highest_bytes=1 << 20)
+MADE = RunSummary("starter-voice", seconds=2.5, rate=40.0, unit="frames", elapsed_s=1.0, highest_bytes=1 << 20)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_search_takes_words_in_any_order_parts_of_words_and_two_letters(
     hit = journal.queue(PictureRequest('a red boat, 小船 in the sea, b%d "quo"te"'), Choice())
     miss = journal.queue(PictureRequest("green hills at dawn, bad"), Choice())
     (kept,) = shelf.keep(hit, [made(tmp_path)], MADE)
-    shelf.keep(miss, [made(tmp_path)], Made("starter-painter"))
+    shelf.keep(miss, [made(tmp_path)], RunSummary("starter-painter"))
     found = shelf.find(words)
     assert kept in found
     assert len(found) == 1
@@ -167,10 +167,10 @@ def test_export_is_whole_or_not_there(shelf: Shelf, journal: Journal, tmp_path: 
 
 
 def test_names_are_for_people_and_for_every_file_system() -> None:
-    name = file_name("[S1] What?! /etc/passwd: <no> | (laughs) " + "word " * 40, ".wav", 0)
+    name = make_file_name("[S1] What?! /etc/passwd: <no> | (laughs) " + "word " * 40, ".wav", 0)
     assert not set(name) & set('/\\:*?"<>|') and len(name) < 80
-    assert file_name("[S1]", ".png", 0).endswith("untitled.png")
-    assert "你好" in file_name("你好，世界", ".png", 0)
+    assert make_file_name("[S1]", ".png", 0).endswith("untitled.png")
+    assert "你好" in make_file_name("你好，世界", ".png", 0)
 
 
 def test_ten_thousand_creations_are_searched_in_under_50_ms(shelf: Shelf, journal: Journal, database: Database) -> None:
@@ -195,9 +195,9 @@ def test_ten_thousand_creations_are_searched_in_under_50_ms(shelf: Shelf, journa
 def test_the_owner_goes_first_and_the_queue_can_be_reordered(journal: Journal) -> None:
     visitor = journal.queue(PictureRequest("v"), Choice(), owner="visitor")
     first, second = (journal.queue(PictureRequest(name), Choice()) for name in "ab")
-    assert [job.id for job in journal.waiting()] == [first.id, second.id, visitor.id]
+    assert [job.id for job in journal.list_waiting()] == [first.id, second.id, visitor.id]
     journal.move(second.id, before=first.id)
-    assert [job.id for job in journal.waiting()] == [second.id, first.id, visitor.id]
+    assert [job.id for job in journal.list_waiting()] == [second.id, first.id, visitor.id]
     assert journal.withdraw(first.id) and not journal.withdraw(first.id)
     taken = journal.take()
     assert taken is not None and taken.id == second.id and taken.state == "running" and taken.attempts == 1
@@ -221,11 +221,11 @@ def test_jobs_of_a_dead_process_are_interrupted_and_can_go_on(journal: Journal, 
     top = TOP
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "hearth.sqlite3")], cwd=top, check=False)
     mine = journal.queue(PictureRequest("mine"), Choice())
-    left, waiting = journal.interrupted()
+    left, waiting = journal.mark_interrupted()
     assert (left.state, waiting.state) == ("interrupted", "interrupted") and left.attempts == 1
-    assert [job.id for job in journal.waiting()] == [mine.id]
-    journal.go_on(left.id)
-    assert [job.id for job in journal.waiting()] == [mine.id, left.id]
+    assert [job.id for job in journal.list_waiting()] == [mine.id]
+    journal.resume(left.id)
+    assert [job.id for job in journal.list_waiting()] == [mine.id, left.id]
 
 
 def test_many_threads_take_each_job_once(journal: Journal) -> None:

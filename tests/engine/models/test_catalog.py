@@ -33,7 +33,7 @@ def test_a_row_is_whole(row: Model) -> None:
     assert all(part.parameters > 0 for part in row.parts)
     roles = {part.role for part in row.parts}
     assert roles == ({"text", "denoiser", "vae"} if row.kind == "picture" else {"speech", "codec"})
-    for source in model.downloads(row, "gguf"):
+    for source in model.list_sources(row, "gguf"):
         assert source.bytes > 0 and "/" in source.repo and not any(".bin" in each for each in source.files)
         assert "*.bin" in source.leave and "*.py" in source.leave
 
@@ -49,17 +49,17 @@ def test_sizes_on_disk_agree_with_parameters(row: Model) -> None:
 
 def test_needs_follow_the_size_and_the_guidance() -> None:
     sd15 = catalog.find("sd15")
-    assert model.need(sd15).queries == 64 * 64 and model.need(sd15).batch == 2
-    assert model.need(sd15, width=768, height=512).queries == 96 * 64
-    assert model.need(sd15, guidance=1.0).batch == 1
-    assert model.need(catalog.find("flux1-schnell"), guidance=3.5).batch == 1
-    dia = model.need(catalog.find("dia-1.6b"))
+    assert model.describe_need(sd15).queries == 64 * 64 and model.describe_need(sd15).batch == 2
+    assert model.describe_need(sd15, width=768, height=512).queries == 96 * 64
+    assert model.describe_need(sd15, guidance=1.0).batch == 1
+    assert model.describe_need(catalog.find("flux1-schnell"), guidance=3.5).batch == 1
+    dia = model.describe_need(catalog.find("dia-1.6b"))
     assert (dia.batch, dia.heads, dia.kv_heads, dia.head_dim, dia.keys) == (2, 16, 4, 128, 3072)
 
 
 def test_quantised_weights_spare_the_large_download() -> None:
     flux = catalog.find("flux1-schnell")
-    whole, quantised = model.downloads(flux), model.downloads(flux, "gguf")
+    whole, quantised = model.list_sources(flux), model.list_sources(flux, "gguf")
     assert len(whole) == 1 and len(quantised) == 2
     assert "transformer/*.safetensors" in quantised[0].leave and "transformer/*.safetensors" not in whole[0].leave
 
@@ -80,9 +80,9 @@ def test_unknown_names_get_the_nearest(wrong: str, near: str) -> None:
 
 
 def test_the_best_is_what_is_there() -> None:
-    assert catalog.best("picture", lambda row: False).id == "starter-painter"
-    assert catalog.best("picture", lambda row: row.id in ("sd15", "sdxl")).id == "sdxl"
-    assert catalog.best("speech", lambda row: True).id == "dia-1.6b"
+    assert catalog.choose_best("picture", lambda row: False).id == "starter-painter"
+    assert catalog.choose_best("picture", lambda row: row.id in ("sd15", "sdxl")).id == "sdxl"
+    assert catalog.choose_best("speech", lambda row: True).id == "dia-1.6b"
 
 
 def test_the_window_may_import_it() -> None:
@@ -101,7 +101,7 @@ def test_a_starters_row_says_what_its_files_hold(id_: str) -> None:
     row = catalog.find(id_)
     folder = Path(row.path)
     if row.kind == "picture":
-        there = detect._pipeline(folder, catalog.BY_ID)
+        there = detect._detect_pipeline(folder, catalog.BY_ID)
         assert {part.name: part.parameters for part in row.parts} == {
             part.name: part.parameters for part in there.parts
         }
@@ -114,6 +114,6 @@ def test_a_starters_row_says_what_its_files_hold(id_: str) -> None:
         )
     else:
         assert [part.parameters for part in row.parts] == [
-            safetensors.part("model", "speech", folder).parameters,
-            safetensors.part("codec", "codec", folder / "codec").parameters,
+            safetensors.describe_part("model", "speech", folder).parameters,
+            safetensors.describe_part("codec", "codec", folder / "codec").parameters,
         ]

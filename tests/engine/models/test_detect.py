@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save_file
 
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Part
+from app.engine.jobs.events import PartDone
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog, model
 from app.engine.pictures import painter
@@ -40,7 +40,7 @@ def test_a_folder_is_known_with_its_own_parts_and_attention(folder: Path) -> Non
     ]
     pipe = tiny.sd15()
     assert found.parts[1].parameters == sum(weight.numel() for weight in pipe.unet.parameters())
-    asked = model.need(found, width=64, height=128)
+    asked = model.describe_need(found, width=64, height=128)
     seen: list[tuple[int, ...]] = []
     original = torch.nn.functional.scaled_dot_product_attention
 
@@ -70,7 +70,7 @@ def test_a_single_file_paints_what_its_folder_paints(family: str, tmp_path: Path
     for path, row, companions in ((whole, catalog.find(str(whole)), {}), (file, found, {"configs": configs})):
         paints = painter.load(path, row, tiny.plan(row), companions)
         events = list(paints.run(request, Control(), None, tmp_path / f"job{len(files)}"))
-        files.append(next(event.path for event in events if isinstance(event, Part)))
+        files.append(next(event.path for event in events if isinstance(event, PartDone)))
     from PIL import Image, ImageChops
 
     with Image.open(files[0]) as one, Image.open(files[1]) as other:
@@ -164,4 +164,4 @@ def test_half_precision_alone_is_enough(folder: Path, tmp_path: Path) -> None:
     found = catalog.find(str(copy))
     paints = painter.load(copy, found, tiny.plan(found), {})
     request = PictureRequest("a", width=64, height=64, steps=1, preview_every=0)
-    assert [event for event in paints.run(request, Control(), None, tmp_path / "job") if isinstance(event, Part)]
+    assert [event for event in paints.run(request, Control(), None, tmp_path / "job") if isinstance(event, PartDone)]

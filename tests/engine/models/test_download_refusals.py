@@ -13,7 +13,7 @@ from huggingface_hub import constants
 from app.engine.models import hub as client
 from app.engine.models import on_disk
 from app.engine.models.downloads import Downloads
-from app.engine.models.hub import listing
+from app.engine.models.hub import list_files
 from app.engine.models.model import Source
 from app.paths import Home
 from app.sentence import Trouble
@@ -121,11 +121,11 @@ def test_pickles_and_code_are_refused(hub: Hub) -> None:
     source = Source(REPO, ("*.safetensors",), 1)
     hub.repos[REPO] = {"pytorch_model.bin": b"\x80\x02", "config.json": b"{}"}
     with pytest.raises(Trouble) as refused:
-        listing(source, hub.endpoint)
+        list_files(source, hub.endpoint)
     assert refused.value.sentence.key == "hub.pickles"
     hub.repos[REPO] = {"modeling.py": b"print()"}
     with pytest.raises(Trouble) as refused:
-        listing(source, hub.endpoint)
+        list_files(source, hub.endpoint)
     assert refused.value.sentence.key == "hub.code"
 
 
@@ -138,19 +138,19 @@ def test_a_hub_does_not_choose_where_files_go(fetching: Downloads, hub: Hub, pla
 
 def test_halves_of_other_programs_are_not_taken_for_models(fetching: Downloads, hub: Hub, place: Home) -> None:
     fetched(fetching)
-    found = on_disk.located(place, MODEL)
+    found = on_disk.locate(place, MODEL)
     assert found is not None
     for name in (UNET, "unet/config.json", "model_index.json"):
         hidden = (found.folder / name).rename(place.root / "hidden")
-        assert on_disk.located(place, MODEL) is None, name
+        assert on_disk.locate(place, MODEL) is None, name
         hidden.rename(found.folder / name)
-    assert on_disk.located(place, MODEL) is not None
+    assert on_disk.locate(place, MODEL) is not None
     shards = Source(REPO, ("*.json", "*.safetensors"), 1)
     (found.folder / "config.json").write_text("{}")
-    assert not on_disk.complete(found.folder, shards)
+    assert not on_disk.is_complete(found.folder, shards)
     (found.folder / "model-00001-of-00002.safetensors").write_bytes(b"")
-    assert not on_disk.complete(found.folder, shards)
+    assert not on_disk.is_complete(found.folder, shards)
     (found.folder / "model-00002-of-00002.safetensors").write_bytes(b"")
-    assert on_disk.complete(found.folder, shards)
+    assert on_disk.is_complete(found.folder, shards)
     (found.companions["few-steps"] / "lora.safetensors").unlink()
-    assert on_disk.located(place, MODEL) is None
+    assert on_disk.locate(place, MODEL) is None

@@ -40,7 +40,7 @@ hub, place, fetching = downloaded.hub, downloaded.place, downloaded.fetching
 
 
 def test_a_model_comes_whole_and_no_pickle_or_code_is_asked_for(fetching: Downloads, hub: Hub, place: Home) -> None:
-    assert on_disk.located(place, MODEL) is None
+    assert on_disk.locate(place, MODEL) is None
     status = fetched(fetching)
     assert (status.state, status.done_bytes) == ("done", status.total_bytes), status
     assert status.total_bytes == SIZE + 1000 + len(INDEX) + 2
@@ -57,7 +57,7 @@ def test_huggingface_hub_takes_the_cache_for_its_own(fetching: Downloads, hub: H
     found = huggingface_hub.snapshot_download(
         REPO, cache_dir=place.models, endpoint=hub.endpoint, allow_patterns=list(ASKED), ignore_patterns=["*.bin"]
     )
-    assert Path(found) == on_disk.located(place, MODEL).folder  # type: ignore[union-attr]
+    assert Path(found) == on_disk.locate(place, MODEL).folder  # type: ignore[union-attr]
     assert dict(hub.sent) == before
     [scanned] = [each for each in huggingface_hub.scan_cache_dir(place.models).repos if each.repo_id == REPO]
     assert scanned.size_on_disk == SIZE + len(INDEX) + 2
@@ -78,7 +78,7 @@ def test_a_line_that_stays_cut_fails_with_a_sentence_and_keeps_what_came(
     hub.faults[UNET] = [Fault("cut", 700_000), Fault("cut", 0, times=9)]
     status = fetched(fetching)
     assert status.state == "failed" and status.sentence.key == "hub.no-network" and status.cure == "go-on"  # type: ignore[union-attr]
-    assert 600_000 < status.done_bytes < SIZE and on_disk.located(place, MODEL) is None
+    assert 600_000 < status.done_bytes < SIZE and on_disk.locate(place, MODEL) is None
     hub.faults.clear()
     before = hub.sent[UNET]
     fetching.resume(MODEL.id)
@@ -103,7 +103,7 @@ def test_wrong_bytes_are_thrown_away(fetching: Downloads, hub: Hub, place: Home,
     hub.faults[file] = [Fault("wrong", times=9)]
     status = fetched(fetching)
     assert status.state == "failed" and status.sentence.key == "hub.wrong"  # type: ignore[union-attr]
-    assert on_disk.located(place, MODEL) is None
+    assert on_disk.locate(place, MODEL) is None
     assert not list((place.models / "models--maker--pictures" / "blobs").glob(f"{etag(file, FILES[file])}*"))
 
 
@@ -136,12 +136,12 @@ MODEL = dataclasses.replace(
     BY_ID['sd15'], id='pictures', source=Source(sys.argv[2], ('model_index.json', '*/*.json', '*/*.fp16.safetensors'), 1),
     companions=(Companion('few-steps', Source(sys.argv[3], ('lora.safetensors',), 1)),),
 )
-downloads = Downloads(home(sys.argv[1]).made())
+downloads = Downloads(home(sys.argv[1]).create())
 downloads.start(MODEL)
 assert 'torch' not in sys.modules
-while downloads.status()[0].state in ('queued', 'running'):
+while downloads.list_status()[0].state in ('queued', 'running'):
     time.sleep(0.02)
-print(downloads.status()[0])
+print(downloads.list_status()[0])
 """
 
 
@@ -162,12 +162,12 @@ def test_killed_at_random_moments_it_goes_on_where_it_was(hub: Hub, place: Home,
         child.kill()
         child.wait()
     kept = part.stat().st_size
-    assert 20_000 * times < kept < SIZE and on_disk.located(place, MODEL) is None
+    assert 20_000 * times < kept < SIZE and on_disk.locate(place, MODEL) is None
     time.sleep(0.3)  # What was on its way is counted, too.
     before, hub.bytes_a_second = hub.sent[UNET], 0
     again = Downloads(place, hub.endpoint)
     again.recall([MODEL])
-    status = again.status()[0]
+    status = again.list_status()[0]
     assert status.state == "paused" and status.done_bytes >= kept and status.total_bytes == SIZE + 1000 + len(INDEX) + 2
     again.resume(MODEL.id)
     assert ended(again).state == "done"
@@ -185,10 +185,10 @@ def test_no_more_than_two_at_once(fetching: Downloads, hub: Hub, place: Home) ->
         hub.repos[model.source.repo] = dict(FILES)  # type: ignore[union-attr]
         fetching.start(model)
     most = 0
-    while any(each.state in ("queued", "running") for each in fetching.status()):
-        most = max(most, sum(each.state == "running" for each in fetching.status()))
+    while any(each.state in ("queued", "running") for each in fetching.list_status()):
+        most = max(most, sum(each.state == "running" for each in fetching.list_status()))
         time.sleep(0.02)
-    assert most == 2 and all(each.state == "done" for each in fetching.status())
+    assert most == 2 and all(each.state == "done" for each in fetching.list_status())
 
 
 def test_two_programs_fetch_each_byte_once(hub: Hub, place: Home) -> None:

@@ -25,8 +25,8 @@ from app.engine.jobs.shelf import Creation
 from app.engine.jobs.tasks import Tune
 from app.engine.models import catalog
 from app.engine.models.forecast import Forecast
-from app.engine.models.forecast import forecast as of
-from app.engine.models.model import need
+from app.engine.models.forecast import make_forecast as of
+from app.engine.models.model import describe_need
 from app.engine.session.session import Session
 from app.paths import home
 
@@ -157,7 +157,7 @@ def test_a_machine_that_does_not_say_what_is_free_is_taken_for_a_small_one() -> 
 
 
 def test_a_chunk_by_hand_is_counted_as_it_is_kept() -> None:
-    asked = need(SDXL)
+    asked = describe_need(SDXL)
     peaks = [
         peak_bytes(asked, decide(machine("m2-16gb"), asked, Choice(chunk=chunk, kernels=()))) for chunk in (64, 512, 4096)
     ]  # fmt: skip
@@ -166,7 +166,7 @@ def test_a_chunk_by_hand_is_counted_as_it_is_kept() -> None:
 
 def test_tune_offers_its_knee_and_forces_nothing(tmp_path: Path) -> None:
     """It was the chunk of all calls of the model from then on, past the ways that were measured."""
-    session = Session(home(tmp_path / "home").made())
+    session = Session(home(tmp_path / "home").create())
     plans: list[Any] = []
 
     def run(request: Any) -> None:

@@ -26,10 +26,10 @@ from app.engine.jobs.messages import Run
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.tasks import SelfTest
 from app.engine.models.catalog import BY_ID, CATALOG
-from app.engine.models.chosen import chosen
-from app.engine.models.forecast import judged
+from app.engine.models.chosen import read_choice
+from app.engine.models.forecast import judge
 from app.engine.models.model import Model
-from app.engine.models.planned import needed, planned
+from app.engine.models.planned import find_need, make_plan
 from app.engine.process.keeper import Keeper
 from app.engine.session.session import Session
 from app.paths import Home, home
@@ -44,7 +44,6 @@ FORCED = Choice(chunk=4096, dtype="float32")
 
 
 def test_only_one_place_outside_of_compat_decides() -> None:
-    """And the bench, which compares attention, not models."""
     found = {
         path.relative_to(TOP).as_posix()
         for path in (TOP / "app").rglob("*.py")
@@ -52,7 +51,7 @@ def test_only_one_place_outside_of_compat_decides() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if "decide" in {getattr(node, "id", ""), getattr(node, "attr", "")} | {each.name for each in getattr(node, "names", ()) if isinstance(each, ast.alias)}
     }  # fmt: skip
-    assert found == {"app/engine/models/planned.py", "app/cli/bench.py"}
+    assert found == {"app/cli/bench.py", "app/engine/models/planned.py"}  # the benchmark runs no request of a person
 
 
 def asked_for(model: Model) -> Any:
@@ -71,7 +70,7 @@ def run(session: Session, request: Any, job: Path, choice: Choice, yields: bool 
 @pytest.fixture
 def taught(tmp_path: Path) -> Iterator[Home]:
     """A home with a choice by hand, and runs that broke."""
-    place = home(tmp_path).made()
+    place = home(tmp_path).create()
     place.settings.write_text(json.dumps({"choice": dataclasses.asdict(FORCED)}))
     for machine in MACHINES.values():
         known = {}
@@ -109,7 +108,7 @@ def test_what_is_shown_anywhere_under_pretend_is_what_the_engine_runs(
         desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=machine)
         for model in CATALOG:
             plan = runs[model.id]
-            fits = judged(peak_bytes(needed(taught, machine, model), plan), free_bytes(machine))
+            fits = judge(peak_bytes(find_need(taught, machine, model), plan), free_bytes(machine))
             row = listed[model.id]
             assert (row["fit"], row["because"], row["quantised"]) == (fits[0], str(fits[1]), plan.quantised)
             for looked_at in ("", name):  # the machine that the whole of Hearth pretends to be
@@ -138,11 +137,11 @@ def test_another_machines_plan_says_where_this_computer_would_run_it_another_way
         place, card = desk.keeper.home, MACHINES["rtx-3060"]
         other = next(
             each for each in CATALOG if each.kind == "picture"
-            and planned(place, card, each, itself=True).quantised not in ("none", planned(place, card, each).quantised)
+            and make_plan(place, card, each, itself=True).quantised not in ("none", make_plan(place, card, each).quantised)
         )  # fmt: skip
         same = BY_ID["sd15"]
         for model in (other, same):
-            own, here = planned(place, card, model, itself=True), planned(place, card, model)
+            own, here = make_plan(place, card, model, itself=True), make_plan(place, card, model)
             view = machine_view.seen(desk, model.id, "rtx-3060", "en")
             assert desk.plan(model.id, Choice(), "rtx-3060") == own
             assert bool(view["note"]) == (choices(own) != choices(here))
@@ -155,7 +154,7 @@ def test_another_machines_plan_says_where_this_computer_would_run_it_another_way
 
 def test_a_choice_that_cannot_work_is_told_beside_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The page of all others stays."""
-    place = home(tmp_path).made()
+    place = home(tmp_path).create()
     place.settings.write_text(json.dumps({"choice": {"quantised": "gguf"}}))
     assert main(["doctor", "--pretend", "t4", "--home", str(tmp_path)]) == 0
     page = " ".join(capsys.readouterr().out.split())
@@ -180,7 +179,7 @@ def test_a_choice_that_cannot_work_is_told_beside_the_model(tmp_path: Path, caps
 def test_a_commands_flags_win_over_what_is_stored_and_the_rest_of_it_applies(
     words: tuple[str, ...], choice: Choice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = home(tmp_path).made()
+    place = home(tmp_path).create()
     stored = Choice(chunk=512, dtype="bfloat16", kernels=("math",), offload="model")
     place.settings.write_text(json.dumps({"choice": dataclasses.asdict(stored)}))
     jobs: list[tuple[Choice, Any]] = []
@@ -205,10 +204,10 @@ def test_the_help_says_what_applies(command: str, capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("kept", ["{broken", "[]", '{"choice": []}', '{"choice": {"chunk": "a lot", "nonsense": 3}}', ""])
 def test_settings_that_mean_nothing_are_automatic(kept: str, tmp_path: Path) -> None:
-    place = home(tmp_path).made()
-    assert chosen(place) == Choice()
+    place = home(tmp_path).create()
+    assert read_choice(place) == Choice()
     place.settings.write_text(kept)
-    assert chosen(place) == Choice() and place.settings.read_text() == kept, "who only reads puts nothing aside"
+    assert read_choice(place) == Choice() and place.settings.read_text() == kept, "who only reads puts nothing aside"
 
 
 # A visitor and the owner's slider.
@@ -217,7 +216,7 @@ def test_settings_that_mean_nothing_are_automatic(kept: str, tmp_path: Path) -> 
 def test_a_visitors_job_does_not_fail_for_a_size_that_the_owner_cannot_run_either(tmp_path: Path) -> None:
     """More pairs than Metal bears: the owner is told, the visitor's picture is made with what runs."""
     request = PictureRequest("a tree", "sd15", width=1024, height=1024)
-    session = Session(home(tmp_path).made(), "m1-8gb", Dial(1 << 16))
+    session = Session(home(tmp_path).create(), "m1-8gb", Dial(1 << 16))
     plans, end = run(session, request, tmp_path / "owner", Choice())
     assert not plans and isinstance(end, Failed) and "chunk_q" in str(end.sentence)
     plans, end = run(session, request, tmp_path / "visitor", Choice(), yields=True)
@@ -234,7 +233,7 @@ def test_a_visitors_job_does_not_fail_for_a_size_that_the_owner_cannot_run_eithe
 def test_the_keeper_says_whose_job_it_is(tmp_path: Path) -> None:
     handed: list[Run] = []
     with desk_at(tmp_path) as desk:
-        desk.keeper._send = handed.append  # type: ignore[assignment,method-assign]
+        desk.keeper._engine.send = handed.append  # type: ignore[assignment,method-assign]
         for person in (ADA, OWNER):
             desk.begin(SpeechRequest("[S1] Hello."), person)
         for _ in range(2):
@@ -265,7 +264,7 @@ def test_only_what_runs_of_this_model_taught_is_forgotten(tmp_path: Path) -> Non
 
 def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path) -> None:
     """A running engine's next run begins as before, and its self-test writes nothing back."""
-    place = home(tmp_path).made()
+    place = home(tmp_path).create()
     painter = str(made("sd15", tmp_path / "painter"))
     session = Session(place)
     session.hardware = dataclasses.replace(session.hardware, name="a tested one")
@@ -304,15 +303,15 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
 
 def test_idle_measuring_knows_what_another_process_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was handed a dict that a later run left behind: what was measured after that counted for nothing until a restart."""
-    session = Session(home(tmp_path).made())
+    session = Session(home(tmp_path).create())
     handed: list[dict[str, Verdict]] = []
-    monkeypatch.setattr("app.engine.session.session.measuring", lambda home, hardware, verdicts: handed.append(verdicts) or iter(()))
-    list(session.spare())
+    monkeypatch.setattr("app.engine.session.session.measure_while_idle", lambda home, hardware, verdicts: handed.append(verdicts) or iter(()))
+    list(session.use_idle_time())
     learn(session.home.verdicts, session.hardware, broke("sd15"))
     run(session, PictureRequest("a tree", "sd15"), tmp_path / "job", Choice())
     assert broke("sd15").subject in handed[0]
     handed[0]["way:x"] = Verdict("way:x", True)
-    list(session.spare())
+    list(session.use_idle_time())
     assert handed[0] is handed[1] is session.verdicts
 
 
@@ -321,7 +320,7 @@ def test_doctor_says_what_was_learned_and_forgets_it(tmp_path: Path, capsys: pyt
         assert main(["doctor", *words, "--pretend", "t4", "--home", str(tmp_path)]) == 0
         return " ".join(capsys.readouterr().out.split())
 
-    place = home(tmp_path).made()
+    place = home(tmp_path).create()
     for model in ("sd15", "sdxl"):
         learn(place.verdicts, MACHINES["t4"], broke(model))
     assert "To try again as before: hearth doctor --forget sd15 --pretend t4" in told()

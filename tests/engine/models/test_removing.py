@@ -19,9 +19,9 @@ def test_removing_gives_the_space_back_but_not_what_others_need(fetching: Downlo
     other = dataclasses.replace(MODEL, id="other", source=Source(MORE, ("lora.safetensors",), 1000), companions=())
     fetched(fetching)
     commits = 2 * 40  # refs/main of both
-    assert on_disk.size_bytes(place, MODEL) == SIZE + 1000 + len(INDEX) + 2 + commits
+    assert on_disk.measure_bytes(place, MODEL) == SIZE + 1000 + len(INDEX) + 2 + commits
     assert fetching.remove(MODEL, [other]) == SIZE + len(INDEX) + 2 + 40
-    assert on_disk.located(place, MODEL) is None and on_disk.located(place, other) is not None
+    assert on_disk.locate(place, MODEL) is None and on_disk.locate(place, other) is not None
     assert fetched(fetching).state == "done"
     assert fetching.remove(MODEL, []) == SIZE + 1000 + len(INDEX) + 2 + commits
     assert not [each for each in place.models.rglob("*") if each.is_file() and each.name != "CACHEDIR.TAG"]
@@ -31,7 +31,7 @@ def test_removing_leaves_the_files_that_another_model_shares(fetching: Downloads
     configs = dataclasses.replace(MODEL, id="own", source=Source(REPO, ASKED[:2], 1), companions=())
     fetched(fetching)
     assert SIZE < fetching.remove(MODEL, [configs]) < SIZE + 1000 + 100
-    assert on_disk.located(place, MODEL) is None and on_disk.located(place, configs) is not None
+    assert on_disk.locate(place, MODEL) is None and on_disk.locate(place, configs) is not None
     assert len(list((place.models / "models--maker--pictures" / "blobs").iterdir())) == 2
 
 
@@ -40,7 +40,7 @@ def test_removing_while_it_comes(fetching: Downloads, hub: Hub, place: Home) -> 
     fetching.start(MODEL)
     until(fetching, lambda status: status.done_bytes > 300_000)
     assert fetching.remove(MODEL, []) > 0
-    assert not fetching.status() and on_disk.size_bytes(place, MODEL) == 0
+    assert not fetching.list_status() and on_disk.measure_bytes(place, MODEL) == 0
 
 
 def test_removing_spares_what_another_download_needs(fetching: Downloads, hub: Hub, place: Home) -> None:

@@ -43,7 +43,7 @@ def test_its_attention_is_as_wide_as_was_foretold(family: str, scale: int, folde
     pipe = getattr(tiny, family)(WIDTHS[scale])
     pipe.set_progress_bar_config(disable=True)
     width, height = max(128, 16 * scale), max(256, 32 * scale)
-    asked = model.need(found, width=width, height=height, guidance=7.0)
+    asked = model.describe_need(found, width=width, height=height, guidance=7.0)
     widest = seen(lambda: pipe("a", width=width, height=height, num_inference_steps=1, output_type="latent"))
     tokens = asked.queries - found.attention.text_tokens
     assert widest[:2] == (asked.batch, asked.heads) and widest[3] == asked.head_dim

@@ -14,7 +14,7 @@ import torch
 from app.compat.planning.types import Precision
 from app.engine.files.sound import read, write
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Finished, Part
+from app.engine.jobs.events import Finished, PartDone
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
@@ -173,7 +173,7 @@ def spoken(voice: Voice, job: Path, device: str, offload: Any = "none", storage:
     events = list(speaker.run(asked, Control(), None, job))
     assert isinstance(events[-1], Finished)
     speaker.close()
-    (part,) = (event for event in events if isinstance(event, Part))
+    (part,) = (event for event in events if isinstance(event, PartDone))
     return read(Path(part.path))[0]
 
 

@@ -19,11 +19,11 @@ from app.compat.planning.fallbacks import climb
 from app.compat.planning.types import Choice, Vae
 from app.engine.jobs import schedulers
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Event, Finished, Part, Preview, Step, Stopped
+from app.engine.jobs.events import Event, Finished, PartDone, Preview, Step, Stopped
 from app.engine.jobs.request import PictureRequest
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
-from app.engine.models.model import need
+from app.engine.models.model import describe_need
 from app.engine.pictures import checkpoint, per_request, preview, steps
 from app.engine.pictures import painter as picture_painter
 from app.engine.pictures.checkpoint import Kept
@@ -76,7 +76,7 @@ def test_every_scheduler_paints_and_goes_on_alike(
 @pytest.mark.parametrize("name", schedulers.NAMES)
 def test_the_clean_picture_is_guessed_rightly(name: str) -> None:
     """A denoiser that knows the picture answers with the exact noise: every step's guess has to be that picture."""
-    row = schedulers.by_name(name)
+    row = schedulers.find_scheduler(name)
     scheduler = getattr(diffusers, row.class_name)(
         beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, **row.settings
     )
@@ -134,7 +134,7 @@ def test_stop_before_the_first_step_and_after_the_last(folders: dict[str, Path],
     events = []
     for event in paints.run(PictureRequest("a", **SMALL), control, None, tmp_path / "after"):
         events.append(event)
-        if isinstance(event, Part):
+        if isinstance(event, PartDone):
             control.stop()
     assert isinstance(events[-1], Finished), "there was nothing left to stop"
 
@@ -196,7 +196,7 @@ def test_a_decoder_without_room_says_so_and_tiles_come_first(folders: dict[str, 
             list(paints.run(PictureRequest("a", **SMALL), Control(), None, tmp_path))
     finally:
         hook.remove()
-    machine, asked = MACHINES["rtx-3060"], need(model, width=1024, height=1024)
+    machine, asked = MACHINES["rtx-3060"], describe_need(model, width=1024, height=1024)
     found = climb(
         lambda verdicts: decide(machine, asked, Choice(), verdicts), asked, {}, Seen("memory"), getattr(broke.value, "where", None)
     )  # fmt: skip

@@ -301,7 +301,7 @@ def test_a_library_that_is_missing_is_named_in_the_plan() -> None:
 
 
 def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dict[str, Path], tmp_path: Path) -> None:
-    session = Session(home(tmp_path / "home").made())
+    session = Session(home(tmp_path / "home").create())
     asked = PictureRequest("a", model=str(folders["sd15"]), **{**SMALL, "steps": 1})
 
     def run(request: PictureRequest, choice: Choice, *rungs: str) -> list[Any]:
@@ -314,7 +314,7 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
         return events
 
     assert any(isinstance(event, Loading) for event in run(asked, Choice()))
-    pipe = session._owner.of("picture")._pipe
+    pipe = session._owner.get("picture")._pipe
     changes = [
         (asked, Choice(chunk=64), ()), (replace(asked, scheduler="Euler"), Choice(), ()), (replace(asked, guidance=2.0), Choice(), ()),
         (replace(asked, width=576, height=576), Choice(), ("tiled-decoder",)),
@@ -327,7 +327,7 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
 
 
 def test_a_pretended_card_says_what_it_cannot_do_here(folders: dict[str, Path], tmp_path: Path) -> None:
-    session = Session(home(tmp_path / "home").made(), "rtx-3060")
+    session = Session(home(tmp_path / "home").create(), "rtx-3060")
     asked = PictureRequest("a", model=str(folders["sd15"]), **{**SMALL, "steps": 1})
     plans: list[Plan] = []
     events = list(
@@ -338,5 +338,5 @@ def test_a_pretended_card_says_what_it_cannot_do_here(folders: dict[str, Path], 
     (why,) = [each for each in plans[0].because if each.field == "quantised"]
     assert "You asked for bnb-nf4" in str(why.sentence) and "cannot make such weights" in str(why.sentence)
     assert why.sentence in [event.sentence for event in events if isinstance(event, Note)]
-    assert _is_group_offload_enabled(session._owner.of("picture")._pipe.unet)
+    assert _is_group_offload_enabled(session._owner.get("picture")._pipe.unet)
     session.free()

@@ -79,7 +79,7 @@ def test_a_weight_of_another_shape_is_refused(part: str, tmp_path: Path) -> None
 def test_weights_that_nothing_uses_are_told(tmp_path: Path) -> None:
     folder = tiny.made("sd15", tmp_path / "model")
     dropped(folder, "unet", take=False, put={"stranger.weight": torch.zeros(2)})
-    session = Session(home(tmp_path / "home").made())
+    session = Session(home(tmp_path / "home").create())
     request = PictureRequest("a", model=str(folder), **{**SMALL, "steps": 1})
     events = list(session.run(request, Choice(), Control(), tmp_path / "job", lambda *_: None))
     session.free()

@@ -14,15 +14,15 @@ import soundfile
 import torch
 
 from app.engine.files import sound
-from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Part, Stopped
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, PartDone, Stopped
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.pictures import checkpoint
 from app.engine.pictures.checkpoint import Kept
-from app.engine.process import child, deaths
+from app.engine.process import child, deaths, engine_life
 from app.engine.process import keeper as keeper_module
-from app.engine.process.deaths import DEATHS, Lives, reached
-from app.engine.process.delivery import delivered, ranges
+from app.engine.process.deaths import DEATHS, DeathRecord, measure_progress
+from app.engine.process.delivery import deliver, format_ranges
 from app.engine.process.keeper import Keeper
 from app.paths import home
 from tests.support import light_engine
@@ -39,7 +39,7 @@ def open_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     keepers = []
 
     def opened(*plan: dict[str, object], **options: Any) -> Keeper:
-        place = home(tmp_path / f"home {len(keepers)}").made()
+        place = home(tmp_path / f"home {len(keepers)}").create()
         (place.root / light_engine.LIVES).write_text(json.dumps(plan))
         keepers.append(Keeper(place, **options))
         return keepers[-1]
@@ -66,9 +66,9 @@ def test_forty_parts_go_on_while_each_life_finishes_one(open_: Open) -> None:
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     events = list(keeper.follow(job.id))
     assert isinstance(events[-1], Finished), events[-1]
-    assert len({event.index for event in events if isinstance(event, Part)}) == 40
+    assert len({event.index for event in events if isinstance(event, PartDone)}) == 40
     assert sum(isinstance(event, Adjusted) and event.rung == "restart" for event in events) == 13
-    assert keeper.journal.job(job.id).state == "finished" and keeper.journal.job(job.id).attempts == 14
+    assert keeper.journal.get(job.id).state == "finished" and keeper.journal.get(job.id).attempts == 14
 
 
 def test_two_deaths_while_loading_do_not_end_a_job(open_: Open) -> None:
@@ -89,13 +89,13 @@ def test_what_is_given_up_is_handed_over_and_can_be_gone_on_with(open_: Open) ->
     (file,) = end.files
     assert Path(file).parent == keeper.shelf.folder and abs(soundfile.info(file).duration - end.seconds) < 0.01
     assert end.seconds > 3 * 0.5 + 2 * 0.2, "all three parts, with their pauses"
-    (kept,) = keeper.shelf.of_job(job.id)
+    (kept,) = keeper.shelf.list_of_job(job.id)
     assert not kept.whole and kept.seconds == end.seconds and kept.settings["seed"] == 5
     assert [each.id for each in keeper.interrupted] == [job.id]
     parts = sorted(keeper.folder(job.id).glob("part-*.wav"))
     before = [part.read_bytes() for part in parts]
     assert len(parts) == 3
-    keeper.go_on(job.id)
+    keeper.resume(job.id)
     assert isinstance(end_of(keeper, job.id), Finished) and not keeper.interrupted
     assert [part.read_bytes() for part in parts] == before, "a finished part was done again"
 
@@ -106,8 +106,8 @@ def test_what_an_engine_says_cannot_be_made_is_handed_over_too(open_: Open) -> N
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     end = end_of(keeper, job.id)
     assert isinstance(end, Failed) and end.cure == "open-folder" and end.seconds > 3 * 0.5 and len(end.files) == 1
-    assert "Missing: 4-40." in str(end.objections[0]) and keeper.journal.job(job.id).state == "failed"
-    keeper.go_on(job.id)
+    assert "Missing: 4-40." in str(end.objections[0]) and keeper.journal.get(job.id).state == "failed"
+    keeper.resume(job.id)
     again = end_of(keeper, job.id)
     assert not keeper.state.restarts, keeper.state
     assert isinstance(again, Failed) and "Missing: 7-40." in str(again.objections[0]), "three more"
@@ -118,7 +118,7 @@ def test_where_only_the_joining_kills_the_job_is_finished_all_the_same(open_: Op
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     end = end_of(keeper, job.id)
     assert isinstance(end, Finished) and end.seconds > 40 * 0.5, end
-    assert keeper.journal.job(job.id).state == "finished" and keeper.shelf.of_job(job.id)[0].whole
+    assert keeper.journal.get(job.id).state == "finished" and keeper.shelf.list_of_job(job.id)[0].whole
 
 
 def test_a_job_of_which_nothing_was_finished_has_failed(open_: Open) -> None:
@@ -127,7 +127,7 @@ def test_a_job_of_which_nothing_was_finished_has_failed(open_: Open) -> None:
     events = list(keeper.follow(job.id))
     assert sum(isinstance(event, Loading) for event in events) == DEATHS
     assert isinstance(events[-1], Failed) and not events[-1].files and events[-1].cure == "report"
-    assert keeper.journal.job(job.id).state == "failed" and not keeper.interrupted
+    assert keeper.journal.get(job.id).state == "failed" and not keeper.interrupted
 
 
 def test_who_stops_a_job_whose_engine_died_has_what_was_finished(open_: Open) -> None:
@@ -138,25 +138,25 @@ def test_who_stops_a_job_whose_engine_died_has_what_was_finished(open_: Open) ->
             keeper.stop(job.id)
         end = event
     assert isinstance(end, Stopped) and len(end.files) == 1 and end.seconds > 2 * 0.5
-    assert keeper.journal.job(job.id).state == "stopped"
+    assert keeper.journal.get(job.id).state == "stopped"
 
 
 def test_an_engine_that_does_not_start_loses_no_job(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nine waited, and all nine failed. Now they wait until it starts, which it is asked to do now and then, and by a press."""
-    keeper = open_(*[{"dies": "start"}] * keeper_module.STARTS)
+    keeper = open_(*[{"dies": "start"}] * engine_life.STARTS)
     jobs = [keeper.submit(SpeechRequest("[S1] Hello.", seed=number)) for number in range(9)]
     until(keeper, lambda: keeper.state.gave_up)
-    assert [keeper.journal.job(job.id).state for job in jobs] == ["queued"] * 9
+    assert [keeper.journal.get(job.id).state for job in jobs] == ["queued"] * 9
     time.sleep(3 * keeper_module.TICK_S)
-    assert [keeper.journal.job(job.id).state for job in jobs] == ["queued"] * 9 and not keeper.state.ready
-    keeper.start_again()
+    assert [keeper.journal.get(job.id).state for job in jobs] == ["queued"] * 9 and not keeper.state.ready
+    keeper.retry_start()
     assert all(isinstance(end_of(keeper, job.id), Finished) for job in jobs)
     assert keeper.state.ready and not keeper.state.gave_up
 
 
 def test_it_is_started_again_now_and_then(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper_module, "AGAIN_S", 1.0)
-    keeper = open_(*[{"dies": "start"}] * (keeper_module.STARTS + 1))
+    monkeypatch.setattr(engine_life, "AGAIN_S", 1.0)
+    keeper = open_(*[{"dies": "start"}] * (engine_life.STARTS + 1))
     job = keeper.submit(SpeechRequest("[S1] Hello.", seed=5))
     assert isinstance(end_of(keeper, job.id), Finished)
 
@@ -168,7 +168,7 @@ def test_an_engine_that_dies_at_its_start_is_no_death_of_the_job(open_: Open) ->
 
 
 def test_a_command_is_told_that_it_does_not_start(open_: Open) -> None:
-    keeper = open_(*[{"dies": "start"}] * keeper_module.STARTS, patient=False)
+    keeper = open_(*[{"dies": "start"}] * engine_life.STARTS, patient=False)
     job = keeper.submit(SpeechRequest("[S1] Hello.", seed=5))
     end = end_of(keeper, job.id)
     assert isinstance(end, Failed) and end.cure == "repair" and "engine.log" in str(end.sentence)
@@ -177,21 +177,21 @@ def test_a_command_is_told_that_it_does_not_start(open_: Open) -> None:
 def test_deaths_count_in_a_row(tmp_path: Path) -> None:
     far = {"part-000": 1}
     crash, memory = Died("crash", 3, "aborted"), Died("memory", None, "killed")
-    one = Lives().died(far, crash)
+    one = DeathRecord().add_death(far, crash)
     assert (one.deaths, one.climb) == (1, crash)
-    two = one.died(far, crash)
+    two = one.add_death(far, crash)
     assert (two.deaths, two.climb) == (2, crash), "what did not help is not enough"
-    assert two.died(far, crash).over and not two.died(far | {"part-001": 1}, crash).over
-    moved = two.died(far | {"part-001": 1}, memory)
+    assert two.add_death(far, crash).over and not two.add_death(far | {"part-001": 1}, crash).over
+    moved = two.add_death(far | {"part-001": 1}, memory)
     assert (moved.deaths, moved.climb) == (1, None), "what got on stays as it is"
-    assert moved.died(far, memory).deaths == 2, "a part that is gone and done again is not new"
-    outside = Lives().died(far, None)
+    assert moved.add_death(far, memory).deaths == 2, "a part that is gone and done again is not new"
+    outside = DeathRecord().add_death(far, None)
     assert (outside.deaths, outside.climb) == (1, None), "an end from outside teaches nothing"
-    assert outside.died(far, crash).climb == crash
+    assert outside.add_death(far, crash).climb == crash
 
 
 def test_what_is_finished_is_read_from_the_folder(tmp_path: Path) -> None:
-    assert reached(tmp_path / "none") == {}
+    assert measure_progress(tmp_path / "none") == {}
     samples, codes = np.zeros(100, np.float32), np.zeros((1, 1), np.int16)
     light_engine.speak(tmp_path, 0, "a")
     sound.write(tmp_path / "part-001.wav", samples, 16000)  # died before the words about it
@@ -202,10 +202,10 @@ def test_what_is_finished_is_read_from_the_folder(tmp_path: Path) -> None:
         kept = Kept(7, torch.zeros(1), {}, torch.Generator().get_state(), whole)
         checkpoint.save(tmp_path / f"latent-{index}.safetensors", kept, "mark")
     (tmp_path / "latent-3.safetensors").write_bytes(b"no such thing")
-    assert codes.size and reached(tmp_path) == {
+    assert codes.size and measure_progress(tmp_path) == {
         "part-000": 1, "picture-0": 1, "unfinished-001": 3, "unfinished-002": 0, "latent-1": 7, "latent-2": 8, "latent-3": 0,
     }  # fmt: skip
-    assert deaths.reached(tmp_path / "picture-0.png") == {}
+    assert deaths.measure_progress(tmp_path / "picture-0.png") == {}
 
 
 def test_pictures_are_handed_over_and_not_kept_twice(open_: Open, tmp_path: Path) -> None:
@@ -217,26 +217,26 @@ def test_pictures_are_handed_over_and_not_kept_twice(open_: Open, tmp_path: Path
     folder.mkdir(parents=True, exist_ok=True)
     for place in (0, 2):
         (folder / f"picture-{place}.png").write_bytes(bytes([place]))
-    given = delivered(keeper.home, request, folder)
-    assert given.missing == (2, 4) and "Finished: 2 of 4. Missing: 2, 4." in str(given.said(folder)[0])
-    end = keeper._ended(job.id, Failed(given.said(folder)[0]), died=True)
+    given = deliver(keeper.home, request, folder)
+    assert given.missing == (2, 4) and "Finished: 2 of 4. Missing: 2, 4." in str(given.describe_missing(folder)[0])
+    end = keeper._end(job.id, Failed(given.describe_missing(folder)[0]), died=True)
     assert len(end.files) == 2 and all((folder / f"picture-{place}.png").is_file() for place in (0, 2))
     for place in (1, 3):
         (folder / f"picture-{place}.png").write_bytes(bytes([place]))
     files = tuple(str(folder / f"picture-{place}.png") for place in range(4))
-    whole = keeper._ended(job.id, Finished(files, 1.0, 1.0, "steps", 0))
+    whole = keeper._end(job.id, Finished(files, 1.0, 1.0, "steps", 0))
     assert [Path(file).read_bytes() for file in whole.files] == [bytes([place]) for place in range(4)]
-    assert len(keeper.shelf.of_job(job.id)) == 4 and whole.files[0] == end.files[0]
+    assert len(keeper.shelf.list_of_job(job.id)) == 4 and whole.files[0] == end.files[0]
 
 
 def test_what_cannot_be_joined_stays_and_is_told(tmp_path: Path) -> None:
     light_engine.speak(tmp_path / "job", 0, "a")
     light_engine.speak(tmp_path / "job", 1, "a")
     (tmp_path / "job" / "part-001.wav").write_bytes(b"RIFF")
-    given = delivered(home(tmp_path / "home"), SpeechRequest(SCRIPT), tmp_path / "job")
-    assert not given.files and str(tmp_path / "job") in str(given.said(tmp_path / "job")[0])
+    given = deliver(home(tmp_path / "home"), SpeechRequest(SCRIPT), tmp_path / "job")
+    assert not given.files and str(tmp_path / "job") in str(given.describe_missing(tmp_path / "job")[0])
 
 
 @pytest.mark.parametrize(("numbers", "words"), [((), ""), ((3,), "3"), ((1, 2), "1-2"), ((9, 1, 4, 5, 3), "1, 3-5, 9")])
 def test_numbers_are_told_as_ranges(numbers: tuple[int, ...], words: str) -> None:
-    assert ranges(numbers) == words
+    assert format_ranges(numbers) == words

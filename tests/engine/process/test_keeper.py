@@ -15,7 +15,7 @@ import pytest
 import soundfile
 
 from app.compat.planning.types import AUTO, Choice
-from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Part, Sound, Step, Stopped
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, PartDone, Sound, Step, Stopped
 from app.engine.jobs.request import SpeechRequest
 from app.engine.process import keeper as keeper_module
 from app.engine.process.keeper import Keeper
@@ -55,7 +55,7 @@ def keeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keeper]:
 
 
 def engine(keeper: Keeper) -> psutil.Process:
-    child = keeper._child
+    child = keeper._engine.child
     assert child is not None and child.pid is not None
     return psutil.Process(child.pid)
 
@@ -82,17 +82,17 @@ def test_a_script_is_spoken_and_kept(keeper: Keeper, voice: str, monkeypatch: py
     assert isinstance(end, Finished), end
     (file,) = end.files
     assert Path(file).parent == keeper.shelf.folder and soundfile.info(file).samplerate == 16000
-    (kept,) = keeper.shelf.of_job(job.id)
+    (kept,) = keeper.shelf.list_of_job(job.id)
     assert [each.id for each in keeper.shelf.find("hello friend")] == [kept.id]
     assert kept.request == job.request and kept.rate > 0 and kept.whole and kept.condition == ""
-    assert keeper.journal.job(job.id).state == "finished"
+    assert keeper.journal.get(job.id).state == "finished"
     assert any(isinstance(event, Step) and event.memory.process_bytes > 0 for event in events)
     assert list(keeper.follow(job.id))[-1] == end, "somebody who comes late is told the end"
     pieces = [Path(event.path) for event in events if isinstance(event, Sound)]
     assert pieces and all(piece.is_file() for piece in pieces)
     monkeypatch.setattr(keeper_module, "LISTENED_S", 0.0)
     until(keeper, lambda: not any(piece.is_file() for piece in pieces))
-    assert Path(file).is_file() and all(Path(event.path).is_file() for event in events if isinstance(event, Part))
+    assert Path(file).is_file() and all(Path(event.path).is_file() for event in events if isinstance(event, PartDone))
     keeper.free()
     until(keeper, lambda: keeper.state.model == "")
 
@@ -108,7 +108,7 @@ def test_a_killed_engine_is_noticed_told_and_the_job_goes_on(keeper: Keeper, voi
     events, parts_before, killed_s, noticed_s = [], {}, 0.0, 0.0
     for event in keeper.follow(job.id):
         events.append(event)
-        if isinstance(event, Part) and not killed_s:
+        if isinstance(event, PartDone) and not killed_s:
             parts_before[event.index] = Path(event.path).read_bytes()
             killed_s = time.monotonic()
             engine(keeper).kill()
@@ -121,7 +121,7 @@ def test_a_killed_engine_is_noticed_told_and_the_job_goes_on(keeper: Keeper, voi
         assert (keeper.folder(job.id) / f"part-{index:03d}.wav").read_bytes() == content, (
             "a finished part was done again"
         )
-    assert keeper.journal.job(job.id).attempts == 2 and keeper.state.restarts == restarts + 1
+    assert keeper.journal.get(job.id).attempts == 2 and keeper.state.restarts == restarts + 1
 
 
 def test_deaths_end_a_job_only_where_nothing_new_was_finished_between_them(keeper: Keeper, voice: str) -> None:
@@ -129,7 +129,7 @@ def test_deaths_end_a_job_only_where_nothing_new_was_finished_between_them(keepe
     job = keeper.submit(request(voice))
     killed, parts, in_a_row = 0, set(), 0
     for event in keeper.follow(job.id):
-        if isinstance(event, Part) and event.index not in parts and len(parts) < 2:
+        if isinstance(event, PartDone) and event.index not in parts and len(parts) < 2:
             parts.add(event.index)
             killed += 1
             engine(keeper).kill()
@@ -141,7 +141,7 @@ def test_deaths_end_a_job_only_where_nothing_new_was_finished_between_them(keepe
     (file,) = end.files
     assert soundfile.info(file).duration == pytest.approx(end.seconds, abs=0.01)
     assert "Missing: " in " ".join(map(str, end.objections))
-    keeper.go_on(job.id)
+    keeper.resume(job.id)
     assert isinstance(list(keeper.follow(job.id))[-1], Finished)
     again = keeper.submit(request(voice, "[S1] The next job is fine."))
     assert isinstance(list(keeper.follow(again.id))[-1], Finished)
@@ -154,12 +154,12 @@ def test_a_wedged_engine_is_ended(keeper: Keeper, voice: str, monkeypatch: pytes
         if isinstance(event, Step) and not wedged:
             wedged = True
             engine(keeper).suspend()
-            monkeypatch.setattr(keeper, "_no_beat_s", 2.0)
+            monkeypatch.setattr(keeper._engine, "no_beat_s", 2.0)
         if isinstance(event, Adjusted):
             monkeypatch.undo()  # once is what is tested, and a busy machine is slow
         end = event
     assert isinstance(end, Finished)
-    assert any("stopped answering" in str(event.sentence) for event in keeper.progress(job.id).said)
+    assert any("stopped answering" in str(event.sentence) for event in keeper.get_progress(job.id).said)
 
 
 def test_stop_takes_a_waiting_job_out_and_ends_a_running_one(keeper: Keeper, voice: str) -> None:
@@ -167,24 +167,24 @@ def test_stop_takes_a_waiting_job_out_and_ends_a_running_one(keeper: Keeper, voi
     keeper.stop(second.id)
     assert kinds(list(keeper.follow(second.id))) == ["Stopped"]
     for event in keeper.follow(first.id):
-        if isinstance(event, Part):
+        if isinstance(event, PartDone):
             keeper.stop(first.id)
         end = event
     assert isinstance(end, Stopped) and len(end.files) == 1
     assert soundfile.info(end.files[0]).frames > 0
-    assert [each.whole for each in keeper.shelf.of_job(first.id)] == [False]
+    assert [each.whole for each in keeper.shelf.list_of_job(first.id)] == [False]
 
 
 def test_after_a_crash_of_everything_the_next_start_offers_to_go_on(
     opened: Callable[..., Keeper], voice: str, tmp_path: Path
 ) -> None:
     code = (
-        "import sys, os\nfrom app.paths import home\nfrom app.engine.process.keeper import Keeper\nfrom app.engine.jobs.events import Part\n"
+        "import sys, os\nfrom app.paths import home\nfrom app.engine.process.keeper import Keeper\nfrom app.engine.jobs.events import PartDone\n"
         "from tests.engine.process.test_keeper import request\n"
         "if __name__ == '__main__':\n"
         "    keeper = Keeper(home(sys.argv[1])); job = keeper.submit(request(sys.argv[2]))\n"
         "    for event in keeper.follow(job.id):\n"
-        "        if isinstance(event, Part): print(keeper._child.pid, flush=True); os.kill(os.getpid(), 9)\n"
+        "        if isinstance(event, PartDone): print(keeper._engine.child.pid, flush=True); os.kill(os.getpid(), 9)\n"
     )
     script = tmp_path / "crash.py"
     script.write_text(code)
@@ -200,7 +200,7 @@ def test_after_a_crash_of_everything_the_next_start_offers_to_go_on(
     keeper = opened()
     (left,) = keeper.interrupted
     part = (keeper.folder(left.id) / "part-000.wav").read_bytes()
-    keeper.go_on(left.id)
+    keeper.resume(left.id)
     assert isinstance(list(keeper.follow(left.id))[-1], Finished)
     assert (keeper.folder(left.id) / "part-000.wav").read_bytes() == part and not keeper.interrupted
 
@@ -224,16 +224,16 @@ def test_twenty_random_kills_lose_nothing(keeper: Keeper, voice: str) -> None:
         finished: dict[int, bytes] = {}
         killed = False
         for event in keeper.follow(job.id):
-            if isinstance(event, Part):
+            if isinstance(event, PartDone):
                 content = Path(event.path).read_bytes()
                 assert finished.setdefault(event.index, content) == content
-            if not killed and time.monotonic() > kill_at_s and keeper._child is not None:
+            if not killed and time.monotonic() > kill_at_s and keeper._engine.child is not None:
                 killed = True
                 engine(keeper).kill()
             end = event
         assert isinstance(end, Finished), end
         assert soundfile.info(end.files[0]).frames > 0
-        assert keeper.journal.job(job.id).state == "finished"
+        assert keeper.journal.get(job.id).state == "finished"
 
 
 def test_a_job_runs_with_the_chunk_that_is_asked_for_while_it_runs(keeper: Keeper, voice: str) -> None:
@@ -244,6 +244,6 @@ def test_a_job_runs_with_the_chunk_that_is_asked_for_while_it_runs(keeper: Keepe
     queued = keeper.submit(SpeechRequest("[S1] Two.", model=voice, seed=1, max_frames=40))
     keeper.set_chunk(AUTO)
     list(keeper.follow(queued.id))
-    plans = [keeper.progress(job.id).plan for job in (first, queued)]
+    plans = [keeper.get_progress(job.id).plan for job in (first, queued)]
     assert [plan.chunk_q for plan in plans if plan is not None] == [256, AUTO]
-    assert keeper.journal.job(first.id).choice == Choice()
+    assert keeper.journal.get(first.id).choice == Choice()

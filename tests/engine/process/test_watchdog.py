@@ -23,9 +23,9 @@ from tests.support.places import TOP
 
 SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 3)
 SOURCE = ast.parse(Path(keeper_module.__file__).read_text("utf-8"))
-ASKED = {"submit", "errand", "follow", "progress", "stop", "set_chunk", "free", "go_on", "unfinished", "start_again", "let_go", "folder", "close"}  # fmt: skip
+ASKED = {"submit", "start_task", "follow", "get_progress", "stop", "set_chunk", "free", "resume", "find_unfinished", "retry_start", "discard", "folder", "close"}  # fmt: skip
 """What other threads ask; the rest is the keeper's own."""
-LAST = {"_keep", "_stumbled", "_recalled", "_withdrawn", "_wake", "_give_up", "_fail_all"}
+LAST = {"_loop", "_recover", "_recall", "_wake", "_give_up", "_fail_all", "chunk"}
 """The loop itself, what tells, and what is not reached by a job whose engine dies once; the last has a test of its own."""
 
 
@@ -35,15 +35,16 @@ def methods() -> list[str]:
 
 
 OTHERS = [
-    "journal.take", "journal.put_back", "journal.job", "journal.end", "shelf.keep", "_board.post", "_board.now",
-    "_child.said", "_child.send", "_child.bury",
+    "journal.take", "journal.put_back", "journal.get", "journal.end", "shelf.keep", "_board.post", "_board.get",
+    "_engine.start_if_due", "_engine.send", "_engine.mark_ready", "_engine.note_beat", "_queue.take", "_queue.release", "_queue.take_back",
+    "_child.receive", "_child.send", "_child.reap",
 ]  # fmt: skip
 
 
 @pytest.fixture
 def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
     monkeypatch.setattr(child.worker, "main", light_engine.main)
-    place = home(tmp_path / "home").made()
+    place = home(tmp_path / "home").create()
     (place.root / light_engine.LIVES).write_text(json.dumps([{"parts": 1}]))
     kept = Keeper(place, rest_s=60)
     yield kept
@@ -84,9 +85,9 @@ def test_no_call_that_fails_ends_the_thread(keeper: Keeper, path: str, monkeypat
     end = list(followed(keeper, job.id))[-1]
     assert times, "nothing reached it"
     assert keeper._thread.is_alive() and keeper.state.obstacle is None
-    lost = {"_ended", "journal.job", "shelf.keep", "_board.post", "_told"}  # the end itself fails, and is told as that
+    lost = {"_end", "journal.get", "shelf.keep", "_board.post", "_handle_event"}  # the end itself fails, and is told as that
     assert isinstance(end, Finished) or path in lost, end
-    if path not in ("_set", "_send", "_child.send", "journal.end", "shelf.keep", "_child.bury"):
+    if path not in ("_set", "_engine.send", "_child.send", "journal.end", "shelf.keep", "_child.reap"):
         assert told, "nobody was told"
     monkeypatch.undo()
     monkeypatch.setattr(child.worker, "main", light_engine.main)
@@ -112,7 +113,7 @@ def test_a_file_where_the_folder_of_jobs_should_be(keeper: Keeper) -> None:
     until(lambda: keeper.state.obstacle is not None)
     assert str(jobs) in str(keeper.state.obstacle) and keeper._thread.is_alive()
     time.sleep(3 * keeper_module.TICK_S)
-    assert keeper.journal.job(job.id).state == "queued", "it waits"
+    assert keeper.journal.get(job.id).state == "queued", "it waits"
     second = keeper.submit(SpeechRequest(SCRIPT, seed=6))
     keeper.stop(second.id)
     assert isinstance(list(followed(keeper, second.id))[-1], Stopped)
@@ -126,9 +127,9 @@ def test_an_engine_that_hears_nothing_any_more_ends(tmp_path: Path) -> None:
     import subprocess
     import sys
 
-    code = "import time; from app.engine.process.worker import lasting\n"
+    code = "import time; from app.engine.process.worker import exit_when_done\n"
     for needed in ("lambda: 1 / 0", "lambda: None"):
-        done = subprocess.run([sys.executable, "-c", code + f"lasting({needed}); time.sleep(60)"], cwd=TOP, capture_output=True, text=True)  # fmt: skip
+        done = subprocess.run([sys.executable, "-c", code + f"exit_when_done({needed}); time.sleep(60)"], cwd=TOP, capture_output=True, text=True)  # fmt: skip
         assert done.returncode == 1 and ("ZeroDivisionError" in done.stderr) == ("1 / 0" in needed)
 
 

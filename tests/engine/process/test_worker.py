@@ -25,7 +25,7 @@ class Pipe:
 class Session:
     loaded = ""
 
-    def spare(self):
+    def use_idle_time(self):
         {spare}
 
 here = worker.Worker(Pipe())
@@ -108,7 +108,7 @@ class Console:
         raise OSError(6, "The handle is invalid")
 
 sys.stdout = sys.stderr = Console()
-worker.write_to(pathlib.Path(sys.argv[1]))
+worker.redirect_output(pathlib.Path(sys.argv[1]))
 print("loading ü")
 sys.stderr.write("50 % \\udcff\\n")
 os.write(2, b"from below\\n")
@@ -125,7 +125,7 @@ def test_what_was_a_console_writes_to_the_log(tmp_path: Path) -> None:
 
 def test_a_log_that_somebody_has_open_is_written_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another Hearth's engine, on Windows: the log is not put aside, and this engine starts all the same."""
-    place = home(tmp_path).made()
+    place = home(tmp_path).create()
     log = place.logs / "engine.log"
     log.write_bytes(b"x" * (child.LOG_BYTES + 1))
 

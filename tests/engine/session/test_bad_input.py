@@ -24,12 +24,12 @@ from app.engine.jobs.database import Database
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
-from app.engine.jobs.shelf import Made, Shelf
+from app.engine.jobs.shelf import RunSummary, Shelf
 from app.engine.models import catalog
 from app.engine.pictures import input_images
 from app.engine.pictures.final_settings import settled
 from app.engine.text import voices
-from app.engine.text.script import check
+from app.engine.text.script import parse_script
 from app.engine.text.voice_limits import DIA
 from app.paths import home
 from app.sentence import Trouble
@@ -63,7 +63,7 @@ def test_a_request_that_makes_no_sense_is_not_made(make: Callable[[], Any], key:
 def test_a_hundred_thousand_letters_of_script_are_parts_in_a_moment() -> None:
     for text in ("[S1] " + LONG, "[S1] Hello there. [S2] Hi. " * 4000, "(" * 100_000, "[S1]" * 25_000 + " a"):
         began = time.process_time()
-        checked = check(text)
+        checked = parse_script(text)
         assert time.process_time() - began < 5
         assert checked.bytes_longest <= DIA.bytes_most
 
@@ -75,7 +75,7 @@ PATHS = ["nowhere", LONG, "a\0b", "~nobody-of-this-name/x", "", "/"]
 def test_a_path_that_is_no_file_is_a_sentence(path: str) -> None:
     for make in (
         lambda: input_images.opened(path), lambda: sound.read(Path(path)), lambda: catalog.find(path),
-        lambda: voices.prepared(VoicePrompt(path, "[S1] a"), DIA),
+        lambda: voices.prepare_prompt(VoicePrompt(path, "[S1] a"), DIA),
     ):  # fmt: skip
         with pytest.raises(Trouble) as told:
             make()
@@ -110,11 +110,11 @@ def test_voices_without_a_sound_or_without_an_end(seconds: int, rate: int, key: 
             file.write(np.zeros(seconds * rate, np.float32) if key else noise)
     prompt = VoicePrompt(str(clip), "[S1] one two three four five six seven")
     if key is None:
-        made = voices.prepared(prompt, DIA)
+        made = voices.prepare_prompt(prompt, DIA)
         assert 0 < len(made.samples) <= DIA.clip_most_s * DIA.rate and made.rate == DIA.rate
         return
     with pytest.raises(Trouble) as told:
-        voices.prepared(prompt, DIA)
+        voices.prepare_prompt(prompt, DIA)
     assert told.value.sentence.key == key
 
 
@@ -166,8 +166,8 @@ def test_a_job_of_another_version_keeps_nobody_from_starting(tmp_path: Path) -> 
     )
     database.write("UPDATE jobs SET choice=? WHERE id=?", json.dumps({"smell": 1}), stranger)
     database.write("UPDATE jobs SET runner='1:0.0'")
-    assert [job.id for job in journal.interrupted()] == [good]
-    states = {row["id"]: row["state"] for row in database.rows("SELECT id, state FROM jobs")}
+    assert [job.id for job in journal.mark_interrupted()] == [good]
+    states = {row["id"]: row["state"] for row in database.query("SELECT id, state FROM jobs")}
     assert states == {good: "interrupted", newer: "failed", stranger: "failed"}
     database.close()
 
@@ -185,7 +185,7 @@ def test_creations_move_from_one_disk_to_another(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(Path, "replace", across)
     made.write_bytes(b"sound")
-    (kept,) = shelf.keep(job, [made], Made("m"))
+    (kept,) = shelf.keep(job, [made], RunSummary("m"))
     assert kept.path.read_bytes() == b"sound" and not made.exists() and kept.condition == ""
 
     def full(source: Any, target: Any) -> None:
@@ -195,7 +195,7 @@ def test_creations_move_from_one_disk_to_another(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(shutil, "copyfile", full)
     made.write_bytes(b"another sound")
     with pytest.raises(OSError, match="No space"):
-        shelf.keep(job, [made], Made("m"))
+        shelf.keep(job, [made], RunSummary("m"))
     assert made.exists() and [path.name for path in (tmp_path / "shelf").iterdir()] == [kept.path.name], (
         "half a file is left"
     )
@@ -205,8 +205,8 @@ def test_creations_move_from_one_disk_to_another(tmp_path: Path, monkeypatch: py
 def test_settings_that_an_opus_file_has_no_room_for_are_told() -> None:
     noise = "".join(chr(code) for code in np.random.default_rng(0).integers(33, 126, 100_000))
     for coding in sound.CODINGS:
-        assert sound.carries({"text": "[S1] Hello."}, coding)
-        assert sound.carries({"text": noise}, coding) == (coding != "opus")
+        assert sound.has_room_for({"text": "[S1] Hello."}, coding)
+        assert sound.has_room_for({"text": noise}, coding) == (coding != "opus")
 
 
 def test_a_strength_that_changes_nothing_is_told(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_database_without_room_stops_neither_the_keeper_nor_the_telling(
         monkeypatch.setattr(keeper.journal, "end", cannot)
         monkeypatch.setattr(keeper.shelf, "keep", cannot)
         done = Finished((), 1.0, 0.0, "", 0)
-        told = keeper._ended(job.id, dataclasses.replace(done, files=(str(tmp_path / "hearth.wav"),)))
+        told = keeper._end(job.id, dataclasses.replace(done, files=(str(tmp_path / "hearth.wav"),)))
         assert isinstance(told, Failed) and "disk is full" in str(told.sentence)
     finally:
         keeper.close()

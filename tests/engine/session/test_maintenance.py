@@ -35,7 +35,7 @@ def questions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_self_test_tells_each_question_and_keeps_its_verdicts(questions: None, tmp_path: Path) -> None:
-    place, verdicts = home(tmp_path).made(), {}
+    place, verdicts = home(tmp_path).create(), {}
     events = list(maintenance.self_test(machine("cpu"), place, verdicts, Control()))
     assert [(each.done, each.total) for each in events if isinstance(each, Step)] == [(n, ASKED) for n in range(4)]
     assert isinstance(events[-2], Note) and str(events[-2].sentence).startswith("Self-test: 2 of 3 paths")
@@ -47,7 +47,7 @@ def test_the_self_test_tells_each_question_and_keeps_its_verdicts(questions: Non
 
 def test_the_self_test_stops_between_two_questions(questions: None, tmp_path: Path) -> None:
     control, events = Control(), []
-    for event in maintenance.self_test(machine("cpu"), home(tmp_path).made(), {}, control):
+    for event in maintenance.self_test(machine("cpu"), home(tmp_path).create(), {}, control):
         events.append(event)
         control.stop()
     assert [type(each) for each in events] == [Step, Stopped]
@@ -56,6 +56,6 @@ def test_the_self_test_stops_between_two_questions(questions: None, tmp_path: Pa
 def test_calls_shorter_than_the_clock_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows' monotonic clock goes by 15 ms, up to Python 3.12: several calls may pass while it stands still."""
     monkeypatch.setattr(maintenance, "time", SimpleNamespace(monotonic=lambda: 7.0, perf_counter=time.perf_counter))
-    tuned = maintenance.tune(catalog.find("starter-voice"), machine("cpu"), home(tmp_path).made(), {}, Control())
+    tuned = maintenance.tune(catalog.find("starter-voice"), machine("cpu"), home(tmp_path).create(), {}, Control())
     events = list(tuned)
     assert isinstance(events[0], Step) and events[0].rate > 0 and isinstance(events[-1], Finished)

@@ -20,19 +20,19 @@ from app.compat.planning.types import AUTO, Choice, Plan
 from app.compat.selftest.failures import Limits
 from app.compat.selftest.simulate import biting
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Step, Stopped, Unloaded
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.models import catalog
-from app.engine.models.model import need
-from app.engine.models.pretended_device import grounded
+from app.engine.models.model import describe_need
+from app.engine.models.pretended_device import use_real_device
 from app.engine.session.live_plan import LivePlan
-from app.engine.session.run_errors import failure, fault_of
+from app.engine.session.run_errors import classify_fault, describe_failure
 from app.engine.session.session import Session
 from app.engine.text.voice_limits import DIA
-from app.engine.text.voices import keep
+from app.engine.text.voices import keep_voice
 from app.paths import home
 from tests.support.tiny import STARTER, save_voice
 from tests.support.tiny_pictures import made
@@ -49,7 +49,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    session = Session(home(tmp_path / "home").made())
+    session = Session(home(tmp_path / "home").create())
     yield session
     session.free()
 
@@ -192,7 +192,7 @@ def test_what_was_finished_before_a_failure_is_kept(
     def full(self: Speaker, *args: Any) -> Iterator[Event]:
         for event in real(self, *args):
             yield event
-            if isinstance(event, Part):
+            if isinstance(event, PartDone):
                 raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Speaker, "run", full)
@@ -225,13 +225,13 @@ def test_a_voice_that_died_of_memory_is_told_nothing_about_pictures(run: Run, mo
 
 
 def test_a_pretended_machine_plans_as_itself_and_works_here(tmp_path: Path, models: dict[str, str]) -> None:
-    session = Session(home(tmp_path / "home").made(), "m1-8gb")
+    session = Session(home(tmp_path / "home").create(), "m1-8gb")
     plans: list[Plan] = []
     events = list(
         session.run(speech(models), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan))
     )
     assert isinstance(events[-1], Finished), events[-1]
-    real = grounded(plans[0])
+    real = use_real_device(plans[0])
     assert plans[0].device == "mps" and real.device == "cpu" and plans[0].gqa == "folded"
 
 
@@ -256,7 +256,7 @@ def test_what_torch_keeps_of_the_job_before_counts_as_free(session: Session, mon
     session.hardware = dataclasses.replace(session.hardware, kind="cpu", memory_bytes=8 << 30)
     monkeypatch.setattr("app.engine.session.session.release", kept.clear)
     monkeypatch.setattr("app.engine.session.session.read", lambda: Reading(free_bytes=(8 << 30) - sum(kept)))
-    assert session._now().free_bytes == 8 << 30
+    assert session._read_hardware().free_bytes == 8 << 30
 
 
 def test_errands(run: Run, session: Session, models: dict[str, str]) -> None:
@@ -287,10 +287,10 @@ def test_models_that_are_not_there(run: Run, models: dict[str, str], change: dic
 
 def test_faults_are_sorted() -> None:
     assert (
-        fault_of(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")) == "memory"
+        classify_fault(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")) == "memory"
     )
     assert (
-        fault_of(RuntimeError("Placeholder shape mismatches (expected 1 vs got tensorData with 77) at dimIdx = 2"))
+        classify_fault(RuntimeError("Placeholder shape mismatches (expected 1 vs got tensorData with 77) at dimIdx = 2"))
         == "crash"
     )
     for words in (
@@ -298,12 +298,12 @@ def test_faults_are_sorted() -> None:
         "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
         "GET was unable to find an engine to execute this computation",
     ):
-        assert fault_of(RuntimeError(words)) == "memory"
-    assert fault_of(RuntimeError("something else")) is None and fault_of(NumbersBroke(0)) == "numbers"
+        assert classify_fault(RuntimeError(words)) == "memory"
+    assert classify_fault(RuntimeError("something else")) is None and classify_fault(NumbersBroke(0)) == "numbers"
 
 
 def test_an_unknown_failure_names_its_own_words(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    failed = failure(ValueError("strange"), tmp_path)
+    failed = describe_failure(ValueError("strange"), tmp_path)
     assert "strange" in str(failed.objections[0]) and failed.cure == "report"
 
 
@@ -328,7 +328,7 @@ def test_the_starter_follows_a_voice_that_it_spoke(run: Run, session: Session, t
     said = "[S1] Hello, my friend. One two three four."
     (*_, spoken) = run(SpeechRequest(said, seed=1), job="first")
     assert isinstance(spoken, Finished)
-    kept = keep(session.home, "Its own", Path(spoken.files[0]), said, DIA)
+    kept = keep_voice(session.home, "Its own", Path(spoken.files[0]), said, DIA)
     assert kept.spoken_by == "starter-voice"
     for voice in (kept.prompt, VoicePrompt(spoken.files[0], said)):
         (*_, again) = run(SpeechRequest("[S1] The boat is near the bridge.", voice=voice, seed=1), job=Path(voice.path).stem)
@@ -337,7 +337,7 @@ def test_the_starter_follows_a_voice_that_it_spoke(run: Run, session: Session, t
 
 def test_smaller_chunks_are_really_taken_when_memory_runs_out(models: dict[str, str], tmp_path: Path) -> None:
     """With 4096 on the slider, smaller chunks were announced seven times while 4096 ran each time."""
-    session = Session(home(tmp_path / "home").made(), "m1-8gb")
+    session = Session(home(tmp_path / "home").create(), "m1-8gb")
     session.dial.chunk = 4096
     plans: list[Plan] = []
     asked = picture(models, width=256, height=256, preview_every=0)
@@ -383,10 +383,10 @@ def test_a_size_that_is_chosen_while_a_model_is_loaded_is_in_the_plan_that_is_to
 
 
 def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[str, str], tmp_path: Path) -> None:
-    session = Session(home(tmp_path / "home").made(), "m1-8gb")
+    session = Session(home(tmp_path / "home").create(), "m1-8gb")
     model = catalog.find(models["sd15"])
     facts = session.hardware
-    asked = dataclasses.replace(need(model), heads=64, kv_heads=64, queries=1 << 15, keys=1 << 15)
+    asked = dataclasses.replace(describe_need(model), heads=64, kv_heads=64, queries=1 << 15, keys=1 << 15)
     live = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial)
     before = live.now
     session.dial.chunk = 1 << 15

@@ -17,7 +17,7 @@ from app.compat.planning.types import Plan
 from app.engine.files import sound, spoken_parts
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Sound, Step, Stopped
-from app.engine.jobs.events import Part as Spoken
+from app.engine.jobs.events import PartDone as Spoken
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
 from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding
@@ -52,7 +52,7 @@ def test_a_run_tells_all_and_its_file_restores_the_request(
     assert all(step.done <= step.total and step.parts == len(parts) for step in steps)
     assert all(step.realtime == pytest.approx(step.rate / speaker.limits.frame_rate) for step in steps)
     assert any(step.ran for step in steps)
-    assert end.seconds == pytest.approx(sound.seconds_of(path), abs=0.01)
+    assert end.seconds == pytest.approx(sound.measure_seconds(path), abs=0.01)
     assert from_json(sound.read_settings(path) or {}) == SpeechRequest(
         text=LONG, seed=5, max_frames=60, format="flac", tail_s=0.5
     )
@@ -140,7 +140,7 @@ def test_stop_keeps_what_is_there_each_of_fifty_times(speakers: dict[str, loader
         assert isinstance(end, Stopped)
         assert bool(end.files) == (at > 3)  # the first frame is whole once the delay is over
         for file in end.files:
-            assert sound.seconds_of(Path(file)) == pytest.approx(end.seconds, abs=0.01)
+            assert sound.measure_seconds(Path(file)) == pytest.approx(end.seconds, abs=0.01)
             assert sound.read_settings(Path(file))
         shutil.rmtree(tmp_path / str(time))
         if time == 9:
@@ -208,7 +208,7 @@ def test_a_pause_is_silence_of_that_length(speakers: dict[str, loader.Speaker], 
     paused = joined(
         run(speakers["starter"], tmp_path / "paused", text="[S1] One two three. (pause 1.5s) Four five six. (pause 2s)")
     )
-    assert sound.seconds_of(paused) - sound.seconds_of(plain) == pytest.approx(3.5, abs=0.01)
+    assert sound.measure_seconds(paused) - sound.measure_seconds(plain) == pytest.approx(3.5, abs=0.01)
 
 
 def test_a_fatal_script_is_refused_before_anything_runs(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:

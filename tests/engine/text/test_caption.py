@@ -9,7 +9,7 @@ import pytest
 
 from app.engine.text import starter_words
 from app.engine.text.caption import ALIKE
-from app.engine.text.nearest_caption import nearest
+from app.engine.text.nearest_caption import find_nearest
 from app.paths import assets
 from assets.starter.training.painter.captions import grammar, say
 from assets.starter.training.painter.scenes import scene
@@ -34,25 +34,25 @@ OFF = {
 
 
 def test_every_caption_of_the_training_passes() -> None:
-    missed = [caption for seed in range(2_000) if not nearest(caption := say(scene(seed), seed), GRAMMAR)[1]]
+    missed = [caption for seed in range(2_000) if not find_nearest(caption := say(scene(seed), seed), GRAMMAR)[1]]
     assert missed == []
 
 
 @pytest.mark.parametrize("prompt", OFF)
 def test_any_other_is_named_with_the_nearest_one(prompt: str) -> None:
-    assert nearest(prompt, GRAMMAR) == (OFF[prompt], False)
-    assert nearest(OFF[prompt], GRAMMAR) == (OFF[prompt], True), "what is offered was learned"
+    assert find_nearest(prompt, GRAMMAR) == (OFF[prompt], False)
+    assert find_nearest(OFF[prompt], GRAMMAR) == (OFF[prompt], True), "what is offered was learned"
 
 
 def test_what_is_offered_was_always_learned() -> None:
     """Two learned captions run into one are no caption any more."""
     for seed in range(400):
-        offered, learned = nearest(f"{say(scene(seed), seed)} and {say(scene(seed + 1), seed)}", GRAMMAR)
-        assert not learned and nearest(offered, GRAMMAR) == (offered, True), offered
+        offered, learned = find_nearest(f"{say(scene(seed), seed)} and {say(scene(seed + 1), seed)}", GRAMMAR)
+        assert not learned and find_nearest(offered, GRAMMAR) == (offered, True), offered
 
 
 def test_nothing_known_offers_nothing() -> None:
-    assert nearest("a dragon on mars", GRAMMAR) == ("", False)
+    assert find_nearest("a dragon on mars", GRAMMAR) == ("", False)
 
 
 def test_the_card_holds_the_grammar_of_the_captions() -> None:
@@ -70,8 +70,8 @@ LOST = {
 
 @pytest.mark.parametrize("prompt", LOST)
 def test_what_a_caption_changes_or_leaves_out_is_named(prompt: str) -> None:
-    match = starter_words.matched(FOLDER, prompt)
-    assert match.note is not None and nearest(match.caption, GRAMMAR) == (match.caption, True)
+    match = starter_words.match_prompt(FOLDER, prompt)
+    assert match.note is not None and find_nearest(match.caption, GRAMMAR) == (match.caption, True)
     values = dict(match.note.values)
     assert values["caption"] == match.caption
     assert match.note.key == ("starter.changed" if LOST[prompt] else "starter.completed")
@@ -81,15 +81,15 @@ def test_what_a_caption_changes_or_leaves_out_is_named(prompt: str) -> None:
 
 def test_what_was_learned_is_painted_as_it_is_written() -> None:
     prompt = "a (red:1.3) circle on a white background"
-    assert starter_words.matched(FOLDER, prompt) == starter_words.Match(prompt)
+    assert starter_words.match_prompt(FOLDER, prompt) == starter_words.Match(prompt)
 
 
 @pytest.mark.parametrize("prompt", ["quarterly report", "a dragon on (Mars:1.2)", "the right answer", "一个红色的圆"])
 def test_where_nothing_was_learned_captions_are_offered_and_one_is_painted(prompt: str) -> None:
-    match = starter_words.matched(FOLDER, prompt)
+    match = starter_words.match_prompt(FOLDER, prompt)
     assert match.note is not None and match.note.key == "starter.unknown"
     assert len(set(match.offered)) == starter_words.OFFERED and match.caption == match.offered[0]
-    assert all(nearest(each, GRAMMAR)[1] for each in match.offered)
+    assert all(find_nearest(each, GRAMMAR)[1] for each in match.offered)
 
 
 def test_any_heap_of_words_is_painted_as_something_learned() -> None:
@@ -98,9 +98,9 @@ def test_any_heap_of_words_is_painted_as_something_learned() -> None:
     words = [*card["words"], *ALIKE, "boats", "houses", "suns", "dragon", "without", "7", "circel"]
     for _ in range(1_500):
         prompt = " ".join(draw.choices(words, k=draw.randint(1, 8)))
-        caption = starter_words.matched(FOLDER, prompt).caption
-        assert nearest(caption, GRAMMAR)[1], (prompt, caption)
+        caption = starter_words.match_prompt(FOLDER, prompt).caption
+        assert find_nearest(caption, GRAMMAR)[1], (prompt, caption)
 
 
 def test_several_of_a_thing_that_it_learned_once_stand_in_one_place() -> None:
-    assert nearest("boats at the left and at the right", GRAMMAR)[0] == "the sea by day with a white boat at the left"
+    assert find_nearest("boats at the left and at the right", GRAMMAR)[0] == "the sea by day with a white boat at the left"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.engine.text import script, starter_words
-from app.engine.text.voice_limits import limits_of
+from app.engine.text.voice_limits import read_limits
 from app.paths import assets
 from app.ui.page.bundle import FOLDERS
 
@@ -16,13 +16,13 @@ PROMPTS = [each for each in OFFERED if not each.startswith("[S1]")]
 
 
 def test_the_starter_voice_speaks_every_script() -> None:
-    limits = limits_of(STARTER / "voice")
+    limits = read_limits(STARTER / "voice")
     assert len(SCRIPTS) == 4
     for each in SCRIPTS:
-        assert not [str(problem.sentence) for problem in script.check(each, limits).problems], each
+        assert not [str(problem.sentence) for problem in script.parse_script(each, limits).problems], each
 
 
 def test_the_starter_painter_learned_every_one_of_the_prompts() -> None:
     assert len(PROMPTS) == 5
     for each in PROMPTS:
-        assert starter_words.matched(STARTER / "painter", each).note is None, each
+        assert starter_words.match_prompt(STARTER / "painter", each).note is None, each

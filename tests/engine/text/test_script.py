@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.text.script import check
-from app.engine.text.turns import Turn, seconds_of
-from app.engine.text.voice_limits import DIA, limits_of, recommended
+from app.engine.text.script import parse_script, require_speakable
+from app.engine.text.turns import Turn, estimate_seconds
+from app.engine.text.voice_limits import DIA, read_limits, read_recommended
 
 FOX = "The quick brown fox jumps over the lazy dog; nobody knows why. "
 STARTER = replace(
@@ -24,12 +24,12 @@ STARTER = replace(
 
 
 def keys(text: str, limits: object = DIA) -> dict[str, str]:
-    return {problem.sentence.key: problem.severity for problem in check(text, limits).problems}  # type: ignore[arg-type]
+    return {problem.sentence.key: problem.severity for problem in parse_script(text, limits).problems}  # type: ignore[arg-type]
 
 
 def test_a_good_script_has_no_problems() -> None:
     text = "[S1] Did you hear the rain last night? It kept me awake for hours. [S2] I slept right through it. (laughs)"
-    checked = check(text)
+    checked = parse_script(text)
     assert checked.problems == ()
     assert [part.text for part in checked.parts] == [text]
     assert checked.parts[0].turns[1] == Turn(2, "I slept right through it. (laughs)")
@@ -75,24 +75,24 @@ def test_what_is_right_raises_no_word() -> None:
 
 
 def test_sounds_in_square_brackets_are_meant() -> None:
-    assert check("[S1] One [Laughs] two.").parts[0].text == "[S1] One (laughs) two."
+    assert parse_script("[S1] One [Laughs] two.").parts[0].text == "[S1] One (laughs) two."
 
 
 def test_a_line_of_a_third_speaker_is_not_given_to_the_first() -> None:
-    (part,) = check("[S1] One. [S3] Two. [S2] Three.").parts
+    (part,) = parse_script("[S1] One. [S3] Two. [S2] Three.").parts
     assert [turn.speaker for turn in part.turns] == [1, 3, 2]
 
 
 def test_a_number_without_end_is_no_speaker() -> None:
-    assert check(f"[S1] One. [S{'9' * 5000}] Two.").parts
+    assert parse_script(f"[S1] One. [S{'9' * 5000}] Two.").parts
 
 
 def test_typographic_signs_become_plain() -> None:
-    assert check("[S1] “It’s” one…\u00a0two — three.").parts[0].turns[0].text == '"It\'s" one... two - three.'
+    assert parse_script("[S1] “It’s” one…\u00a0two — three.").parts[0].turns[0].text == '"It\'s" one... two - three.'
 
 
 def test_pauses_part_the_script() -> None:
-    checked = check("(pause 1s) [S1] One. (pause 250ms) (pause 0.5s) Two. [S2] Three. (pause 2s)")
+    checked = parse_script("(pause 1s) [S1] One. (pause 250ms) (pause 0.5s) Two. [S2] Three. (pause 2s)")
     assert [(part.text, part.pause_before_s) for part in checked.parts] == [
         ("[S1] One.", 1.0),
         ("[S1] Two. [S2] Three.", 0.75),
@@ -102,7 +102,7 @@ def test_pauses_part_the_script() -> None:
 
 def test_turns_stay_whole_where_they_fit() -> None:
     text = " ".join(f"[S{1 + index % 2}] {FOX.strip()}" for index in range(12))
-    checked = check(text)
+    checked = parse_script(text)
     assert len(checked.parts) > 2
     for part in checked.parts:
         assert all(turn.text == FOX.strip() for turn in part.turns)
@@ -110,7 +110,7 @@ def test_turns_stay_whole_where_they_fit() -> None:
 
 
 def test_a_long_turn_is_split_between_sentences() -> None:
-    checked = check("[S1] " + FOX * 30)
+    checked = parse_script("[S1] " + FOX * 30)
     for part in checked.parts:
         assert part.turns[0].text.endswith(".")
         assert DIA.part_least_s <= part.seconds <= DIA.part_most_s
@@ -120,7 +120,7 @@ def test_a_long_turn_is_split_between_sentences() -> None:
 def test_one_turn_over_the_byte_limit_is_split() -> None:
     text = "[S1] " + "word " * 300
     assert len(text) > DIA.bytes_most
-    checked = check(text)
+    checked = parse_script(text)
     assert not checked.fatal
     assert checked.bytes_longest <= DIA.bytes_most // 2
     assert "".join(part.turns[0].text for part in checked.parts).count("word") == 300
@@ -135,7 +135,7 @@ def test_a_hundred_thousand_letters() -> None:
         "[" * 100_000 + "x",
     ):
         began_s = time.process_time()
-        checked = check(text)
+        checked = parse_script(text)
         assert time.process_time() - began_s < 5  # half a second on a quiet machine; what it must not be is quadratic
         assert max(part.seconds for part in checked.parts) <= DIA.part_most_s
         assert checked.bytes_longest <= DIA.bytes_most // 2
@@ -153,7 +153,7 @@ def letters(text: str) -> str:
 )
 def test_nothing_is_lost_and_everything_fits(pieces: list[str]) -> None:
     text = "".join(pieces)
-    checked = check(text)
+    checked = parse_script(text)
     spoken = "".join(turn.text for part in checked.parts for turn in part.turns)
     chunks = re.split(r"\[S[12]\]", text)
     assert letters(spoken) == letters("".join(each for each in chunks if re.search(r"\w", each)))
@@ -164,11 +164,11 @@ def test_nothing_is_lost_and_everything_fits(pieces: list[str]) -> None:
 
 
 def test_a_voice_of_few_words_refuses_others_by_name() -> None:
-    checked = check("Hello, I see two elephants and 12 mice.", STARTER)
+    checked = parse_script("Hello, I see two elephants and 12 mice.", STARTER)
     (problem,) = checked.fatal
     assert problem.cure == "use:dia-1.6b"
     assert dict(problem.sentence.values)["words"] == "elephants, and, mice"
-    checked = check(
+    checked = parse_script(
         "[S1] Hello! [S2] I see 1, 2 or 21", replace(STARTER, words=(STARTER.words or frozenset()) | {"or"})
     )
     assert not checked.fatal
@@ -178,7 +178,7 @@ def test_a_voice_of_few_words_refuses_others_by_name() -> None:
 
 def test_the_nearest_known_words_are_offered_where_they_are_spelt_alike() -> None:
     few = replace(STARTER, words=frozenset({"house", "sing", "this", "why", "hello"}))
-    (problem,) = check("[S1] Hello Houses, hey elephants singing! Houses hi.", few).fatal
+    (problem,) = parse_script("[S1] Hello Houses, hey elephants singing! Houses hi.", few).fatal
     assert problem.sentence.key == "script.words-near" and problem.cure == "use:dia-1.6b"
     told = dict(problem.sentence.values)
     assert told["words"] == "Houses, hey, elephants, singing, hi"
@@ -195,7 +195,7 @@ def test_limits_come_from_the_folder(tmp_path: Path) -> None:
     (tmp_path / "codec" / "config.json").write_text(
         json.dumps({"sampling_rate": 16000, "downsampling_ratios": [4, 10, 10]})
     )
-    plain = limits_of(tmp_path)
+    plain = read_limits(tmp_path)
     assert (plain.bytes_most, plain.rate, plain.frame_rate, plain.delay) == (300, 16000, 40.0, 3)
     assert plain.seconds_most == 10.0
     assert plain.part_most_s == 5.0  # the other half is for the part before
@@ -207,13 +207,22 @@ def test_limits_come_from_the_folder(tmp_path: Path) -> None:
         "part_most_s": 7,
     }
     (tmp_path / "starter.json").write_text(json.dumps(starter))
-    small = limits_of(tmp_path)
+    small = read_limits(tmp_path)
     assert (small.name, small.words, small.part_most_s, small.carries) == ("Small", frozenset({"one"}), 7, False)
     assert small.settings["temperature"] == 0.8 and small.settings["guidance"] == DIA.settings["guidance"]
     assert (
-        small.settings["cfg_filter"] == 7 and recommended({"do_sample": False, "temperature": 1.2})["temperature"] == 0
+        small.settings["cfg_filter"] == 7 and read_recommended({"do_sample": False, "temperature": 1.2})["temperature"] == 0
     )
 
 
 def test_a_laugh_takes_its_time() -> None:
-    assert seconds_of("Ha (laughs) ha") > seconds_of("Ha ha") + 0.9
+    assert estimate_seconds("Ha (laughs) ha") > estimate_seconds("Ha ha") + 0.9
+
+
+def test_a_script_is_parsed_once_for_each_voice() -> None:
+    """Whoever asks again, with limits read anew from the same folder, gets the value that is there."""
+    slow = replace(DIA, bytes_per_s=3.0)
+    first = parse_script("[S1] Once is enough.", replace(DIA, spell={"a": "b"}))
+    assert require_speakable("[S1] Once is enough.", replace(DIA, spell={"a": "b"})) is first
+    assert parse_script("[S1] Once is enough.", slow).seconds_estimate > 3 * first.seconds_estimate
+    assert parse_script("[S1] Once is enough.", replace(DIA, spell={"once": "one time"})) is not first

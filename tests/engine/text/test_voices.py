@@ -19,9 +19,9 @@ from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding
 from app.engine.speech.voice_prompt import Heard, chosen, composed
 from app.engine.text import voices
-from app.engine.text.turns import Part as ScriptPart
+from app.engine.text.turns import ScriptPart as ScriptPart
 from app.engine.text.turns import Turn
-from app.engine.text.voice_limits import DIA, Limits
+from app.engine.text.voice_limits import DIA, VoiceLimits
 from app.paths import Home
 from app.sentence import Trouble
 from tests.support import saying
@@ -127,23 +127,23 @@ def test_clips_are_made_ready(tmp_path: Path) -> None:
     silence = np.zeros(22050, np.float32)
     noise = (0.2 * np.random.default_rng(0).standard_normal(22050 * 6)).astype(np.float32)
     sound.write(tmp_path / "padded.wav", np.concatenate([silence, noise, silence]), 22050)
-    ready = voices.prepared(VoicePrompt(str(tmp_path / "padded.wav"), "[S1] “Six” seconds."), DIA)
+    ready = voices.prepare_prompt(VoicePrompt(str(tmp_path / "padded.wav"), "[S1] “Six” seconds."), DIA)
     assert ready.rate == 44100 and len(ready.samples) / 44100 == pytest.approx(6.25, abs=0.05)
     assert ready.turns == turns((1, '"Six" seconds.')) and ready.notes == ()
-    brief = voices.prepared(VoicePrompt(clip(tmp_path / "brief.wav", 2), "Two."), DIA)
+    brief = voices.prepare_prompt(VoicePrompt(clip(tmp_path / "brief.wav", 2), "Two."), DIA)
     assert [note.key for note in brief.notes] == ["voice.brief"]
 
 
 def test_a_two_hour_clip_is_cut_with_a_word_about_it(tmp_path: Path) -> None:
     words = "[S1] " + "Some words that go on and on. " * 3500
     path = clip(tmp_path / "long.wav", 7200, rate=2000)
-    ready = voices.prepared(VoicePrompt(path, words), DIA)
+    ready = voices.prepare_prompt(VoicePrompt(path, words), DIA)
     assert 8 <= len(ready.samples) / ready.rate <= 12
     assert [note.key for note in ready.notes] == ["voice.trimmed"]
     kept = ready.turns[0].text
     assert words[5:].startswith(kept) and 60 < len(kept) < 250
     small = dataclasses.replace(DIA, rows_most=600, frame_rate=40.0, delay=3)
-    assert len(voices.prepared(VoicePrompt(path, words), small).samples) / small.rate < small.seconds_most / 2
+    assert len(voices.prepare_prompt(VoicePrompt(path, words), small).samples) / small.rate < small.seconds_most / 2
 
 
 @pytest.mark.parametrize(
@@ -167,50 +167,50 @@ def test_clips_that_are_no_voice(
 
 
 def test_voices_are_kept_by_name(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
-    home = Home(tmp_path, tmp_path / "models").made()
-    kept = voices.keep(home, "  Grandma's  voice ", Path(clip(tmp_path / "clip.wav", 6)), "Hello, dear.", DIA)
+    home = Home(tmp_path, tmp_path / "models").create()
+    kept = voices.keep_voice(home, "  Grandma's  voice ", Path(clip(tmp_path / "clip.wav", 6)), "Hello, dear.", DIA)
     (home.voices / "junk.json").write_text("{")
     assert voices.list_voices(home) == (kept,)
     assert (kept.name, kept.prompt.transcript) == ("Grandma's voice", "[S1] Hello, dear.")
     joined(run(speakers["dia"], tmp_path / "job", voice=kept.prompt))
     before = Path(kept.prompt.path).read_bytes()
     with pytest.raises(Trouble, match="a voice called Grandma's voice already"):
-        voices.keep(home, "grandma's voice!", Path(clip(tmp_path / "other.wav", 7)), "Hello, dear.", DIA)
+        voices.keep_voice(home, "grandma's voice!", Path(clip(tmp_path / "other.wav", 7)), "Hello, dear.", DIA)
     assert Path(kept.prompt.path).read_bytes() == before
-    voices.forget(home, kept)
+    voices.forget_voice(home, kept)
     assert voices.list_voices(home) == ()
     with pytest.raises(Trouble):
-        voices.keep(home, "///", tmp_path / "clip.wav", "Hello, dear.", DIA)
+        voices.keep_voice(home, "///", tmp_path / "clip.wav", "Hello, dear.", DIA)
     assert voices.list_voices(Home(tmp_path / "none", tmp_path)) == ()
 
 
 def test_a_kept_voice_notes_who_spoke_it(tmp_path: Path) -> None:
-    place = Home(tmp_path, tmp_path / "models").made()
+    place = Home(tmp_path, tmp_path / "models").create()
     told, own, person = (Path(clip(tmp_path / f"{name}.wav", 6)) for name in ("told", "own", "person"))
     sound.tag_wav(own, to_json(SpeechRequest("Hello.", "starter-voice")))
     for name, path, spoken_by, noted in (("told", told, "dia-1.6b", "dia-1.6b"), ("own", own, "", "starter-voice"), ("person", person, "", "")):
-        assert voices.keep(place, name, path, "Hello.", DIA, spoken_by).spoken_by == noted
+        assert voices.keep_voice(place, name, path, "Hello.", DIA, spoken_by).spoken_by == noted
     assert [each.spoken_by for each in voices.list_voices(place)] == ["starter-voice", "", "dia-1.6b"]
-    assert voices.keep(place, "again", place.voices / "own.wav", "Hello.", DIA).spoken_by == "starter-voice"
-    assert voices.speaker_of(tmp_path / "nowhere.wav") == ""
+    assert voices.keep_voice(place, "again", place.voices / "own.wav", "Hello.", DIA).spoken_by == "starter-voice"
+    assert voices.find_speaker(tmp_path / "nowhere.wav") == ""
 
 
 def test_a_starter_follows_what_its_own_model_spoke(tmp_path: Path) -> None:
-    place = Home(tmp_path, tmp_path / "models").made()
+    place = Home(tmp_path, tmp_path / "models").create()
     path = Path(clip(tmp_path / "clip.wav", 6))
     starter = dataclasses.replace(DIA, words=frozenset(("hello", "one")), own_voices=frozenset(("starter-voice",)))
 
-    def refused(voice: voices.Voice, limits: Limits) -> str:
+    def refused(voice: voices.Voice, limits: VoiceLimits) -> str:
         try:
-            return "" if voices.words_of(voice.prompt, limits) else "nothing"
+            return "" if voices.parse_transcript(voice.prompt, limits) else "nothing"
         except Trouble as trouble:
             return trouble.sentence.key
 
-    own = voices.keep(place, "own", path, "Hello.", DIA, "starter-voice")
-    foreign = voices.keep(place, "foreign", path, "Hello.", DIA)
+    own = voices.keep_voice(place, "own", path, "Hello.", DIA, "starter-voice")
+    foreign = voices.keep_voice(place, "foreign", path, "Hello.", DIA)
     assert refused(own, starter) == "" and refused(foreign, starter) == "voice.not-own"
     assert refused(own, DIA) == refused(foreign, DIA) == "", "Dia follows any"
-    older, strange = voices.keep(place, "older", path, "Hello.", DIA), voices.keep(place, "strange", path, "Hello, dear.", DIA)
+    older, strange = voices.keep_voice(place, "older", path, "Hello.", DIA), voices.keep_voice(place, "strange", path, "Hello, dear.", DIA)
     for each in (older, strange):
         note = Path(each.prompt.path).with_suffix(".json")
         note.write_text(json.dumps({name: value for name, value in json.loads(note.read_text()).items() if name != "spoken_by"}))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from huggingface_hub import constants, get_token, hf_api
 
-from app.engine.models import hub, hub_token, token_store
+from app.engine.models import hub, hub_token
 from app.engine.models.model import Source
 from app.sentence import Trouble
 from tests.support.hub import Hub, serving
@@ -26,9 +26,9 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     with serving(Hub({REPO: {"config.json": b"{}"}}, gated={REPO}, tokens={TOKEN: {REPO}})) as hub:
         monkeypatch.setattr(constants, "ENDPOINT", hub.endpoint)
         monkeypatch.setattr(hf_api.api, "endpoint", hub.endpoint)
-        token_store._kept.cache_clear()
+        hub_token._read_keyring.cache_clear()
         yield hub
-    token_store._kept.cache_clear()
+    hub_token._read_keyring.cache_clear()
 
 
 @pytest.fixture
@@ -58,39 +58,39 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str], str]:
 
 
 def opens(served: Hub) -> Any:
-    return hub.listing(Source(REPO, ("*.json",), 1), served.endpoint)
+    return hub.list_files(Source(REPO, ("*.json",), 1), served.endpoint)
 
 
 def test_it_lies_in_the_keyring_and_opens_the_gate(served: Hub, kept: dict[tuple[str, str], str]) -> None:
-    assert not hub_token.known()
-    hub_token.keep(f" {TOKEN}\n")
-    assert kept == {(token_store.SERVICE, token_store.ACCOUNT): TOKEN} and get_token() is None
+    assert not hub_token.has_token()
+    hub_token.store(f" {TOKEN}\n")
+    assert kept == {(hub_token.SERVICE, hub_token.ACCOUNT): TOKEN} and get_token() is None
     assert not Path(constants.HF_TOKEN_PATH).exists() and not Path(constants.HF_STORED_TOKENS_PATH).exists()
-    assert hub_token.known() and opens(served).files
+    assert hub_token.has_token() and opens(served).files
     hub_token.forget()
-    assert not kept and not hub_token.known()
+    assert not kept and not hub_token.has_token()
 
 
 def test_a_wrong_one_is_kept_nowhere(served: Hub, kept: dict[tuple[str, str], str]) -> None:
     for wrong, key in (("hf_thisiswrong", "gate.wrong"), ("api_org_whatever", "gate.organisation")):
         with pytest.raises(Trouble) as told:
-            hub_token.keep(wrong)
+            hub_token.store(wrong)
         assert told.value.sentence.key == key and told.value.__cause__ is None
-    assert not kept and not hub_token.known()
+    assert not kept and not hub_token.has_token()
 
 
 def test_a_locked_keyring_gives_way_to_the_hubs_own_place(served: Hub, kept: dict[tuple[str, str], str]) -> None:
     kept["locked", ""] = "yes"
-    hub_token.keep(TOKEN)
-    assert get_token() == TOKEN == token_store.token()
-    assert (token_store.SERVICE, token_store.ACCOUNT) not in kept
+    hub_token.store(TOKEN)
+    assert get_token() == TOKEN == hub_token.get_token()
+    assert (hub_token.SERVICE, hub_token.ACCOUNT) not in kept
     hub_token.forget()
-    assert token_store.token() is None
+    assert hub_token.get_token() is None
 
 
 def test_without_a_keyring_it_lies_where_the_hub_keeps_it(served: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_store, "ring", lambda: None)
-    hub_token.keep(TOKEN)
-    assert Path(constants.HF_TOKEN_PATH).read_text() == TOKEN and token_store.token() == TOKEN
+    monkeypatch.setattr(hub_token, "find_keyring", lambda: None)
+    hub_token.store(TOKEN)
+    assert Path(constants.HF_TOKEN_PATH).read_text() == TOKEN and hub_token.get_token() == TOKEN
     hub_token.forget()
-    assert not hub_token.known()
+    assert not hub_token.has_token()

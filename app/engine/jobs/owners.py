@@ -1,0 +1,19 @@
+"""Whose a job is: the owner's, or a visitor's under a name that nobody can guess."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Final, NewType
+
+OwnerName = NewType("OwnerName", str)
+
+OWNER: Final = OwnerName("owner")
+_PREFIX: Final = "visitor-"
+
+
+def new_visitor() -> OwnerName:
+    return OwnerName(f"{_PREFIX}{secrets.token_hex(8)}")
+
+
+def is_visitor(owner: str) -> bool:
+    return owner.startswith(_PREFIX)

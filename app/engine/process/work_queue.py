@@ -1,0 +1,71 @@
+"""What the engine is to do next: maintenance tasks first, then the journal's jobs. What could not be handed over waits again where it stood."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from app.compat.planning.types import Choice
+from app.engine.jobs.journal import Journal
+from app.engine.jobs.messages import Died, Run
+from app.engine.jobs.owners import OWNER
+from app.engine.jobs.tasks import MaintenanceTask, SelfTest, TaskId, Tune
+
+
+class WorkQueue:
+    """`folder_of` names a job's own folder."""
+
+    def __init__(self, journal: Journal, folder_of: Callable[[str], Path]) -> None:
+        self._journal, self._folder_of = journal, folder_of
+        self._lock = threading.Lock()
+        self._tasks: deque[tuple[TaskId, MaintenanceTask]] = deque()
+        self._held: Run | None = None
+        """Taken from the queue, but not given to an engine: it goes back."""
+
+    def add_task(self, id_: TaskId, task: MaintenanceTask) -> None:
+        with self._lock:
+            self._tasks.append((id_, task))
+
+    def withdraw(self, id_: str) -> bool:
+        """Take a job or a task out; False where it does not wait."""
+        if self._journal.withdraw(id_):
+            return True
+        with self._lock:
+            waiting = len(self._tasks)
+            self._tasks = deque(each for each in self._tasks if each[0] != id_)
+            return len(self._tasks) < waiting
+
+    def drop_tasks(self) -> list[TaskId]:
+        with self._lock:
+            dropped = [id_ for id_, _ in self._tasks]
+            self._tasks.clear()
+        return dropped
+
+    def take(self, died: Callable[[str], Died | None]) -> Run | None:
+        """The next one, held until `release`. `died`: what the engine died of at a job before."""
+        with self._lock:
+            task = self._tasks.popleft() if self._tasks else None
+        if task is not None:
+            self._held = Run(task[0], task[1], Choice(), str(self._folder_of(task[0])))
+        elif job := self._journal.take():
+            self._held = Run(
+                job.id, job.request, job.choice, str(self._folder_of(job.id)), died(job.id), yields=job.owner != OWNER
+            )
+        return self._held
+
+    def release(self) -> None:
+        """An engine has it now."""
+        self._held = None
+
+    def take_back(self) -> None:
+        """Put what is still held back to where it waited before."""
+        if self._held is None:
+            return
+        if isinstance(self._held.request, SelfTest | Tune):
+            with self._lock:
+                self._tasks.appendleft((TaskId(self._held.job), self._held.request))
+        else:
+            self._journal.put_back(self._held.job)
+        self._held = None
