@@ -94,7 +94,7 @@ def request(folder: Path, family: str) -> PictureRequest:
 
 def paint(session: Session, asked: PictureRequest, job: Path, choice: Choice = Choice()) -> Painted:  # noqa: B008
     painted = Painted()
-    decode, check = per_request.decoded, steps.check
+    decode, check = per_request.decode_latents, steps.check_decoded
 
     def decoded(pipe: Any, family: Any, latents: torch.Tensor, *more: Any) -> Any:
         painted.latents.append(latents.float().cpu())

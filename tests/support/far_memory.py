@@ -140,7 +140,7 @@ def far_memory() -> Iterator[FarMemory]:
             with memory:
                 work(tell)
 
-        return worker_thread.reports(there)
+        return worker_thread.iterate_reports(there)
 
     with contextlib.ExitStack() as around:
         for name, what in {

@@ -57,7 +57,7 @@ def parts(events: list[Event]) -> list[Part]:
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
     """What the decoder gave, before it was rounded to the 256 steps of a PNG."""
     seen: list[torch.Tensor] = []
-    check = steps.check
+    check = steps.check_decoded
 
     def record(image: torch.Tensor, step: int, exact: bool) -> None:
         seen.append(image.detach().clone())

@@ -18,20 +18,20 @@ _NEW = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Checkpoint:
     done: int
     latents: torch.Tensor
     scheduler: Mapping[str, Any]
     generator: torch.Tensor
-    whole: bool = False
+    complete: bool = False
     """All steps are done, and these are what the decoder gets."""
 
 
-def save(path: Path, kept: Kept, fingerprint: str) -> None:
+def save(path: Path, kept: Checkpoint, fingerprint: str) -> None:
     tensors = {"latents": kept.latents.float().cpu().contiguous(), "generator": kept.generator}
     plain: dict[str, Any] = {}
     for name, value in kept.scheduler.items():
-        _put(tensors, plain, name, value)
+        _flatten(tensors, plain, name, value)
     about = {
         "done": str(kept.done),
         "whole": str(int(kept.whole)),
@@ -42,7 +42,7 @@ def save(path: Path, kept: Kept, fingerprint: str) -> None:
     write(tensors, path, about)
 
 
-def load(path: Path, fingerprint: str) -> Kept | None:
+def load(path: Path, fingerprint: str) -> Checkpoint | None:
     """None where there is nothing, or it belongs to another request, or was damaged: the picture then starts anew."""
     try:
         with safe_open(path, "pt") as file:
@@ -54,11 +54,11 @@ def load(path: Path, fingerprint: str) -> Kept | None:
         return None
     latents = tensors.pop("latents").to(getattr(torch, about["dtype"]))
     generator = tensors.pop("generator")
-    scheduler = {name: _get(tensors, name, value) for name, value in json.loads(about["scheduler"]).items()}
-    return Kept(int(about["done"]), latents, scheduler, generator, about["whole"] == "1")
+    scheduler = {name: _unflatten(tensors, name, value) for name, value in json.loads(about["scheduler"]).items()}
+    return Checkpoint(int(about["done"]), latents, scheduler, generator, about["whole"] == "1")
 
 
-def memory_of(scheduler: Any, before: Mapping[str, Any]) -> dict[str, Any]:
+def changed_state(scheduler: Any, before: Mapping[str, Any]) -> dict[str, Any]:
     """What a scheduler has come to remember since `before`: its history of outputs, its place, its counters."""
     return {
         name: list(value) if isinstance(value, list) else value
@@ -68,38 +68,38 @@ def memory_of(scheduler: Any, before: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def recall(scheduler: Any, memory: Mapping[str, Any], device: torch.device) -> None:
+def restore_state(scheduler: Any, memory: Mapping[str, Any], device: torch.device) -> None:
     for name, value in memory.items():
-        setattr(scheduler, name, _moved(value, getattr(scheduler, name, None), device))
+        setattr(scheduler, name, _move(value, getattr(scheduler, name, None), device))
 
 
-def _moved(value: Any, there: Any, device: torch.device) -> Any:
+def _move(value: Any, there: Any, device: torch.device) -> Any:
     """To where the run computes now; a schedule that is kept on the CPU stays there."""
     if isinstance(value, list):
-        return [_moved(each, None, device) for each in value]
+        return [_move(each, None, device) for each in value]
     if isinstance(value, torch.Tensor):
         return value.to(there.device if isinstance(there, torch.Tensor) else device)
     return value
 
 
-def _put(tensors: dict[str, torch.Tensor], plain: dict[str, Any], name: str, value: Any) -> None:
+def _flatten(tensors: dict[str, torch.Tensor], plain: dict[str, Any], name: str, value: Any) -> None:
     if isinstance(value, torch.Tensor):
         tensors[name] = value.detach().cpu().contiguous().clone()
         plain[name] = {"tensor": name}
     elif isinstance(value, list):
         inner: dict[str, Any] = {}
         for index, each in enumerate(value):
-            _put(tensors, inner, f"{name}.{index}", each)
+            _flatten(tensors, inner, f"{name}.{index}", each)
         plain[name] = {"list": [inner.get(f"{name}.{index}") for index in range(len(value))]}
     elif isinstance(value, _PLAIN):
         plain[name] = {"value": value}
 
 
-def _get(tensors: Mapping[str, torch.Tensor], name: str, row: Any) -> Any:
+def _unflatten(tensors: Mapping[str, torch.Tensor], name: str, row: Any) -> Any:
     if row is None:
         return None
     if "tensor" in row:
         return tensors[row["tensor"]]
     if "list" in row:
-        return [_get(tensors, f"{name}.{index}", each) for index, each in enumerate(row["list"])]
+        return [_unflatten(tensors, f"{name}.{index}", each) for index, each in enumerate(row["list"])]
     return row["value"]

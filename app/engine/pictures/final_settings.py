@@ -18,7 +18,7 @@ from app.sentence import Sentence, Trouble, say
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class PictureSettings:
     request: PictureRequest
     """With nothing left to recommend: painted again by any Hearth, it gives the same picture."""
     image: Image.Image | None
@@ -27,15 +27,15 @@ class Settled:
     """Whether the model's few-steps LoRA is worn."""
     notes: tuple[Sentence, ...]
 
-    def of(self, index: int) -> PictureRequest:
+    def request_for(self, index: int) -> PictureRequest:
         """The request for one picture of the batch alone."""
-        return replace(self.request, batch=1, seed=self.seed(index))
+        return replace(self.request, batch=1, seed=self.seed_for(index))
 
-    def seed(self, index: int) -> int:
+    def seed_for(self, index: int) -> int:
         return ((self.request.seed or 0) + index) % SEED_LIMIT
 
 
-def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
+def resolve_settings(request: PictureRequest, model: Model, job: Path) -> PictureSettings:
     family = FAMILIES[model.family]
     notes = []
     if request.image and not family.image:
@@ -79,10 +79,10 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
         request = replace(request, prompt=match.caption)
         notes += [match.note] if match.note else []
     if not family.weights:
-        notes += [said for text in (request.prompt, request.negative) if (said := prompt_embeddings.without_weights(text)[1])][:1]
+        notes += [said for text in (request.prompt, request.negative) if (said := prompt_embeddings.strip_weights(text)[1])][:1]
     settings = model.recommended(named)
-    image = input_images.opened(request.image) if request.image else None
-    width, height = input_images.size(request.width, request.height, settings, image)
+    image = input_images.open_image(request.image) if request.image else None
+    width, height = input_images.choose_size(request.width, request.height, settings, image)
     asked = request.width or width, request.height or height
     if settings.least == settings.most and asked != (width, height):
         notes.append(
@@ -104,7 +104,7 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
                 most=settings.most,
             )
         )
-    mask = input_images.mask(request.mask, width, height) if request.mask else None
+    mask = input_images.open_mask(request.mask, width, height) if request.mask else None
     whole = replace(
         request,
         model=request.model or model.id,
@@ -118,4 +118,4 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
     few_steps = (
         any(each.name == "few-steps" for each in model.companions) and whole.scheduler == model.settings.scheduler
     )
-    return Settled(whole, input_images.fitted(image, width, height) if image else None, mask, few_steps, tuple(notes))
+    return PictureSettings(whole, input_images.crop_to(image, width, height) if image else None, mask, few_steps, tuple(notes))

@@ -18,7 +18,7 @@ MOST_PIXELS: Final = 100_000_000
 """A 12,000 x 8,000 photo passes; a picture made to fill the memory does not, and is refused by its header."""
 
 
-def opened(path: str) -> Image.Image:
+def open_image(path: str) -> Image.Image:
     """In RGB, upright; a Trouble for what is no picture, or too small, or too large to open safely."""
     file = Path(path)
     if not is_file(file):
@@ -27,7 +27,7 @@ def opened(path: str) -> Image.Image:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked right below
             with Image.open(file, formats=FORMATS) as picture:
-                _fits(path, *picture.size)
+                _check_size(path, *picture.size)
                 upright = ImageOps.exif_transpose(picture)
                 if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
                     seen = upright.convert("RGBA")
@@ -47,7 +47,7 @@ def opened(path: str) -> Image.Image:
         ) from fault
 
 
-def _fits(path: str, width: int, height: int) -> None:
+def _check_size(path: str, width: int, height: int) -> None:
     if width * height > MOST_PIXELS:
         raise _too_large(path)
     if min(width, height) < LEAST_PIXELS_A_SIDE:
@@ -74,15 +74,15 @@ def _too_large(path: str) -> Trouble:
     )
 
 
-def size(width: int | None, height: int | None, settings: Settings, image: Image.Image | None) -> tuple[int, int]:
+def choose_size(width: int | None, height: int | None, settings: Settings, image: Image.Image | None) -> tuple[int, int]:
     """What is painted: as asked, else in the shape of the picture to start from, else the model's own size; its only one, where it has one."""
     if settings.least == settings.most:
         return settings.width, settings.height
     if image is not None and width is None and height is None:
         area = settings.width * settings.height
         shape = image.width / image.height
-        width = _rounded((area * shape) ** 0.5, settings)
-        height = _rounded((area / shape) ** 0.5, settings)
+        width = _round_to_multiple((area * shape) ** 0.5, settings)
+        height = _round_to_multiple((area / shape) ** 0.5, settings)
     width, height = width or settings.width, height or settings.height
     for name, value in (("width", width), ("height", height)):
         if value % settings.multiple or value < settings.least:
@@ -94,24 +94,24 @@ def size(width: int | None, height: int | None, settings: Settings, image: Image
                     value=value,
                     multiple=settings.multiple,
                     least=settings.least,
-                    near=_rounded(value, settings),
+                    near=_round_to_multiple(value, settings),
                 )
             )
     return width, height
 
 
-def _rounded(value: float, settings: Settings) -> int:
+def _round_to_multiple(value: float, settings: Settings) -> int:
     return max(settings.least, round(value / settings.multiple) * settings.multiple)
 
 
-def fitted(image: Image.Image, width: int, height: int) -> Image.Image:
+def crop_to(image: Image.Image, width: int, height: int) -> Image.Image:
     """Cropped to the shape and scaled: nothing is squeezed."""
     return ImageOps.fit(image, (width, height), Image.Resampling.LANCZOS)
 
 
-def mask(path: str, width: int, height: int) -> Image.Image:
+def open_mask(path: str, width: int, height: int) -> Image.Image:
     """White where it is painted anew; a Trouble where nothing is white."""
-    drawn = fitted(opened(path), width, height).convert("L").point(lambda value: 255 if value >= 128 else 0)
+    drawn = crop_to(open_image(path), width, height).convert("L").point(lambda value: 255 if value >= 128 else 0)
     if drawn.getextrema() == (0, 0):
         raise Trouble(
             say(

@@ -23,9 +23,9 @@ from app.engine.jobs.request import PictureRequest, to_json
 from app.engine.loading.loaded import held_alike
 from app.engine.models.model import Model
 from app.engine.pictures import checkpoint, per_request, preview, steps
-from app.engine.pictures.checkpoint import Kept
-from app.engine.pictures.final_settings import Settled, settled
-from app.engine.pictures.worker_thread import reports
+from app.engine.pictures.checkpoint import Checkpoint
+from app.engine.pictures.final_settings import PictureSettings, resolve_settings
+from app.engine.pictures.worker_thread import iterate_reports
 from app.engine.pipelines import loader, placement
 from app.engine.pipelines.families import FAMILIES
 
@@ -43,34 +43,34 @@ def load(
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class StepReport:
     """What the painting thread says after a step; events and files are made of it outside that thread."""
 
     done: int
     total: int
     elapsed_s: float
     """Since the step before."""
-    kept: Kept
+    checkpoint: Checkpoint
     clean: Callable[[], torch.Tensor]
     ran: Ran | None
     """How the largest call of attention went in this step."""
 
 
 @dataclass(slots=True)
-class Picture:
+class PictureRun:
     """One picture of a batch on its way."""
 
     index: int
-    of: int
+    total: int
     path: Path
-    kept_at: Path
-    mark: str
+    checkpoint_path: Path
+    fingerprint: str
     """Which request and model the kept latents belong to."""
     stopped: bool = False
     elapsed_s: list[float] = field(default_factory=list)
 
 
-Tell = Callable[[Beat | Kept | Image.Image], None]
+Report = Callable[[StepReport | Checkpoint | Image.Image], None]
 """From the painting thread: a step, the last latents, the picture."""
 
 
@@ -83,16 +83,16 @@ class Painter:
         self._plan = plan
         self._family = FAMILIES[model.family]
         self._loras: dict[str, str] = {}
-        self._colours: preview.Colours | None = None
+        self._colours: preview.LatentColours | None = None
         self._meter = Meter()
 
     def run(self, request: PictureRequest, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
         """Pictures that `job` already holds are not painted again; one that broke off goes on from its last good step."""
         started_s = time.monotonic()
         job.mkdir(parents=True, exist_ok=True)
-        chosen = settled(request, self._model, job)
+        chosen = resolve_settings(request, self._model, job)
         yield from (Note(sentence) for sentence in chosen.notes)
-        per_request.wear(self._pipe, chosen, self._loras)
+        per_request.apply_loras(self._pipe, chosen, self._loras)
         files: list[str] = []
         taken, stopped = 0, False
         for index in range(request.batch):
@@ -103,7 +103,7 @@ class Painter:
                 stopped = picture.stopped
             if picture.path.is_file():
                 files.append(str(picture.path))
-                yield Part(index, request.batch, str(picture.path), request.prompt, chosen.seed(index))
+                yield Part(index, request.batch, str(picture.path), request.prompt, chosen.seed_for(index))
             if stopped:
                 break
         elapsed_s = time.monotonic() - started_s
@@ -129,29 +129,29 @@ class Painter:
         self._pipe = self._turns = None
         self._colours = None
 
-    def _picture(self, chosen: Settled, index: int, of: int, job: Path) -> Picture:
+    def _picture(self, chosen: PictureSettings, index: int, of: int, job: Path) -> PictureRun:
         wanted = json.dumps([to_json(chosen.of(index)), self._model.id], sort_keys=True)
         mark = hashlib.sha256(wanted.encode()).hexdigest()
-        return Picture(index, of, job / f"picture-{index}.png", job / f"latent-{index}.safetensors", mark)
+        return PictureRun(index, of, job / f"picture-{index}.png", job / f"latent-{index}.safetensors", mark)
 
-    def _paint(self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None) -> Iterator[Event]:
+    def _paint(self, chosen: PictureSettings, picture: PictureRun, control: Control, seam: Seam | None) -> Iterator[Event]:
         kept = checkpoint.load(picture.kept_at, picture.mark)
-        def work(tell: Tell) -> None:
+        def work(tell: Report) -> None:
             try:
                 self._work(chosen, picture, control, seam, kept, tell)
             finally:
                 self._pipe.maybe_free_model_hooks()
 
-        for told in reports(work):
-            if isinstance(told, Beat):
+        for told in iterate_reports(work):
+            if isinstance(told, StepReport):
                 checkpoint.save(picture.kept_at, told.kept, picture.mark)
                 picture.elapsed_s.append(told.elapsed_s)
                 yield self._step(told, picture)
                 yield from self._preview(told, chosen, picture)
-            elif isinstance(told, Kept):
+            elif isinstance(told, Checkpoint):
                 checkpoint.save(picture.kept_at, told, picture.mark)
             else:
-                picture_settings.write(per_request.finished(told, chosen), picture.path, chosen.of(picture.index), self._model.title)
+                picture_settings.write(per_request.finish_picture(told, chosen), picture.path, chosen.of(picture.index), self._model.title)
                 picture.kept_at.unlink(missing_ok=True)
 
     @property
@@ -160,11 +160,11 @@ class Painter:
         return all(part.compute in ("float32", "float64") for part in self._plan.precision)
 
     def _work(
-        self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None, kept: Kept | None, tell: Tell
+        self, chosen: PictureSettings, picture: PictureRun, control: Control, seam: Seam | None, kept: Checkpoint | None, tell: Report
     ) -> None:
         """All that computes, in one thread: torch keeps a team of threads for every thread that asks it to."""
         if chosen.request.preview_every and self._colours is None:
-            self._colours = preview.fit(self._pipe.vae, placement.place_of(self._pipe.vae))
+            self._colours = preview.fit_colours(self._pipe.vae, placement.place_of(self._pipe.vae))
             self._pipe.maybe_free_model_hooks()  # where parts take turns the VAE is the last, and nobody would send it away
         if kept is not None and kept.whole:
             latents = kept.latents
@@ -174,35 +174,35 @@ class Painter:
                 return
             latents = done
         step = kept.done if kept else chosen.request.steps or 0
-        tell(per_request.decoded(self._pipe, self._family, latents, chosen, self._exact, step))
+        tell(per_request.decode_latents(self._pipe, self._family, latents, chosen, self._exact, step))
 
     def _denoised(
-        self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None, kept: Kept | None, tell: Tell
+        self, chosen: PictureSettings, picture: PictureRun, control: Control, seam: Seam | None, kept: Checkpoint | None, tell: Report
     ) -> torch.Tensor | None:
         """The pipeline's own loop, from the prompt to the last latents; after Stop the clean picture guessed so far, if any."""
         generator = torch.Generator("cpu").manual_seed(chosen.seed(picture.index))
-        pipe = per_request.pipeline(self._pipe, self._family, chosen)
+        pipe = per_request.make_pipeline(self._pipe, self._family, chosen)
         last_s = time.perf_counter()
         guess: Callable[[], torch.Tensor] | None = None
 
-        def step(done: int, latents: torch.Tensor, clean: Callable[[], torch.Tensor], keep: Callable[[], Kept]) -> None:
+        def step(done: int, latents: torch.Tensor, clean: Callable[[], torch.Tensor], keep: Callable[[], Checkpoint]) -> None:
             nonlocal last_s, guess
             before_s, last_s, guess = last_s, time.perf_counter(), clean
             total = getattr(pipe, "_num_timesteps", 0) or len(pipe.scheduler.timesteps)
-            tell(Beat(done, total, last_s - before_s, keep(), clean, seam.take_largest() if seam else None))
+            tell(StepReport(done, total, last_s - before_s, keep(), clean, seam.take_largest() if seam else None))
 
         try:
-            with steps.watched(pipe, getattr(pipe, self._family.denoiser), generator, control, step, kept):
+            with steps.watch_steps(pipe, getattr(pipe, self._family.denoiser), generator, control, step, kept):
                 latents: torch.Tensor = pipe(
-                    **per_request.told(pipe, self._family, chosen), generator=generator, return_dict=False
+                    **per_request.make_arguments(pipe, self._family, chosen), generator=generator, return_dict=False
                 )[0]
         except steps.Stop:
             picture.stopped = True
             return guess() if guess else None
-        tell(Kept(chosen.request.steps or 0, latents, {}, generator.get_state(), whole=True))
+        tell(Checkpoint(chosen.request.steps or 0, latents, {}, generator.get_state(), whole=True))
         return latents
 
-    def _step(self, beat: Beat, picture: Picture) -> Step:
+    def _step(self, beat: StepReport, picture: PictureRun) -> Step:
         # The first one carries the prompt's encoding; it counts only while there is no other.
         recent = picture.elapsed_s[1:][-5:] or picture.elapsed_s
         each_s = sum(recent) / len(recent)
@@ -212,12 +212,12 @@ class Painter:
             part=picture.index, parts=picture.of, ran=beat.ran,
         )  # fmt: skip
 
-    def _preview(self, beat: Beat, chosen: Settled, picture: Picture) -> Iterator[Event]:
+    def _preview(self, beat: StepReport, chosen: PictureSettings, picture: PictureRun) -> Iterator[Event]:
         every = chosen.request.preview_every
         if not every or beat.done % every or beat.done == beat.total:
             return
         assert self._colours is not None
-        latents = per_request.unpacked(self._pipe, self._family, beat.clean(), chosen)
+        latents = per_request.unpack_latents(self._pipe, self._family, beat.clean(), chosen)
         path = picture.path.with_name(f"preview-{picture.index}-{beat.done}.jpg")
-        preview.write(self._colours.picture(latents), path)
+        preview.write(self._colours.draw(latents), path)
         yield Preview(beat.done, str(path))

@@ -11,7 +11,7 @@ from PIL import Image, ImageChops, ImageFilter
 
 from app.engine.jobs import schedulers
 from app.engine.pictures import prompt_embeddings, steps
-from app.engine.pictures.final_settings import Settled
+from app.engine.pictures.final_settings import PictureSettings
 from app.engine.pipelines import loader, placement
 from app.engine.pipelines.families import Family
 from app.sentence import Trouble, say
@@ -20,11 +20,11 @@ FEATHER_PIXELS: Final = 4
 """How far inside the mask the old picture fades into the new one."""
 
 
-def pipeline(loaded: Any, family: Family, chosen: Settled) -> Any:
+def make_pipeline(loaded: Any, family: Family, chosen: PictureSettings) -> Any:
     """The form of the loaded pipeline that this request asks for, around the same weights, with a scheduler of its own."""
     name = family.inpaint if chosen.mask else family.image if chosen.image else family.text
     form = getattr(diffusers, name)
-    there = {**loaded.config, **loaded.components, "scheduler": _scheduler(loaded, chosen.request.scheduler)}
+    there = {**loaded.config, **loaded.components, "scheduler": _make_scheduler(loaded, chosen.request.scheduler)}
     there |= dict.fromkeys(("image_encoder", "feature_extractor", "safety_checker"))
     there |= {"add_watermarker": False, "requires_safety_checker": False}
     wanted = list(inspect.signature(form.__init__).parameters)[1:]
@@ -33,7 +33,7 @@ def pipeline(loaded: Any, family: Family, chosen: Settled) -> Any:
     return pipe
 
 
-def _scheduler(loaded: Any, name: str | None) -> Any:
+def _make_scheduler(loaded: Any, name: str | None) -> Any:
     own = loaded.scheduler
     if name is None:
         return type(own).from_config(own.config)
@@ -41,14 +41,14 @@ def _scheduler(loaded: Any, name: str | None) -> Any:
     return getattr(diffusers, row.class_name).from_config(own.config, **row.settings)
 
 
-def told(pipe: Any, family: Family, chosen: Settled) -> dict[str, Any]:
+def make_arguments(pipe: Any, family: Family, chosen: PictureSettings) -> dict[str, Any]:
     """What the pipeline is told, as far as it listens."""
     request = chosen.request
     negative = request.negative if family.negative else ""
     if family.weights:
-        spoken = prompt_embeddings.embedded(pipe, request.prompt, negative)
+        spoken = prompt_embeddings.embed_prompts(pipe, request.prompt, negative)
     else:
-        plain = (prompt_embeddings.without_weights(text)[0] for text in (request.prompt, negative))
+        plain = (prompt_embeddings.strip_weights(text)[0] for text in (request.prompt, negative))
         spoken = dict(zip(("prompt", "negative_prompt"), (text or None for text in plain), strict=True))
     accepted = inspect.signature(type(pipe).__call__).parameters
     all_of_it = {
@@ -66,7 +66,7 @@ def told(pipe: Any, family: Family, chosen: Settled) -> dict[str, Any]:
     return {name: value for name, value in all_of_it.items() if name in accepted and value is not None}
 
 
-def wear(pipe: Any, chosen: Settled, worn: dict[str, str]) -> None:
+def apply_loras(pipe: Any, chosen: PictureSettings, worn: dict[str, str]) -> None:
     """The LoRAs of this request and no others. `worn` remembers which files are loaded, by path."""
     wanted = {each.path: each.weight for each in chosen.request.loras}
     if wanted and not hasattr(pipe, "load_lora_weights"):
@@ -88,26 +88,26 @@ def wear(pipe: Any, chosen: Settled, worn: dict[str, str]) -> None:
         pipe.disable_lora()
 
 
-def unpacked(pipe: Any, family: Family, latents: torch.Tensor, chosen: Settled) -> torch.Tensor:
+def unpack_latents(pipe: Any, family: Family, latents: torch.Tensor, chosen: PictureSettings) -> torch.Tensor:
     return family.unpack(pipe, latents, chosen.request.height or 0, chosen.request.width or 0)
 
 
 @torch.no_grad()
-def decoded(pipe: Any, family: Family, latents: torch.Tensor, chosen: Settled, exact: bool, step: int) -> Image.Image:
+def decode_latents(pipe: Any, family: Family, latents: torch.Tensor, chosen: PictureSettings, exact: bool, step: int) -> Image.Image:
     vae = pipe.vae
-    latents = unpacked(pipe, family, latents, chosen).to(placement.place_of(vae), vae.dtype)
+    latents = unpack_latents(pipe, family, latents, chosen).to(placement.place_of(vae), vae.dtype)
     try:
         image = vae.decode(latents, return_dict=False)[0]
     except (RuntimeError, MemoryError) as fault:
         fault.where = "vae"  # type: ignore[union-attr]  # of all that frees memory, tiles help here first
         raise
-    steps.check(image, step, exact)
+    steps.check_decoded(image, step, exact)
     picture: Image.Image = pipe.image_processor.postprocess(image, output_type="pil")[0]
     pipe.maybe_free_model_hooks()
     return picture
 
 
-def finished(painted: Image.Image, chosen: Settled) -> Image.Image:
+def finish_picture(painted: Image.Image, chosen: PictureSettings) -> Image.Image:
     """Outside the mask not a pixel changes; enlarged by Lanczos where that was asked for."""
     if chosen.mask is not None and chosen.image is not None:
         inside = chosen.mask.filter(ImageFilter.MinFilter(2 * FEATHER_PIXELS + 1)).filter(

@@ -19,13 +19,13 @@ LEAST_SIDE: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Colours:
+class LatentColours:
     """rgb = latents @ weight + bias, in -1..1."""
 
     weight: torch.Tensor
     bias: torch.Tensor
 
-    def picture(self, latents: torch.Tensor) -> Image.Image:
+    def draw(self, latents: torch.Tensor) -> Image.Image:
         """From VAE latents [1, C, h, w], enlarged a little so that a browser's smoothing looks right."""
         values = latents[0].float().cpu().permute(1, 2, 0) @ self.weight + self.bias
         pixels = ((values.clamp(-1, 1) + 1) * 127.5).round().to(torch.uint8).numpy()
@@ -34,7 +34,7 @@ class Colours:
         return small.resize((small.width * times, small.height * times), Image.Resampling.BILINEAR)
 
 
-def fit(vae: Any, place: torch.device) -> Colours:
+def fit_colours(vae: Any, place: torch.device) -> LatentColours:
     """Least squares over a chart of soft coloured patches that the VAE itself encodes: right for every family, finetune and local
     model, with no table of numbers to trust."""
     scale = 2 ** (len(vae.config.block_out_channels) - 1)
@@ -51,7 +51,7 @@ def fit(vae: Any, place: torch.device) -> Colours:
     design = torch.cat([latents, ones], 1).double()
     ridge = 1e-4 * torch.eye(design.shape[1], dtype=torch.float64) * design.square().mean()
     solved = torch.linalg.solve(design.T @ design + ridge * len(design), design.T @ colours.double()).float()
-    return Colours(solved[:-1], solved[-1])
+    return LatentColours(solved[:-1], solved[-1])
 
 
 def write(picture: Image.Image, path: Path) -> None:

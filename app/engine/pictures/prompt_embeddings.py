@@ -14,11 +14,11 @@ from app.sentence import Sentence, say
 _WRITTEN_OUT: Final = re.compile(r"\([^()]*:\s*(?:[0-4](?:\.\d+)?|\.\d+)\s*\)")
 
 
-def weighted(prompt: str) -> bool:
+def has_weights(prompt: str) -> bool:
     return any(weight != 1 for _, weight in pieces(prompt))
 
 
-def without_weights(prompt: str) -> tuple[str, Sentence | None]:
+def strip_weights(prompt: str) -> tuple[str, Sentence | None]:
     """For a model whose text encoder reads sentences: weights that were written out are taken out, and told."""
     if not _WRITTEN_OUT.search(prompt):
         return prompt, None
@@ -28,10 +28,10 @@ def without_weights(prompt: str) -> tuple[str, Sentence | None]:
     return "".join(text for text, _ in pieces(prompt)), said
 
 
-def embedded(pipe: Any, prompt: str, negative: str) -> dict[str, Any]:
+def embed_prompts(pipe: Any, prompt: str, negative: str) -> dict[str, Any]:
     """What a pipeline with CLIP alone is told: plain prompts where they say it all, else what its encoders made of the weights."""
     plain = ["".join(text for text, _ in pieces(each)) for each in (prompt, negative)]
-    if not any(map(weighted, (prompt, negative))) and not any(_long(pipe, each) for each in plain):
+    if not any(map(has_weights, (prompt, negative))) and not any(_exceeds_limit(pipe, each) for each in plain):
         return {"prompt": plain[0], "negative_prompt": plain[1] or None}
     kind = CompelForSDXL if hasattr(pipe, "text_encoder_2") else CompelForSD
     library = kind(pipe, device=pipe._execution_device)
@@ -39,7 +39,7 @@ def embedded(pipe: Any, prompt: str, negative: str) -> dict[str, Any]:
         # compel has a syntax of its own; ours goes past its parser.
         compel.parse_prompt_string = lambda text: Conjunction([FlattenedPrompt(pieces(text) or [("", 1.0)])])
         provider = compel.conditioning_provider
-        provider.text_encoder = _Placed(provider.text_encoder, pipe._execution_device)
+        provider.text_encoder = _EncoderOnDevice(provider.text_encoder, pipe._execution_device)
     made = library(prompt, negative_prompt=negative)
     told = {"prompt_embeds": made.embeds, "negative_prompt_embeds": made.negative_embeds}
     if made.pooled_embeds is not None:
@@ -50,7 +50,7 @@ def embedded(pipe: Any, prompt: str, negative: str) -> dict[str, Any]:
     return told
 
 
-class _Placed:
+class _EncoderOnDevice:
     """A text encoder that names the device on which it computes. compel moves what it made to where the weights lie, and those
     that come layer by layer lie nowhere."""
 
@@ -64,6 +64,6 @@ class _Placed:
         return getattr(self._encoder, name)
 
 
-def _long(pipe: Any, prompt: str) -> bool:
+def _exceeds_limit(pipe: Any, prompt: str) -> bool:
     ids = pipe.tokenizer(prompt, truncation=False, verbose=False).input_ids
     return len(ids) > int(pipe.tokenizer.model_max_length)

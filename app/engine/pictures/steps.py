@@ -13,13 +13,13 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.schedulers import space_of
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.pictures import checkpoint
-from app.engine.pictures.checkpoint import Kept
+from app.engine.pictures.checkpoint import Checkpoint
 
-Tell = Callable[[int, torch.Tensor, Callable[[], torch.Tensor], Callable[[], Kept]], None]
+OnStep = Callable[[int, torch.Tensor, Callable[[], torch.Tensor], Callable[[], Checkpoint]], None]
 """(steps done, latents, the clean picture guessed from them, all that is needed to go on from here)."""
 
 
-_PLACES = ("step_index", "begin_index")
+_POSITIONS = ("step_index", "begin_index")
 """Where a scheduler stands; before its first step only where it will begin."""
 
 
@@ -28,8 +28,8 @@ class Stop(Exception):
 
 
 @contextmanager
-def watched(
-    pipe: Any, denoiser: torch.nn.Module, generator: torch.Generator, control: Control, tell: Tell, kept: Kept | None
+def watch_steps(
+    pipe: Any, denoiser: torch.nn.Module, generator: torch.Generator, control: Control, tell: OnStep, kept: Checkpoint | None
 ) -> Iterator[None]:
     """Every pipeline of every family ends a step with its scheduler's step(): the one place that all share (PixArt's pipeline has
     no step callback and no way to stop). While the steps that `kept` already holds go by, the denoiser answers from memory."""
@@ -58,11 +58,11 @@ def watched(
             done += 1
             if kept is None or done < skipped:
                 return (sample, sample)
-            checkpoint.recall(scheduler, kept.scheduler, sample.device)
+            checkpoint.restore_state(scheduler, kept.scheduler, sample.device)
             generator.set_state(kept.generator)
             latents = kept.latents.to(sample)
             return (latents, latents)
-        index = next((i for i in (getattr(scheduler, name, None) for name in _PLACES) if i is not None), 0)
+        index = next((i for i in (getattr(scheduler, name, None) for name in _POSITIONS) if i is not None), 0)
         out = original(model_output, timestep, sample, *args, **kwargs)
         latents = out[0]
         done += 1
@@ -71,8 +71,8 @@ def watched(
         tell(
             done,
             latents,
-            lambda: clean(scheduler, model_output, timestep, sample, index),
-            lambda: Kept(done, latents.detach(), checkpoint.memory_of(scheduler, before), generator.get_state()),
+            lambda: predict_clean(scheduler, model_output, timestep, sample, index),
+            lambda: Checkpoint(done, latents.detach(), checkpoint.changed_state(scheduler, before), generator.get_state()),
         )
         if control.stopped:
             raise Stop
@@ -89,7 +89,7 @@ def watched(
             del denoiser.forward
 
 
-def clean(scheduler: Any, output: torch.Tensor, timestep: Any, sample: torch.Tensor, index: int) -> torch.Tensor:
+def predict_clean(scheduler: Any, output: torch.Tensor, timestep: Any, sample: torch.Tensor, index: int) -> torch.Tensor:
     """The picture that this step's answer points at, in the latents' own scale: what a preview shows, and what Stop keeps."""
     output, sample = output.float(), sample.float()
     alpha: torch.Tensor
@@ -113,7 +113,7 @@ def clean(scheduler: Any, output: torch.Tensor, timestep: Any, sample: torch.Ten
     return output if kind == "sample" else (sample - noise * output) / alpha
 
 
-def check(image: torch.Tensor, step: int, exact: bool) -> None:
+def check_decoded(image: torch.Tensor, step: int, exact: bool) -> None:
     """A decoded picture that is not numbers, or black all over where half precision may have made it so."""
     if not bool(torch.isfinite(image).all()) or (not exact and float(image.float().max()) < -0.99):
         raise NumbersBroke(step, "vae")

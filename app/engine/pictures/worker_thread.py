@@ -14,7 +14,7 @@ class Abandoned(BaseException):
     """Whoever read the reports has gone; the work ends at its next report. No Exception, so that no handler keeps it."""
 
 
-def reports(work: Callable[[Callable[[Item], None]], None]) -> Iterator[Item]:
+def iterate_reports(work: Callable[[Callable[[Item], None]], None]) -> Iterator[Item]:
     """What `work` hands to its argument, as it comes; its exception is raised here."""
     waiting: queue.Queue[tuple[bool, Item | BaseException | None]] = queue.Queue(maxsize=1)
     gone = threading.Event()

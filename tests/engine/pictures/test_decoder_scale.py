@@ -114,9 +114,9 @@ def test_its_preview_has_its_colours(scale: int, folders: Any) -> None:
     """The linear map of the loaded decoder itself: a picture comes back from its latents as large as they are."""
     row = catalog.find(str(folders["sd15", scale]))
     paints = painter.load(folders["sd15", scale], row, tiny.plan(row), {})
-    colours = preview.fit(paints._pipe.vae, torch.device("cpu"))
+    colours = preview.fit_colours(paints._pipe.vae, torch.device("cpu"))
     assert colours.weight.shape == (4, 3)
-    assert np.asarray(colours.picture(torch.zeros(1, 4, 320 // scale, 256 // scale))).shape[1] >= 64
+    assert np.asarray(colours.draw(torch.zeros(1, 4, 320 // scale, 256 // scale))).shape[1] >= 64
 
 
 def test_a_coarse_decoder_asks_for_larger_strides(folders: Any, tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ from app.engine.models import catalog
 from app.engine.models.model import need
 from app.engine.pictures import checkpoint, per_request, preview, steps
 from app.engine.pictures import painter as picture_painter
-from app.engine.pictures.checkpoint import Kept
-from app.engine.pictures.final_settings import settled
+from app.engine.pictures.checkpoint import Checkpoint
+from app.engine.pictures.final_settings import resolve_settings
 from tests.support import painters
 from tests.support import tiny_pictures as tiny
 from tests.support.painters import SMALL, breaking, painter, parts, pixels
@@ -87,7 +87,7 @@ def test_the_clean_picture_is_guessed_rightly(name: str) -> None:
         seen = scheduler.scale_model_input(sample, timestep)
         alpha_squared = scheduler.alphas_cumprod[int(timestep.round())]
         noise = (seen - alpha_squared.sqrt() * known) / (1 - alpha_squared).sqrt()
-        guess = steps.clean(scheduler, noise, timestep, sample, getattr(scheduler, "step_index", None) or 0)
+        guess = steps.predict_clean(scheduler, noise, timestep, sample, getattr(scheduler, "step_index", None) or 0)
         assert (guess - known).abs().max() < 0.06
         sample = scheduler.step(noise, timestep, sample, return_dict=False)[0]
 
@@ -217,7 +217,7 @@ def test_where_parts_take_turns_the_decoder_goes_before_the_steps(
     model = catalog.find(str(folders["sd15"]))
     paints = picture_painter.load(folders["sd15"], model, tiny.plan(model, offload="model", device="cuda"), {})
     pipe, order = paints._pipe, []
-    fit, free = preview.fit, pipe.maybe_free_model_hooks
+    fit, free = preview.fit_colours, pipe.maybe_free_model_hooks
     monkeypatch.setattr(preview, "fit", lambda *told: order.append("fit") or fit(*told))
     monkeypatch.setattr(pipe, "maybe_free_model_hooks", lambda: order.append("free") or free())
     pipe.text_encoder.register_forward_pre_hook(lambda *_: order.append("words"))
@@ -271,11 +271,11 @@ def test_the_latents_of_a_step_are_read_as_the_pipeline_reads_its_last(
 ) -> None:
     """What previews and Stop show: packed and normalised latents, laid out here and by the pipeline itself."""
     paints, model = painter(folders[family])
-    kept: list[Kept] = []
+    kept: list[Checkpoint] = []
     monkeypatch.setattr(checkpoint, "save", lambda _path, each, _mark: kept.append(each))
     request = PictureRequest("a", guidance=1.0, **SMALL)
     list(paints.run(request, Control(), None, tmp_path))
-    chosen = settled(request, model, tmp_path)
-    mine, theirs = (per_request.unpacked(paints._pipe, paints._family, each.latents, chosen) for each in kept[-2:])
+    chosen = resolve_settings(request, model, tmp_path)
+    mine, theirs = (per_request.unpack_latents(paints._pipe, paints._family, each.latents, chosen) for each in kept[-2:])
     assert mine.shape == (1, paints._pipe.vae.config.latent_channels, 8, 8)
     assert torch.allclose(mine, theirs, atol=1e-5)
