@@ -31,35 +31,35 @@ CODES = """exit codes:
   4    it is made, but could not be written to -o; the message says where it is
   130  stopped with Ctrl+C; what was there is kept
 """
-FORCED: Final = "What is given here counts for this command. For the rest, what was chosen by hand on the Machine tab applies; auto leaves it to Hearth."
+CHOICES_HELP: Final = "What is given here counts for this command. For the rest, what was chosen by hand on the Machine tab applies; auto leaves it to Hearth."
 BAR_LETTERS = 24
 
 
-def options(parser: argparse.ArgumentParser) -> None:
+def add_job_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, help="write the result here, too; it stays on the shelf")
     parser.add_argument("--model", default="", help="a name from 'hearth models', or a local folder or file")
     parser.add_argument("--seed", type=int, help="the same seed gives the same result")
-    forced = parser.add_argument_group("choices by hand", FORCED)
+    forced = parser.add_argument_group("choices by hand", CHOICES_HELP)
     forced.add_argument("--chunk", help="queries at a time in attention: a whole number, or auto")
     forced.add_argument("--dtype", choices=(AUTO, *get_args(Dtype)), help="compute in this precision")
     forced.add_argument("--gqa", choices=(AUTO, *get_args(Gqa)), help="how grouped heads are handled")
     forced.add_argument("--kernels", help="which of torch's attention kernels may run, by commas, or auto")
     forced.add_argument("--offload", choices=(AUTO, *get_args(Offload)), help="which parts wait outside the device's memory")
     forced.add_argument("--quantised", choices=(AUTO, *get_args(Quantised)), help="which smaller weights are taken")
-    common(parser)
+    add_common_options(parser)
     parser.add_argument("--json", action="store_true", help="print every event as a line of JSON")
     parser.add_argument("--anew", action="store_true", help="begin again, where the same command would go on with what it did not finish")  # fmt: skip
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, CODES
 
 
-def common(parser: argparse.ArgumentParser) -> None:
+def add_common_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pretend", default="", metavar="MACHINE", help="plan as another machine would: gtx-1060, m1-8gb ..."
     )
     parser.add_argument("--home", type=Path, help="everything Hearth writes goes under this folder")
 
 
-def choice_of(args: argparse.Namespace) -> Choice:
+def read_choice(args: argparse.Namespace) -> Choice:
     """The Machine tab's, with what the command says in its place."""
     names = ("dtype", "gqa", "kernels", "offload", "quantised")
     said = {name: value for name in names if (value := getattr(args, name)) is not None}
@@ -71,7 +71,7 @@ def choice_of(args: argparse.Namespace) -> Choice:
     return dataclasses.replace(chosen(home(args.home)), **given)
 
 
-def text_of(given: str | None, file: Path | None) -> str:
+def read_text(given: str | None, file: Path | None) -> str:
     """The text itself, a file's, or what is piped in."""
     if given is not None and given != "-":
         return given
@@ -88,17 +88,17 @@ def text_of(given: str | None, file: Path | None) -> str:
         ) from fault
 
 
-def carry_out(request: Request, args: argparse.Namespace) -> int:
+def run_job(request: Request, args: argparse.Namespace) -> int:
     """One job through the keeper, as the window does it. Ctrl+C stops it and keeps what is there; a second one gives up waiting."""
-    choice = choice_of(args)
+    choice = read_choice(args)
     if args.output is not None:
-        output_file.writable(args.output, request)
-    keeper = opened(args)
-    show = as_lines(sys.stdout) if args.json else as_bar(sys.stderr)
+        output_file.check_writable(args.output, request)
+    keeper = open_keeper(args)
+    show = make_json_printer(sys.stdout) if args.json else make_bar_printer(sys.stderr)
     end: Event | None = None
     keeper.set_chunk(choice.chunk)
     try:
-        job = begun(keeper, request, choice, args.anew)
+        job = start_or_resume(keeper, request, choice, args.anew)
         events = keeper.follow(job.id)
         while end is None:
             try:
@@ -111,61 +111,61 @@ def carry_out(request: Request, args: argparse.Namespace) -> int:
     finally:
         keeper.close()
     assert isinstance(end, END)
-    asked = output_file.names(args.output, len(end.files)) if args.output else [None] * len(end.files)
-    written = [saved(Path(file), path) for file, path in zip(end.files, asked, strict=True)]
+    asked = output_file.number_paths(args.output, len(end.files)) if args.output else [None] * len(end.files)
+    written = [write_result(Path(file), path) for file, path in zip(end.files, asked, strict=True)]
     for path in written:
         if path is not None and not args.json:
             print(path)
     if isinstance(end, Failed) and (end.files or end.cure == "go-on"):
-        tell(say("command.go-on", "The same command goes on from here: what is finished is not done again. With --anew it begins from the start."))  # fmt: skip
+        print_sentence(say("command.go-on", "The same command goes on from here: what is finished is not done again. With --anew it begins from the start."))  # fmt: skip
     if None in written:
         return UNWRITTEN
     return {Finished: FINISHED, Stopped: STOPPED}.get(type(end), INCOMPLETE if end.files else FAILED)
 
 
-def opened(args: argparse.Namespace) -> Keeper:
+def open_keeper(args: argparse.Namespace) -> Keeper:
     place = home(args.home)
     try:
         return Keeper(place, args.pretend, patient=False)
     except OSError as fault:
-        raise Trouble(say("command.home", "{folder}, where Hearth keeps its things, cannot be used ({fault}). Name another folder with --home.", folder=str(place.root), fault=output_file.why(fault))) from fault  # fmt: skip
+        raise Trouble(say("command.home", "{folder}, where Hearth keeps its things, cannot be used ({fault}). Name another folder with --home.", folder=str(place.root), fault=output_file.describe_fault(fault))) from fault  # fmt: skip
 
 
-def begun(keeper: Keeper, request: Request, choice: Choice, anew: bool) -> Job:
+def start_or_resume(keeper: Keeper, request: Request, choice: Choice, anew: bool) -> Job:
     """Where exactly this was asked for before and not finished, that is gone on with."""
     before = None if anew else keeper.unfinished(request, choice)
     if before is None:
         return keeper.submit(request, choice)
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(before.created_s))
-    tell(say("command.goes-on", "Going on with what was begun on {when}. To begin from the start instead: --anew", when=when))  # fmt: skip
+    print_sentence(say("command.goes-on", "Going on with what was begun on {when}. To begin from the start instead: --anew", when=when))  # fmt: skip
     keeper.go_on(before.id)
     return before
 
 
-def saved(file: Path, path: Path | None) -> Path | None:
+def write_result(file: Path, path: Path | None) -> Path | None:
     """Where the result is to be had; None where it could not be written, which is told."""
     if path is None:
         return file
     try:
         output_file.write(file, path)
     except OSError as fault:
-        tell(say("output.late", "{path} could not be written ({fault}). The result is on the Shelf, in {file}.", path=str(path), fault=output_file.why(fault), file=str(file)))  # fmt: skip
+        print_sentence(say("output.late", "{path} could not be written ({fault}). The result is on the Shelf, in {file}.", path=str(path), fault=output_file.describe_fault(fault), file=str(file)))  # fmt: skip
         return None
     return path
 
 
-def tell(sentence: Sentence) -> None:
+def print_sentence(sentence: Sentence) -> None:
     print(f"hearth: {sentence}", file=sys.stderr, flush=True)
 
 
-def as_lines(out: IO[str]) -> Callable[[Event], None]:
+def make_json_printer(out: IO[str]) -> Callable[[Event], None]:
     def show(event: Event) -> None:
-        print(json.dumps({"event": type(event).__name__.lower(), **plain(event)}), file=out, flush=True)
+        print(json.dumps({"event": type(event).__name__.lower(), **to_plain(event)}), file=out, flush=True)
 
     return show
 
 
-def plain(event: Event) -> dict[str, object]:
+def to_plain(event: Event) -> dict[str, object]:
     """Sentences as English, all else as it is."""
     values: dict[str, object] = {}
     for field in dataclasses.fields(event):
@@ -180,7 +180,7 @@ def plain(event: Event) -> dict[str, object]:
     return values
 
 
-def as_bar(out: IO[str]) -> Callable[[Event], None]:
+def make_bar_printer(out: IO[str]) -> Callable[[Event], None]:
     live = out.isatty()
 
     def line(text: str) -> None:
@@ -190,7 +190,7 @@ def as_bar(out: IO[str]) -> Callable[[Event], None]:
         match event:
             case Step():
                 if live:
-                    print("\r\x1b[K" + bar(event), end="", file=out, flush=True)
+                    print("\r\x1b[K" + format_bar(event), end="", file=out, flush=True)
             case Loading() | Unloaded() | Note() | Adjusted():
                 line(str(event.sentence))
             case Part() if event.total > 1:
@@ -210,7 +210,7 @@ def as_bar(out: IO[str]) -> Callable[[Event], None]:
     return show
 
 
-def bar(step: Step) -> str:
+def format_bar(step: Step) -> str:
     full = round(BAR_LETTERS * step.done / max(1, step.total))
     parts = [f"[{'#' * full}{'.' * (BAR_LETTERS - full)}]", f"{step.rate:.1f} {step.unit}/s"]
     if step.parts > 1:

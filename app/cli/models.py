@@ -8,7 +8,7 @@ import sys
 import time
 from typing import IO, Any
 
-from app.cli.job import FAILED, FINISHED, STOPPED, common
+from app.cli.job import FAILED, FINISHED, STOPPED, add_common_options
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import load
@@ -20,7 +20,7 @@ from app.engine.models.fit import FITS, Offer, offer
 from app.paths import Home, home
 from app.sentence import Sentence, say
 
-LOOK_S = 0.3
+POLL_S = 0.3
 BAR_LETTERS = 24
 
 
@@ -30,23 +30,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("model", nargs="*", help="names from the list")
     parser.add_argument("--json", action="store_true", help="print lines of JSON")
-    common(parser)
+    add_common_options(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     place = home(args.home).made()
     if args.act == "list":
-        return list_(place, args)
+        return list_models(place, args)
     if not args.model and args.act in ("get", "remove"):
         print(say("models.which", "Which one? hearth models {act} NAME, with a name from: hearth models list", act=args.act), file=sys.stderr)  # fmt: skip
         return FAILED
     if args.act == "get":
-        return get(place, args)
+        return download(place, args)
     chosen = [catalog.find(each) for each in args.model]
     if args.act == "remove":
         for model in chosen:
             given = Downloads(place).remove(model, CATALOG)
-            print(say("models.removed", "{model}: {size} given back.", model=model.title, size=gigabytes(given)))
+            print(say("models.removed", "{model}: {size} given back.", model=model.title, size=format_size(given)))
         return FINISHED
     if args.act == "where":
         for model in chosen:
@@ -57,24 +57,24 @@ def main(args: argparse.Namespace) -> int:
         return FINISHED
     for model in chosen or CATALOG:
         if size := on_disk.size_bytes(place, model):
-            print(f"{gigabytes(size):>9}  {model.id}")
+            print(f"{format_size(size):>9}  {model.id}")
     return FINISHED
 
 
-def list_(place: Home, args: argparse.Namespace) -> int:
-    hardware = known(args.pretend)
+def list_models(place: Home, args: argparse.Namespace) -> int:
+    hardware = get_hardware(args.pretend)
     verdicts = load(place.verdicts, hardware)
     for each in [catalog.find(name) for name in args.model] or CATALOG:
         found = offer(place, each, hardware, chosen(place), verdicts)
-        print(json.dumps(plain(found)) if args.json else "\n".join(lines(found)))
+        print(json.dumps(to_plain(found)) if args.json else "\n".join(format_offer(found)))
     return FINISHED
 
 
-def known(pretended: str) -> Hardware:
+def get_hardware(pretended: str) -> Hardware:
     return machine(pretended) if pretended else probe()
 
 
-def plain(found: Offer) -> dict[str, Any]:
+def to_plain(found: Offer) -> dict[str, Any]:
     model, fit = found.model, found.forecast
     assert fit is not None
     return {
@@ -84,13 +84,13 @@ def plain(found: Offer) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def lines(found: Offer) -> list[str]:
+def format_offer(found: Offer) -> list[str]:
     model, fit = found.model, found.forecast
     assert fit is not None
     if found.here:
-        there = say("models.here", "here, {size}", size=gigabytes(found.here_bytes))
+        there = say("models.here", "here, {size}", size=format_size(found.here_bytes))
     else:
-        there = say("models.to-get", "{size} to get", size=gigabytes(found.download_bytes))
+        there = say("models.to-get", "{size} to get", size=format_size(found.download_bytes))
     words: list[Sentence | str] = [model.title, FITS[fit.fit], there, model.licence]
     if model.gated:
         words.append(say("models.gated", "its terms are accepted on the hub first"))
@@ -99,18 +99,18 @@ def lines(found: Offer) -> list[str]:
     return told
 
 
-def get(place: Home, args: argparse.Namespace) -> int:
+def download(place: Home, args: argparse.Namespace) -> int:
     """Ctrl+C pauses; the same command goes on from there."""
     models = [catalog.find(each) for each in args.model]
-    hardware = known(args.pretend)
+    hardware = get_hardware(args.pretend)
     verdicts = load(place.verdicts, hardware)
     downloads = Downloads(place)
     try:
         for model in models:
             downloads.start(model, offer(place, model, hardware, chosen(place), verdicts).quantised)
         while any(each.state in ("queued", "running") for each in downloads.status()):
-            show(downloads.status(), sys.stderr)
-            time.sleep(LOOK_S)
+            print_progress(downloads.status(), sys.stderr)
+            time.sleep(POLL_S)
     except KeyboardInterrupt:
         downloads.close()
         print("\n" + str(say("models.paused", "Paused. The same command goes on from here.")), file=sys.stderr)
@@ -132,23 +132,23 @@ def get(place: Home, args: argparse.Namespace) -> int:
                 )
             )
         elif each.state == "done":
-            print(say("models.got", "{model} is here, {size}.", model=each.model, size=gigabytes(each.done_bytes)))
+            print(say("models.got", "{model} is here, {size}.", model=each.model, size=format_size(each.done_bytes)))
         if each.state == "failed":
             print(f"\nhearth: {each.sentence}", file=sys.stderr)
     return FAILED if failed else FINISHED
 
 
-def show(all_: list[Status], out: IO[str]) -> None:
+def print_progress(all_: list[Status], out: IO[str]) -> None:
     if out.isatty():
-        print("\r\x1b[K" + "   ".join(map(bar, all_)), end="", file=out, flush=True)
+        print("\r\x1b[K" + "   ".join(map(format_bar, all_)), end="", file=out, flush=True)
 
 
-def bar(status: Status) -> str:
+def format_bar(status: Status) -> str:
     full = round(BAR_LETTERS * status.done_bytes / max(1, status.total_bytes))
     words = [
         status.model,
         f"[{'#' * full}{'.' * (BAR_LETTERS - full)}]",
-        f"{gigabytes(status.done_bytes)} of {gigabytes(status.total_bytes)}",
+        f"{format_size(status.done_bytes)} of {format_size(status.total_bytes)}",
     ]
     if status.rate:
         words.append(f"{status.rate / 1e6:.1f} MB/s")
@@ -159,6 +159,6 @@ def bar(status: Status) -> str:
     return "  ".join(words)
 
 
-def gigabytes(size_bytes: int) -> str:
+def format_size(size_bytes: int) -> str:
     """As disks and downloads are counted: in powers of ten."""
     return f"{size_bytes / 1e9:.1f} GB" if size_bytes >= 1e8 else f"{size_bytes / 1e6:.1f} MB"

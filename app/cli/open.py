@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from app.cli.job import common
+from app.cli.job import add_common_options
 from app.paths import home
 from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, Wish, launch
 
@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mcp", action="store_true", help="let assistants speak and paint here by MCP (needs hearth[mcp])"
     )
-    common(parser)
+    add_common_options(parser)
 
 
 def main(args: argparse.Namespace) -> int:

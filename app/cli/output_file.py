@@ -23,28 +23,28 @@ PACKED_BYTES_S: Final = 4_000
 """Low guesses, all of them: only what cannot fit is refused."""
 
 
-def names(output: Path, count: int) -> list[Path]:
+def number_paths(output: Path, count: int) -> list[Path]:
     """One for each picture of a batch: dusk.png, dusk 2.png ..."""
     return [output if number == 1 else output.with_stem(f"{output.stem} {number}") for number in range(1, count + 1)]
 
 
-def writable(output: Path, request: Request) -> None:
+def check_writable(output: Path, request: Request) -> None:
     """Raises a Trouble where the result could not be written, found by trying. What was made for it is removed again."""
     count = request.batch if isinstance(request, PictureRequest) else 1
     if isinstance(request, PictureRequest) and output.suffix.lower() not in PICTURES:
         raise Trouble(say("output.not-png", "Pictures are written as PNG, which holds their settings, and {path} would be something else. Name it {example}.", path=str(output), example=str(output.with_suffix(".png"))))  # fmt: skip
     if _is_dir(output):
-        raise Trouble(say("output.folder", "{path} is a folder. Name a file in it, such as {example}.", path=str(output), example=str(output / _example(request))))  # fmt: skip
+        raise Trouble(say("output.folder", "{path} is a folder. Name a file in it, such as {example}.", path=str(output), example=str(output / _example_name(request))))  # fmt: skip
     made: list[Path] = []
     try:
-        made += _folders(output.parent)
-        for path in names(output, count):
+        made += _make_folders(output.parent)
+        for path in number_paths(output, count):
             _try(path)
         free = shutil.disk_usage(output.parent)
         if free.total and free.free < (needed := estimate_bytes(request)):
             raise Trouble(say("output.full", "{path} needs about {needed} MB, but only {free} MB are free there. Make room, or write elsewhere.", path=str(output), needed=max(1, needed >> 20), free=free.free >> 20))  # fmt: skip
     except (OSError, ValueError) as fault:
-        raise Trouble(say("output.not-writable", "{path} cannot be written ({fault}), so nothing was begun. Choose another place for -o.", path=str(output), fault=why(fault))) from fault  # fmt: skip
+        raise Trouble(say("output.not-writable", "{path} cannot be written ({fault}), so nothing was begun. Choose another place for -o.", path=str(output), fault=describe_fault(fault))) from fault  # fmt: skip
     finally:
         for folder in reversed(made):
             folder.rmdir()
@@ -68,12 +68,12 @@ def estimate_bytes(request: Request) -> int:
     return round(pixels * 3 * PNG_SHARE * request.batch)
 
 
-def why(fault: Exception) -> str:
+def describe_fault(fault: Exception) -> str:
     """Without the path, which the sentence names."""
     return (fault.strerror if isinstance(fault, OSError) else None) or str(fault) or type(fault).__name__
 
 
-def _example(request: Request) -> str:
+def _example_name(request: Request) -> str:
     return f"speech.{request.format}" if isinstance(request, SpeechRequest) else "picture.png"
 
 
@@ -84,7 +84,7 @@ def _is_dir(path: Path) -> bool:
         return False
 
 
-def _folders(folder: Path) -> list[Path]:
+def _make_folders(folder: Path) -> list[Path]:
     """The ones that had to be made, the outermost first."""
     if folder.is_dir():
         return []
@@ -92,7 +92,7 @@ def _folders(folder: Path) -> list[Path]:
         raise NotADirectoryError(20, f"{folder} is no folder")
     if folder.parent == folder:
         raise FileNotFoundError(2, "there is no such drive")
-    above = _folders(folder.parent)
+    above = _make_folders(folder.parent)
     try:
         folder.mkdir()
     except OSError:

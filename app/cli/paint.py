@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from app.cli.job import carry_out, options, text_of
+from app.cli.job import run_job, add_job_options, read_text
 from app.engine.jobs.request import Lora, PictureRequest
 from app.sentence import Trouble, say
 
@@ -24,25 +24,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strength", type=float, default=0.6, help="how far to leave the first picture, 0.01 to 1")
     parser.add_argument("--lora", action="append", default=[], metavar="FILE[:WEIGHT]")
     parser.add_argument("--upscale", type=int, default=1, choices=(1, 2, 4))
-    options(parser)
+    add_job_options(parser)
 
 
 def main(args: argparse.Namespace) -> int:
-    width, height = size_of(args.size)
-    return carry_out(
+    width, height = parse_size(args.size)
+    return run_job(
         PictureRequest(
-            text_of(args.prompt, args.file).strip(), args.model, args.negative, width, height, args.steps, args.guidance, args.scheduler,
-            args.seed, args.batch, whole(args.image), whole(args.mask), args.strength, tuple(map(lora_of, args.lora)), args.upscale,
+            read_text(args.prompt, args.file).strip(), args.model, args.negative, width, height, args.steps, args.guidance, args.scheduler,
+            args.seed, args.batch, resolve(args.image), resolve(args.mask), args.strength, tuple(map(parse_lora, args.lora)), args.upscale,
         ),
         args,
     )  # fmt: skip
 
 
-def whole(path: Path | None) -> str | None:
+def resolve(path: Path | None) -> str | None:
     return str(path.resolve()) if path is not None else None
 
 
-def size_of(text: str | None) -> tuple[int | None, int | None]:
+def parse_size(text: str | None) -> tuple[int | None, int | None]:
     if text is None:
         return None, None
     width, _, height = text.lower().partition("x")
@@ -51,7 +51,7 @@ def size_of(text: str | None) -> tuple[int | None, int | None]:
     return int(width), int(height)
 
 
-def lora_of(text: str) -> Lora:
+def parse_lora(text: str) -> Lora:
     path, colon, weight = text.rpartition(":")
     try:
         return Lora(str(Path(path).resolve()), float(weight)) if colon else Lora(str(Path(text).resolve()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from app.cli.job import carry_out, options, text_of
+from app.cli.job import run_job, add_job_options, read_text
 from app.engine.jobs.request import FORMATS, SpeechRequest, VoicePrompt
 from app.sentence import Trouble, say
 
@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top-p", type=float)
     parser.add_argument("--speed", type=float, default=1.0, help="faster or slower, at the same pitch")
     parser.add_argument("--format", choices=FORMATS, help="by default what the output's name says, or wav")
-    options(parser)
+    add_job_options(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -30,9 +30,9 @@ def main(args: argparse.Namespace) -> int:
         )
     voice = VoicePrompt(str(args.voice.resolve()), args.transcript) if args.voice else None
     suffix = args.output.suffix.lstrip(".").lower() if args.output else ""
-    return carry_out(
+    return run_job(
         SpeechRequest(
-            text_of(args.text, args.file), args.model, voice, args.seed, guidance=args.guidance, temperature=args.temperature,
+            read_text(args.text, args.file), args.model, voice, args.seed, guidance=args.guidance, temperature=args.temperature,
             top_p=args.top_p, speed=args.speed, format=args.format or suffix or "wav",
         ),
         args,

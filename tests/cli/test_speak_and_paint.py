@@ -97,15 +97,15 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_loaded(
 
 def test_what_a_try_made_is_gone_again(tmp_path: Path) -> None:
     request = PictureRequest("a", batch=3)
-    output_file.writable(tmp_path / "new" / "newer" / "x.png", request)
+    output_file.check_writable(tmp_path / "new" / "newer" / "x.png", request)
     assert not list(tmp_path.iterdir())
     (tmp_path / "x 2.png").mkdir()
     with pytest.raises(Trouble) as told:
-        output_file.writable(tmp_path / "x.png", request)
+        output_file.check_writable(tmp_path / "x.png", request)
     assert told.value.sentence.key == "output.not-writable" and len(list(tmp_path.iterdir())) == 1
     kept = tmp_path / "kept.png"
     kept.write_bytes(b"here before")
-    output_file.writable(kept, PictureRequest("a"))
+    output_file.check_writable(kept, PictureRequest("a"))
     assert kept.read_bytes() == b"here before"
 
 
@@ -119,7 +119,7 @@ def test_a_place_without_rights_is_told(tmp_path: Path) -> None:
     try:
         for place in (shut / "x.png", shut / "new" / "x.png"):
             with pytest.raises(Trouble) as told:
-                output_file.writable(place, PictureRequest("a"))
+                output_file.check_writable(place, PictureRequest("a"))
             assert "Permission denied" in str(told.value)
     finally:
         os.seteuid(before)
@@ -128,14 +128,14 @@ def test_a_place_without_rights_is_told(tmp_path: Path) -> None:
 def test_a_disk_without_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = {"total": 10**9, "free": 2 << 20}
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(**left))
-    output_file.writable(tmp_path / "x.png", PictureRequest("a"))
-    output_file.writable(tmp_path / "x.wav", SpeechRequest("[S1] Hello."))
+    output_file.check_writable(tmp_path / "x.png", PictureRequest("a"))
+    output_file.check_writable(tmp_path / "x.wav", SpeechRequest("[S1] Hello."))
     for request in (PictureRequest("a", batch=16, upscale=4), SpeechRequest(SCRIPT * 200)):
         with pytest.raises(Trouble) as told:
-            output_file.writable(tmp_path / "new" / "x", request)
+            output_file.check_writable(tmp_path / "new" / "x", request)
         assert told.value.sentence.key == "output.full" and "only 2 MB are free" in str(told.value)
     left["total"] = left["free"] = 0  # a system that does not say
-    output_file.writable(tmp_path / "x.png", PictureRequest("a", batch=16, upscale=4))
+    output_file.check_writable(tmp_path / "x.png", PictureRequest("a", batch=16, upscale=4))
     assert not list(tmp_path.iterdir())
 
 
@@ -173,10 +173,10 @@ def test_a_job_that_cannot_have_a_folder_ends_a_command(
 def test_a_picture_is_not_named_what_it_is_not(tmp_path: Path) -> None:
     for name in ("x.jpg", "x.PNG.webp"):
         with pytest.raises(Trouble) as told:
-            output_file.writable(tmp_path / name, PictureRequest("a"))
+            output_file.check_writable(tmp_path / name, PictureRequest("a"))
         assert told.value.sentence.key == "output.not-png" and ".png" in str(told.value)
     for name in ("x.PNG", "x"):
-        output_file.writable(tmp_path / name, PictureRequest("a"))
+        output_file.check_writable(tmp_path / name, PictureRequest("a"))
 
 
 def test_a_link_is_followed_and_a_file_is_replaced_whole(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ from app.sentence import Trouble, say
 
 BITS: Final = 4
 _PER_INT: Final = 8
-_PLACE: Final = (0, 4, 1, 5, 2, 6, 3, 7)
+_NIBBLE_ORDER: Final = (0, 4, 1, 5, 2, 6, 3, 7)
 """Which nibble holds output 0, 1, 2... of eight."""
 
 
-def plain(state: Mapping[str, Tensor], config: Mapping[str, object], dtype: torch.dtype) -> dict[str, Tensor]:
+def unpack_state(state: Mapping[str, Tensor], config: Mapping[str, object], dtype: torch.dtype) -> dict[str, Tensor]:
     """A checkpoint without packed weights: what was packed becomes `dtype`, the rest stays as it is."""
     form, bits = str(config.get("version", config.get("format", "gemm"))).lower(), config.get("bits", BITS)
     if form != "gemm" or bits != BITS:
@@ -31,14 +31,14 @@ def plain(state: Mapping[str, Tensor], config: Mapping[str, object], dtype: torc
         )  # fmt: skip
     packed = [name.removesuffix(".qweight") for name in state if name.endswith(".qweight")]
     made = {
-        f"{name}.weight": _weight(state[f"{name}.qweight"], state[f"{name}.qzeros"], state[f"{name}.scales"], dtype)
+        f"{name}.weight": _dequantise(state[f"{name}.qweight"], state[f"{name}.qzeros"], state[f"{name}.scales"], dtype)
         for name in packed
     }
     used = {f"{name}.{part}" for name in packed for part in ("qweight", "qzeros", "scales")}
     return {**{name: tensor for name, tensor in state.items() if name not in used}, **made}
 
 
-def _weight(numbers: Tensor, zeros: Tensor, scales: Tensor, dtype: torch.dtype) -> Tensor:
+def _dequantise(numbers: Tensor, zeros: Tensor, scales: Tensor, dtype: torch.dtype) -> Tensor:
     """qweight (inputs, outputs / 8), qzeros (groups, outputs / 8), scales (groups, outputs) -> (outputs, inputs)."""
     unpacked = unpack(numbers)
     group = unpacked.shape[0] // scales.shape[0]
@@ -49,5 +49,5 @@ def _weight(numbers: Tensor, zeros: Tensor, scales: Tensor, dtype: torch.dtype) 
 
 
 def unpack(packed: Tensor) -> Tensor:
-    shifts = torch.tensor(_PLACE, dtype=torch.int32, device=packed.device) * BITS
+    shifts = torch.tensor(_NIBBLE_ORDER, dtype=torch.int32, device=packed.device) * BITS
     return ((packed.unsqueeze(-1) >> shifts) & (2**BITS - 1)).flatten(-2)

@@ -13,20 +13,20 @@ from app.engine.loading import weights_complete
 from app.sentence import Sentence, Trouble, say
 
 
-def needing(need: Need, config: object) -> Need:
+def add_config_needs(need: Need, config: object) -> Need:
     """The need, with what the model's own config insists on: decide() then says what becomes of it."""
     attention = getattr(config, "_attn_implementation", None) or need.attention
-    published = "awq" if published_as(config).get("quant_method") == "awq" else need.published
+    published = "awq" if read_packing(config).get("quant_method") == "awq" else need.published
     return replace(need, attention=str(attention or ""), published=published)
 
 
-def published_as(config: object) -> Mapping[str, Any]:
+def read_packing(config: object) -> Mapping[str, Any]:
     """How its weights are packed, from its config; empty for plain ones."""
     told = getattr(config, "quantization_config", None) or {}
     return told if isinstance(told, Mapping) else dict(told.to_dict())
 
 
-def loading(plan: Plan, config: object, role: Role = "speech") -> dict[str, Any]:
+def make_arguments(plan: Plan, config: object, role: Role = "speech") -> dict[str, Any]:
     """The keywords for from_pretrained. `config` is the model's own; where it goes in, it goes in without its packing."""
     import torch
 
@@ -46,14 +46,14 @@ def loading(plan: Plan, config: object, role: Role = "speech") -> dict[str, Any]
     if device == "cuda":
         # Elsewhere a model is loaded on the processor and then moved: see mps-device-map.
         told["device_map"] = {"": device}
-    if unpacks(plan, config):
-        told["config"] = _without_packing(config)
+    if must_unpack_awq(plan, config):
+        told["config"] = _drop_packing(config)
     return told
 
 
-def unpacks(plan: Plan, config: object) -> bool:
+def must_unpack_awq(plan: Plan, config: object) -> bool:
     """Its weights are AWQ's, and this machine does not run AWQ's kernels."""
-    return published_as(config).get("quant_method") == "awq" and plan.quantised != "awq"
+    return read_packing(config).get("quant_method") == "awq" and plan.quantised != "awq"
 
 
 def quantisation(plan: Plan, compute: Any) -> Any:
@@ -81,33 +81,33 @@ def load(kind: Any, folder: Path, plan: Plan, role: Role = "speech") -> tuple[An
     import transformers
 
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    told = loading(plan, config, role)
-    if unpacks(plan, config):
-        from app.engine.loading.awq import plain
+    told = make_arguments(plan, config, role)
+    if must_unpack_awq(plan, config):
+        from app.engine.loading.awq import unpack_state
 
         del told["use_safetensors"]  # they were read here already
         model, found = kind.from_pretrained(
             None,
-            state_dict=plain(_weights(folder), published_as(config), told["dtype"]),
+            state_dict=unpack_state(_read_weights(folder), read_packing(config), told["dtype"]),
             output_loading_info=True,
             **told,
         )
     else:
         model, found = kind.from_pretrained(folder, output_loading_info=True, **told)
-    strange = weights_complete.check(folder, found["missing_keys"], found["unexpected_keys"], found["mismatched_keys"])
+    strange = weights_complete.check_weights(folder, found["missing_keys"], found["unexpected_keys"], found["mismatched_keys"])
     how = plan.of(role)
     if "device_map" not in told and how is not None and plan.runs_on != "cpu":
         model = model.to(how.device)
     return model.eval(), strange
 
 
-def _weights(folder: Path) -> dict[str, Any]:
+def _read_weights(folder: Path) -> dict[str, Any]:
     from safetensors.torch import load_file
 
     return {name: tensor for file in sorted(folder.glob("*.safetensors")) for name, tensor in load_file(file).items()}
 
 
-def _without_packing(config: Any) -> Any:
+def _drop_packing(config: Any) -> Any:
     told = config.to_dict()
     told.pop("quantization_config", None)
     return type(config).from_dict(told)

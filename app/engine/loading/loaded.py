@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
 
 
-class Loaded(Protocol):
+class LoadedModel(Protocol):
     notes: tuple[Sentence, ...]
     """What was strange about its files."""
 
@@ -28,7 +28,7 @@ class Loaded(Protocol):
     def close(self) -> None: ...
 
 
-def held_alike(before: Plan, after: Plan) -> bool:
+def same_placement(before: Plan, after: Plan) -> bool:
     """Whether weights that were loaded for one plan lie as the other has them."""
     return all(
         getattr(before, name) == getattr(after, name) for name in ("device", "precision", "offload", "quantised")

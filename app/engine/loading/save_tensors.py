@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from app import atomic_write
 
 
-def write(tensors: dict[str, torch.Tensor], path: Path, about: dict[str, str]) -> None:
+def save_tensors(tensors: dict[str, torch.Tensor], path: Path, about: dict[str, str]) -> None:
     """Whole or not at all; a full disk is said as every other file says it."""
     try:
         with atomic_write.whole(path) as unfinished:

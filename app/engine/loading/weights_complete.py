@@ -21,7 +21,7 @@ _KNOWN_LEFTOVERS: Final = (
 """What training leaves in a checkpoint and painting never reads."""
 
 
-def check(
+def check_weights(
     path: Path, missing: Collection[str], unexpected: Collection[str], mismatched: Collection[Any]
 ) -> list[Sentence]:
     """A Trouble where weights are missing or have another shape; sentences about what nobody asked for."""
@@ -33,26 +33,26 @@ def check(
             say(
                 "whole.missing",
                 "{path} is not whole: {count} of its weights are missing or have another shape ({names}). It would run on random numbers; get it again.",
-                path=str(path), count=len(names), names=_some(names),
+                path=str(path), count=len(names), names=_format_names(names),
             ),
             cure="models",
         )  # fmt: skip
-    return [_told(path, sorted(map(str, unexpected)))] if unexpected else []
+    return [_describe_unexpected(path, sorted(map(str, unexpected)))] if unexpected else []
 
 
-def unused(path: Path, names: Collection[str]) -> list[Sentence]:
+def report_unused(path: Path, names: Collection[str]) -> list[Sentence]:
     """What a single file holds beside the parts of a model."""
     strange = sorted(name for name in names if not name.startswith((*_OF_A_SINGLE_FILE, *_KNOWN_LEFTOVERS)))
-    return [_told(path, strange)] if strange else []
+    return [_describe_unexpected(path, strange)] if strange else []
 
 
-def hollow(part: torch.nn.Module) -> list[str]:
+def find_empty(part: torch.nn.Module) -> list[str]:
     """Weights that were never filled: loaders that make an empty model first leave them without memory."""
     return [name for name, tensor in part.state_dict().items() if tensor.is_meta]
 
 
 @contextmanager
-def every_weight(path: Path) -> Iterator[None]:
+def explain_missing(path: Path) -> Iterator[None]:
     """Loaders of single files look weights up one by one, and move a model as soon as it is filled: where one is not there they
     stumble, and that is said as what it is."""
     try:
@@ -61,7 +61,7 @@ def every_weight(path: Path) -> Iterator[None]:
         name = str(fault.args[0]) if fault.args else ""
         if "." not in name:  # a setting's; a weight's name has its layer's before it
             raise
-        check(path, [name], (), ())
+        check_weights(path, [name], (), ())
     except NotImplementedError as fault:
         if "meta tensor" not in str(fault):
             raise
@@ -75,13 +75,13 @@ def every_weight(path: Path) -> Iterator[None]:
         ) from fault
 
 
-def _told(path: Path, names: list[str]) -> Sentence:
+def _describe_unexpected(path: Path, names: list[str]) -> Sentence:
     return say(
         "whole.unexpected",
         "{path} also holds {count} weights that this model has no place for ({names}); they were left out.",
-        path=path.name, count=len(names), names=_some(names),
+        path=path.name, count=len(names), names=_format_names(names),
     )  # fmt: skip
 
 
-def _some(names: list[str]) -> str:
+def _format_names(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (" ..." if len(names) > _SHOWN else "")

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
-from app.engine.loading.save_tensors import write
+from app.engine.loading.save_tensors import save_tensors
 
 _PLAIN = (int, float, bool, str, type(None))
 _NEW = object()
@@ -39,7 +39,7 @@ def save(path: Path, kept: Checkpoint, fingerprint: str) -> None:
         "scheduler": json.dumps(plain),
         "dtype": str(kept.latents.dtype).removeprefix("torch."),
     }
-    write(tensors, path, about)
+    save_tensors(tensors, path, about)
 
 
 def load(path: Path, fingerprint: str) -> Checkpoint | None:

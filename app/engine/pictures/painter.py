@@ -20,7 +20,7 @@ from app.engine.files import picture_settings
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, Part, Preview, Step, Stopped
 from app.engine.jobs.request import PictureRequest, to_json
-from app.engine.loading.loaded import held_alike
+from app.engine.loading.loaded import same_placement
 from app.engine.models.model import Model
 from app.engine.pictures import checkpoint, per_request, preview, steps
 from app.engine.pictures.checkpoint import Checkpoint
@@ -38,7 +38,7 @@ def load(
     folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path | None = None
 ) -> Painter:
     """From local files only; a Trouble says what is wrong with them. `scratch`: where parts wait, if the plan has them wait."""
-    loaded = loader.pipeline(folder, model, plan, companions, scratch or Path(tempfile.gettempdir()))
+    loaded = loader.load_pipeline(folder, model, plan, companions, scratch or Path(tempfile.gettempdir()))
     return Painter(loaded, model, plan)
 
 
@@ -75,7 +75,7 @@ Report = Callable[[StepReport | Checkpoint | Image.Image], None]
 
 
 class Painter:
-    def __init__(self, loaded: loader.Loaded, model: Model, plan: Plan) -> None:
+    def __init__(self, loaded: loader.Pipeline, model: Model, plan: Plan) -> None:
         self.notes = loaded.notes
         self._pipe = loaded.pipe
         self._turns = loaded.turns
@@ -115,9 +115,9 @@ class Painter:
 
     def adapt(self, plan: Plan) -> bool:
         """Takes the other plan on as it stands, where only the decoder's slices and tiles differ; False: load it again."""
-        if not held_alike(self._plan, plan):
+        if not same_placement(self._plan, plan):
             return False
-        placement.arrange_vae(self._pipe.vae, plan)
+        placement.configure_vae(self._pipe.vae, plan)
         self._plan = plan
         return True
 
@@ -164,7 +164,7 @@ class Painter:
     ) -> None:
         """All that computes, in one thread: torch keeps a team of threads for every thread that asks it to."""
         if chosen.request.preview_every and self._colours is None:
-            self._colours = preview.fit_colours(self._pipe.vae, placement.place_of(self._pipe.vae))
+            self._colours = preview.fit_colours(self._pipe.vae, placement.find_device(self._pipe.vae))
             self._pipe.maybe_free_model_hooks()  # where parts take turns the VAE is the last, and nobody would send it away
         if kept is not None and kept.whole:
             latents = kept.latents

@@ -95,7 +95,7 @@ def unpack_latents(pipe: Any, family: Family, latents: torch.Tensor, chosen: Pic
 @torch.no_grad()
 def decode_latents(pipe: Any, family: Family, latents: torch.Tensor, chosen: PictureSettings, exact: bool, step: int) -> Image.Image:
     vae = pipe.vae
-    latents = unpack_latents(pipe, family, latents, chosen).to(placement.place_of(vae), vae.dtype)
+    latents = unpack_latents(pipe, family, latents, chosen).to(placement.find_device(vae), vae.dtype)
     try:
         image = vae.decode(latents, return_dict=False)[0]
     except (RuntimeError, MemoryError) as fault:

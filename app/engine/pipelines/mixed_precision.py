@@ -9,38 +9,38 @@ import torch
 from diffusers.models.autoencoders.vae import DiagonalGaussianDistribution
 from diffusers.models.modeling_outputs import AutoencoderKLOutput
 
-_TIME: Final = "timestep"
+_TIMESTEP: Final = "timestep"
 """Never rounded: half precision can't tell 999 from 1000."""
 
 
-def parts(pipe: Any, denoiser: torch.nn.Module, computes: Mapping[str, torch.dtype]) -> None:
+def bridge_dtypes(pipe: Any, denoiser: torch.nn.Module, computes: Mapping[str, torch.dtype]) -> None:
     """Only where they differ; else nothing is wrapped. `computes` says in what, by name."""
     own = computes["denoiser"]
     if any(dtype != own for name, dtype in computes.items() if name.startswith("text_encoder")):
-        _reads_all(denoiser, own)
+        _cast_inputs(denoiser, own)
     if len(set(computes.values())) > 1:
-        _encodes_all(pipe.vae)
+        _cast_encoding(pipe.vae)
 
 
-def _reads_all(denoiser: torch.nn.Module, own: torch.dtype) -> None:
+def _cast_inputs(denoiser: torch.nn.Module, own: torch.dtype) -> None:
     def cast(_module: torch.nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
-        changed = {name: value if name == _TIME else _to(value, own) for name, value in kwargs.items()}
-        return tuple(_to(value, own) for value in args), changed
+        changed = {name: value if name == _TIMESTEP else _cast(value, own) for name, value in kwargs.items()}
+        return tuple(_cast(value, own) for value in args), changed
 
     denoiser.register_forward_pre_hook(cast, with_kwargs=True)
 
 
-def _to(value: Any, dtype: torch.dtype) -> Any:
+def _cast(value: Any, dtype: torch.dtype) -> Any:
     if isinstance(value, torch.Tensor):
         return value.to(dtype) if value.is_floating_point() and value.ndim > 1 else value
     if isinstance(value, list | tuple):
-        return type(value)(_to(each, dtype) for each in value)
+        return type(value)(_cast(each, dtype) for each in value)
     if isinstance(value, dict):
-        return {name: _to(each, dtype) for name, each in value.items()}
+        return {name: _cast(each, dtype) for name, each in value.items()}
     return value
 
 
-def _encodes_all(vae: Any) -> None:
+def _cast_encoding(vae: Any) -> None:
     """A picture to start from comes in another part's precision, and its latents go back in it."""
     encode = vae.encode
 

@@ -32,12 +32,12 @@ class Codec:
             # Older Metal fails here as in decode(). A clip is heard once, so it is heard whole, on the processor.
             self._model.to("cpu")
             try:
-                return self._encoded(padded, "cpu")
+                return self._encode_on(padded, "cpu")
             finally:
                 self._model.to(self._device)
-        return self._encoded(padded, self._device)
+        return self._encode_on(padded, self._device)
 
-    def _encoded(self, padded: Samples, device: str) -> torch.Tensor:
+    def _encode_on(self, padded: Samples, device: str) -> torch.Tensor:
         values = torch.from_numpy(padded).to(device, self._dtype)
         codes: torch.Tensor = self._model.encode(values[None, None]).audio_codes
         return codes[0].T.cpu()

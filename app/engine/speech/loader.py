@@ -18,7 +18,7 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event
 from app.engine.jobs.request import SpeechRequest
 from app.engine.loading import from_pretrained
-from app.engine.loading.loaded import held_alike
+from app.engine.loading.loaded import same_placement
 from app.engine.speech.codec import Codec
 from app.engine.speech.run import Speaking
 from app.engine.text.voice_limits import Limits, limits_of
@@ -62,7 +62,7 @@ class Speaker:
 
     def adapt(self, plan: Plan) -> bool:
         """All but how its weights are held is the seam's."""
-        return held_alike(self._plan, plan)
+        return same_placement(self._plan, plan)
 
     def close(self) -> None:
         del self._model, self._codec
@@ -72,7 +72,7 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     """`codec`: where DAC lies if not in the folder itself; the processor's file knows only where it once was."""
     own = folder / "codec"
     sound = own if own.is_dir() else codec
-    _is(folder, "dia")
+    _check_kind(folder, "dia")
     if sound is None:
         raise Trouble(
             say(
@@ -82,7 +82,7 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
             ),
             cure="get:dia-1.6b",
         )
-    _is(sound, "dac")
+    _check_kind(sound, "dac")
     speaks = plan.of("speech") or Precision("model", "speech", plan.dtype, plan.dtype, plan.device)
     sounds = plan.of("codec") or Precision("codec", "codec", "float32", "float32", plan.device)
     if plan.offload != "none":  # small and asked for once a second: it may as well stay and work on the processor
@@ -90,22 +90,22 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     given, plan = plan, replace(plan, precision=(speaks, sounds))
     notes: list[Sentence] = []
     waits = plan.offload in ("group", "sequential")
-    model = _loaded(_Dia, folder, replace(plan, runs_on="cpu") if waits else plan, speaks, notes)
-    device = _place(plan, speaks)
+    model = _load_model(_Dia, folder, replace(plan, runs_on="cpu") if waits else plan, speaks, notes)
+    device = _device_for(plan, speaks)
     if waits:
-        model = _offloaded(model, plan.offload, device)
-    dac = _loaded(DacModel, sound, replace(plan, quantised="none", attention="eager"), sounds, notes)  # it has none
+        model = _offload(model, plan.offload, device)
+    dac = _load_model(DacModel, sound, replace(plan, quantised="none", attention="eager"), sounds, notes)  # it has none
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
-    codes = Codec(dac, _place(plan, sounds), getattr(torch, sounds.compute))
+    codes = Codec(dac, _device_for(plan, sounds), getattr(torch, sounds.compute))
     return Speaker(model, device, tokenizer, codes, limits_of(folder, codec), folder.name, given, tuple(notes))
 
 
-def _place(plan: Plan, how: Precision) -> str:
+def _device_for(plan: Plan, how: Precision) -> str:
     """On a pretended machine everything is on the processor."""
     return "cpu" if plan.runs_on == "cpu" else how.device
 
 
-def _is(folder: Path, kind: str) -> None:
+def _check_kind(folder: Path, kind: str) -> None:
     path = folder / "config.json"
     try:
         found = str(json.loads(path.read_text("utf-8")).get("model_type", "none"))
@@ -120,7 +120,7 @@ def _is(folder: Path, kind: str) -> None:
         )  # fmt: skip
 
 
-def _loaded(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list[Sentence]) -> Any:
+def _load_model(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list[Sentence]) -> Any:
     for path in safetensors.files(folder):
         safetensors.header(path)
     try:
@@ -156,7 +156,7 @@ def _cast_while_computing(model: Any, how: Precision) -> None:
                 parameter.data = parameter.data.to(compute)
 
 
-def _offloaded(model: Any, how: Offload, device: str) -> Any:
+def _offload(model: Any, how: Offload, device: str) -> Any:
     """Weights wait on the processor and come to the device when their layer computes."""
     if how == "sequential":
         from accelerate import cpu_offload

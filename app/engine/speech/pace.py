@@ -24,9 +24,9 @@ class Pace:
     worked_s: float = 0.0
     made: int = 0
     """Frames made in this run."""
-    told_s: float = 0.0
+    reported_s: float = 0.0
 
-    def step(self, part: int, frames: int, rows: int, elapsed_s: float, ran: Ran | None) -> Step:
+    def make_step(self, part: int, frames: int, rows: int, elapsed_s: float, ran: Ran | None) -> Step:
         before, after = sum(self.expected[:part]), sum(self.expected[part + 1 :])
         done = before + frames
         total = before + max(self.expected[part], frames) + after
@@ -37,7 +37,7 @@ class Pace:
             ran=ran,
         )  # fmt: skip
 
-    def finished(self, part: int, frames: int) -> None:
+    def record_finished(self, part: int, frames: int) -> None:
         thought, self.expected[part] = self.expected[part], frames
         mended = min(2.0, max(0.5, frames / thought)) if thought else 1.0
         for later in range(part + 1, len(self.expected)):

@@ -22,7 +22,7 @@ from app.engine.speech import unfinished_part
 from app.engine.speech.codec import OVERLAP_FRAMES, Codec
 from app.engine.speech.decoder import Decoding, Sampling
 from app.engine.speech.pace import STEP_EVERY_S, Pace
-from app.engine.speech.voice_prompt import Heard, chosen, composed
+from app.engine.speech.voice_prompt import VoiceContext, choose_context, compose_text
 from app.engine.text import script, turns, voices
 from app.engine.text.voice_limits import Limits
 from app.sentence import Trouble, say
@@ -46,7 +46,7 @@ class Speaking:
         self._model, self._device, self._tokenizer = model, device, tokenizer
         self._codec, self._limits, self._name = codec, limits, name
         self._request, self._control, self._seam, self._job = request, control, seam, job
-        self._sampling = sampling(request, limits)
+        self._sampling = choose_sampling(request, limits)
 
     def events(self) -> Iterator[Event]:
         began_s = time.monotonic()
@@ -54,11 +54,11 @@ class Speaking:
         checked = script.speakable(request.text, limits)
         for problem in checked.problems:
             yield Note(problem.sentence)
-        clip: Heard | None = None
+        clip: VoiceContext | None = None
         if request.voice is not None:
             prompt = voices.prepared(request.voice, limits)
             yield from map(Note, prompt.notes)
-            clip = Heard(self._codec.encode(prompt.samples), prompt.turns)
+            clip = VoiceContext(self._codec.encode(prompt.samples), prompt.turns)
         self._job.mkdir(parents=True, exist_ok=True)
         seed = seed_of(request, self._job)
         parts = checked.parts
@@ -71,7 +71,7 @@ class Speaking:
             if self._control.stopped:
                 break
             part, own_seed = parts[place], (seed + place) % SEED_LIMIT
-            heard = chosen(part, clip, self._before(place, parts, spoken))
+            heard = choose_context(part, clip, self._before(place, parts, spoken))
             key = spoken_parts.key_of(
                 self._name, part.text, own_seed, self._sampling, request.max_frames, heard and heard.codes.tolist()
             )
@@ -81,7 +81,7 @@ class Speaking:
             if take is None:
                 break
             spoken[place] = take
-            pace.finished(place, take.frames)
+            pace.record_finished(place, take.frames)
             yield Part(place, len(parts), str(take.path), part.text, take.seed, take.seconds)
         if not spoken:
             yield Stopped((), time.monotonic() - began_s)
@@ -106,11 +106,11 @@ class Speaking:
             yield Stopped((str(target),), elapsed_s, seconds)
 
     def _take(
-        self, index: int, part: turns.Part, heard: Heard | None, seed: int, key: str, pace: Pace
+        self, index: int, part: turns.Part, heard: VoiceContext | None, seed: int, key: str, pace: Pace
     ) -> Generator[Event, None, Take | None]:
         """Speaks one part; what it comes to is returned, None where it was stopped before anything could be heard."""
         limits, codec = self._limits, self._codec
-        text = composed((*(heard.turns if heard else ()), *part.turns), limits)
+        text = compose_text((*(heard.turns if heard else ()), *part.turns), limits)
         ids = torch.tensor(self._tokenizer(text)["input_ids"])
         before = unfinished_part.find(self._job, index, key)
         decoding = Decoding(
@@ -127,8 +127,8 @@ class Speaking:
             while not decoding.done and not self._control.stopped:
                 decoding.step()
                 now_s = time.monotonic()
-                if now_s - pace.told_s >= STEP_EVERY_S:
-                    pace.told_s = now_s
+                if now_s - pace.reported_s >= STEP_EVERY_S:
+                    pace.reported_s = now_s
                     yield pace.step(index, decoding.frames, decoding.made - made_before, now_s - began_s, self._ran())
                 chunk = int((SOUND_S if pieces else FIRST_SOUND_S) * codec.frame_rate)
                 if decoding.frames - given >= chunk + OVERLAP_FRAMES:
@@ -175,7 +175,7 @@ class Speaking:
         sound.write(path, pieces[-1], self._codec.rate)
         return Sound(index, str(path), first_frame / self._codec.frame_rate, len(pieces[-1]) / self._codec.rate)
 
-    def _new_rows(self, part: turns.Part, heard: Heard | None) -> int:
+    def _new_rows(self, part: turns.Part, heard: VoiceContext | None) -> int:
         room = self._limits.rows_most - 1 - (len(heard.codes) if heard else 0)
         roomy = int((ROOM * part.seconds + ROOM_S) * self._limits.frame_rate) + self._limits.delay + 1
         return min(room, self._request.max_frames or roomy)
@@ -209,7 +209,7 @@ class Speaking:
             )
         return take
 
-    def _before(self, place: int, parts: tuple[turns.Part, ...], spoken: dict[int, Take]) -> Iterator[Heard]:
+    def _before(self, place: int, parts: tuple[turns.Part, ...], spoken: dict[int, Take]) -> Iterator[VoiceContext]:
         """The parts that were spoken before this one, nearest first, but none so long that it would leave this one no room."""
         if not (self._request.carry_voice and self._limits.carries):
             return
@@ -217,12 +217,12 @@ class Speaking:
             codes = spoken[earlier].codes
             if codes is None:
                 samples, rate = sound.read(spoken[earlier].path)
-                yield Heard(self._codec.encode(sound.resampled(samples, rate, self._codec.rate)), parts[earlier].turns)
+                yield VoiceContext(self._codec.encode(sound.resampled(samples, rate, self._codec.rate)), parts[earlier].turns)
             elif 0 < len(codes) <= self._limits.rows_most // 2:
-                yield Heard(torch.from_numpy(codes.astype(np.int64)), parts[earlier].turns)
+                yield VoiceContext(torch.from_numpy(codes.astype(np.int64)), parts[earlier].turns)
 
 
-def sampling(request: SpeechRequest, limits: Limits) -> Sampling:
+def choose_sampling(request: SpeechRequest, limits: Limits) -> Sampling:
     """The request's settings; where it has none, the model's own."""
     own = limits.settings
     return Sampling(

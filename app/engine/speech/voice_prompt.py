@@ -12,7 +12,7 @@ from app.engine.text.voice_limits import Limits
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class VoiceContext:
     """What the model hears before a part, so that its voices go on."""
 
     codes: torch.Tensor
@@ -23,7 +23,7 @@ class Heard:
         return frozenset(turn.speaker for turn in self.turns)
 
 
-def chosen(part: Part, clip: Heard | None, before: Iterable[Heard]) -> Heard | None:
+def choose_context(part: Part, clip: VoiceContext | None, before: Iterable[VoiceContext]) -> VoiceContext | None:
     """The clip if it has all of the part's speakers; else the first of `before` (nearest first) that has; else the clip, else the nearest."""
     if clip is not None and part.speakers <= clip.speakers:
         return clip
@@ -35,7 +35,7 @@ def chosen(part: Part, clip: Heard | None, before: Iterable[Heard]) -> Heard | N
     return clip or nearest
 
 
-def composed(said: tuple[Turn, ...], limits: Limits) -> str:
+def compose_text(said: tuple[Turn, ...], limits: Limits) -> str:
     """What the encoder reads. Dia begins with [S1], alternates, and ends best with the tag of the last speaker but one; where tags
     are no fixed voices, they may change places."""
     joined: list[Turn] = []

@@ -199,7 +199,7 @@ def test_the_help_says_what_applies(command: str, capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit):
         main([command, "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    assert cli_job.FORCED in told and all(f"--{each}" in told for each in ("chunk", "dtype", "gqa", "kernels", "offload", "quantised"))
+    assert cli_job.CHOICES_HELP in told and all(f"--{each}" in told for each in ("chunk", "dtype", "gqa", "kernels", "offload", "quantised"))
 
 
 @pytest.mark.parametrize("kept", ["{broken", "[]", '{"choice": []}', '{"choice": {"chunk": "a lot", "nonsense": 3}}', ""])

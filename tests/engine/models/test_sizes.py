@@ -18,7 +18,7 @@ from app.engine.models import catalog
 from app.engine.models.model import need
 from app.engine.pictures import painter
 from app.engine.pipelines import placement
-from app.engine.pipelines.parts_on_disk import _leaves
+from app.engine.pipelines.parts_on_disk import _list_tensors
 from app.engine.speech import loader
 from tests.support import painters
 from tests.support import tiny_pictures as tiny
@@ -137,7 +137,7 @@ def test_the_catalog_counts_as_the_real_classes_do(model: str, name: str) -> Non
 @pytest.mark.parametrize("family", tiny.MAKERS)
 def test_a_folder_counts_as_what_is_loaded_from_it(family: str, folders: dict[str, Path]) -> None:
     paints, row = painters.painter(folders[family])
-    for name, module in placement.modules(paints._pipe).items():
+    for name, module in placement.list_modules(paints._pipe).items():
         part = next(each for each in row.parts if each.name == name)
         assert part.parameters == held(module), name
         assert part.role == "vae" or part.linear == shrinking(module), name
@@ -192,7 +192,7 @@ def test_a_gguf_is_as_large_as_its_file() -> None:
 
 def in_a_byte(module: nn.Module) -> int:
     """Without the zero points, one a row."""
-    return sum(leaf.numel() for leaf in _leaves(module) if leaf.dtype == torch.int8 and leaf.shape[-1] > 1)
+    return sum(leaf.numel() for leaf in _list_tensors(module) if leaf.dtype == torch.int8 and leaf.shape[-1] > 1)
 
 
 @pytest.mark.parametrize("family", ["sd15", "sd3", "z-image"])
@@ -201,7 +201,7 @@ def test_torchao_packs_what_was_counted(family: str, folders: dict[str, Path]) -
     row = catalog.find(str(folders[family]))
     paints = painter.load(folders[family], row, tiny.plan(row, quantised="torchao-int8"), {})
     for part in row.parts:
-        packed = in_a_byte(placement.modules(paints._pipe)[part.name])
+        packed = in_a_byte(placement.list_modules(paints._pipe)[part.name])
         assert packed == (0 if part.role == "vae" else part.linear), part.name
 
 

@@ -102,7 +102,7 @@ def test_tiles_have_the_size_that_was_planned(scale: int, folders: Any) -> None:
     paints = painter.load(folders["sd15", scale], row, tiny.plan(row), {})
     vae = paints._pipe.vae
     latents = torch.randn(1, 4, 128 // scale, 128 // scale, generator=torch.Generator().manual_seed(1))
-    placement.arrange_vae(vae, tiny.plan(row, vae=Vae(True, 64)))
+    placement.configure_vae(vae, tiny.plan(row, vae=Vae(True, 64)))
     assert (vae.tile_sample_min_size, vae.tile_latent_min_size) == (64, 64 // scale)
     with torch.no_grad():
         tiled = vae.decode(latents).sample

@@ -107,7 +107,7 @@ def test_a_card_paints_as_the_processor(
 ) -> None:
     worn = lora(folders["sd15"], tmp_path / "one.safetensors", 1)
     plain, paints, seen = painters.painter(folders[family])[0], load(family, offload), set()
-    modules = placement.modules(paints._pipe)
+    modules = placement.list_modules(paints._pipe)
     modules["vae"] = modules["vae"].decoder
     for name, module in modules.items():
         module.register_forward_hook(lambda _module, _args, out, name=name: seen.add((name, tensor_of(out).device.type)))

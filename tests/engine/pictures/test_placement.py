@@ -87,7 +87,7 @@ def test_an_offload_that_is_planned_is_there_and_changes_nothing(
 ) -> None:
     plan, is_so = OFFLOADED[how]
     paints = loaded(folders[family], **plan)
-    for name, part in placement.modules(paints._pipe).items():
+    for name, part in placement.list_modules(paints._pipe).items():
         assert is_so(part), f"{name} is not offloaded"
     plain, _ = painter(folders[family])
     for index, more in enumerate(({}, {"image": str(gradient)})):
@@ -129,8 +129,8 @@ def test_in_one_memory_a_part_that_waits_lies_in_a_file(
         pytest.importorskip("torchao", reason="one of the quantised extra")
     waits = loaded(folders["sd15"], offload="model", device=device, quantised=quantised)
     stays = loaded(folders["sd15"], quantised=quantised)
-    modules = placement.modules(waits._pipe)
-    whole = {name: size(part) for name, part in placement.modules(stays._pipe).items()}
+    modules = placement.list_modules(waits._pipe)
+    whole = {name: size(part) for name, part in placement.list_modules(stays._pipe).items()}
     assert all(size(part) == 0 for part in modules.values()), "nothing is in memory before it is asked for"
     inside: list[dict[str, int]] = []
     enter = waits._turns.enter
@@ -159,18 +159,18 @@ def test_what_a_pipeline_reads_of_a_decoder_that_waits_is_there(
 
 
 def size(part: torch.nn.Module) -> int:
-    from app.engine.pipelines.parts_on_disk import _leaves
+    from app.engine.pipelines.parts_on_disk import _list_tensors
 
-    return sum(leaf.numel() * leaf.element_size() for leaf in _leaves(part))
+    return sum(leaf.numel() * leaf.element_size() for leaf in _list_tensors(part))
 
 
 def test_what_waits_really_gives_its_memory_back(tmp_path: Path) -> None:
-    from app.engine.pipelines.parts_on_disk import Turns
+    from app.engine.pipelines.parts_on_disk import DiskParts
 
     process = psutil.Process()
     gc.collect()
     before = process.memory_info().rss
-    turns = Turns(tmp_path)
+    turns = DiskParts(tmp_path)
     for name in ("one", "two"):
         part = torch.nn.Linear(4096, 8192, bias=False)  # 128 MiB
         torch.nn.init.ones_(part.weight)
@@ -184,7 +184,7 @@ def test_what_waits_really_gives_its_memory_back(tmp_path: Path) -> None:
     child.wait()
     (tmp_path / f"{child.pid}-killed").mkdir()
     (tmp_path / f"{os.getpid()}-mine").mkdir()
-    Turns(tmp_path).close()
+    DiskParts(tmp_path).close()
     assert [path.name for path in tmp_path.iterdir()] == [f"{os.getpid()}-mine"]
 
 
@@ -237,7 +237,7 @@ def test_int8_weights_that_are_planned_are_made(
 ) -> None:
     pytest.importorskip("torchao", reason="one of the quantised extra")
     paints, plain = loaded(folders[family], quantised="torchao-int8"), painter(folders[family])[0]
-    for name, part in placement.modules(paints._pipe).items():
+    for name, part in placement.list_modules(paints._pipe).items():
         linear = [
             module.weight for each, module in part.named_modules() if isinstance(module, torch.nn.Linear) and each != "lm_head"
         ]  # fmt: skip
@@ -253,7 +253,7 @@ def test_a_single_file_is_made_smaller_or_refused(tmp_path: Path, loaded: Any) -
     folder, file = single.made("sd15", tmp_path)
     configs = {"configs": single.configs_of(folder, tmp_path / "configs")}
     paints = loaded(file, configs, quantised="torchao-int8")
-    assert quantise.is_small(paints._pipe.unet) and quantise.is_small(paints._pipe.text_encoder)
+    assert quantise.has_quantised_weights(paints._pipe.unet) and quantise.has_quantised_weights(paints._pipe.text_encoder)
     painted(paints, tmp_path / "job")
     with pytest.raises(Trouble) as told:
         loaded(file, configs, quantised="bnb-nf4")

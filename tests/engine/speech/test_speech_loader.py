@@ -70,7 +70,7 @@ def test_on_a_card_too_groups_come_without_a_stream(monkeypatch: pytest.MonkeyPa
     """With one diffusers notes each call of each layer until the whole model was called, which dia.py never does."""
     told: dict[str, Any] = {}
     monkeypatch.setattr(group_offloading, "apply_group_offloading", lambda *_, **more: told.update(more))
-    loader._offloaded(torch.nn.Linear(2, 2), "group", "cuda")
+    loader._offload(torch.nn.Linear(2, 2), "group", "cuda")
     assert told["offload_type"] == "leaf_level" and not told["use_stream"]
 
 

@@ -17,7 +17,7 @@ from app.engine.jobs.events import Note, Step
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, to_json
 from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding
-from app.engine.speech.voice_prompt import Heard, chosen, composed
+from app.engine.speech.voice_prompt import VoiceContext, choose_context, compose_text
 from app.engine.text import voices
 from app.engine.text.turns import Part as ScriptPart
 from app.engine.text.turns import Turn
@@ -100,21 +100,21 @@ def test_a_part_that_lost_its_way_is_not_heard(speakers: dict[str, loader.Speake
 
 
 def test_who_is_heard_before_a_part() -> None:
-    one, two = (Heard(torch.zeros(1, 9), turns((speaker, "x"))) for speaker in (1, 2))
-    both = Heard(torch.zeros(1, 9), turns((1, "x"), (2, "y")))
+    one, two = (VoiceContext(torch.zeros(1, 9), turns((speaker, "x"))) for speaker in (1, 2))
+    both = VoiceContext(torch.zeros(1, 9), turns((1, "x"), (2, "y")))
     for told, before, speaker, wanted in (
         (None, (), (1,), None), (one, (both,), (1,), one), (one, (both,), (2,), both), (one, (one, both), (1, 2), both),
         (one, (), (2,), one), (None, (one, two), (2,), two), (None, (one, one), (2,), one),
     ):  # fmt: skip
-        assert chosen(ScriptPart(turns(*((each, "z") for each in speaker)), 1.0), told, before) is wanted
+        assert choose_context(ScriptPart(turns(*((each, "z") for each in speaker)), 1.0), told, before) is wanted
 
 
 def test_what_the_encoder_reads() -> None:
-    assert composed(turns((1, "a")), DIA) == "[S1] a"
-    assert composed(turns((1, "a"), (2, "b")), DIA) == "[S1] a [S2] b [S1]"
-    assert composed(turns((1, "a"), (1, "b"), (2, "c"), (1, "d")), DIA) == "[S1] a b [S2] c [S1] d [S2]"
-    assert composed(turns((2, "a"), (1, "b")), DIA) == "[S1] a [S2] b [S1]"
-    assert composed(turns((2, "a"), (1, "b")), dataclasses.replace(DIA, carries=False)) == "[S2] a [S1] b"
+    assert compose_text(turns((1, "a")), DIA) == "[S1] a"
+    assert compose_text(turns((1, "a"), (2, "b")), DIA) == "[S1] a [S2] b [S1]"
+    assert compose_text(turns((1, "a"), (1, "b"), (2, "c"), (1, "d")), DIA) == "[S1] a b [S2] c [S1] d [S2]"
+    assert compose_text(turns((2, "a"), (1, "b")), DIA) == "[S1] a [S2] b [S1]"
+    assert compose_text(turns((2, "a"), (1, "b")), dataclasses.replace(DIA, carries=False)) == "[S2] a [S1] b"
 
 
 def test_a_clip_gives_the_voice(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
