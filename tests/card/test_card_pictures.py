@@ -69,7 +69,7 @@ def reference(folder: Any) -> Any:
         model = catalog.find(str(folder(family)))
         kinds = FAMILIES[model.family]
         precise, torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.allow_tf32, False
-        plain = getattr(diffusers, kinds.text).from_pretrained(folder(family), dtype=torch.float32, **kinds.loaded_with)
+        plain = getattr(diffusers, kinds.text_class).from_pretrained(folder(family), dtype=torch.float32, **kinds.load_arguments)
         plain.to(full_size.DEVICE)
         row = schedulers.by_name(model.settings.scheduler)
         plain.scheduler = getattr(diffusers, row.class_name).from_config(plain.scheduler.config, **row.settings)

@@ -18,7 +18,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, Dtype, Need
 from app.compat.selftest.failures import Aborted
 from app.compat.selftest.simulate import biting
-from tests.support.families import FAMILIES
+from tests.support.tiny_models import FAMILIES
 
 
 def noise(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -35,7 +35,7 @@ from app.ui.page import views
 from app.ui.state.person import OWNER, Person
 from app.ui.tabs import machine_view, speak_view
 from tests.support.guests import desk_at, until
-from tests.support.saying import clip
+from tests.support.speech_fixtures import clip
 from tests.support.tiny import STARTER, save_voice
 
 

@@ -27,7 +27,7 @@ from app.ui.state.person import KEY, OWNER, Person
 from app.ui.state.visitor_limits import NOT_MADE
 from app.ui.tabs import shared_controls
 from tests.support.guests import desk_at, until
-from tests.support.saying import clip
+from tests.support.speech_fixtures import clip
 
 ADA = Person("visitor-ada", owner=False)
 REQUEST = SpeechRequest("[S1] Hello.")

@@ -1,4 +1,4 @@
-"""The last good latents of a picture on disk, with the scheduler's memory and the noise to come, so that a broken run goes on from there."""
+"""Store a picture's last good latents with the scheduler's and the generator's state, so that a broken run can resume."""
 
 from __future__ import annotations
 
@@ -24,42 +24,42 @@ class Checkpoint:
     scheduler: Mapping[str, Any]
     generator: torch.Tensor
     complete: bool = False
-    """All steps are done, and these are what the decoder gets."""
+    """All steps are done; only decoding is left."""
 
 
-def save(path: Path, kept: Checkpoint, fingerprint: str) -> None:
-    tensors = {"latents": kept.latents.float().cpu().contiguous(), "generator": kept.generator}
+def save(path: Path, checkpoint: Checkpoint, fingerprint: str) -> None:
+    tensors = {"latents": checkpoint.latents.float().cpu().contiguous(), "generator": checkpoint.generator}
     plain: dict[str, Any] = {}
-    for name, value in kept.scheduler.items():
+    for name, value in checkpoint.scheduler.items():
         _flatten(tensors, plain, name, value)
-    about = {
-        "done": str(kept.done),
-        "whole": str(int(kept.whole)),
+    metadata = {
+        "done": str(checkpoint.done),
+        "whole": str(int(checkpoint.complete)),
         "for": fingerprint,
         "scheduler": json.dumps(plain),
-        "dtype": str(kept.latents.dtype).removeprefix("torch."),
+        "dtype": str(checkpoint.latents.dtype).removeprefix("torch."),
     }
-    save_tensors(tensors, path, about)
+    save_tensors(tensors, path, metadata)
 
 
 def load(path: Path, fingerprint: str) -> Checkpoint | None:
-    """None where there is nothing, or it belongs to another request, or was damaged: the picture then starts anew."""
+    """Return the checkpoint; None if there is none, it is damaged or it belongs to another request."""
     try:
         with safe_open(path, "pt") as file:
-            about = file.metadata() or {}
-            if about.get("for") != fingerprint:
+            metadata = file.metadata() or {}
+            if metadata.get("for") != fingerprint:
                 return None
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dictionary
     except (OSError, SafetensorError):
         return None
-    latents = tensors.pop("latents").to(getattr(torch, about["dtype"]))
+    latents = tensors.pop("latents").to(getattr(torch, metadata["dtype"]))
     generator = tensors.pop("generator")
-    scheduler = {name: _unflatten(tensors, name, value) for name, value in json.loads(about["scheduler"]).items()}
-    return Checkpoint(int(about["done"]), latents, scheduler, generator, about["whole"] == "1")
+    scheduler = {name: _unflatten(tensors, name, value) for name, value in json.loads(metadata["scheduler"]).items()}
+    return Checkpoint(int(metadata["done"]), latents, scheduler, generator, metadata["whole"] == "1")
 
 
 def changed_state(scheduler: Any, before: Mapping[str, Any]) -> dict[str, Any]:
-    """What a scheduler has come to remember since `before`: its history of outputs, its place, its counters."""
+    """Return the scheduler's state that changed since `before`: past outputs, position, counters."""
     return {
         name: list(value) if isinstance(value, list) else value
         for name, value in vars(scheduler).items()
@@ -68,17 +68,17 @@ def changed_state(scheduler: Any, before: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def restore_state(scheduler: Any, memory: Mapping[str, Any], device: torch.device) -> None:
-    for name, value in memory.items():
+def restore_state(scheduler: Any, state: Mapping[str, Any], device: torch.device) -> None:
+    for name, value in state.items():
         setattr(scheduler, name, _move(value, getattr(scheduler, name, None), device))
 
 
-def _move(value: Any, there: Any, device: torch.device) -> Any:
-    """To where the run computes now; a schedule that is kept on the CPU stays there."""
+def _move(value: Any, current: Any, device: torch.device) -> Any:
+    """Move tensors to the device of the attribute's current value, else to `device`."""
     if isinstance(value, list):
         return [_move(each, None, device) for each in value]
     if isinstance(value, torch.Tensor):
-        return value.to(there.device if isinstance(there, torch.Tensor) else device)
+        return value.to(current.device if isinstance(current, torch.Tensor) else device)
     return value
 
 

@@ -1,4 +1,4 @@
-"""Loads a pipeline part by part: every weight there, quantised as planned, LoRAs. Local files only, no code, no pickles. Where parts lie is placing.py's."""
+"""Load a pipeline part by part from local safetensors, quantised as planned, and its LoRAs. placement.py moves the parts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from app.engine.pipelines.parts_on_disk import DiskParts
 from app.sentence import Sentence, Trouble, say
 
 FEW_STEPS: Final = "few-steps"
-"""The adapter that makes a model paint in 4 to 8 steps."""
+"""The adapter with which a model needs only 4 to 8 steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Pipeline:
     pipe: Any
     notes: tuple[Sentence, ...]
     disk_parts: DiskParts | None
-    """Where parts wait in files; closed with the pipeline."""
+    """Holds the idle parts; closed with the pipeline."""
 
 
 def load_pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path) -> Pipeline:
-    opening = _PipelineLoader(folder, FAMILIES[model.family], plan, placement.make_disk_parts(plan, scratch))
+    loading = _PipelineLoader(folder, FAMILIES[model.family], plan, placement.make_disk_parts(plan, scratch))
     try:
-        pipe = opening.load_single_file(companions) if model.single_file else opening.load_folder(companions)
+        pipe = loading.load_single_file(companions) if model.single_file else loading.load_folder(companions)
         quantise.check_quantised(plan, placement.list_modules(pipe), model.parts)
         pipe.set_progress_bar_config(disable=True)
         if FEW_STEPS in companions:
@@ -47,26 +47,27 @@ def load_pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[st
             pipe.disable_lora()
         placement.place_pipeline(pipe, plan)
     except BaseException as fault:
-        if opening.disk_parts is not None:
-            opening.disk_parts.close()
-        full = isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT)
-        if (
-            full
-            or not isinstance(fault, _BROKEN)
-            or isinstance(fault, torch.OutOfMemoryError)
-            or "memory" in str(fault)
-        ):
-            raise
-        raise _explain(folder, fault) from fault
-    return Pipeline(pipe, tuple(opening.notes), opening.disk_parts)
+        if loading.disk_parts is not None:
+            loading.disk_parts.close()
+        if isinstance(fault, _BAD_FILES) and not _lacks_room(fault):
+            raise _explain(folder, fault) from fault
+        raise
+    return Pipeline(pipe, tuple(loading.notes), loading.disk_parts)
 
 
-_BROKEN: Final = (OSError, ValueError, KeyError, IndexError, RuntimeError, AttributeError, TypeError)
+_BAD_FILES: Final = (OSError, ValueError, KeyError, IndexError, RuntimeError, AttributeError, TypeError)
+"""What the libraries raise for files that they cannot make sense of."""
+
+
+def _lacks_room(fault: Exception) -> bool:
+    """Tell whether the disk or the memory is full, which is not the fault of the files."""
+    disk_full = isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT)
+    return disk_full or isinstance(fault, torch.OutOfMemoryError) or "memory" in str(fault)
 
 
 @dataclass(slots=True)
 class _PipelineLoader:
-    """One pipeline on its way into memory."""
+    """One pipeline while it is being loaded."""
 
     folder: Path
     family: Family
@@ -75,23 +76,23 @@ class _PipelineLoader:
     notes: list[Sentence] = field(default_factory=list)
 
     def load_folder(self, companions: Mapping[str, Path]) -> Any:
-        """One part after the other, each put where it belongs before the next takes up room."""
-        there: dict[str, Any] = {}
+        """Load a diffusers folder; each part is moved to its device before the next one is loaded."""
+        loaded: dict[str, Any] = {}
         names = {each.name for each in self.folder.iterdir() if (each / "config.json").is_file()} | (
             {"vae"} & set(companions)
         )
         for name in sorted(names):
             if name == "vae" and "vae" in companions:
-                there[name] = self._load_part("vae", companions["vae"], diffusers.AutoencoderKL, "diffusers")
+                loaded[name] = self._load_part("vae", companions["vae"], diffusers.AutoencoderKL, "diffusers")
             elif name == self.family.denoiser and self.plan.quantised == "gguf" and "gguf" in companions:
-                there[name] = self._load_gguf(companions["gguf"])
+                loaded[name] = self._load_gguf(companions["gguf"])
             elif name in _WITH_WEIGHTS:
                 library, kind = detect.class_of(self.folder, name)
-                there[name] = self._load_part(name, self.folder / name, getattr(_LIBRARIES[library], kind), library)
-            if name in there:
-                placement.place_part(name, there[name], self.plan, self.disk_parts)
+                loaded[name] = self._load_part(name, self.folder / name, getattr(_LIBRARIES[library], kind), library)
+            if name in loaded:
+                placement.place_part(name, loaded[name], self.plan, self.disk_parts)
         return getattr(diffusers, self.family.text_class).from_pretrained(
-            self.folder, local_files_only=True, **dict(self.family.load_arguments), **there
+            self.folder, local_files_only=True, **dict(self.family.load_arguments), **loaded
         )
 
     def _load_part(self, name: str, folder: Path, kind: Any, library: str) -> Any:
@@ -99,8 +100,8 @@ class _PipelineLoader:
         for path in files:
             safetensors.header(path)
         how = placement.find_precision(self.plan, name)
-        quantiser = quantise.make_config(library, self.plan, Part(name, how.role, 0), getattr(torch, how.compute))
-        part, told = kind.from_pretrained(
+        quantiser = quantise.make_part_config(library, self.plan, Part(name, how.role, 0), getattr(torch, how.compute))
+        part, found = kind.from_pretrained(
             folder,
             dtype=getattr(torch, how.compute if quantiser else how.storage),
             variant="fp16" if all(".fp16" in path.name for path in files) else None,
@@ -110,7 +111,7 @@ class _PipelineLoader:
             **({"quantization_config": quantiser} if quantiser else {}),
         )
         self.notes += weights_complete.check_weights(
-            folder, told["missing_keys"], told["unexpected_keys"], told.get("mismatched_keys", ())
+            folder, found["missing_keys"], found["unexpected_keys"], found.get("mismatched_keys", ())
         )
         return part.eval()
 
@@ -121,23 +122,23 @@ class _PipelineLoader:
             raise Trouble(
                 say(
                     "load.no-configs",
-                    "{path} holds weights only. Its settings and tokenizer come from the model it descends from, a few megabytes: get that first.",
+                    "{path} contains only weights. Download the settings and the tokenizer of its base model first; they are a few megabytes.",
                     path=str(self.folder),
                 ),
                 cure="get-configs",
             )
-        told = dict(self.family.load_arguments)
+        arguments = dict(self.family.load_arguments)
         if "vae" in companions:
-            told["vae"] = self._load_part("vae", companions["vae"], diffusers.AutoencoderKL, "diffusers")
+            arguments["vae"] = self._load_part("vae", companions["vae"], diffusers.AutoencoderKL, "diffusers")
         with weights_complete.explain_missing(self.folder):
             pipe = getattr(diffusers, self.family.text_class).from_single_file(
                 str(self.folder), config=str(companions["configs"]), dtype=getattr(torch, self.plan.dtype),
-                local_files_only=True, **told,
+                local_files_only=True, **arguments,
             )  # fmt: skip
         for name, part in placement.list_modules(pipe).items():
             weights_complete.check_weights(self.folder, weights_complete.find_empty(part), (), ())
             how = placement.find_precision(self.plan, name)
-            quantised = quantise.make_config("diffusers", self.plan, Part(name, how.role, 0), torch.float32) is not None
+            quantised = quantise.make_part_config("diffusers", self.plan, Part(name, how.role, 0), torch.float32) is not None
             part.to(getattr(torch, how.compute if quantised else how.storage))
             if quantised:
                 quantise.quantise_part(part)
@@ -164,19 +165,20 @@ _LIBRARIES: Final = {"diffusers": diffusers, "transformers": transformers}
 
 
 def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
+    """Load a LoRA from a file or a folder under the name `adapter`; raise a Trouble if it does not fit the model."""
     path = Path(given)
     file = path if is_file(path) else next(iter(sorted(path.glob("*.safetensors"))), path)
     if not is_file(file):
         raise Trouble(
-            say("lora.missing", "The LoRA {path} is not there. Choose it again, or leave it out.", path=str(path))
+            say("lora.missing", "The LoRA {path} was not found. Choose it again or remove it.", path=str(path))
         )
     safetensors.header(file)
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Already found a `peft_config`")  # several at once are what is wanted
+            warnings.filterwarnings("ignore", "Already found a `peft_config`")  # having several is intended
             pipe.load_lora_weights(str(file.parent), weight_name=file.name, adapter_name=adapter, local_files_only=True)
         if not any(adapter in names for names in pipe.get_list_adapters().values()):
-            raise ValueError("nothing in it belongs to this model")
+            raise ValueError("none of its weights belongs to this model")
         for part in placement.list_modules(pipe).values():
             placement.widen_loras(part)
     except (ValueError, KeyError, RuntimeError, AttributeError, TypeError, IndexError) as fault:
@@ -185,7 +187,7 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
         raise Trouble(
             say(
                 "lora.misfit",
-                "The LoRA {path} does not fit this model: it was made for another one. Leave it out, or choose its model.",
+                "The LoRA {path} was made for another model. Remove it, or choose the model it was made for.",
                 path=str(path),
             )
         ) from fault

@@ -1,4 +1,4 @@
-"""Lets parts that compute in different precisions hand tensors to each other: diffusers takes it that all compute alike."""
+"""Cast tensors between pipeline parts of different dtypes; diffusers assumes that all parts share one."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from diffusers.models.autoencoders.vae import DiagonalGaussianDistribution
 from diffusers.models.modeling_outputs import AutoencoderKLOutput
 
 _TIMESTEP: Final = "timestep"
-"""Never rounded: half precision can't tell 999 from 1000."""
+"""Never cast: bfloat16 cannot tell 999 from 1000."""
 
 
 def bridge_dtypes(pipe: Any, denoiser: torch.nn.Module, computes: Mapping[str, torch.dtype]) -> None:
-    """Only where they differ; else nothing is wrapped. `computes` says in what, by name."""
+    """Add the casts that are needed; `computes` maps the name of each part to its dtype."""
     own = computes["denoiser"]
     if any(dtype != own for name, dtype in computes.items() if name.startswith("text_encoder")):
         _cast_inputs(denoiser, own)
@@ -23,11 +23,11 @@ def bridge_dtypes(pipe: Any, denoiser: torch.nn.Module, computes: Mapping[str, t
 
 
 def _cast_inputs(denoiser: torch.nn.Module, own: torch.dtype) -> None:
-    def cast(_module: torch.nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
+    def cast_all(_module: torch.nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
         changed = {name: value if name == _TIMESTEP else _cast(value, own) for name, value in kwargs.items()}
         return tuple(_cast(value, own) for value in args), changed
 
-    denoiser.register_forward_pre_hook(cast, with_kwargs=True)
+    denoiser.register_forward_pre_hook(cast_all, with_kwargs=True)
 
 
 def _cast(value: Any, dtype: torch.dtype) -> Any:
@@ -41,12 +41,12 @@ def _cast(value: Any, dtype: torch.dtype) -> Any:
 
 
 def _cast_encoding(vae: Any) -> None:
-    """A picture to start from comes in another part's precision, and its latents go back in it."""
+    """Accept a start picture in another part's dtype, and return its latents in that dtype."""
     encode = vae.encode
 
-    def cast(picture: torch.Tensor, return_dict: bool = True) -> Any:
+    def encode_cast(picture: torch.Tensor, return_dict: bool = True) -> Any:
         found = encode(picture.to(vae.dtype), return_dict=False)[0]
         back = DiagonalGaussianDistribution(found.parameters.to(picture.dtype), found.deterministic)
         return AutoencoderKLOutput(latent_dist=back) if return_dict else (back,)
 
-    vae.encode = cast
+    vae.encode = encode_cast

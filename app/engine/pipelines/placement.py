@@ -1,4 +1,4 @@
-"""Where a loaded pipeline's parts lie and how they compute: devices, offload as the plan says it, precision apart, decoder slices and tiles."""
+"""Place a pipeline's parts as planned: devices, offload, storage and compute dtypes, VAE slices and tiles."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from app.engine.pipelines import mixed_precision
 from app.engine.pipelines.parts_on_disk import DiskParts
 
 SHARED_MEMORY: Final = ("cpu", "mps")
-"""Devices whose memory is the computer's own: a part that waits has to lie in a file to give any back."""
+"""Devices that use the computer's memory: only moving an idle part to disk frees any."""
 
 
 def find_precision(plan: Plan, name: str) -> Precision:
-    """By its name, else by its role: a local folder may hold a part that its catalog row has not."""
+    """Look up a part's precision by name, else by role: a local folder may hold parts that its catalog row lacks."""
     for part in plan.precision:
         if part.part == name:
             return part
@@ -30,32 +30,31 @@ def find_precision(plan: Plan, name: str) -> Precision:
 
 
 def make_disk_parts(plan: Plan, scratch: Path) -> DiskParts | None:
-    """Where parts are to wait and there is only one memory."""
+    """Return the store for idle parts if the plan offloads them and the device shares the computer's memory."""
     return DiskParts(scratch / "waiting") if plan.offload == "model" and plan.device in SHARED_MEMORY else None
 
 
 def place_part(name: str, part: torch.nn.Module, plan: Plan, turns: DiskParts | None) -> None:
-    """One part, as soon as it is loaded."""
-    kept = find_precision(plan, name)
-    if kept.storage != kept.compute and not quantise.has_quantised_weights(part):
-        _store_narrow(part, getattr(torch, kept.storage), getattr(torch, kept.compute))
+    """Cast, move and register one part as soon as it is loaded."""
+    how = find_precision(plan, name)
+    if how.storage != how.compute and not quantise.has_quantised_weights(part):
+        _store_narrow(part, getattr(torch, how.storage), getattr(torch, how.compute))
     if plan.offload == "none" or turns is not None:
-        _move(part, "cpu" if plan.runs_on == "cpu" else kept.device)
+        _move(part, "cpu" if plan.runs_on == "cpu" else how.device)
     if turns is not None:
         turns.add(name, part)
 
 
 def place_pipeline(pipe: Any, plan: Plan) -> None:
-    """The whole, once its parts are there. On a pretended machine the processor takes the place of the card: the same hooks move
-    the same weights, only not far."""
+    """Set up offload and casts once all parts are loaded. On a pretended machine the CPU stands in for the card, with the same hooks."""
     configure_vae(pipe.vae, plan)
-    # SDXL's pipelines would widen it for a picture to start from, and leave it in the denoiser's dtype; the plan has said what is right.
+    # SDXL's pipelines would upcast the VAE for a start picture and then leave it in the denoiser's dtype, against the plan.
     pipe.vae.register_to_config(force_upcast=False)
     device = plan.runs_on
     if plan.offload == "model" and plan.device not in SHARED_MEMORY:
         pipe.enable_model_cpu_offload(device=device)
     elif plan.offload == "group":
-        # Else every weight would lie in memory that the system cannot move, which many systems give half of or less.
+        # low_cpu_mem_usage: without it all weights are pinned, and many systems allow only half of their memory to be.
         pipe.enable_group_offload(
             torch.device(device), offload_type="leaf_level", use_stream=device == "cuda", low_cpu_mem_usage=True
         )
@@ -68,8 +67,7 @@ def place_pipeline(pipe: Any, plan: Plan) -> None:
 
 
 def widen_loras(part: torch.nn.Module) -> None:
-    """peft has a LoRA rest as narrow as the layer it sits on, where no hook casts it: it would compute so too. It is small and
-    changes over for good."""
+    """Cast LoRAs to the compute dtype. peft creates them in the layer's storage dtype, where no hook casts them."""
     from diffusers.hooks.group_offloading import _maybe_remove_and_reapply_group_offloading
 
     changed = False
@@ -82,7 +80,7 @@ def widen_loras(part: torch.nn.Module) -> None:
                 if not name.startswith("base_layer."):
                     weight.data = weight.data.to(casting.compute_dtype)
     if changed:
-        _maybe_remove_and_reapply_group_offloading(part)  # which keeps a copy of each weight as it was
+        _maybe_remove_and_reapply_group_offloading(part)  # it holds copies of the old weights
 
 
 def list_modules(pipe: Any) -> dict[str, torch.nn.Module]:
@@ -90,12 +88,12 @@ def list_modules(pipe: Any) -> dict[str, torch.nn.Module]:
 
 
 def _move(part: torch.nn.Module, device: str) -> None:
-    if not quantise.cannot_move(part):
+    if not quantise.is_fixed_on_device(part):
         part.to(device)
 
 
 def find_device(part: Any) -> torch.device:
-    """Where a part computes, which for one whose weights wait elsewhere is not where they lie."""
+    """Return the device a part computes on; offloaded weights are stored on another."""
     from diffusers.hooks.group_offloading import _get_group_onload_device, _is_group_offload_enabled
 
     if _is_group_offload_enabled(part):
@@ -107,7 +105,7 @@ def find_device(part: Any) -> torch.device:
 
 
 def configure_vae(vae: Any, plan: Plan) -> None:
-    """Slices and tiles; may be asked for again while loaded."""
+    """Set slices and tiles; may be called again while the model is loaded."""
     if plan.vae.slicing:
         vae.enable_slicing()
     else:
@@ -123,12 +121,12 @@ def configure_vae(vae: Any, plan: Plan) -> None:
 
 _LARGE_LAYERS: Final = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
 _KEEP_WIDE: Final = ("norm", r"\.wo$", r"^t_embedder\.")
-"""By name: norms, and layers whose parent casts what they are to read to the dtype that it finds their weight in (T5's, Z-Image's)."""
+"""Names of norms, and of layers whose parent casts their input to the dtype of their weight (in T5 and Z-Image)."""
 
 
 def _store_narrow(part: torch.nn.Module, storage: torch.dtype, compute: torch.dtype) -> None:
-    """Weights of large layers rest in `storage` and are cast one by one. The others (norms, embeddings, free parameters) change
-    over for good: nearly all are small, and a text encoder's embedding is what diffusers reads its dtype from."""
+    """Store the weights of large layers in `storage` and cast each while it computes. Cast all others once: nearly all are small,
+    and diffusers reads a text encoder's dtype from its embedding."""
     for name, module in part.named_modules():
         if any(re.search(each, name) for each in _KEEP_WIDE) or not isinstance(module, _LARGE_LAYERS):
             for tensor in (*module.parameters(recurse=False), *module.buffers(recurse=False)):

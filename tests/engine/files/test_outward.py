@@ -23,7 +23,7 @@ from app.ui import window
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, OWNER, Person
 from tests.support.guests import desk_at
-from tests.support.saying import clip
+from tests.support.speech_fixtures import clip
 
 HOME = "/home/olivia/hearth"
 PICTURE = PictureRequest(

@@ -20,11 +20,11 @@ from app.engine.pictures import painter
 from app.engine.pipelines import placement
 from app.engine.pipelines.parts_on_disk import _list_tensors
 from app.engine.speech import loader
-from tests.support import painters
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support.tiny import save_voice
 
-folders = painters.folders
+folders = picture_fixtures.folders
 MEBI = 1 << 20
 
 
@@ -136,7 +136,7 @@ def test_the_catalog_counts_as_the_real_classes_do(model: str, name: str) -> Non
 
 @pytest.mark.parametrize("family", tiny.MAKERS)
 def test_a_folder_counts_as_what_is_loaded_from_it(family: str, folders: dict[str, Path]) -> None:
-    paints, row = painters.painter(folders[family])
+    paints, row = picture_fixtures.painter(folders[family])
     for name, module in placement.list_modules(paints._pipe).items():
         part = next(each for each in row.parts if each.name == name)
         assert part.parameters == held(module), name

@@ -15,7 +15,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.types import Need, Part, Plan
 from app.compat.selftest.failures import Limits
 from app.compat.selftest.simulate import Bites, biting
-from tests.support.families import FAMILIES, Family
+from tests.support.tiny_models import FAMILIES, Family
 
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
 """Relative to the largest number of the plain library's result in float32, with weights rounded alike."""

@@ -148,7 +148,7 @@ def test_awq_of_another_form_is_refused_with_a_way_out(llama: Path) -> None:
 
 def test_unpacking_undoes_packing() -> None:
     numbers = torch.randint(0, 16, (5, 24), generator=torch.Generator().manual_seed(1))
-    assert torch.equal(awq.unpack(pack(numbers)), numbers.to(torch.int32))
+    assert torch.equal(awq.unpack_nibbles(pack(numbers)), numbers.to(torch.int32))
 
 
 REAL: tuple[tuple[str, Callable[[Hardware], Hardware], str | None], ...] = (

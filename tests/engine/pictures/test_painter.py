@@ -20,11 +20,11 @@ from app.engine.jobs.events import Finished, Note, Step
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
 from app.engine.pictures import painter as picture_painter
-from tests.support import painters
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
-from tests.support.painters import SMALL, assert_same, gguf_of, lora, painter, parts, pixels, plainly
+from tests.support.picture_fixtures import SMALL, assert_same, gguf_of, lora, painter, parts, pixels, plainly
 
-folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
+folders, decoded, gradient = picture_fixtures.folders, picture_fixtures.decoded, picture_fixtures.gradient
 pytestmark = [  # diffusers' schedulers with numpy 2
     pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning"),

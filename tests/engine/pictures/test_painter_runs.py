@@ -28,11 +28,11 @@ from app.engine.pictures import checkpoint, per_request, preview, steps
 from app.engine.pictures import painter as picture_painter
 from app.engine.pictures.checkpoint import Checkpoint
 from app.engine.pictures.final_settings import resolve_settings
-from tests.support import painters
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
-from tests.support.painters import SMALL, breaking, painter, parts, pixels
+from tests.support.picture_fixtures import SMALL, breaking, painter, parts, pixels
 
-folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
+folders, decoded, gradient = picture_fixtures.folders, picture_fixtures.decoded, picture_fixtures.gradient
 pytestmark = [  # diffusers' schedulers with numpy 2
     pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning"),
@@ -218,7 +218,7 @@ def test_where_parts_take_turns_the_decoder_goes_before_the_steps(
     paints = picture_painter.load(folders["sd15"], model, tiny.plan(model, offload="model", device="cuda"), {})
     pipe, order = paints._pipe, []
     fit, free = preview.fit_colours, pipe.maybe_free_model_hooks
-    monkeypatch.setattr(preview, "fit", lambda *told: order.append("fit") or fit(*told))
+    monkeypatch.setattr(preview, "fit_colours", lambda *args: order.append("fit") or fit(*args))
     monkeypatch.setattr(pipe, "maybe_free_model_hooks", lambda: order.append("free") or free())
     pipe.text_encoder.register_forward_pre_hook(lambda *_: order.append("words"))
     list(paints.run(PictureRequest("a", **{**SMALL, "preview_every": 1}), Control(), None, tmp_path))

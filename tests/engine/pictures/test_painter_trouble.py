@@ -23,11 +23,11 @@ from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
 from app.engine.pictures import painter as picture_painter
 from app.sentence import Sentence, Trouble
-from tests.support import painters
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
-from tests.support.painters import SMALL, painter
+from tests.support.picture_fixtures import SMALL, painter
 
-folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
+folders, decoded, gradient = picture_fixtures.folders, picture_fixtures.decoded, picture_fixtures.gradient
 pytestmark = [  # diffusers' schedulers with numpy 2
     pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning"),

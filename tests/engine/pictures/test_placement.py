@@ -35,12 +35,12 @@ from app.engine.pipelines import placement
 from app.engine.session.session import Session
 from app.paths import home
 from app.sentence import Trouble
-from tests.support import painters
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
-from tests.support.painters import SMALL, gguf_of, lora, painter, parts, pixels
+from tests.support.picture_fixtures import SMALL, gguf_of, lora, painter, parts, pixels
 
-folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
+folders, decoded, gradient = picture_fixtures.folders, picture_fixtures.decoded, picture_fixtures.gradient
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torchao with torch 2.13
 
 
@@ -133,13 +133,13 @@ def test_in_one_memory_a_part_that_waits_lies_in_a_file(
     whole = {name: size(part) for name, part in placement.list_modules(stays._pipe).items()}
     assert all(size(part) == 0 for part in modules.values()), "nothing is in memory before it is asked for"
     inside: list[dict[str, int]] = []
-    enter = waits._turns.enter
+    activate = waits._disk_parts.activate
 
-    def entering(name: str) -> None:
-        enter(name)
+    def recording(name: str) -> None:
+        activate(name)
         inside.append({each: size(part) for each, part in modules.items() if size(part)})
 
-    waits._turns.enter = entering
+    waits._disk_parts.activate = recording
     for index, more in enumerate(({}, {"image": str(gradient)})):
         one, other = (painted(each, tmp_path / f"{index}{place}", **more) for place, each in enumerate((waits, stays)))
         assert (pixels(parts(one)[0].path) == pixels(parts(other)[0].path)).all()

@@ -20,13 +20,13 @@ from app.engine.session.session import Session
 from app.engine.speech import loader
 from app.paths import home
 from app.sentence import Trouble
-from tests.support import painters
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
-from tests.support.painters import SMALL, gguf_of, gguf_with
+from tests.support.picture_fixtures import SMALL, gguf_of, gguf_with
 from tests.support.tiny import save_voice
 
-folders = painters.folders
+folders = picture_fixtures.folders
 VOICE = (Part("model", "speech", 10_000), Part("codec", "codec", 10_000))
 
 

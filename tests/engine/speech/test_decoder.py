@@ -24,13 +24,13 @@ from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.speech import loader
 from app.engine.speech.codec import MOST_FRAMES, Codec
 from app.engine.speech.decoder import Decoding, Sampling
-from tests.support import saying, tiny
-from tests.support.saying import SHAPES, TEXT, joined, run
+from tests.support import speech_fixtures, tiny_voices
+from tests.support.speech_fixtures import SHAPES, TEXT, joined, run
 
-folders, plan, speakers = saying.folders, saying.plan, saying.speakers
+folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
 
-def transformers_tokens(folder: Path, shape: tiny.Shape, prompt: sound.Samples | None, rows: int, **how: Any) -> Any:
+def transformers_tokens(folder: Path, shape: tiny_voices.Shape, prompt: sound.Samples | None, rows: int, **how: Any) -> Any:
     """Plain transformers, as its documentation says: processor, then generate()."""
     model = DiaForConditionalGeneration.from_pretrained(folder).eval()
     codec = DacModel.from_pretrained(folder / "codec").eval()

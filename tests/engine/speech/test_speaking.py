@@ -22,10 +22,10 @@ from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
 from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding
 from app.sentence import Trouble
-from tests.support import saying
-from tests.support.saying import LONG, PLAIN, SHAPES, TEXT, clip, joined, moved, run
+from tests.support import speech_fixtures
+from tests.support.speech_fixtures import LONG, PLAIN, SHAPES, TEXT, clip, joined, moved, run
 
-folders, plan, speakers = saying.folders, saying.plan, saying.speakers
+folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -17,10 +17,10 @@ from app.compat.planning.types import Plan, Precision
 from app.engine.files import sound
 from app.engine.speech import loader
 from app.sentence import Trouble
-from tests.support import saying
-from tests.support.saying import joined, moved, run
+from tests.support import speech_fixtures
+from tests.support.speech_fixtures import joined, moved, run
 
-folders, plan, speakers = saying.folders, saying.plan, saying.speakers
+folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
 
 def test_a_folder_may_lie_anywhere_and_its_codec_apart(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:

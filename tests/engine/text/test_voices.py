@@ -24,10 +24,10 @@ from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import DIA, Limits
 from app.paths import Home
 from app.sentence import Trouble
-from tests.support import saying
-from tests.support.saying import LONG, clip, joined, run
+from tests.support import speech_fixtures
+from tests.support.speech_fixtures import LONG, clip, joined, run
 
-folders, plan, speakers = saying.folders, saying.plan, saying.speakers
+folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
 
 def turns(*said: tuple[int, str]) -> tuple[Turn, ...]:
@@ -56,7 +56,7 @@ def test_a_starter_hears_a_clip_for_as_long_as_it_says(
     folders: dict[str, Path], plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It still has a voice for each tag and carries none from part to part."""
-    folder = saying.moved(folders["starter"], tmp_path / "starter")
+    folder = speech_fixtures.moved(folders["starter"], tmp_path / "starter")
     told = {"words": ["hello", "one", "two"], "generation": {"temperature": 0.0}, "clip_most_s": 3.0, "own_voices": ["tiny"]}
     (folder / "starter.json").write_text(json.dumps(told))
     heard: list[int] = []

@@ -19,9 +19,9 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import SpeechRequest
 from app.engine.speech import loader
-from tests.support import tiny
+from tests.support import tiny_voices
 
-SHAPES = {"dia": tiny.DIA, "starter": tiny.STARTER}
+SHAPES = {"dia": tiny_voices.DIA, "starter": tiny_voices.STARTER}
 TEXT = (
     "[S1] Hello there, how are you on this fine day? [S2] I am well, thank you (laughs), and you are as well, I hope."
 )
@@ -38,7 +38,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @cache
 def _folders(top: Path) -> dict[str, Path]:
-    return {name: tiny.save_voice(top / name, shape) for name, shape in SHAPES.items()}
+    return {name: tiny_voices.save_voice(top / name, shape) for name, shape in SHAPES.items()}
 
 
 @pytest.fixture(scope="session")

@@ -21,29 +21,29 @@ from app.engine.models import catalog
 from app.engine.pictures import painter
 from app.engine.pipelines import placement
 from app.engine.speech import loader
-from tests.support import painters
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
-from tests.support.far_memory import FarMemory, far_memory
-from tests.support.painters import SMALL, breaking, gguf_of, lora, parts, pixels
+from tests.support.separate_memory import SeparateMemory, separate_memory
+from tests.support.picture_fixtures import SMALL, breaking, gguf_of, lora, parts, pixels
 from tests.support.plans import plan
 from tests.support.tiny import save_voice
 
-folders, gradient = painters.folders, painters.gradient
+folders, gradient = picture_fixtures.folders, picture_fixtures.gradient
 OFFLOADS = ("none", "model", "group", "sequential")
 WITHIN = {"float32": 3 / 255, "apart": 12 / 255}
 PRECISIONS = {"float32": ("float32", "float32"), "apart": ("float16", "float32")}
 
 
 @pytest.fixture(params=["pretended", pytest.param("real", marks=pytest.mark.card)], autouse=True)
-def card(request: pytest.FixtureRequest) -> Iterator[FarMemory | None]:
+def card(request: pytest.FixtureRequest) -> Iterator[SeparateMemory | None]:
     if request.param == "real":
         yield None
         return
-    with far_memory() as memory:
+    with separate_memory() as memory:
         yield memory
 
 
-def test_it_tells_the_two_memories_apart(card: FarMemory | None) -> None:
+def test_it_tells_the_two_memories_apart(card: SeparateMemory | None) -> None:
     here, there = torch.ones(3, 4), torch.ones(3, 4, device="cuda")
     assert there.device.type == "cuda" and there.is_cuda and here.device.type == "cpu"
     assert (there @ there.T).is_cuda and there[1:].is_cuda and (there * torch.tensor(2.0)).is_cuda
@@ -106,7 +106,7 @@ def test_a_card_paints_as_the_processor(
     family: str, offload: str, folders: dict[str, Path], load: Any, gradient: Path, tmp_path: Path
 ) -> None:
     worn = lora(folders["sd15"], tmp_path / "one.safetensors", 1)
-    plain, paints, seen = painters.painter(folders[family])[0], load(family, offload), set()
+    plain, paints, seen = picture_fixtures.painter(folders[family])[0], load(family, offload), set()
     modules = placement.list_modules(paints._pipe)
     modules["vae"] = modules["vae"].decoder
     for name, module in modules.items():
@@ -145,7 +145,7 @@ def test_a_broken_picture_goes_on_from_its_file(
 def test_gguf_paints_on_a_card(offload: str, folders: dict[str, Path], load: Any, tmp_path: Path) -> None:
     file = gguf_of(folders["flux"], tmp_path / "tiny.gguf")
     paints = load("flux", offload, "float32", companions={"gguf": file}, quantised="gguf")
-    one, other = painted(paints, tmp_path / "g", guidance=1.0), painted(painters.painter(folders["flux"])[0], tmp_path / "p", guidance=1.0)
+    one, other = painted(paints, tmp_path / "g", guidance=1.0), painted(picture_fixtures.painter(folders["flux"])[0], tmp_path / "p", guidance=1.0)
     assert abs(one - other).mean() < 12 / 255
 
 

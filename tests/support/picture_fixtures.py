@@ -63,19 +63,19 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
         seen.append(image.detach().clone())
         check(image, step, exact)
 
-    monkeypatch.setattr(steps, "check", record)
+    monkeypatch.setattr(steps, "check_decoded", record)
     return seen
 
 
 def plainly(folder: Path, model: Model, form: str = "text", **told: Any) -> np.ndarray:
     """The same from diffusers' own class alone: its own loading, loop and decoding."""
     family = FAMILIES[model.family]
-    plain = getattr(diffusers, getattr(family, form)).from_pretrained(folder, **family.loaded_with)
+    plain = getattr(diffusers, getattr(family, f"{form}_class")).from_pretrained(folder, **family.load_arguments)
     if model.settings.scheduler:
         row = schedulers.by_name(model.settings.scheduler)
         plain.scheduler = getattr(diffusers, row.class_name).from_config(plain.scheduler.config, **row.settings)
     image = plain(
-        num_inference_steps=3, generator=torch.Generator("cpu").manual_seed(11), output_type="np", **family.told, **told
+        num_inference_steps=3, generator=torch.Generator("cpu").manual_seed(11), output_type="np", **family.call_arguments, **told
     ).images[0]
     return np.asarray(image, dtype=np.float64)
 

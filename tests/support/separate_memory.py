@@ -26,7 +26,7 @@ _FACTS: dict[Any, Callable[[bool], Any]] = {
 }
 
 
-class FarMemory(TorchFunctionMode):
+class SeparateMemory(TorchFunctionMode):
     """One for all threads: each enters it for itself."""
 
     def __init__(self) -> None:
@@ -131,9 +131,9 @@ class _Stream(contextlib.nullcontext[None]):
 
 
 @contextlib.contextmanager
-def far_memory() -> Iterator[FarMemory]:
+def separate_memory() -> Iterator[SeparateMemory]:
     """A card named cuda for this thread and those that paint. What it computes, the processor computes."""
-    memory = FarMemory()
+    memory = SeparateMemory()
 
     def reports(work: Any) -> Any:
         def there(tell: Any) -> None:
