@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from app.cli.job import run_job, add_job_options, read_text
+from app.cli.job import add_job_options, read_text, run_job
 from app.engine.jobs.request import Lora, PictureRequest
 from app.sentence import Trouble, say
 

@@ -96,7 +96,7 @@ def speaking(
     watch, plans = Watch(), []
     session = Session(home(folder / "home").made())
     request = SpeechRequest(SCRIPT, model=str(voice), seed=5, max_frames=rows, loudness_lufs=None)
-    with patch("app.engine.speech.run.Decoding", watched(watch, forced)):
+    with patch("app.engine.speech.part.Decoding", watched(watch, forced)):
         ran = session.run(request, choice, Control(), folder / "job", lambda _, plan: plans.append(plan))
         events = list(ran)
     assert not isinstance(events[-1], Failed), (str(events[-1].sentence), [str(each) for each in events[-1].objections])
@@ -126,7 +126,7 @@ def reference(voice: Path, tmp_path_factory: pytest.TempPathFactory) -> Referenc
             decoding.step()
         dac = DacModel.from_pretrained(voice / "codec", dtype=torch.float32).to(full_size.DEVICE).eval()
         codec = Codec(dac, full_size.DEVICE, torch.float32)
-        sound = torch.from_numpy(codec.decode(decoding.codes(0, decoding.frames)))
+        sound = torch.from_numpy(codec.decode(decoding.get_codes(0, decoding.frames)))
     assert len(sound) == frames
     return Reference(rows, watch.logits, sound)
 

@@ -24,8 +24,8 @@ from playwright.sync_api import TimeoutError as TooLateError
 from safetensors.torch import load_file, save_file
 
 from tests.support.places import TOP
-from tests.support.tiny import STARTER, save_voice
 from tests.support.tiny_pictures import made
+from tests.support.tiny_voices import STARTER, save_voice
 
 CHROMIUM = next(
     (

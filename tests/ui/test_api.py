@@ -32,8 +32,8 @@ from app.ui.launch import guards
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from tests.support.guests import until
-from tests.support.tiny import STARTER
 from tests.support.tiny_pictures import made
+from tests.support.tiny_voices import STARTER
 from tests.support.window import small_voice
 
 pytestmark = [

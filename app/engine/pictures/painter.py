@@ -178,11 +178,7 @@ class Painter:
         if run.settings.request.preview_every and self._colours is None:
             self._colours = preview.fit_colours(self._pipe.vae, placement.find_device(self._pipe.vae))
             self._pipe.maybe_free_model_hooks()  # with model offload the VAE is used last, so nothing else would evict it
-        latents: torch.Tensor | None
-        if start is not None and start.complete:
-            latents = start.latents
-        else:
-            latents = self._denoise(run, picture, start, report)
+        latents = start.latents if start and start.complete else self._denoise(run, picture, start, report)
         if latents is not None:
             step = start.done if start else run.settings.request.steps or 0
             report(per_request.decode_latents(self._pipe, self._family, latents, run.settings, self._exact, step))

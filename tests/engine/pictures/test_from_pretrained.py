@@ -18,7 +18,7 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, Need, Part, Plan
 from app.engine.loading import awq
-from app.engine.loading.from_pretrained import load, make_arguments, add_config_needs
+from app.engine.loading.from_pretrained import add_config_needs, load, make_arguments
 from app.sentence import Trouble
 
 WORDS = torch.tensor([[1, 5, 9, 33, 2, 60]])

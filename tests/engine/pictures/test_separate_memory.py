@@ -23,10 +23,10 @@ from app.engine.pipelines import placement
 from app.engine.speech import loader
 from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
-from tests.support.separate_memory import SeparateMemory, separate_memory
 from tests.support.picture_fixtures import SMALL, breaking, gguf_of, lora, parts, pixels
 from tests.support.plans import plan
-from tests.support.tiny import save_voice
+from tests.support.separate_memory import SeparateMemory, separate_memory
+from tests.support.tiny_voices import save_voice
 
 folders, gradient = picture_fixtures.folders, picture_fixtures.gradient
 OFFLOADS = ("none", "model", "group", "sequential")

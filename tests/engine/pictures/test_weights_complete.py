@@ -24,7 +24,7 @@ from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
 from tests.support.picture_fixtures import SMALL, gguf_of, gguf_with
-from tests.support.tiny import save_voice
+from tests.support.tiny_voices import save_voice
 
 folders = picture_fixtures.folders
 VOICE = (Part("model", "speech", 10_000), Part("codec", "codec", 10_000))

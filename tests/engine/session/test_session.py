@@ -34,8 +34,8 @@ from app.engine.session.session import Session
 from app.engine.text.voice_limits import DIA
 from app.engine.text.voices import keep
 from app.paths import home
-from tests.support.tiny import STARTER, save_voice
 from tests.support.tiny_pictures import made
+from tests.support.tiny_voices import STARTER, save_voice
 
 Run = Callable[..., list[Event]]
 SPEECH = "[S1] A short line. [S2] And its answer."

@@ -23,7 +23,7 @@ from app.engine.files import sound
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.speech import loader
 from app.engine.speech.codec import MOST_FRAMES, Codec
-from app.engine.speech.decoder import Decoding, Sampling
+from app.engine.speech.decoder import Decoding, PartInput, Sampling
 from tests.support import speech_fixtures, tiny_voices
 from tests.support.speech_fixtures import SHAPES, TEXT, joined, run
 
@@ -79,12 +79,12 @@ def test_tokens_and_sound_equal_plain_transformers(
     ids = torch.tensor(DiaTokenizer.from_pretrained(folder)(TEXT)["input_ids"])
     heard = None if prompt is None else codec.encode(prompt)
     with applied(plan) as seam:
-        decoding = Decoding(model, "cpu", ids, heard, Sampling(guidance, temperature, 0.95, 45), 11, 80)
+        decoding = Decoding(model, "cpu", PartInput(ids, heard, Sampling(guidance, temperature, 0.95, 45), 11, 80))
         while not decoding.done:
             decoding.step()
         assert seam.calls > 0
     assert torch.equal(decoding.rows, wanted)
-    ours = codec.decode(decoding.codes(0, decoding.frames))
+    ours = codec.decode(decoding.get_codes(0, decoding.frames))
     assert ours.shape == wanted_sound.shape
     assert np.abs(ours - wanted_sound).max() < 2e-6
 
@@ -93,7 +93,7 @@ def test_a_seed_is_all_that_chance_is(folders: dict[str, Path]) -> None:
     model = DiaForConditionalGeneration.from_pretrained(folders["dia"]).eval()
 
     def rows(seed: int, disturbed: bool = False) -> torch.Tensor:
-        decoding = Decoding(model, "cpu", torch.tensor([1, 72, 105]), None, Sampling(), seed, 40)
+        decoding = Decoding(model, "cpu", PartInput(torch.tensor([1, 72, 105]), None, Sampling(), seed, 40))
         while not decoding.done:
             if disturbed:
                 torch.rand(3)  # somebody else draws from torch's own generator meanwhile
@@ -106,7 +106,7 @@ def test_a_seed_is_all_that_chance_is(folders: dict[str, Path]) -> None:
 
 def test_max_frames_counts_the_delay_as_transformers_does(folders: dict[str, Path]) -> None:
     model = DiaForConditionalGeneration.from_pretrained(folders["dia"]).eval()
-    decoding = Decoding(model, "cpu", torch.tensor([1, 72]), None, Sampling(), 0, 50)
+    decoding = Decoding(model, "cpu", PartInput(torch.tensor([1, 72]), None, Sampling(), 0, 50))
     while not decoding.done:
         decoding.step()
     assert (decoding.made, decoding.frames, decoding.cut_off) == (50, 50 - 16, True)
@@ -115,10 +115,10 @@ def test_max_frames_counts_the_delay_as_transformers_does(folders: dict[str, Pat
 def test_going_on_makes_the_same_rows(folders: dict[str, Path]) -> None:
     model = DiaForConditionalGeneration.from_pretrained(folders["starter"]).eval()
     for broken_off in (1, 3, 20, 47, 49):
-        whole, first = (Decoding(model, "cpu", torch.tensor([1, 72]), None, Sampling(), 0, 50) for _ in range(2))
+        whole, first = (Decoding(model, "cpu", PartInput(torch.tensor([1, 72]), None, Sampling(), 0, 50)) for _ in range(2))
         for _ in range(broken_off):
             first.step()
-        second = Decoding(model, "cpu", torch.tensor([1, 72]), None, Sampling(), 99, 50, first.state(0))
+        second = Decoding(model, "cpu", PartInput(torch.tensor([1, 72]), None, Sampling(), 99, 50), first.get_state(0))
         for each in (whole, second):
             while not each.done:
                 each.step()
@@ -155,7 +155,7 @@ def test_broken_numbers_are_noticed_and_the_ladder_goes_on_from_there(
 ) -> None:
     whole = joined(run(loader.load(folders["dia"], plan), tmp_path / "whole", max_frames=140))
     speaker = loader.load(folders["dia"], plan)
-    dense = speaker._model.logits_dense
+    dense = speaker._dia.model.logits_dense
     made = itertools.count()
 
     def breaking(hidden: torch.Tensor) -> torch.Tensor:

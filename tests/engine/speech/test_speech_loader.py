@@ -84,10 +84,10 @@ def test_every_precision_speaks(
         Precision(name, role, storage, compute, "cpu") for name, role in (("model", "speech"), ("codec", "codec"))
     )  # type: ignore[arg-type]
     speaker = loader.load(folders["dia"], dataclasses.replace(plan, precision=precision))
-    kept = {parameter.dtype for parameter in speaker._model.model.decoder.layers[0].mlp.parameters()}
+    kept = {parameter.dtype for parameter in speaker._dia.model.model.decoder.layers[0].mlp.parameters()}
     assert kept == {getattr(torch, storage)}
     used: set[torch.dtype] = set()
-    projection = speaker._model.model.decoder.layers[0].self_attention.q_proj
+    projection = speaker._dia.model.model.decoder.layers[0].self_attention.q_proj
     projection.register_forward_hook(lambda module, given, result: used.add(result.dtype))
     joined(run(speaker, tmp_path / "job"))
     assert used == {getattr(torch, compute)}
@@ -98,7 +98,7 @@ def test_closing_gives_the_weights_back(folders: dict[str, Path], plan: Plan) ->
     import weakref
 
     speaker = loader.load(folders["dia"], plan)
-    weights = weakref.ref(speaker._model)
+    weights = weakref.ref(speaker._dia.model)
     speaker.close()
     gc.collect()
     assert weights() is None

@@ -20,7 +20,7 @@ from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, Need
-from app.engine.speech.decoder import Decoding, Sampling
+from app.engine.speech.decoder import Decoding, PartInput, Sampling
 
 MIB = 1 << 20
 ROWS = 12
@@ -62,7 +62,7 @@ def ours(model: Any, context: int) -> list[float]:
     plan = decide(probe(), Need(kind="speech"), Choice(), {})
     with applied(plan):
         codes = torch.randint(0, 1024, (context, CHANNELS))
-        decoding = Decoding(model, "cpu", TEXT, codes, Sampling(), 1, ROWS)
+        decoding = Decoding(model, "cpu", PartInput(TEXT, codes, Sampling(), 1, ROWS))
         for layer in range(LAYERS):
             decoding._caches.update(*filled(context), layer)
         decoding._caches.length = context
