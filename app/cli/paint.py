@@ -10,20 +10,20 @@ from app.engine.jobs.request import Lora, PictureRequest
 from app.sentence import Trouble, say
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("prompt", nargs="?", help="what the picture shows; '-' or nothing reads standard input")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("prompt", nargs="?", help="what the picture shows; '-' or none reads it from standard input")
     parser.add_argument("-f", "--file", type=Path, help="read the prompt from this file")
-    parser.add_argument("--negative", default="", help="what it should not show")
-    parser.add_argument("--size", help="WIDTHxHEIGHT")
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--guidance", type=float)
-    parser.add_argument("--scheduler")
-    parser.add_argument("--batch", type=int, default=1, help="this many pictures, seeds counting up")
-    parser.add_argument("--image", type=Path, help="start from this picture")
-    parser.add_argument("--mask", type=Path, help="paint only where this one is white")
-    parser.add_argument("--strength", type=float, default=0.6, help="how far to leave the first picture, 0.01 to 1")
-    parser.add_argument("--lora", action="append", default=[], metavar="FILE[:WEIGHT]")
-    parser.add_argument("--upscale", type=int, default=1, choices=(1, 2, 4))
+    parser.add_argument("--negative", default="", help="what the picture should not show")
+    parser.add_argument("--size", metavar="WIDTHxHEIGHT", help="in pixels, such as 512x768")
+    parser.add_argument("--steps", type=int, help="how many denoising steps")
+    parser.add_argument("--guidance", type=float, help="how closely the picture follows the prompt")
+    parser.add_argument("--scheduler", help="by default the one recommended for the model")
+    parser.add_argument("--batch", type=int, default=1, help="how many pictures; the seed goes up by 1 for each")
+    parser.add_argument("--image", type=Path, help="the picture to start from")
+    parser.add_argument("--mask", type=Path, help="a picture that is white where the start picture is repainted")
+    parser.add_argument("--strength", type=float, default=0.6, help="how much to change the start picture, 0.01 to 1")
+    parser.add_argument("--lora", action="append", default=[], metavar="FILE[:WEIGHT]", help="a LoRA; may be given several times")
+    parser.add_argument("--upscale", type=int, default=1, choices=(1, 2, 4), help="how many times larger the picture is saved")
     add_job_options(parser)
 
 
@@ -47,7 +47,7 @@ def parse_size(text: str | None) -> tuple[int | None, int | None]:
         return None, None
     width, _, height = text.lower().partition("x")
     if not (width.isdigit() and height.isdigit()):
-        raise Trouble(say("paint.bad-size", '"{size}" is not a size. Write it like 512x768.', size=text))
+        raise Trouble(say("paint.bad-size", '"{size}" is not a size. Write width and height like 512x768.', size=text))
     return int(width), int(height)
 
 

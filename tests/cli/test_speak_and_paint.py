@@ -51,31 +51,31 @@ def test_a_command_that_is_given_up_writes_what_is_finished_and_goes_on(
     out = tmp_path / "out.wav"
     assert speak("-o", str(out), plan=GIVEN_UP) == job.INCOMPLETE
     told = capsys.readouterr()
-    assert "Finished: 2 of 5. Missing: 3-5." in told.err and "The same command goes on" in told.err
+    assert "Finished: 2 of 5. Missing: 3-5." in told.err and "Run the same command again" in told.err
     assert "Traceback" not in told.err and told.out.strip() == str(out)
     some_s = soundfile.info(out).duration
     assert some_s > 2 * 0.5
     parts = {part: part.stat().st_mtime_ns for part in (tmp_path / "home").rglob("part-*.wav")}
     assert len(parts) == 2
     assert speak("-o", str(out)) == job.FINISHED
-    assert "Going on with" in capsys.readouterr().err
+    assert "Resuming the job" in capsys.readouterr().err
     assert {part: part.stat().st_mtime_ns for part in parts} == parts, "a finished part was done again"
     assert len(list((tmp_path / "home").rglob("part-*.wav"))) == 5
     assert speak("-o", str(out)) == job.FINISHED, "what came to its end is not gone on with"
-    assert "Going on with" not in capsys.readouterr().err
+    assert "Resuming the job" not in capsys.readouterr().err
     assert len(list((tmp_path / "home").rglob("part-*.wav"))) == 10
 
 
 def test_anew_begins_from_the_start(speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert speak(plan=GIVEN_UP) == job.INCOMPLETE
     assert speak("--anew") == job.FINISHED
-    assert "Going on with" not in capsys.readouterr().err
+    assert "Resuming the job" not in capsys.readouterr().err
     assert len(list((tmp_path / "home").rglob("part-*.wav"))) == 2 + 5
 
 
 def test_nothing_finished_is_a_code_of_its_own(speak: Speak, capsys: pytest.CaptureFixture[str]) -> None:
     assert speak(plan=({"dies": "loading"},) * DEATHS) == job.FAILED
-    assert "goes on" not in capsys.readouterr().err
+    assert "same command" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["speak", "[S1] a"], ["paint", "a"]])

@@ -135,12 +135,12 @@ def separate_memory() -> Iterator[SeparateMemory]:
     """A card named cuda for this thread and those that paint. What it computes, the processor computes."""
     memory = SeparateMemory()
 
-    def reports(work: Any) -> Any:
-        def there(tell: Any) -> None:
+    def iterate_reports(work: Any) -> Any:
+        def work_on_card(report: Any) -> None:
             with memory:
-                work(tell)
+                work(report)
 
-        return worker_thread.iterate_reports(there)
+        return worker_thread.iterate_reports(work_on_card)
 
     with contextlib.ExitStack() as around:
         for name, what in {
@@ -153,6 +153,6 @@ def separate_memory() -> Iterator[SeparateMemory]:
             "diffusers.pipelines.pipeline_utils.get_device": lambda: "cuda",
         }.items():
             around.enter_context(patch(name, what))
-        around.enter_context(patch.object(painter, "reports", reports))
+        around.enter_context(patch.object(painter, "iterate_reports", iterate_reports))
         around.enter_context(memory)
         yield memory

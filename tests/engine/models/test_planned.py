@@ -188,7 +188,7 @@ def test_a_commands_flags_win_over_what_is_stored_and_the_rest_of_it_applies(
         jobs.append((asked, keeper.chunk))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli_job, "begun", begun)
+    monkeypatch.setattr(cli_job, "start_or_resume", begun)
     monkeypatch.setattr(Keeper, "_spawn", lambda self: None)
     main(["paint", "a tree", "--home", str(tmp_path), *words])
     assert jobs == [(choice, choice.chunk)]

@@ -27,9 +27,8 @@ from app.compat.planning.types import Choice, Need, Part, Plan, Precision
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Loading, Note
 from app.engine.jobs.request import Lora, PictureRequest
-from app.engine.loading import quantise
+from app.engine.loading import quantise, save_tensors
 from app.engine.models import catalog
-from app.engine.pictures import checkpoint
 from app.engine.pictures import painter as picture_painter
 from app.engine.pipelines import placement
 from app.engine.session.session import Session
@@ -195,7 +194,7 @@ def test_a_disk_without_room_for_what_waits_is_told_as_that(
         path.write_bytes(b"half")
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
-    monkeypatch.setattr(checkpoint, "save_file", full)
+    monkeypatch.setattr(save_tensors, "save_file", full)
     row = catalog.find(str(folders["sd15"]))
     with pytest.raises(OSError, match="No space") as told:
         picture_painter.load(folders["sd15"], row, tiny.plan(row, offload="model"), {}, tmp_path)
