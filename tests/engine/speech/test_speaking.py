@@ -191,7 +191,7 @@ def test_one_part_is_done_again_and_the_others_stay(speakers: dict[str, loader.S
     ):
         with pytest.raises(Trouble):
             run(speakers["dia"], tmp_path / "wrong", text=LONG, **wrong)
-    with pytest.raises(Trouble, match="other words"):
+    with pytest.raises(Trouble, match="text of part"):
         run(
             speakers["dia"],
             tmp_path / "wrong",
