@@ -32,9 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help", "--version")):
         given.insert(0, "open")
-    parser = argparse.ArgumentParser(
-        prog="hearth", description="Speech and pictures, made on your own computer."
-    )
+    parser = argparse.ArgumentParser(prog="hearth", description="Speech and pictures, made on your own computer.")
     parser.add_argument("--version", action="version", version=f"hearth {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name, (module, help_) in COMMANDS.items():

@@ -53,7 +53,9 @@ def list_models(place: Home, models: list[Model], args: argparse.Namespace) -> i
 def remove_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
     for model in models:
         freed = Downloads(place).remove(model, CATALOG)
-        print(say("models.removed", "{model} was removed; {size} were freed.", model=model.title, size=format_size(freed)))
+        print(
+            say("models.removed", "{model} was removed; {size} were freed.", model=model.title, size=format_size(freed))
+        )
     return FINISHED
 
 
@@ -129,7 +131,9 @@ def print_result(status: Status, as_json: bool) -> None:
         }  # fmt: skip
         print(json.dumps(values))
     elif status.state == "done":
-        print(say("models.got", "{model} is installed, {size}.", model=status.model, size=format_size(status.done_bytes)))
+        print(
+            say("models.got", "{model} is installed, {size}.", model=status.model, size=format_size(status.done_bytes))
+        )
     if status.state == "failed":
         print(f"\nhearth: {status.sentence}", file=sys.stderr)
 

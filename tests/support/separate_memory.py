@@ -1,4 +1,4 @@
-"""Pretend a card's own memory on the processor: tensors know which of two memories they lie in, and an operation across both fails as on a card."""
+"""Simulate a card's separate memory on the CPU: each tensor has one of two devices, and mixing them fails as on a card."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.engine.pictures import painter, worker_thread
 
 CARD, HERE = torch.device("cuda", 0), torch.device("cpu")
 _ACROSS = frozenset({"copy_", "__set__", "__setitem__", "set_", "swap_tensors", "_has_compatible_shallow_copy_type", "to", "cpu", "cuda"})
-"""What may meet tensors of both memories."""
+"""Functions that accept tensors of both memories."""
 _READS = frozenset({"numpy", "__array__"})
 _FACTS: dict[Any, Callable[[bool], Any]] = {
     torch.Tensor.device.__get__: lambda far: CARD if far else HERE,  # type: ignore[attr-defined]
@@ -27,7 +27,7 @@ _FACTS: dict[Any, Callable[[bool], Any]] = {
 
 
 class SeparateMemory(TorchFunctionMode):
-    """One for all threads: each enters it for itself."""
+    """Shared by all threads; each has to enter it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class SeparateMemory(TorchFunctionMode):
 
     @property
     def held_bytes(self) -> int:
-        """Of tensors that are alive."""
+        """The bytes of all live tensors."""
         self._held = {at: each for at, each in self._held.items() if not each[0].expired()}
         return sum(size for _, size in self._held.values())
 
@@ -96,7 +96,7 @@ class SeparateMemory(TorchFunctionMode):
             )
 
     def _sent(self, args: Any, kwargs: dict[str, Any]) -> Any:
-        """Tensor.to in its three forms: a place, a dtype, another tensor to be like."""
+        """Handle Tensor.to in its three forms: to a device, to a dtype, like another tensor."""
         tensor, rest = args[0], list(args[1:])
         place = kwargs.pop("device", None)
         if rest and isinstance(rest[0], torch.Tensor):
@@ -132,7 +132,7 @@ class _Stream(contextlib.nullcontext[None]):
 
 @contextlib.contextmanager
 def separate_memory() -> Iterator[SeparateMemory]:
-    """A card named cuda for this thread and those that paint. What it computes, the processor computes."""
+    """Provide a device named cuda to this thread and to painting threads; the CPU does its work."""
     memory = SeparateMemory()
 
     def iterate_reports(work: Any) -> Any:

@@ -74,7 +74,9 @@ def _too_large(path: str) -> Trouble:
     )
 
 
-def choose_size(width: int | None, height: int | None, settings: Settings, image: Image.Image | None) -> tuple[int, int]:
+def choose_size(
+    width: int | None, height: int | None, settings: Settings, image: Image.Image | None
+) -> tuple[int, int]:
     """Choose the size: the one asked for, else the shape of the start picture, else the model's default. Some models have only one."""
     if settings.least == settings.most:
         return settings.width, settings.height

@@ -141,7 +141,11 @@ class Painter:
         made_from = json.dumps([to_json(settings.request_for(index)), self._model.id], sort_keys=True)
         fingerprint = hashlib.sha256(made_from.encode()).hexdigest()
         return _Picture(
-            index, settings.request.batch, job / f"picture-{index}.png", job / f"latent-{index}.safetensors", fingerprint
+            index,
+            settings.request.batch,
+            job / f"picture-{index}.png",
+            job / f"latent-{index}.safetensors",
+            fingerprint,
         )
 
     def _paint(self, run: _Run, picture: _Picture) -> Iterator[Event]:
@@ -183,9 +187,7 @@ class Painter:
             step = start.done if start else run.settings.request.steps or 0
             report(per_request.decode_latents(self._pipe, self._family, latents, run.settings, self._exact, step))
 
-    def _denoise(
-        self, run: _Run, picture: _Picture, start: Checkpoint | None, report: Report
-    ) -> torch.Tensor | None:
+    def _denoise(self, run: _Run, picture: _Picture, start: Checkpoint | None, report: Report) -> torch.Tensor | None:
         """Run the pipeline's own loop and return the final latents; after Stop the clean picture predicted so far, if any."""
         generator = torch.Generator("cpu").manual_seed(run.settings.seed_for(picture.index))
         pipe = per_request.make_pipeline(self._pipe, self._family, run.settings)

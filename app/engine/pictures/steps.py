@@ -113,7 +113,9 @@ class _StepWatcher:
         return Checkpoint(self._done, latents.detach(), state, self._generator.get_state())
 
 
-def predict_clean(scheduler: Any, output: torch.Tensor, timestep: Any, sample: torch.Tensor, index: int) -> torch.Tensor:
+def predict_clean(
+    scheduler: Any, output: torch.Tensor, timestep: Any, sample: torch.Tensor, index: int
+) -> torch.Tensor:
     """Predict the clean latents from one step's output: shown in previews, and kept on Stop."""
     output, sample = output.float(), sample.float()
     alpha: torch.Tensor

@@ -138,7 +138,9 @@ class _PipelineLoader:
         for name, part in placement.list_modules(pipe).items():
             weights_complete.check_weights(self.folder, weights_complete.find_empty(part), (), ())
             how = placement.find_precision(self.plan, name)
-            quantised = quantise.make_part_config("diffusers", self.plan, Part(name, how.role, 0), torch.float32) is not None
+            quantised = (
+                quantise.make_part_config("diffusers", self.plan, Part(name, how.role, 0), torch.float32) is not None
+            )
             part.to(getattr(torch, how.compute if quantised else how.storage))
             if quantised:
                 quantise.quantise_part(part)

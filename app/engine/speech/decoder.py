@@ -84,9 +84,7 @@ class _Caches:
 class Decoding:
     """One part while it is decoded. Channel c of frame t is in row t + delay[c]; `step` makes a row, `get_codes` undoes the delay."""
 
-    def __init__(
-        self, model: Any, device: str, part_input: PartInput, state: DecodingState | None = None
-    ) -> None:
+    def __init__(self, model: Any, device: str, part_input: PartInput, state: DecodingState | None = None) -> None:
         config = model.config.decoder_config
         self._model, self._device, self._sampling = model, device, part_input.sampling
         self._delays: tuple[int, ...] = tuple(model.config.delay_pattern)

@@ -81,10 +81,14 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     device = _device_for(plan, speech)
     if streams:
         model = _offload(model, plan.offload, device)
-    dac = _load_model(DacModel, sound, replace(plan, quantised="none", attention="eager"), codec_precision, notes)  # it has no attention
+    dac = _load_model(
+        DacModel, sound, replace(plan, quantised="none", attention="eager"), codec_precision, notes
+    )  # it has no attention
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
     loaded_codec = Codec(dac, _device_for(plan, codec_precision), getattr(torch, codec_precision.compute))
-    return Speaker(Dia(model, device, tokenizer, loaded_codec, limits_of(folder, codec), folder.name), given, tuple(notes))
+    return Speaker(
+        Dia(model, device, tokenizer, loaded_codec, limits_of(folder, codec), folder.name), given, tuple(notes)
+    )
 
 
 def _device_for(plan: Plan, how: Precision) -> str:

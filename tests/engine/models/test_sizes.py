@@ -136,7 +136,7 @@ def test_the_catalog_counts_as_the_real_classes_do(model: str, name: str) -> Non
 
 @pytest.mark.parametrize("family", tiny.MAKERS)
 def test_a_folder_counts_as_what_is_loaded_from_it(family: str, folders: dict[str, Path]) -> None:
-    paints, row = picture_fixtures.painter(folders[family])
+    paints, row = picture_fixtures.load_painter(folders[family])
     for name, module in placement.list_modules(paints._pipe).items():
         part = next(each for each in row.parts if each.name == name)
         assert part.parameters == held(module), name
@@ -163,7 +163,7 @@ def how(role: Any, storage: Any, compute: Any = None) -> Precision:
 
 def test_what_float16_does_not_hold_is_counted_as_float32(folders: dict[str, Path]) -> None:
     row = catalog.find(str(folders["pixart-sigma"]))
-    paints = painter.load(folders["pixart-sigma"], row, tiny.plan(row, "float16"), {})
+    paints = painter.load(folders["pixart-sigma"], row, tiny.make_plan(row, "float16"), {})
     part, module = row.parts[0], paints._pipe.text_encoder
     size = sum(weight.numel() * weight.element_size() for weight in module.parameters())
     assert part.name == "text_encoder" and part.wide
@@ -199,7 +199,7 @@ def in_a_byte(module: nn.Module) -> int:
 def test_torchao_packs_what_was_counted(family: str, folders: dict[str, Path]) -> None:
     pytest.importorskip("torchao", reason="one of the quantised extra")
     row = catalog.find(str(folders[family]))
-    paints = painter.load(folders[family], row, tiny.plan(row, quantised="torchao-int8"), {})
+    paints = painter.load(folders[family], row, tiny.make_plan(row, quantised="torchao-int8"), {})
     for part in row.parts:
         packed = in_a_byte(placement.list_modules(paints._pipe)[part.name])
         assert packed == (0 if part.role == "vae" else part.linear), part.name
@@ -207,8 +207,8 @@ def test_torchao_packs_what_was_counted(family: str, folders: dict[str, Path]) -
 
 def test_a_voice_is_packed_as_it_was_counted(tmp_path: Path) -> None:
     folder = save_voice(tmp_path / "voice")
-    voice = loader.load(folder, tiny.plan(catalog.find(str(folder))))
+    voice = loader.load(folder, tiny.make_plan(catalog.find(str(folder))))
     assert voice._dia.model.get_input_embeddings() is voice._dia.model.model.encoder.embedding  # the quantiser asks for it
     pytest.importorskip("torchao", reason="one of the quantised extra")
-    voice = loader.load(folder, tiny.plan(catalog.find(str(folder)), quantised="torchao-int8"))
+    voice = loader.load(folder, tiny.make_plan(catalog.find(str(folder)), quantised="torchao-int8"))
     assert in_a_byte(voice._dia.model) == catalog.find(str(folder)).parts[0].linear

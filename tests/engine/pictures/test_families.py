@@ -36,7 +36,7 @@ def planned(name: str, family: Family) -> Plan:
 
 @cache
 def plain(kind: str, dtype: torch.dtype) -> Tensor:
-    model = FAMILIES[kind].made(dtype).to(torch.float32)
+    model = FAMILIES[kind].build(dtype).to(torch.float32)
     with torch.no_grad():
         return FAMILIES[kind].run(model, torch.float32)
 
@@ -51,7 +51,7 @@ def error(result: Tensor, kind: str, dtype: torch.dtype) -> float:
 
 def without_the_seam(name: str, kind: str, dtype: torch.dtype) -> tuple[float, Bites]:
     family = FAMILIES[kind]
-    model = family.made(dtype)
+    model = family.build(dtype)
     with biting(name, limits=limits(name)) as bites, torch.no_grad():
         try:
             result = family.run(model, dtype)
@@ -65,7 +65,7 @@ def without_the_seam(name: str, kind: str, dtype: torch.dtype) -> tuple[float, B
 def test_with_the_seam_it_is_right(name: str, kind: str) -> None:
     family, plan = FAMILIES[kind], planned(name, FAMILIES[kind])
     dtype = getattr(torch, plan.precision[0].compute)
-    model = family.made(dtype)
+    model = family.build(dtype)
     with biting(name, limits=limits(name)) as bites, applied(plan) as seam, torch.no_grad():
         result = family.run(model, dtype)
     assert error(result, kind, dtype) < TOLERANCE[dtype]

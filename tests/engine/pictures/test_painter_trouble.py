@@ -25,7 +25,7 @@ from app.engine.pictures import painter as picture_painter
 from app.sentence import Sentence, Trouble
 from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
-from tests.support.picture_fixtures import SMALL, painter
+from tests.support.picture_fixtures import SMALL, load_painter
 
 folders, decoded, gradient = picture_fixtures.folders, picture_fixtures.decoded, picture_fixtures.gradient
 pytestmark = [  # diffusers' schedulers with numpy 2
@@ -41,7 +41,7 @@ def test_the_starter_names_what_it_paints_instead(folders: dict[str, Path], tmp_
     shutil.copy(Path(row.path) / "starter.json", folder)
     settings = replace(row.settings, width=64, height=64, least=64, most=64)
     model = replace(row, path=str(folder), settings=settings)
-    paints = picture_painter.load(folder, model, tiny.plan(model), {})
+    paints = picture_painter.load(folder, model, tiny.make_plan(model), {})
 
     def run(prompt: str, **more: Any) -> tuple[list[Sentence], PictureRequest]:
         request = PictureRequest(prompt, steps=1, preview_every=0, **more)
@@ -81,7 +81,7 @@ def test_broken_weights_are_told(how: str, folders: dict[str, Path], tmp_path: P
     model = catalog.find(str(folder))
     broken(folder / "unet" / "diffusion_pytorch_model.safetensors", how)
     with pytest.raises(Trouble) as told:
-        picture_painter.load(folder, model, tiny.plan(model), {})
+        picture_painter.load(folder, model, tiny.make_plan(model), {})
     assert str(folder / "unet") in str(told.value)
 
 
@@ -95,7 +95,7 @@ def test_broken_configs_are_told(part: str, folders: dict[str, Path], tmp_path: 
     for path in folder.glob(part):
         path.write_text("{")
         with pytest.raises(Trouble):
-            picture_painter.load(folder, model, tiny.plan(model), {})
+            picture_painter.load(folder, model, tiny.make_plan(model), {})
 
 
 def png(path: Path, size: tuple[int, int]) -> Path:
@@ -123,7 +123,7 @@ def huge() -> bytes:
 
 @pytest.mark.parametrize("key", BAD_PICTURES)
 def test_a_bad_picture_to_start_from_is_told(key: str, folders: dict[str, Path], tmp_path: Path) -> None:
-    paints, _ = painter(folders["sd15"])
+    paints, _ = load_painter(folders["sd15"])
     path = tmp_path / "start.png"
     BAD_PICTURES[key](path)
     with pytest.raises(Trouble) as told:
@@ -132,7 +132,7 @@ def test_a_bad_picture_to_start_from_is_told(key: str, folders: dict[str, Path],
 
 
 def test_a_cut_off_picture_is_told(folders: dict[str, Path], tmp_path: Path, gradient: Path) -> None:
-    paints, _ = painter(folders["sd15"])
+    paints, _ = load_painter(folders["sd15"])
     path = tmp_path / "start.png"
     path.write_bytes(gradient.read_bytes()[:-300])
     with pytest.raises(Trouble):
@@ -165,7 +165,7 @@ def test_what_cannot_be_painted_is_told(
     more = {name: names.get(value, value) if isinstance(value, str) else value for name, value in more.items()}
     if "loras" in more:
         more["loras"] = tuple(replace(each, path=names.get(each.path, each.path)) for each in more["loras"])
-    paints, _ = painter(folders[family])
+    paints, _ = load_painter(folders[family])
     with pytest.raises(Trouble) as told:
         list(paints.run(PictureRequest("a", **{**SMALL, **more}), Control(), None, tmp_path / "job"))
     assert told.value.sentence.key == key

@@ -23,7 +23,7 @@ from app.engine.pipelines import placement
 from app.engine.speech import loader
 from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
-from tests.support.picture_fixtures import SMALL, breaking, gguf_of, lora, parts, pixels
+from tests.support.picture_fixtures import SMALL, break_denoiser, list_parts, make_gguf, make_lora, read_pixels
 from tests.support.plans import plan
 from tests.support.separate_memory import SeparateMemory, separate_memory
 from tests.support.tiny_voices import save_voice
@@ -75,7 +75,7 @@ def load(folders: dict[str, Path], tmp_path: Path) -> Any:
         )  # fmt: skip
         fields = {"device": "cuda", "runs_on": "cuda", "precision": how, "kernels": ("efficient", "math"), **more}
         companions = fields.pop("companions", {})
-        return painter.load(folders[family], model, tiny.plan(model, compute, offload=offload, **fields), companions, tmp_path)
+        return painter.load(folders[family], model, tiny.make_plan(model, compute, offload=offload, **fields), companions, tmp_path)
 
     return load
 
@@ -84,7 +84,7 @@ def painted(paints: painter.Painter, job: Path, **more: Any) -> Any:
     asked = PictureRequest(**{"prompt": "a red ball", **SMALL, "preview_every": 1, **more})
     events = list(paints.run(asked, Control(), None, job))
     assert isinstance(events[-1], Finished)
-    return pixels(parts(events)[0].path)
+    return read_pixels(list_parts(events)[0].path)
 
 
 def forms(family: str, gradient: Path, worn: Path) -> list[dict[str, Any]]:
@@ -105,8 +105,8 @@ def forms(family: str, gradient: Path, worn: Path) -> list[dict[str, Any]]:
 def test_a_card_paints_as_the_processor(
     family: str, offload: str, folders: dict[str, Path], load: Any, gradient: Path, tmp_path: Path
 ) -> None:
-    worn = lora(folders["sd15"], tmp_path / "one.safetensors", 1)
-    plain, paints, seen = picture_fixtures.painter(folders[family])[0], load(family, offload), set()
+    worn = make_lora(folders["sd15"], tmp_path / "one.safetensors", 1)
+    plain, paints, seen = picture_fixtures.load_painter(folders[family])[0], load(family, offload), set()
     modules = placement.list_modules(paints._pipe)
     modules["vae"] = modules["vae"].decoder
     for name, module in modules.items():
@@ -133,7 +133,7 @@ def test_a_broken_picture_goes_on_from_its_file(
     """What was kept comes back from the disk into the processor's memory, and has to go to the card's."""
     paints, asked = load("sd15", offload, "float32"), {"scheduler": scheduler, "steps": 6}
     whole = painted(paints, tmp_path / "whole", **asked)
-    hook = breaking(paints, 4)
+    hook = break_denoiser(paints, 4)
     with pytest.raises(NumbersBroke):
         painted(paints, tmp_path / "broken", **asked)
     hook.remove()
@@ -143,9 +143,9 @@ def test_a_broken_picture_goes_on_from_its_file(
 
 @pytest.mark.parametrize("offload", ("none", "group"))
 def test_gguf_paints_on_a_card(offload: str, folders: dict[str, Path], load: Any, tmp_path: Path) -> None:
-    file = gguf_of(folders["flux"], tmp_path / "tiny.gguf")
+    file = make_gguf(folders["flux"], tmp_path / "tiny.gguf")
     paints = load("flux", offload, "float32", companions={"gguf": file}, quantised="gguf")
-    one, other = painted(paints, tmp_path / "g", guidance=1.0), painted(picture_fixtures.painter(folders["flux"])[0], tmp_path / "p", guidance=1.0)
+    one, other = painted(paints, tmp_path / "g", guidance=1.0), painted(picture_fixtures.load_painter(folders["flux"])[0], tmp_path / "p", guidance=1.0)
     assert abs(one - other).mean() < 12 / 255
 
 

@@ -25,7 +25,7 @@ from app.engine.speech import loader
 from app.engine.speech.codec import MOST_FRAMES, Codec
 from app.engine.speech.decoder import Decoding, PartInput, Sampling
 from tests.support import speech_fixtures, tiny_voices
-from tests.support.speech_fixtures import SHAPES, TEXT, joined, run
+from tests.support.speech_fixtures import SHAPES, TEXT, find_result, run
 
 folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
@@ -153,7 +153,7 @@ def test_a_long_clip_is_heard_on_the_processor_where_metal_would_fail(folders: d
 def test_broken_numbers_are_noticed_and_the_ladder_goes_on_from_there(
     folders: dict[str, Path], plan: Plan, tmp_path: Path
 ) -> None:
-    whole = joined(run(loader.load(folders["dia"], plan), tmp_path / "whole", max_frames=140))
+    whole = find_result(run(loader.load(folders["dia"], plan), tmp_path / "whole", max_frames=140))
     speaker = loader.load(folders["dia"], plan)
     dense = speaker._dia.model.logits_dense
     made = itertools.count()
@@ -166,6 +166,6 @@ def test_broken_numbers_are_noticed_and_the_ladder_goes_on_from_there(
         run(speaker, tmp_path / "broken", max_frames=140)
     assert (caught.value.step, caught.value.where) == (100, "speech")
     before = next(made)
-    mended = joined(run(speaker, tmp_path / "broken", max_frames=140))
+    mended = find_result(run(speaker, tmp_path / "broken", max_frames=140))
     assert next(made) - before - 1 == 40  # the hundred rows before were not made again
     assert np.array_equal(sound.read(mended)[0], sound.read(whole)[0])

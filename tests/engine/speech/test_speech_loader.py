@@ -18,20 +18,20 @@ from app.engine.files import sound
 from app.engine.speech import loader
 from app.sentence import Trouble
 from tests.support import speech_fixtures
-from tests.support.speech_fixtures import joined, moved, run
+from tests.support.speech_fixtures import copy_voice, find_result, run
 
 folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
 
 def test_a_folder_may_lie_anywhere_and_its_codec_apart(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
-    folder = moved(folders["dia"], tmp_path / "there")
+    folder = copy_voice(folders["dia"], tmp_path / "there")
     (folder / "processor_config.json").write_text(json.dumps({"audio_tokenizer": {"name_or_path": "/nowhere/dac"}}))
     shutil.move(folder / "codec", tmp_path / "dac")
     with pytest.raises(Trouble, match="codec"):
         loader.load(folder, plan)
     speaker = loader.load(folder, plan, tmp_path / "dac")
     assert speaker.limits.rate == 44100
-    joined(run(speaker, tmp_path / "job"))
+    find_result(run(speaker, tmp_path / "job"))
 
 
 def test_what_cannot_be_loaded_is_told(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
@@ -43,11 +43,11 @@ def test_what_cannot_be_loaded_is_told(folders: dict[str, Path], plan: Plan, tmp
             "codec/config.json": lambda path: path.write_text("{"),
         }.items()
     ):
-        folder = moved(folders["dia"], tmp_path / str(number))
+        folder = copy_voice(folders["dia"], tmp_path / str(number))
         change(folder / name)
         with pytest.raises(Trouble):
             loader.load(folder, plan)
-    folder = moved(folders["dia"], tmp_path / "pickled")
+    folder = copy_voice(folders["dia"], tmp_path / "pickled")
     torch.save({}, folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
     with pytest.raises(Trouble):
@@ -63,7 +63,7 @@ def test_offloaded_voices_say_the_same(
     """The device that weights travel to is the processor here: what is shown is that each layer finds them."""
     speaker = loader.load(folders["dia"], dataclasses.replace(plan, offload=offload))
     plain = run(speakers["dia"], tmp_path / "plain")
-    assert np.array_equal(sound.read(joined(plain))[0], sound.read(joined(run(speaker, tmp_path / offload)))[0])
+    assert np.array_equal(sound.read(find_result(plain))[0], sound.read(find_result(run(speaker, tmp_path / offload)))[0])
 
 
 def test_on_a_card_too_groups_come_without_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ def test_every_precision_speaks(
     used: set[torch.dtype] = set()
     projection = speaker._dia.model.model.decoder.layers[0].self_attention.q_proj
     projection.register_forward_hook(lambda module, given, result: used.add(result.dtype))
-    joined(run(speaker, tmp_path / "job"))
+    find_result(run(speaker, tmp_path / "job"))
     assert used == {getattr(torch, compute)}
 
 
