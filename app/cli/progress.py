@@ -11,7 +11,7 @@ from app.sentence import Sentence
 
 BAR_LETTERS: Final = 24
 ERASE_LINE: Final = "\r\x1b[K"
-EVENT_NAMES: Final = {Part: "part"}
+EVENT_NAMES: Final[dict[type, str]] = {Part: "part"}
 """In JSON, where it is not the class's name in small letters."""
 
 
