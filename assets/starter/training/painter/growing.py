@@ -1,4 +1,4 @@
-"""Grows the autoencoder by one doubling, to 256 px from the same latents, and trains it on latents as the UNet really leaves them."""
+"""Extend the autoencoder to 256 px for the same latents, and train it on latents that the UNet made."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CRITIC_FROM = 0.4  # of the steps
 
 
 def _shifted(name: str, by: int) -> str:
-    """A parameter's name in the grown encoder: its blocks move up by one."""
+    """Return a parameter's name in the extended encoder, whose blocks move up by one."""
     head = "encoder.down_blocks."
     if not name.startswith(head):
         return name
@@ -42,7 +42,7 @@ def _shifted(name: str, by: int) -> str:
 
 @torch.no_grad()
 def grown(small: AutoencoderKL) -> AutoencoderKL:
-    """The autoencoder of 128 px with one doubling more, which at first only repeats pixels and, the other way, averages them."""
+    """Add one doubling to the 128 px autoencoder; at first it only repeats pixels, and averages them when encoding."""
     large = make_autoencoder(3)
     state = large.state_dict()
     state |= {_shifted(name, 1): value for name, value in small.state_dict().items()}
@@ -68,7 +68,7 @@ def halved(pictures: Tensor) -> Tensor:
 
 @torch.no_grad()
 def painted_over(unet: UNet2DConditionModel, clean: Tensor, hidden: Tensor) -> Tensor:
-    """True latents, brought back towards noise and painted again in a few strokes."""
+    """Add noise to true latents and denoise them again in a few steps."""
     alphas = make_scheduler().alphas_cumprod
     first = int(torch.randint(*NOISED, ()))
     levels = [round(first * (1 - i / STROKES)) for i in range(STROKES)]
@@ -87,7 +87,7 @@ def painted_over(unet: UNet2DConditionModel, clean: Tensor, hidden: Tensor) -> T
 def write_examples(
     folder: Path, unet: UNet2DConditionModel, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, count: int
 ) -> Iterator[str]:
-    """Pictures of 256 px and, for each, the latents that the UNet leaves. Nothing is made again if the files are there."""
+    """Write pictures of 256 px with the latents that the UNet makes for them, unless the files exist."""
     if (folder / "left.npy").exists():
         return
     torch.manual_seed(6)
@@ -110,7 +110,7 @@ def write_examples(
 
 
 class Critic(nn.Sequential):
-    """Tells drawn from decoded patches of about 30 pixels."""
+    """Discriminate drawn from decoded patches of about 30 pixels."""
 
     def __init__(self) -> None:
         widths = (3, 16, 32, 48)
@@ -121,7 +121,7 @@ class Critic(nn.Sequential):
 
 
 def drawing_loss(again: Tensor, pictures: Tensor) -> Tensor:
-    """How far colours are off, and edges at two scales."""
+    """Return the error of colours, and of edges at two scales."""
     loss = (again - pictures).abs().mean()
     for one, other in ((again, pictures), (halved(again), halved(pictures))):
         loss = (
@@ -142,7 +142,7 @@ def train_grown(
     model: AutoencoderKL, pictures: NDArray[np.uint8], left: NDArray[np.float32], steps: int, batch: int, keep: Path,
     until_s: float = float("inf"), peak: float = 6e-4,
 ) -> Iterator[str]:  # fmt: skip
-    """Trains in place, going on from `keep` if something is there, until all steps are done or so much time has passed."""
+    """Train in place until all steps are done or the time is up, resuming from `keep`."""
     keep.mkdir(parents=True, exist_ok=True)
     state_at, first = keep / "state.pt", 0
     critic, mean = Critic(), copy.deepcopy(model)

@@ -1,4 +1,4 @@
-"""Trains the whole painter, part after part; what is already in the work folder is not done again."""
+"""Train all parts of the painter, without those that the work folder already has."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PARTS = ("autoencoder", "unet", "grown")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How much of everything. The seeds stand beside what they seed."""
+    """The amounts of training data and steps; the seeds are beside what they seed."""
 
     pictures_128: int = 36_000
     pictures_256: int = 2_000
@@ -57,8 +57,8 @@ SMOKE = Recipe(8, 4, 400, 2, 2, 2, 1, 2, 1, 0.5, examples=4, grown_steps=2, batc
 
 
 def train(work: Path, recipe: Recipe, parts: Sequence[str] = PARTS) -> Iterator[str]:
-    """Yields lines of progress; the parts end up in work/tokenizer, text, vae, unet and grown/vae. Autoencoder and UNet may be trained side by side; the
-    larger decoder comes last, for it learns from what the UNet leaves."""
+    """Train into work/tokenizer, text, vae, unet and grown/vae; yield lines of progress. Autoencoder and UNet may train side by side;
+    the larger decoder comes last because it learns from the UNet's latents."""
     work.mkdir(parents=True, exist_ok=True)
     yield from write_pictures(work, 128, recipe.pictures_128)
     yield from write_pictures(work, 256, recipe.pictures_256)

@@ -1,4 +1,4 @@
-"""Trains the UNet on latents: v-prediction, captions said anew each time, a tenth of them dropped, a running mean of the weights kept."""
+"""Train the UNet on latents: v-prediction, new captions each time, a tenth of them dropped, averaged weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOWARDS_NOISE = 0.4, 1.0  # at the beginning and at the end
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The pictures of the scenes first_seed, first_seed + 1 ...; `batch` of them make a step."""
+    """Pictures of the scenes first_seed, first_seed + 1 ..., `batch` of them per step."""
 
     pictures: NDArray[np.uint8]
     first_seed: int
@@ -39,14 +39,14 @@ class Source:
 
 
 def _rate(step: int, steps: int, peak: float, warm: int, decay: int) -> float:
-    """Up, level, and down to nothing over the last `decay` steps."""
+    """Return the learning rate: warm-up, constant, and linear decay to 0 over the last `decay` steps."""
     down = min(1.0, (steps - step) / decay) if decay else 1.0
     return peak * min(1.0, (step + 1) / warm) * down
 
 
 def _loss(unet: UNet2DConditionModel, clean: Tensor, hidden: Tensor, alphas: Tensor, towards_noise: float) -> Tensor:
-    """Where noise is strong the caption alone tells what to paint; where it is weak the caption hardly matters, and there is less to learn.
-    So times are drawn as a power below one of an even draw, the smaller the power the nearer to pure noise."""
+    """Return the loss at random times, drawn nearer to pure noise where only the caption says what to paint: a uniform draw to a power
+    below one, nearer the smaller the power."""
     when = (torch.arange(len(clean)) + torch.rand(())) / len(clean)  # evenly spread over a batch
     when = (when**towards_noise * len(alphas)).long().clamp(max=len(alphas) - 1)
     signal, spread = alphas[when].sqrt().view(-1, 1, 1, 1), (1 - alphas[when]).sqrt().view(-1, 1, 1, 1)
@@ -60,8 +60,8 @@ def train_unet(
     unet: UNet2DConditionModel, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, small: Source, big: Source,
     share_of_big: float, steps: int, keep: Path, decay: int, peak: float, seed: int = 3,
 ) -> Iterator[str]:  # fmt: skip
-    """Trains in place, going on from `keep` if something is there; keeps the mean of the weights in keep/unet.
-    Big pictures come in when the rate goes down: they cost four times as much and teach the words no better."""
+    """Train in place, resuming from `keep`; save the averaged weights in keep/unet.
+    Large pictures are used only while the rate decays: they cost four times as much and teach words no better."""
     state_at, first = keep / "state.pt", 0
     mean = copy.deepcopy(unet)
     optimizer = torch.optim.AdamW(unet.parameters(), peak, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
