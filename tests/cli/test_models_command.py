@@ -1,4 +1,4 @@
-"""hearth models, as it is typed: against a hub on loopback, and as other machines."""
+"""Test hearth models against a hub on loopback, and for pretended machines."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_get_interrupt_get_again_where_size_remove(tmp_path: Path) -> None:
 
 
 def test_where_size_and_remove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On a cache that another program filled."""
+    """Use a cache that another program filled."""
     snapshot = cached(tmp_path / "models", DIA)
     for name, data in REPOS[DIA].items():
         (snapshot / name).write_bytes(data)

@@ -1,4 +1,4 @@
-"""hearth speak and paint: where they write is tried before anything is loaded, and what is made is never lost; with engines that really die."""
+"""Test hearth speak and paint: the output path is checked before loading, and results are never lost, even if engines die."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Speak = Callable[..., int]
 
 @pytest.fixture
 def speak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak:
-    """The command, with engines that live as they are told to, one after the other."""
+    """Run the command with engines that die as planned."""
     monkeypatch.setattr(child.worker, "main", light_engine.main)
     monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
@@ -82,7 +82,7 @@ def test_nothing_finished_is_a_code_of_its_own(speak: Speak, capsys: pytest.Capt
 def test_a_place_that_cannot_be_written_is_told_before_anything_is_loaded(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each was a stack trace, after all the work."""
+    """Each used to be a stack trace after all the work."""
     monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "home"))
     file = tmp_path / "file"
     file.write_text("here before")
@@ -143,7 +143,7 @@ def test_a_disk_without_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_place_that_fails_late_leaves_the_result_on_the_shelf(
     speak: Speak, place: Path | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A disk that is full in the end; a folder that somebody makes there meanwhile."""
+    """The disk is full at the end, or the path has become a folder."""
     out = place or tmp_path / "out.wav"
     plan = () if place else ({"blocks": str(out)},)
     assert speak("-o", str(out), "--format", "wav", plan=plan) == job.UNWRITTEN
@@ -163,7 +163,7 @@ def test_a_home_that_cannot_be_used_is_a_sentence(tmp_path: Path, capsys: pytest
 def test_a_job_that_cannot_have_a_folder_ends_a_command(
     speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The keeper's thread died of it, and the command waited for ever."""
+    """The keeper's thread used to die of it, and the command waited forever."""
     (tmp_path / "home" / "scratch").mkdir()
     (tmp_path / "home" / "scratch" / "jobs").write_text("in the way")
     assert speak() == job.FAILED

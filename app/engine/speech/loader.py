@@ -81,9 +81,8 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     device = _device_for(plan, speech)
     if streams:
         model = _offload(model, plan.offload, device)
-    dac = _load_model(
-        DacModel, sound, replace(plan, quantised="none", attention="eager"), codec_precision, notes
-    )  # it has no attention
+    codec_plan = replace(plan, quantised="none", attention="eager")  # DAC has no attention
+    dac = _load_model(DacModel, sound, codec_plan, codec_precision, notes)
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
     loaded_codec = Codec(dac, _device_for(plan, codec_precision), getattr(torch, codec_precision.compute))
     return Speaker(

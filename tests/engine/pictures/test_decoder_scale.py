@@ -1,4 +1,4 @@
-"""Decoders that shrink a picture by 4 or 16 instead of 8: attention is counted right, and all of painting works with them."""
+"""Test VAEs that scale by 4 or 16 instead of 8: attention sizes are right, and all of painting works."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_tiles_have_the_size_that_was_planned(scale: int, folders: Any) -> None:
 
 @pytest.mark.parametrize("scale", WIDTHS)
 def test_its_preview_has_its_colours(scale: int, folders: Any) -> None:
-    """The linear map of the loaded decoder itself: a picture comes back from its latents as large as they are."""
+    """A preview restores a picture from its latents with the loaded VAE's linear map."""
     row = catalog.find(str(folders["sd15", scale]))
     paints = painter.load(folders["sd15", scale], row, tiny.make_plan(row), {})
     colours = preview.fit_colours(paints._pipe.vae, torch.device("cpu"))

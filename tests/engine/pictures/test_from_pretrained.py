@@ -1,4 +1,4 @@
-"""What from_pretrained is told, tried on tiny Llamas that insist on FlashAttention 2 or come in AWQ, on machines that have neither."""
+"""Load tiny Llamas that require FlashAttention 2 or AWQ on machines that have neither."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def insist(folder: Path, **told: object) -> None:
 
 
 def pack(numbers: Tensor) -> Tensor:
-    """(rows, outputs) of 0..15 -> (rows, outputs / 8), as AutoAWQ lays them."""
+    """Pack (rows, outputs) of 0..15 into (rows, outputs / 8), as AutoAWQ does."""
     packed = torch.zeros(numbers.shape[0], numbers.shape[1] // 8, dtype=torch.int32)
     for nibble, place in enumerate(ORDER):
         packed |= numbers[:, place::8].to(torch.int32) << (4 * nibble)
@@ -53,7 +53,7 @@ def pack(numbers: Tensor) -> Tensor:
 
 
 def in_awq(folder: Path) -> dict[str, Tensor]:
-    """Packs every linear layer but the head, and returns the weights as they are after rounding to four bits."""
+    """Pack every linear layer except the head, and return the weights as rounded to four bits."""
     [file] = folder.glob("*.safetensors")
     state, rounded = {}, {}
     for name, weight in load_file(file).items():

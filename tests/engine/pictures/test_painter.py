@@ -1,4 +1,4 @@
-"""Pictures: every family paints as plain diffusers does, from words and pictures, with the seam on, in mixed precision, quantised, with LoRAs."""
+"""Test that every family paints as plain diffusers does: from prompts and pictures, with the seam, mixed precision, quantised, with LoRAs."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_parts_of_different_precision_work_together(
 def test_sdxls_own_decoder_computes_as_planned(
     form: str, storage: Any, folders: dict[str, Path], tmp_path: Path, gradient: Path
 ) -> None:
-    """Its pipelines would widen it, encode, and leave it in the denoiser's dtype, in which it paints black."""
+    """SDXL's pipelines would upcast the VAE and leave it in the denoiser's dtype, in which it paints black."""
     model = catalog.find(str(folders["sdxl"]))
     mixed = tuple(
         Precision(part.name, part.role, storage, "float32", "cpu") if part.role == "vae"
@@ -196,7 +196,7 @@ def test_sdxls_own_decoder_computes_as_planned(
 def test_weights_may_rest_narrower_than_they_compute(
     family: str, storage: Any, folders: dict[str, Path], tmp_path: Path
 ) -> None:
-    """Some modules cast what they read to their own weight's dtype: those have it wide."""
+    """Some modules cast their input to their weight's dtype: those weights are stored wide."""
     model = catalog.find(str(folders[family]))
     kept = tuple(Precision(part.name, part.role, storage, "float32", "cpu") for part in model.parts)
     paints = picture_painter.load(folders[family], model, tiny.make_plan(model, precision=kept), {})
@@ -210,7 +210,7 @@ def test_weights_may_rest_narrower_than_they_compute(
 def test_weights_kept_in_half_compute_in_float32(
     folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
-    """As on Pascal: what comes out differs from float32 by the rounding of the weights, not by that of the arithmetic."""
+    """As on Pascal: the result differs from float32 by rounded weights, not by rounded arithmetic."""
     model = catalog.find(str(folders["sd15"]))
     kept = tuple(Precision(part.name, part.role, "float16", "float32", "cpu") for part in model.parts)
     halved = picture_painter.load(folders["sd15"], model, tiny.make_plan(model, precision=kept), {})

@@ -1,4 +1,4 @@
-"""A run of the painter: stops within a step, goes on from the last good one, tells where it is, gives its memory back."""
+"""Test a painter's run: Stop within a step, resuming from the last good one, progress, released memory."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_every_scheduler_paints_and_goes_on_alike(
 
 @pytest.mark.parametrize("name", schedulers.NAMES)
 def test_the_clean_picture_is_guessed_rightly(name: str) -> None:
-    """A denoiser that knows the picture answers with the exact noise: every step's guess has to be that picture."""
+    """A denoiser that knows the picture returns the exact noise, so every step has to predict that picture."""
     row = schedulers.by_name(name)
     scheduler = getattr(diffusers, row.class_name)(
         beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, **row.settings
@@ -93,7 +93,7 @@ def test_the_clean_picture_is_guessed_rightly(name: str) -> None:
 
 
 def stopping(paints: picture_painter.Painter, request: PictureRequest, at: int, job: Path) -> tuple[list[Event], int]:
-    """Stop is pressed while step `at` is being computed; how many times the denoiser was asked in all."""
+    """Press Stop while step `at` is computed; return how many times the denoiser was called."""
     control, asked = Control(), 0
 
     def press(_module: torch.nn.Module, _args: Any, _output: Any) -> None:
@@ -241,7 +241,7 @@ def test_tiles_and_slices_are_taken_on_while_loaded(
 
 
 def test_black_is_believed_in_float32_only(folders: dict[str, Path], tmp_path: Path) -> None:
-    """In half precision a black picture is how overflow shows; in float32 it may be what was asked for."""
+    """In half precision a black picture means overflow; in float32 it may be intended."""
     for dtype in ("float32", "bfloat16"):
         model = catalog.find(str(folders["sd15"]))
         paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model, dtype), {})
@@ -269,7 +269,7 @@ def test_closing_lets_go_of_the_weights(folders: dict[str, Path], tmp_path: Path
 def test_the_latents_of_a_step_are_read_as_the_pipeline_reads_its_last(
     family: str, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What previews and Stop show: packed and normalised latents, laid out here and by the pipeline itself."""
+    """Previews and Stop unpack latents as the pipeline itself does."""
     paints, model = load_painter(folders[family])
     kept: list[Checkpoint] = []
     monkeypatch.setattr(checkpoint, "save", lambda _path, each, _mark: kept.append(each))

@@ -1,4 +1,4 @@
-"""What cannot be painted is told in a sentence: broken weights, strange pictures, misfit LoRAs; captions never learned are named."""
+"""Test the sentences for what cannot be painted: broken weights, bad pictures, wrong LoRAs, unknown captions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = [  # diffusers' schedulers with numpy 2
 
 
 def test_the_starter_names_what_it_paints_instead(folders: dict[str, Path], tmp_path: Path) -> None:
-    """Its only size and the nearest caption that it learned are taken, and told; what it learned is painted with no word."""
+    """Its only size and the nearest known caption are used and reported; known captions are painted without a note."""
     folder, row = tmp_path / "starter", catalog.find("starter-painter")
     shutil.copytree(folders["sd15"], folder)
     shutil.copy(Path(row.path) / "starter.json", folder)
@@ -112,7 +112,7 @@ BAD_PICTURES: dict[str, Callable[[Path], Any]] = {
 
 
 def huge() -> bytes:
-    """A PNG that says it is 20,000 x 20,000 pixels: 1.2 GB when opened."""
+    """Write a PNG whose header says 20,000 x 20,000 pixels: 1.2 GB when opened."""
     head = struct.pack(">IIBBBBB", 20_000, 20_000, 8, 2, 0, 0, 0)
     chunk = b"IHDR" + head
     data = b"IDAT" + zlib.compress(b"\0" * 1000)

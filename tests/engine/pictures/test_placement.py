@@ -1,4 +1,4 @@
-"""What a plan says of weights is what happens: offloaded in each way, made smaller in each way, whole or refused. On the processor."""
+"""Test on the CPU that weights are offloaded and quantised as planned, complete or refused."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_in_one_memory_a_part_that_waits_lies_in_a_file(
 def test_what_a_pipeline_reads_of_a_decoder_that_waits_is_there(
     folders: dict[str, Path], loaded: Any, tmp_path: Path
 ) -> None:
-    """FLUX.2's pipeline scales its latents by the decoder's batch norm before it calls the decoder, and so does every preview."""
+    """FLUX.2's pipeline and every preview read the VAE's batch norm before they call the VAE."""
     one, other = (
         read_pixels(list_parts(painted(loaded(folders["flux2-klein"], offload=how), tmp_path / how, guidance=1.0))[0].path)
         for how in ("model", "none")
@@ -216,7 +216,7 @@ def test_a_lora_is_worn_over_weights_that_wait(folders: dict[str, Path], loaded:
 def test_a_lora_computes_as_wide_as_the_layer_that_it_sits_on(
     offload: dict[str, str], folders: dict[str, Path], loaded: Any, tmp_path: Path
 ) -> None:
-    """As on a GTX 1660, where float16 turns into NaN."""
+    """As on a GTX 1660, where float16 gives NaN."""
     model = catalog.find(str(folders["sd15"]))
     kept = tuple(Precision(part.name, part.role, "float16", "float32", "cpu") for part in model.parts)
     worn = (Lora(str(make_lora(folders["sd15"], tmp_path / "one.safetensors", 1))),)
@@ -269,7 +269,7 @@ def test_gguf_that_waits_paints_the_same(folders: dict[str, Path], loaded: Any, 
 
 
 def test_a_way_that_did_nothing_is_refused(folders: dict[str, Path], loaded: Any) -> None:
-    """GGUF was planned and no such file came along: whole weights would be what nobody asked for."""
+    """GGUF was planned but its file is missing: full weights must not be used silently."""
     with pytest.raises(Trouble) as told:
         loaded(folders["flux"], quantised="gguf")
     assert told.value.sentence.key == "small.not-done"

@@ -1,4 +1,4 @@
-"""Models on a card with a memory of its own, tiny and real: on a pretended one here, with -m card on the card of this machine."""
+"""Run tiny models on a card with separate memory: a simulated one, or with -m card this machine's."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def painted(paints: painter.Painter, job: Path, **more: Any) -> Any:
 
 
 def forms(family: str, gradient: Path, worn: Path) -> list[dict[str, Any]]:
-    """What can be asked of it: from text, from a picture, within a mask, with weighted and long prompts, LoRAs, other schedulers."""
+    """List the kinds of request: text, picture, mask, weighted and long prompts, LoRAs, other schedulers."""
     picture = {"image": str(gradient)}
     asked: list[dict[str, Any]] = [{}] if family == "pixart-sigma" else [{}, picture]
     if family in ("sd15", "sdxl"):
@@ -130,7 +130,7 @@ def tensor_of(out: Any) -> torch.Tensor:
 def test_a_broken_picture_goes_on_from_its_file(
     offload: str, scheduler: str, folders: dict[str, Path], load: Any, tmp_path: Path
 ) -> None:
-    """What was kept comes back from the disk into the processor's memory, and has to go to the card's."""
+    """A checkpoint is read into the CPU's memory and has to move to the card's."""
     paints, asked = load("sd15", offload, "float32"), {"scheduler": scheduler, "steps": 6}
     whole = painted(paints, tmp_path / "whole", **asked)
     hook = break_denoiser(paints, 4)

@@ -1,4 +1,4 @@
-"""Whether every weight of a model came from its file: voices, folders, single files and GGUF that lack one are refused, leftovers told."""
+"""Test that voices, folders, single files and GGUF that lack a weight are refused, and that unused ones are reported."""
 
 from __future__ import annotations
 

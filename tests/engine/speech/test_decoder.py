@@ -1,4 +1,4 @@
-"""Dia's loop and its codec: the same tokens and sound as plain transformers, whole in pieces, gone on with after a fault."""
+"""Test Dia's decode loop and codec: same tokens and sound as transformers, also in pieces and resumed after an error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_
 
 
 def transformers_tokens(folder: Path, shape: tiny_voices.Shape, prompt: sound.Samples | None, rows: int, **how: Any) -> Any:
-    """Plain transformers, as its documentation says: processor, then generate()."""
+    """Run plain transformers as documented: processor, then generate()."""
     model = DiaForConditionalGeneration.from_pretrained(folder).eval()
     codec = DacModel.from_pretrained(folder / "codec").eval()
     hop = int(np.prod(shape.ratios))

@@ -1,4 +1,4 @@
-"""A script spoken with tiny Dias of the real classes: told as it goes, whole under Stop and kills, done again part by part."""
+"""Speak scripts with tiny Dia models: progress, Stop and kills, redoing single parts."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_running_again_does_nothing_twice(speakers: dict[str, loader.Speaker], t
 
 
 def test_what_a_kill_leaves_is_gone_on_with(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
-    """As if it were killed in the middle: parts without their words, half-written files, a broken part."""
+    """Simulate a kill: parts without their description, half-written files, a broken part."""
     whole = find_result(run(speakers["starter"], tmp_path / "whole", text=LONG))
     job = tmp_path / "killed"
     with applied(PLAIN) as seam:
@@ -106,7 +106,7 @@ def test_what_a_kill_leaves_is_gone_on_with(speakers: dict[str, loader.Speaker],
 
 
 def test_a_take_and_its_words_never_belong_to_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed between writing the sound and writing the words about it: then it was not there."""
+    """A part killed between writing its sound and its description does not count as finished."""
     rest: dict[str, Any] = {"text": "x", "seed": 1, "whole": True, "codes": np.zeros((3, 9), np.int16)}
     spoken_parts.save(tmp_path, 0, np.zeros(100, np.float32), 16000, key="first", **rest)
     assert spoken_parts.find(tmp_path / "part-000.wav") is not None

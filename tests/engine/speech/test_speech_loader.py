@@ -1,4 +1,4 @@
-"""Voices loaded from folders: moved, apart, broken, offloaded, in every precision, and let go of."""
+"""Load voices from folders: moved, with a separate codec, broken, offloaded, in every precision, and unloaded."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def test_what_cannot_be_loaded_is_told(folders: dict[str, Path], plan: Plan, tmp
 def test_offloaded_voices_say_the_same(
     folders: dict[str, Path], speakers: dict[str, loader.Speaker], plan: Plan, tmp_path: Path, offload: Any
 ) -> None:
-    """The device that weights travel to is the processor here: what is shown is that each layer finds them."""
+    """The device is the CPU here; the test shows that each layer finds its weights."""
     speaker = loader.load(folders["dia"], dataclasses.replace(plan, offload=offload))
     plain = run(speakers["dia"], tmp_path / "plain")
     assert np.array_equal(sound.read(find_result(plain))[0], sound.read(find_result(run(speaker, tmp_path / offload)))[0])
 
 
 def test_on_a_card_too_groups_come_without_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one diffusers notes each call of each layer until the whole model was called, which dia.py never does."""
+    """With a stream diffusers records each layer's call until the whole model is called, which decoder.py never does."""
     told: dict[str, Any] = {}
     monkeypatch.setattr(group_offloading, "apply_group_offloading", lambda *_, **more: told.update(more))
     loader._offload(torch.nn.Linear(2, 2), "group", "cuda")
