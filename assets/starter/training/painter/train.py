@@ -24,7 +24,7 @@ from assets.starter.training.painter.model import (
 )
 from assets.starter.training.painter.scenes import scene
 from assets.starter.training.painter.text import train_text_encoder
-from assets.starter.training.painter.unet import Source, train_unet
+from assets.starter.training.painter.unet import Course, Source, train_unet
 
 PARTS = ("autoencoder", "unet", "grown")
 
@@ -76,10 +76,11 @@ def train(work: Path, recipe: Recipe, parts: Sequence[str] = PARTS) -> Iterator[
         yield from train_text_encoder(make_text_encoder(tokenizer), tokenizer, recipe.text_steps, work / "text")
     encoder = CLIPTextModel.from_pretrained(work / "text").eval().requires_grad_(False)
     if "unet" in parts:
-        yield from train_unet(
-            make_unet(), encoder, tokenizer, Source(small, FIRST_SEED[128], recipe.batch_128),
-            Source(big, FIRST_SEED[256], recipe.batch_256), recipe.share_256, recipe.unet_steps, work, recipe.unet_decay_steps, recipe.peak_rate,
+        course = Course(
+            Source(small, FIRST_SEED[128], recipe.batch_128), Source(big, FIRST_SEED[256], recipe.batch_256), recipe.share_256,
+            recipe.unet_steps, recipe.unet_decay_steps, recipe.peak_rate,
         )  # fmt: skip
+        yield from train_unet(make_unet(), encoder, tokenizer, course, work)
     if "grown" in parts:
         unet = UNet2DConditionModel.from_pretrained(work / "unet").eval().requires_grad_(False)
         yield from write_examples(work, unet, encoder, tokenizer, recipe.examples)
