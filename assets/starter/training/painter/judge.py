@@ -103,7 +103,7 @@ def _judge_shapes(pixels: Floats, scene: Scene) -> list[str]:
     found = regions(mask, 40)
     if len(found) != len(scene.things) or mask.sum() - sum(r.area for r in found) > 60:
         return [f"count: {len(found)} for {len(scene.things)}"]
-    # A scene's things are told apart by where they stand, in the order in which they are said.
+    # Objects are matched by their position, in the order in which the caption names them.
     across = scene.relation not in ("above", "below")
     backwards = scene.relation in ("right of", "below")
     found.sort(key=lambda r: r.x if across else r.y, reverse=backwards)

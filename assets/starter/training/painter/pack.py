@@ -72,7 +72,7 @@ def pack(work: Path, folder: Path, training: dict[str, Any]) -> int:
     for part in ("text_encoder", "vae", "unet"):
         config_at = folder / part / "config.json"
         config = json.loads(config_at.read_text(encoding="utf-8"))
-        config.pop("_name_or_path", None)  # the folder it was trained in is nobody's business
+        config.pop("_name_or_path", None)  # the path of the training folder is private
         if part == "text_encoder":
             config["dtype"] = (
                 "float32"  # else transformers loads halves while diffusers loads floats, and a plain load can't paint

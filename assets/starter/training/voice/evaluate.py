@@ -89,11 +89,11 @@ def speaking(voice: speak.Voice, seed: int, **changed: Any) -> Callable[[Sequenc
 
 def scores(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     """Sum up verdicts: word error rates for digits and for words (loose and sentences), and the share of bad sounds."""
-    told: dict[str, Any] = {}
+    rates: dict[str, Any] = {}
     for name, kinds in (("digits", {"digits"}), ("words", {"loose", "sentence"})):
         part = [verdict for verdict in verdicts if verdict.trial.kind in kinds]
         count = sum(verdict.words for verdict in part)
-        told[name] = {
+        rates[name] = {
             "wer": round(sum(verdict.errors for verdict in part) / count, 4), "flite_wer": round(sum(verdict.flite_errors for verdict in part) / count, 4),
             "phrases": len(part), "words": count,
             **{f"wer_{speaker}": round(sum(v.errors for v in part if v.trial.speaker == speaker)
@@ -101,7 +101,7 @@ def scores(verdicts: Sequence[Verdict]) -> dict[str, Any]:
         }
     ratios = np.array([verdict.length_ratio for verdict in verdicts])
     return {
-        **told, "length_ratio_mean": round(float(ratios.mean()), 3), "outside_15_percent_share": round(float((np.abs(ratios - 1) > 0.15).mean()), 4),
+        **rates, "length_ratio_mean": round(float(ratios.mean()), 3), "outside_15_percent_share": round(float((np.abs(ratios - 1) > 0.15).mean()), 4),
         "clipped_share": round(float(np.mean([verdict.clipped for verdict in verdicts])), 4),
         "unended_share": round(float(np.mean([not verdict.ended for verdict in verdicts])), 4),
     }

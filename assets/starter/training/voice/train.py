@@ -99,11 +99,11 @@ class Trainee(nn.Module):
         ).last_hidden_state
         logits = self.dia.logits_dense(hidden).view(-1, model.ROWS).float()
         lost = functional.cross_entropy(logits, batch.labels.flatten(), ignore_index=model.IGNORED, reduction="none").view(-1, codec.CHANNELS)
-        told = lost.sum(0) / (batch.labels != model.IGNORED).flatten(0, 1).sum(0)
-        codes = (told * torch.tensor(CHANNEL_WEIGHTS)).sum()
+        means = lost.sum(0) / (batch.labels != model.IGNORED).flatten(0, 1).sum(0)
+        codes = (means * torch.tensor(CHANNEL_WEIGHTS)).sum()
         guide, place = self._guide(batch, text)
         total = codes + GUIDE_WEIGHT * guide + PLACE_WEIGHT * place
-        parts = {"codes": told[0], "rest": told[1:].sum(), "guide": guide, "place": place}
+        parts = {"codes": means[0], "rest": means[1:].sum(), "guide": guide, "place": place}
         return total, {name: float(part.detach()) for name, part in parts.items()}
 
     def _guide(self, batch: Batch, text: Tensor) -> tuple[Tensor, Tensor]:
@@ -155,13 +155,13 @@ class Course:
     average: dict[str, Tensor]
     step: int = 0
     spent_s: float = 0.0
-    told: dict[str, float] = field(default_factory=dict)
+    means: dict[str, float] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         part = path.with_suffix(".part")
         torch.save({
             "average": self.average, "trainee": self.trainee.state_dict(), "steppers": [stepper.state_dict() for stepper in self.steppers],
-            "step": self.step, "spent_s": self.spent_s, "told": self.told,
+            "step": self.step, "spent_s": self.spent_s, "told": self.means,
         }, part)
         part.rename(path)
 
@@ -170,7 +170,7 @@ class Course:
         self.trainee.load_state_dict(held["trainee"])
         for stepper, state in zip(self.steppers, held["steppers"], strict=True):
             stepper.load_state_dict(state)
-        self.average, self.step, self.spent_s, self.told = held["average"], held["step"], held["spent_s"], held["told"]
+        self.average, self.step, self.spent_s, self.means = held["average"], held["step"], held["spent_s"], held["told"]
 
 
 def begin(books: Tensor, rate: float) -> Course:
@@ -199,10 +199,10 @@ def fit(sounds: Path, phrases: Path, out: Path, seconds: float, rate: float = RA
         for name, weight in course.trainee.plain().items():
             course.average[name].lerp_(weight, 1 - keep)
         for name, value in parts.items():
-            course.told[name] = 0.98 * course.told.get(name, value) + 0.02 * value
-        course.trainee.telling = min(0.9, max(0.0, (course.told["guide"] - 0.6) / 1.5))
+            course.means[name] = 0.98 * course.means.get(name, value) + 0.02 * value
+        course.trainee.telling = min(0.9, max(0.0, (course.means["guide"] - 0.6) / 1.5))
         if course.step % 50 == 0:
-            shown = " ".join(f"{name} {value:.3f}" for name, value in course.told.items())
+            shown = " ".join(f"{name} {value:.3f}" for name, value in course.means.items())
             print(f"step {course.step} {course.spent_s:.0f}s rate {now:.2e} {shown}", flush=True)
         if time.monotonic() - saved > SAVED_EVERY_S:
             course.save(going)

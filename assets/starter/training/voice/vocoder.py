@@ -70,7 +70,7 @@ def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float =
     for quantizer in dac.quantizer.quantizers:
         weights += [*quantizer.codebook.parameters(), *quantizer.out_proj.parameters()]
     stepper = torch.optim.AdamW(weights, lr=rate, betas=(0.8, 0.98), weight_decay=0.0)
-    part, begun, told = out.with_suffix(".part"), time.monotonic(), 0.0
+    part, begun, mean_loss = out.with_suffix(".part"), time.monotonic(), 0.0
     for step in range(steps):
         stepper.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / 30, 2.0 * (steps - step) / steps)
         true, codes = sounds.crops()
@@ -81,9 +81,9 @@ def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float =
         torch.nn.utils.clip_grad_norm_(weights, 5.0)
         stepper.step()
         stepper.zero_grad(set_to_none=True)
-        told = 0.97 * told + 0.03 * float(loss.detach()) if step else float(loss.detach())
+        mean_loss = 0.97 * mean_loss + 0.03 * float(loss.detach()) if step else float(loss.detach())
         if step % 25 == 24:
-            print(f"decoder step {step + 1} {time.monotonic() - begun:.0f}s loss {told:.3f}", flush=True)
+            print(f"decoder step {step + 1} {time.monotonic() - begun:.0f}s loss {mean_loss:.3f}", flush=True)
         if step % 100 == 99 or step == steps - 1:
             lookup.level(dac)
             dac.save_pretrained(part)
@@ -109,7 +109,7 @@ def fit_encoder(data: Path, out: Path, steps: int = ENCODER_STEPS, rate: float =
     importance = torch.ones(codec.FEATURES, 1)
     importance[codec.CEPSTRA :] = PITCH_SHARE
     stepper = torch.optim.AdamW(weights, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
-    part, begun, told = out.with_suffix(".part"), time.monotonic(), 0.0
+    part, begun, mean_loss = out.with_suffix(".part"), time.monotonic(), 0.0
     for step in range(steps):
         stepper.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / 30, 2.0 * (steps - step) / steps)
         sound = other(sounds.crops(HEARD_FRAMES, HEARD_CROPS)[0], sounds.rng)
@@ -120,12 +120,12 @@ def fit_encoder(data: Path, out: Path, steps: int = ENCODER_STEPS, rate: float =
         torch.nn.utils.clip_grad_norm_(weights, 5.0)
         stepper.step()
         stepper.zero_grad(set_to_none=True)
-        told = 0.97 * told + 0.03 * float(loss.detach()) if step else float(loss.detach())
+        mean_loss = 0.97 * mean_loss + 0.03 * float(loss.detach()) if step else float(loss.detach())
         if step % 25 == 24:
             with torch.no_grad():
                 codes = dac.quantizer(dac.encoder(sound[:, None]))[1][:, 0]
             right = float((codes == torch.stack([codec.quantise(one, sounds.books)[:, 0] for one in points])).float().mean())
-            print(f"encoder step {step + 1} {time.monotonic() - begun:.0f}s loss {told:.3f} first code right {right:.2f}", flush=True)
+            print(f"encoder step {step + 1} {time.monotonic() - begun:.0f}s loss {mean_loss:.3f} first code right {right:.2f}", flush=True)
         if step % 100 == 99 or step == steps - 1:
             dac.save_pretrained(part)
     part.rename(out)
