@@ -1,4 +1,4 @@
-"""The command line: open (default), speak, paint, models, doctor, bench. Only wiring: each command lives in its own room."""
+"""Parse the command line and run a command; each is a module of its own."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ COMMANDS = {
     "open": ("app.cli.open", "open the window (the default)"),
     "speak": ("app.cli.speak", "speak a script into a sound file"),
     "paint": ("app.cli.paint", "paint a prompt into a picture"),
-    "models": ("app.cli.models", "list, get and remove models"),
-    "doctor": ("app.cli.doctor", "what this machine can do, what was decided for it, and why"),
+    "models": ("app.cli.models", "list, download and remove models"),
+    "doctor": ("app.cli.doctor", "show what this machine can do and how models will run on it, with reasons"),
     "bench": ("app.cli.bench", "measure attention on this machine"),
-    "install-app": ("app.launcher.desktop_entry", "put Hearth among your apps, with its icon"),
-    "remove-app": ("app.launcher.desktop_entry", "take it away from there, and say where your things are"),
-    "update": ("app.launcher.update", "take newer code and its environment, proven before the swap"),
+    "install-app": ("app.launcher.desktop_entry", "add Hearth to your apps"),
+    "remove-app": ("app.launcher.desktop_entry", "remove Hearth from your apps, and show where your files are"),
+    "update": ("app.launcher.update", "install the newest version, after testing it"),
 }
-"""Each module has `arguments(parser)` and `main(args) -> exit code`, and is imported only when it is asked for."""
+"""Each module has `add_arguments(parser)` and `main(args) -> exit code`, and is imported only when its command is used."""
 
 EXIT_TROUBLE = 2
 EXIT_STOPPED = 130
@@ -32,16 +32,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help", "--version")):
         given.insert(0, "open")
-    parser = argparse.ArgumentParser(
-        prog="hearth", description="Speech and pictures, made on the machine you already own."
-    )
+    parser = argparse.ArgumentParser(prog="hearth", description="Speech and pictures, made on your own computer.")
     parser.add_argument("--version", action="version", version=f"hearth {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name, (module, help_) in COMMANDS.items():
         command = commands.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
         if name == given[0]:
             with pausing_collector():
-                import_module(module).arguments(command)
+                import_module(module).add_arguments(command)
     args = parser.parse_args(given)
     try:
         return int(import_module(COMMANDS[args.command][0]).main(args))

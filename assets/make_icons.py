@@ -1,4 +1,4 @@
-"""Makes every size of the icon from icons/icon.svg: python assets/make_icons.py (draws with Chromium, so run by hand)."""
+"""Make every size of the icon from icons/icon.svg with Chromium; run by hand: python assets/make_icons.py"""
 
 from __future__ import annotations
 

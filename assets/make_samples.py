@@ -1,4 +1,4 @@
-"""What the starter models make, by hearth itself: a contact sheet and two sounds beside their weights. python assets/make_samples.py"""
+"""Make the starter models' samples with Hearth, a contact sheet and two sounds: python assets/make_samples.py"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Screenshots of every tab, light and dark, from a running Hearth, with what it makes for them itself:
+"""Take screenshots of every tab, light and dark, from a running Hearth, which makes their content:
 python assets/make_screenshots.py http://127.0.0.1:7860"""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main(address: str) -> None:
 
 
 def make(page: Page) -> None:
-    """A greeting answered, a script spoken, every sample painted, the machine asked and tuned."""
+    """Answer the greeting, speak a script, paint every sample, run the self-test and Tune."""
     page.evaluate("fetch('hearth/greeting', { method: 'POST' })")
     page.reload()
     page.wait_for_selector("#h-strip .h-memory-text:not(:empty)")

@@ -25,7 +25,7 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 pytest.register_assert_rewrite("tests.support.window")  # a plugin of the files that import it first
 
 LONGEST = (
-    "test_window", "test_keeper", "test_speaking", "test_window_settings", "test_selftest", "test_far_memory", "test_worker", "test_session",
+    "test_window", "test_keeper", "test_speaking", "test_window_settings", "test_selftest", "test_separate_memory", "test_worker", "test_session",
     "test_deaths", "test_speak_and_paint", "test_starter_painter", "test_window_looks", "test_window_machine", "test_window_seldom",
 )  # fmt: skip
 """Files that take longest, begun first, so that at the end of a run no worker is left alone with one of them."""

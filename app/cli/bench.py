@@ -178,7 +178,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
             yield f"    (of it {row.part} over all keys)"
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=["attention"], help="what to measure")
     parser.add_argument("--dtype", choices=get_args(Dtype), action="append", help="once or more; default: float32, bfloat16")
     parser.add_argument("--only", choices=["dia", *PICTURES], action="append", help="a family of models, once or more; default: all")

@@ -35,7 +35,7 @@ _WEIGHTS = ("precision", "offload", "vae", "quantised")
 _MIB, _GIB = 1 << 20, 1 << 30
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="everything, for a program to read")
     parser.add_argument("--why", action="store_true", help="also what was not taken, with every objection")
     parser.add_argument("--model", metavar="NAME", help="the plan for this model alone: a name from 'hearth models', or a local folder or file")

@@ -6,9 +6,11 @@ import argparse
 import json
 import sys
 import time
-from typing import IO, Any
+from collections.abc import Callable
+from typing import IO, Any, Final
 
-from app.cli.job import FAILED, FINISHED, STOPPED, common
+from app.cli.job import FAILED, FINISHED, STOPPED, add_common_options
+from app.cli.progress import ERASE_LINE, format_bar
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import load
@@ -17,64 +19,67 @@ from app.engine.models.catalog import CATALOG
 from app.engine.models.chosen import read_choice
 from app.engine.models.downloads import Downloads, Status
 from app.engine.models.fit import FITS, Offer, make_offer
+from app.engine.models.model import Model
 from app.paths import Home, home
 from app.sentence import Sentence, say
 
-LOOK_S = 0.3
-BAR_LETTERS = 24
+POLL_S = 0.3
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "act", nargs="?", default="list", choices=("list", "get", "remove", "where", "size"), help="by default list"
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", default="list", choices=tuple(ACTIONS), help="by default list")
     parser.add_argument("model", nargs="*", help="names from the list")
     parser.add_argument("--json", action="store_true", help="print lines of JSON")
-    common(parser)
+    add_common_options(parser)
 
 
 def main(args: argparse.Namespace) -> int:
-    place = home(args.home).create()
-    if args.act == "list":
-        return list_(place, args)
-    if not args.model and args.act in ("get", "remove"):
-        print(say("models.which", "Which one? hearth models {act} NAME, with a name from: hearth models list", act=args.act), file=sys.stderr)  # fmt: skip
+    if not args.model and args.action in ("get", "remove"):
+        print(say("models.which", "Name a model: hearth models {act} NAME. To see all names: hearth models list", act=args.action), file=sys.stderr)  # fmt: skip
         return FAILED
-    if args.act == "get":
-        return get(place, args)
-    chosen = [catalog.find(each) for each in args.model]
-    if args.act == "remove":
-        for model in chosen:
-            given = Downloads(place).remove(model, CATALOG)
-            print(say("models.removed", "{model}: {size} given back.", model=model.title, size=gigabytes(given)))
-        return FINISHED
-    if args.act == "where":
-        for model in chosen:
-            found = on_disk.locate(place, model)
-            print(found.folder if found else say("models.absent", "{model} is not here yet.", model=model.title))
-        if not chosen:
-            print(place.models)
-        return FINISHED
-    for model in chosen or CATALOG:
-        if size := on_disk.measure_bytes(place, model):
-            print(f"{gigabytes(size):>9}  {model.id}")
-    return FINISHED
+    models = [catalog.find(name) for name in args.model]
+    return ACTIONS[args.action](home(args.home).create(), models, args)
 
 
-def list_(place: Home, args: argparse.Namespace) -> int:
-    hardware = known(args.pretend)
+def list_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
+    hardware = get_hardware(args.pretend)
     verdicts = load(place.verdicts, hardware)
-    for each in [catalog.find(name) for name in args.model] or CATALOG:
-        found = make_offer(place, each, hardware, read_choice(place), verdicts)
-        print(json.dumps(plain(found)) if args.json else "\n".join(lines(found)))
+    for model in models or CATALOG:
+        found = make_offer(place, model, hardware, read_choice(place), verdicts)
+        print(json.dumps(to_plain(found)) if args.json else "\n".join(format_offer(found)))
     return FINISHED
 
 
-def known(pretended: str) -> Hardware:
+def remove_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
+    for model in models:
+        freed = Downloads(place).remove(model, CATALOG)
+        print(
+            say("models.removed", "{model} was removed; {size} were freed.", model=model.title, size=format_size(freed))
+        )
+    return FINISHED
+
+
+def print_folders(place: Home, models: list[Model], args: argparse.Namespace) -> int:
+    for model in models:
+        found = on_disk.locate(place, model)
+        print(found.folder if found else say("models.absent", "{model} is not installed.", model=model.title))
+    if not models:
+        print(place.models)
+    return FINISHED
+
+
+def print_sizes(place: Home, models: list[Model], args: argparse.Namespace) -> int:
+    for model in models or CATALOG:
+        if size := on_disk.measure_bytes(place, model):
+            print(f"{format_size(size):>9}  {model.id}")
+    return FINISHED
+
+
+def get_hardware(pretended: str) -> Hardware:
     return machine(pretended) if pretended else probe()
 
 
-def plain(found: Offer) -> dict[str, Any]:
+def to_plain(found: Offer) -> dict[str, Any]:
     model, fit = found.model, found.forecast
     assert fit is not None
     return {
@@ -84,71 +89,65 @@ def plain(found: Offer) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def lines(found: Offer) -> list[str]:
+def format_offer(found: Offer) -> list[str]:
     model, fit = found.model, found.forecast
     assert fit is not None
     if found.here:
-        there = say("models.here", "here, {size}", size=gigabytes(found.here_bytes))
+        state = say("models.here", "installed, {size}", size=format_size(found.here_bytes))
     else:
-        there = say("models.to-get", "{size} to get", size=gigabytes(found.download_bytes))
-    words: list[Sentence | str] = [model.title, FITS[fit.fit], there, model.licence]
+        state = say("models.to-get", "{size} to download", size=format_size(found.download_bytes))
+    words: list[Sentence | str] = [model.title, FITS[fit.fit], state, model.licence]
     if model.gated:
-        words.append(say("models.gated", "its terms are accepted on the hub first"))
-    told = [f"{model.id:<16}" + ", ".join(map(str, words)), " " * 16 + str(fit.sentence)]
-    told += [" " * 16 + str(cure.sentence) for cure in fit.cures]
-    return told
+        words.append(say("models.gated", "accept its terms on the hub first"))
+    indented = [fit.sentence, *(cure.sentence for cure in fit.cures)]
+    return [f"{model.id:<16}" + ", ".join(map(str, words)), *(" " * 16 + str(sentence) for sentence in indented)]
 
 
-def get(place: Home, args: argparse.Namespace) -> int:
-    """Ctrl+C pauses; the same command goes on from there."""
-    models = [catalog.find(each) for each in args.model]
-    hardware = known(args.pretend)
+def download_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
+    """Download models; Ctrl+C pauses, and the same command resumes."""
+    hardware = get_hardware(args.pretend)
     verdicts = load(place.verdicts, hardware)
     downloads = Downloads(place)
     try:
         for model in models:
             downloads.start(model, make_offer(place, model, hardware, read_choice(place), verdicts).quantised)
         while any(each.state in ("queued", "running") for each in downloads.list_status()):
-            show(downloads.list_status(), sys.stderr)
-            time.sleep(LOOK_S)
+            print_progress(downloads.list_status(), sys.stderr)
+            time.sleep(POLL_S)
     except KeyboardInterrupt:
-        downloads.close()
-        print("\n" + str(say("models.paused", "Paused. The same command goes on from here.")), file=sys.stderr)
+        print("\n" + str(say("models.paused", "Paused. Run the same command again to resume.")), file=sys.stderr)
         return STOPPED
     finally:
         downloads.close()
-    failed = False
     for each in downloads.list_status():
-        failed = failed or each.state != "done"
-        if args.json:
-            print(
-                json.dumps(
-                    {
-                        "id": each.model,
-                        "state": each.state,
-                        "bytes": each.done_bytes,
-                        "trouble": str(each.sentence or ""),
-                    }
-                )
-            )
-        elif each.state == "done":
-            print(say("models.got", "{model} is here, {size}.", model=each.model, size=gigabytes(each.done_bytes)))
-        if each.state == "failed":
-            print(f"\nhearth: {each.sentence}", file=sys.stderr)
-    return FAILED if failed else FINISHED
+        print_result(each, args.json)
+    return FINISHED if all(each.state == "done" for each in downloads.list_status()) else FAILED
 
 
-def show(all_: list[Status], out: IO[str]) -> None:
+def print_result(status: Status, as_json: bool) -> None:
+    if as_json:
+        values = {
+            "id": status.model, "state": status.state, "bytes": status.done_bytes, "trouble": str(status.sentence or ""),
+        }  # fmt: skip
+        print(json.dumps(values))
+    elif status.state == "done":
+        print(
+            say("models.got", "{model} is installed, {size}.", model=status.model, size=format_size(status.done_bytes))
+        )
+    if status.state == "failed":
+        print(f"\nhearth: {status.sentence}", file=sys.stderr)
+
+
+def print_progress(statuses: list[Status], out: IO[str]) -> None:
     if out.isatty():
-        print("\r\x1b[K" + "   ".join(map(bar, all_)), end="", file=out, flush=True)
+        print(ERASE_LINE + "   ".join(map(format_status, statuses)), end="", file=out, flush=True)
 
 
-def bar(status: Status) -> str:
-    full = round(BAR_LETTERS * status.done_bytes / max(1, status.total_bytes))
+def format_status(status: Status) -> str:
     words = [
         status.model,
-        f"[{'#' * full}{'.' * (BAR_LETTERS - full)}]",
-        f"{gigabytes(status.done_bytes)} of {gigabytes(status.total_bytes)}",
+        f"[{format_bar(status.done_bytes, status.total_bytes)}]",
+        f"{format_size(status.done_bytes)} of {format_size(status.total_bytes)}",
     ]
     if status.rate:
         words.append(f"{status.rate / 1e6:.1f} MB/s")
@@ -159,6 +158,15 @@ def bar(status: Status) -> str:
     return "  ".join(words)
 
 
-def gigabytes(size_bytes: int) -> str:
-    """As disks and downloads are counted: in powers of ten."""
+def format_size(size_bytes: int) -> str:
+    """Format bytes in powers of ten, as disks and downloads are counted."""
     return f"{size_bytes / 1e9:.1f} GB" if size_bytes >= 1e8 else f"{size_bytes / 1e6:.1f} MB"
+
+
+ACTIONS: Final[dict[str, Callable[[Home, list[Model], argparse.Namespace], int]]] = {
+    "list": list_models,
+    "get": download_models,
+    "remove": remove_models,
+    "where": print_folders,
+    "size": print_sizes,
+}

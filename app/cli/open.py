@@ -1,27 +1,29 @@
-"""hearth open: its options. The window itself stands in app/ui."""
+"""hearth open"""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from app.cli.job import common
+from app.cli.job import add_common_options
 from app.paths import home
 from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, Wish, launch
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, help="by default the first free one from 7860")
-    parser.add_argument("--no-browser", action="store_true", help="do not open the page")
-    parser.add_argument("--lang", choices=("en", "zh"), help="by default what the browser prefers")
-    parser.add_argument("--share", type=float, nargs="?", const=1.0, metavar="HOURS", help="let others speak and paint here through a link with a password, for an hour if not said otherwise")  # fmt: skip
-    parser.add_argument("--listen", metavar="HOST", default="127.0.0.1", help=f"be reached from the network, with a login; the password is made up, or taken from ${PASSWORD_VARIABLE}; programs need the key in ${KEY_VARIABLE}")  # fmt: skip
-    parser.add_argument("--certificate", type=Path, metavar="FILE", help="for https with --listen, in PEM")
-    parser.add_argument("--key", type=Path, metavar="FILE", help="the certificate's private key, in PEM")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, help="by default the first free one from 7860 on")
+    parser.add_argument("--no-browser", action="store_true", help="do not open the page in a browser")
+    parser.add_argument("--lang", choices=("en", "zh"), help="by default the browser's language")
+    parser.add_argument("--share", type=float, nargs="?", const=1.0, metavar="HOURS", help="share a link with a password, so that others can speak and paint on this computer; by default for one hour")  # fmt: skip
+    parser.add_argument("--listen", metavar="HOST", default="127.0.0.1", help=f"accept connections from the network, with a login; the password is generated, or taken from ${PASSWORD_VARIABLE}; programs need the key in ${KEY_VARIABLE}")  # fmt: skip
     parser.add_argument(
-        "--mcp", action="store_true", help="let assistants speak and paint here by MCP (needs hearth[mcp])"
+        "--certificate", type=Path, metavar="FILE", help="certificate for HTTPS with --listen, in PEM format"
     )
-    common(parser)
+    parser.add_argument("--key", type=Path, metavar="FILE", help="private key of the certificate, in PEM format")
+    parser.add_argument(
+        "--mcp", action="store_true", help="let assistants speak and paint through MCP (needs the extra mcp)"
+    )
+    add_common_options(parser)
 
 
 def main(args: argparse.Namespace) -> int:

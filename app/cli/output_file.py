@@ -1,4 +1,4 @@
-"""Check where a command is to write before anything is loaded, and write there, whole or not at all."""
+"""Check that the output file can be written before anything is loaded, and write it atomically."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from app.sentence import Trouble, say
 
 PICTURES: Final = ("", ".png")
 SIDE_PX: Final = 1024
-"""Of a picture whose size the model chooses; most are smaller."""
+"""Assumed where the model chooses the size."""
 PNG_SHARE: Final = 0.3
-"""Of the pixels' own bytes, what a picture of few details still needs."""
+"""Size of a PNG with few details, relative to its uncompressed pixels."""
 WAV_BYTES_S: Final = 32_000
 PACKED_BYTES_S: Final = 4_000
-"""Low guesses, all of them: only what cannot fit is refused."""
+"""All estimates are low, so that only what cannot fit is refused."""
 
 
-def names(output: Path, count: int) -> list[Path]:
-    """One for each picture of a batch: dusk.png, dusk 2.png ..."""
+def number_paths(output: Path, count: int) -> list[Path]:
+    """Return a path for each picture of a batch: dusk.png, dusk 2.png ..."""
     return [output if number == 1 else output.with_stem(f"{output.stem} {number}") for number in range(1, count + 1)]
 
 
-def writable(output: Path, request: Request) -> None:
-    """Raises a Trouble where the result could not be written, found by trying. What was made for it is removed again."""
+def check_writable(output: Path, request: Request) -> None:
+    """Raise a Trouble if a trial shows that the result cannot be written; remove what the trial made."""
     count = request.batch if isinstance(request, PictureRequest) else 1
     if isinstance(request, PictureRequest) and output.suffix.lower() not in PICTURES:
-        raise Trouble(say("output.not-png", "Pictures are written as PNG, which holds their settings, and {path} would be something else. Name it {example}.", path=str(output), example=str(output.with_suffix(".png"))))  # fmt: skip
+        raise Trouble(say("output.not-png", "Hearth saves pictures as PNG, with their settings inside; {path} has another ending. Use {example}.", path=str(output), example=str(output.with_suffix(".png"))))  # fmt: skip
     if _is_dir(output):
-        raise Trouble(say("output.folder", "{path} is a folder. Name a file in it, such as {example}.", path=str(output), example=str(output / _example(request))))  # fmt: skip
+        raise Trouble(say("output.folder", "{path} is a folder. Give the name of a file, such as {example}.", path=str(output), example=str(output / _example_name(request))))  # fmt: skip
     made: list[Path] = []
     try:
-        made += _folders(output.parent)
-        for path in names(output, count):
+        made += _make_folders(output.parent)
+        for path in number_paths(output, count):
             _try(path)
         free = shutil.disk_usage(output.parent)
         if free.total and free.free < (needed := estimate_bytes(request)):
-            raise Trouble(say("output.full", "{path} needs about {needed} MB, but only {free} MB are free there. Make room, or write elsewhere.", path=str(output), needed=max(1, needed >> 20), free=free.free >> 20))  # fmt: skip
+            raise Trouble(say("output.full", "{path} needs about {needed} MB, but only {free} MB are free there. Free some space, or choose another place.", path=str(output), needed=max(1, needed >> 20), free=free.free >> 20))  # fmt: skip
     except (OSError, ValueError) as fault:
-        raise Trouble(say("output.not-writable", "{path} cannot be written ({fault}), so nothing was begun. Choose another place for -o.", path=str(output), fault=why(fault))) from fault  # fmt: skip
+        raise Trouble(say("output.not-writable", "{path} cannot be written ({fault}), so nothing was started. Choose another path for -o.", path=str(output), fault=describe_fault(fault))) from fault  # fmt: skip
     finally:
         for folder in reversed(made):
             folder.rmdir()
 
 
 def write(file: Path, path: Path) -> None:
-    """Raises OSError. A device or a pipe is written into; a link is followed."""
+    """Copy `file` to `path`; raises OSError. Writes into devices and pipes, and follows links."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         shutil.copyfile(file, target)
@@ -68,31 +68,31 @@ def estimate_bytes(request: Request) -> int:
     return round(pixels * 3 * PNG_SHARE * request.batch)
 
 
-def why(fault: Exception) -> str:
-    """Without the path, which the sentence names."""
+def describe_fault(fault: Exception) -> str:
+    """Describe an error without its path, which the sentence already names."""
     return (fault.strerror if isinstance(fault, OSError) else None) or str(fault) or type(fault).__name__
 
 
-def _example(request: Request) -> str:
+def _example_name(request: Request) -> str:
     return f"speech.{request.format}" if isinstance(request, SpeechRequest) else "picture.png"
 
 
 def _is_dir(path: Path) -> bool:
     try:
         return path.is_dir()
-    except (OSError, ValueError):  # a name that no file system takes; trying says so
+    except (OSError, ValueError):  # an invalid name; the trial reports it
         return False
 
 
-def _folders(folder: Path) -> list[Path]:
-    """The ones that had to be made, the outermost first."""
+def _make_folders(folder: Path) -> list[Path]:
+    """Make the missing folders and return them, the outermost first."""
     if folder.is_dir():
         return []
     if folder.exists():
-        raise NotADirectoryError(20, f"{folder} is no folder")
+        raise NotADirectoryError(20, f"{folder} is not a folder")
     if folder.parent == folder:
         raise FileNotFoundError(2, "there is no such drive")
-    above = _folders(folder.parent)
+    above = _make_folders(folder.parent)
     try:
         folder.mkdir()
     except OSError:
@@ -103,13 +103,13 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _try(path: Path) -> None:
-    """A small file beside it, and the name itself."""
+    """Try to open the file, and to write a small one beside it."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(21, "it is a folder")
-    if target.exists() and not target.is_file():  # a device or a pipe: to open it may do something
+    if target.exists() and not target.is_file():  # opening a device or a pipe can have effects
         if not os.access(target, os.W_OK):
-            raise PermissionError(13, "no right to write there")
+            raise PermissionError(13, "no permission to write")
         return
     if target.exists():
         target.open("ab").close()

@@ -5,53 +5,57 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from app.cli.job import carry_out, options, text_of
+from app.cli.job import add_job_options, read_text, run_job
 from app.engine.jobs.request import Lora, PictureRequest
 from app.sentence import Trouble, say
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("prompt", nargs="?", help="what the picture shows; '-' or nothing reads standard input")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("prompt", nargs="?", help="what the picture shows; '-' or none reads it from standard input")
     parser.add_argument("-f", "--file", type=Path, help="read the prompt from this file")
-    parser.add_argument("--negative", default="", help="what it should not show")
-    parser.add_argument("--size", help="WIDTHxHEIGHT")
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--guidance", type=float)
-    parser.add_argument("--scheduler")
-    parser.add_argument("--batch", type=int, default=1, help="this many pictures, seeds counting up")
-    parser.add_argument("--image", type=Path, help="start from this picture")
-    parser.add_argument("--mask", type=Path, help="paint only where this one is white")
-    parser.add_argument("--strength", type=float, default=0.6, help="how far to leave the first picture, 0.01 to 1")
-    parser.add_argument("--lora", action="append", default=[], metavar="FILE[:WEIGHT]")
-    parser.add_argument("--upscale", type=int, default=1, choices=(1, 2, 4))
-    options(parser)
+    parser.add_argument("--negative", default="", help="what the picture should not show")
+    parser.add_argument("--size", metavar="WIDTHxHEIGHT", help="in pixels, such as 512x768")
+    parser.add_argument("--steps", type=int, help="how many denoising steps")
+    parser.add_argument("--guidance", type=float, help="how closely the picture follows the prompt")
+    parser.add_argument("--scheduler", help="by default the one recommended for the model")
+    parser.add_argument("--batch", type=int, default=1, help="how many pictures; the seed goes up by 1 for each")
+    parser.add_argument("--image", type=Path, help="the picture to start from")
+    parser.add_argument("--mask", type=Path, help="a picture that is white where the start picture is repainted")
+    parser.add_argument("--strength", type=float, default=0.6, help="how much to change the start picture, 0.01 to 1")
+    parser.add_argument(
+        "--lora", action="append", default=[], metavar="FILE[:WEIGHT]", help="a LoRA; may be given several times"
+    )
+    parser.add_argument(
+        "--upscale", type=int, default=1, choices=(1, 2, 4), help="how many times larger the picture is saved"
+    )
+    add_job_options(parser)
 
 
 def main(args: argparse.Namespace) -> int:
-    width, height = size_of(args.size)
-    return carry_out(
+    width, height = parse_size(args.size)
+    return run_job(
         PictureRequest(
-            text_of(args.prompt, args.file).strip(), args.model, args.negative, width, height, args.steps, args.guidance, args.scheduler,
-            args.seed, args.batch, whole(args.image), whole(args.mask), args.strength, tuple(map(lora_of, args.lora)), args.upscale,
+            read_text(args.prompt, args.file).strip(), args.model, args.negative, width, height, args.steps, args.guidance, args.scheduler,
+            args.seed, args.batch, resolve(args.image), resolve(args.mask), args.strength, tuple(map(parse_lora, args.lora)), args.upscale,
         ),
         args,
     )  # fmt: skip
 
 
-def whole(path: Path | None) -> str | None:
+def resolve(path: Path | None) -> str | None:
     return str(path.resolve()) if path is not None else None
 
 
-def size_of(text: str | None) -> tuple[int | None, int | None]:
+def parse_size(text: str | None) -> tuple[int | None, int | None]:
     if text is None:
         return None, None
     width, _, height = text.lower().partition("x")
     if not (width.isdigit() and height.isdigit()):
-        raise Trouble(say("paint.bad-size", '"{size}" is not a size. Write it like 512x768.', size=text))
+        raise Trouble(say("paint.bad-size", '"{size}" is not a size. Write width and height like 512x768.', size=text))
     return int(width), int(height)
 
 
-def lora_of(text: str) -> Lora:
+def parse_lora(text: str) -> Lora:
     path, colon, weight = text.rpartition(":")
     try:
         return Lora(str(Path(path).resolve()), float(weight)) if colon else Lora(str(Path(text).resolve()))

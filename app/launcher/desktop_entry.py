@@ -205,7 +205,7 @@ def system() -> str:
     return {"darwin": "Darwin", "win32": "Windows"}.get(sys.platform, "Linux")
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     if parser.prog.endswith("remove-app"):
         parser.add_argument(
             "--delete-creations", action="store_true", help="creations, voices and settings too; otherwise kept"

@@ -17,7 +17,7 @@ from app.launcher.slots import TOP
 from app.sentence import Trouble, say
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--back", action="store_true", help="go back to what was there before the last update")
 
 

@@ -1,4 +1,4 @@
-"""Models of the real shapes with random weights, written as real folders on the spot: Dia 1.6B, Stable Diffusion 1.5 and XL."""
+"""Write full-size models with random weights as real folders: Dia 1.6B, Stable Diffusion 1.5 and XL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEVICE = "cuda"
 
 
 def _drawn(model: Any) -> Any:
-    """Each layer gives numbers as large as those it takes."""
+    """Initialise so that each layer's output is as large as its input."""
     with torch.no_grad():
         for weight in model.parameters():
             if weight.ndim > 1:
@@ -26,7 +26,7 @@ def _drawn(model: Any) -> Any:
 
 @torch.no_grad()
 def voice(folder: Path) -> Path:
-    """Dia in half precision, its codec in folder/"codec". It never comes to an end by itself."""
+    """Write Dia in half precision, its codec in folder/"codec". It never ends by itself."""
     torch.manual_seed(0)
     with torch.device(DEVICE):
         model = _drawn(DiaForConditionalGeneration(DiaConfig()))

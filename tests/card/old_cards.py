@@ -1,4 +1,4 @@
-"""Restrict the card of this machine to an older one: its facts for the plan, its share of memory, nothing newer than it has."""
+"""Restrict this machine's card to an older one: its facts, its memory, its features."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CARDS: Final = {
 
 @contextmanager
 def acting(name: str, room_bytes: int = 0) -> Iterator[Hardware]:
-    """All that asks for facts hears this card's, and torch refuses memory past what it has. `room_bytes`: less than it says it has."""
+    """Report this card's facts and limit torch to its memory. `room_bytes`: the real limit, if below the reported one."""
     card = CARDS[name]
     room = room_bytes or card.free_bytes
 
@@ -68,17 +68,17 @@ def acting(name: str, room_bytes: int = 0) -> Iterator[Hardware]:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """One measured run at a time on this machine, where test files run side by side."""
+    """Measure one run at a time; test files run side by side."""
     with FileLock(Path(gettempdir()) / "hearth-card.lock"):
         yield
 
 
 def peak_gib() -> float:
-    """The most that torch has held of the card since acting() began."""
+    """Return the most memory that torch held since acting() began."""
     return torch.cuda.max_memory_reserved() / GIB
 
 
 def off(found: torch.Tensor, wanted: torch.Tensor) -> float:
-    """Of the whole, in the Euclidean norm; NaN where there is one."""
+    """Return the relative error in the Euclidean norm; NaN if there is one."""
     found, wanted = found.double().cpu(), wanted.double().cpu()
     return float((found - wanted).norm() / wanted.norm())

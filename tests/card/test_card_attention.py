@@ -1,4 +1,4 @@
-"""Attention on a card, by the kernels that an old one has, against float64; and that no other kernel runs."""
+"""Compare attention on a card with float64, using only an old card's kernels, and check that no other kernel runs."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_views_of_one_fused_tensor_on_the_card(way: str, fuse: Any) -> None:
 
 
 def views(fuse: Any, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
-    """Of one tensor in that dtype: `.to` would make three of them."""
+    """Make views of one tensor in that dtype: `.to` would copy each."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
@@ -104,7 +104,7 @@ def test_sizes_of_real_models(name: str, shape: tuple[int, ...], kv_heads: int, 
 
 
 def ran(plan_: Any, dtype: torch.dtype) -> str:
-    """The names of the kernels that the card ran for one attention."""
+    """Return the names of the kernels that the card ran for one attention."""
     query, key, value = (torch.randn(2, 8, 1024, 64).to(dtype) for _ in range(3))
     with applied(plan_), torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         F.scaled_dot_product_attention(query, key, value)

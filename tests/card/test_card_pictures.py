@@ -1,4 +1,4 @@
-"""Stable Diffusion 1.5 and XL at their real sizes with random weights, as old cards plan them, within their memory."""
+"""Run full-size Stable Diffusion 1.5 and XL with random weights, as planned for old cards and within their memory."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def reference(folder: Any) -> Any:
-    """diffusers' own class in float32 with torch's own attention: the last latents and the picture."""
+    """Return the final latents and the picture of diffusers in float32 with torch's attention."""
 
     @torch.no_grad()
     def made(family: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -69,7 +69,7 @@ def reference(folder: Any) -> Any:
         model = catalog.find(str(folder(family)))
         kinds = FAMILIES[model.family]
         precise, torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.allow_tf32, False
-        plain = getattr(diffusers, kinds.text).from_pretrained(folder(family), dtype=torch.float32, **kinds.loaded_with)
+        plain = getattr(diffusers, kinds.text_class).from_pretrained(folder(family), dtype=torch.float32, **kinds.load_arguments)
         plain.to(full_size.DEVICE)
         row = schedulers.find_scheduler(model.settings.scheduler)
         plain.scheduler = getattr(diffusers, row.class_name).from_config(plain.scheduler.config, **row.settings)
@@ -94,7 +94,7 @@ def request(folder: Path, family: str) -> PictureRequest:
 
 def paint(session: Session, asked: PictureRequest, job: Path, choice: Choice = Choice()) -> Painted:  # noqa: B008
     painted = Painted()
-    decode, check = per_request.decoded, steps.check
+    decode, check = per_request.decode_latents, steps.check_decoded
 
     def decoded(pipe: Any, family: Any, latents: torch.Tensor, *more: Any) -> Any:
         painted.latents.append(latents.float().cpu())
@@ -119,7 +119,7 @@ def paint(session: Session, asked: PictureRequest, job: Path, choice: Choice = C
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Session]:
-    session = Session(home(folder / "home").create())
+    session = Session(home(folder / "home").made())
     try:
         yield session
     finally:
@@ -127,7 +127,7 @@ def opened(folder: Path) -> Iterator[Session]:
 
 
 def run_as(card: str, family: str, folder: Any, reference: Any, tmp_path: Path, choice: Choice = Choice()) -> tuple[Painted, int]:  # noqa: B008
-    """Prints its row of the table. The bytes are what was left on the card after everything was unloaded."""
+    """Run, print the table's row, and return the result with the bytes left on the card after unloading."""
     wanted, whole = reference(family)
     gc.collect()
     with alone(), acting(card) as hardware, opened(tmp_path) as session:
@@ -169,11 +169,11 @@ def test_every_offload_paints_the_same(offload: Any, folder: Any, reference: Any
 
 
 def test_a_picture_goes_on_after_memory_ran_out(folder: Any, reference: Any, tmp_path: Path) -> None:
-    """A real refusal by the card in the fourth step: three are not painted again, and the picture is the same."""
+    """The card refuses memory in the fourth step: three steps are not repeated, and the picture is the same."""
     with acting("GTX 1060, 6 GB"), opened(tmp_path) as session:
         asked = request(folder("sd15"), "sd15")
         whole = paint(session, asked, tmp_path / "whole")
-        unet, calls = placement.modules(session._owner.get("picture")._pipe)["unet"], []
+        unet, calls = placement.list_modules(session._owner.of("picture")._pipe)["unet"], []
 
         def full(*_: Any) -> None:
             calls.append(1)
@@ -190,7 +190,7 @@ def test_a_picture_goes_on_after_memory_ran_out(folder: Any, reference: Any, tmp
 
 @pytest.mark.parametrize(("room_gib", "kernels"), [(2.75, ("math",)), (2.75, ()), (1.6, None), (0.6, None)])
 def test_a_card_with_less_than_it_says(room_gib: float, kernels: Any, folder: Any, reference: Any, tmp_path: Path) -> None:
-    """Other programs took it since it was asked: the run takes rungs until it fits, and the picture is right."""
+    """Other programs took memory meanwhile: the run falls back until it fits, and the picture is right."""
     wanted, _ = reference("sd15")
     with acting("T4, 15 GB", int(room_gib * GIB)), opened(tmp_path) as session:
         painted = paint(session, request(folder("sd15"), "sd15"), tmp_path / "job", Choice(kernels=kernels))
@@ -200,12 +200,12 @@ def test_a_card_with_less_than_it_says(room_gib: float, kernels: Any, folder: An
 
 
 def test_parts_that_wait_are_not_on_the_card(folder: Any, tmp_path: Path) -> None:
-    """With offload "model" the card holds the part that works, no other."""
+    """With offload "model" the card holds only the active part."""
     held: dict[str, int] = {}
     with acting("GTX 1060, 6 GB"), opened(tmp_path) as session:
         choice, asked = Choice(offload="model"), request(folder("sd15"), "sd15")
         paint(session, asked, tmp_path / "first", choice)
-        parts = placement.modules(session._owner.get("picture")._pipe)
+        parts = placement.list_modules(session._owner.of("picture")._pipe)
         for name, part in parts.items():
             first = part.decoder if name == "vae" else part
             first.register_forward_hook(lambda *_, name=name: held.update({name: torch.cuda.memory_allocated()}))

@@ -1,4 +1,4 @@
-"""Dia at its real size with random weights, as old cards plan it, within their memory: it runs, and says what float32 says."""
+"""Run full-size Dia with random weights, as planned for old cards and within their memory, and compare it with float32."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WITHIN = {"float32": 1e-4, "float16": 3e-2}
 
 @dataclass
 class Watch:
-    """What one run of the decode loop was given, answered, and took."""
+    """The input, output and time of one run of the decode loop."""
 
     given: tuple[Any, ...] = ()
     logits: list[torch.Tensor] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Watch:
 
 
 def watched(watch: Watch, forced: torch.Tensor | None) -> type[Decoding]:
-    """`forced`: the rows of another run, taken instead of its own, so that rounding does not lead it elsewhere."""
+    """Record a run. `forced`: rows of another run that replace its own, so that rounding does not change them."""
 
     class Watched(Decoding):
         def __init__(self, *given: Any) -> None:
@@ -96,7 +96,7 @@ def speaking(
     watch, plans = Watch(), []
     session = Session(home(folder / "home").create())
     request = SpeechRequest(SCRIPT, model=str(voice), seed=5, max_frames=rows, loudness_lufs=None)
-    with patch("app.engine.speech.run.Decoding", watched(watch, forced)):
+    with patch("app.engine.speech.part.Decoding", watched(watch, forced)):
         ran = session.run(request, choice, Control(), folder / "job", lambda _, plan: plans.append(plan))
         events = list(ran)
     assert not isinstance(events[-1], Failed), (str(events[-1].sentence), [str(each) for each in events[-1].objections])
@@ -115,7 +115,7 @@ class Reference:
 
 @pytest.fixture(scope="module")
 def reference(voice: Path, tmp_path_factory: pytest.TempPathFactory) -> Reference:
-    """transformers' own classes in float32 with torch's own attention, over the rows that the first run drew."""
+    """Run transformers in float32 with torch's attention, over the rows of the first run."""
     with acting("GTX 1080, 8 GB"), speaking(voice, tmp_path_factory.mktemp("first"), ROWS) as first:
         given, rows, frames = first.watch.given, first.watch.rows.clone(), len(first.sound)
     with acting("T4, 15 GB"), torch.inference_mode():
@@ -126,7 +126,7 @@ def reference(voice: Path, tmp_path_factory: pytest.TempPathFactory) -> Referenc
             decoding.step()
         dac = DacModel.from_pretrained(voice / "codec", dtype=torch.float32).to(full_size.DEVICE).eval()
         codec = Codec(dac, full_size.DEVICE, torch.float32)
-        sound = torch.from_numpy(codec.decode(decoding.codes(0, decoding.frames)))
+        sound = torch.from_numpy(codec.decode(decoding.get_codes(0, decoding.frames)))
     assert len(sound) == frames
     return Reference(rows, watch.logits, sound)
 
@@ -170,7 +170,7 @@ def test_every_offload_says_the_same(offload: Any, voice: Path, reference: Refer
 
 
 def test_memory_that_runs_out_while_it_speaks(voice: Path, reference: Reference, tmp_path: Path) -> None:
-    """A real refusal by the card at row 60: the same rows go on from there."""
+    """The card refuses memory at row 60: the same rows continue from there."""
     real, calls = Decoding._logits, []
 
     def full(self: Decoding) -> torch.Tensor:

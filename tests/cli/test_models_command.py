@@ -1,4 +1,4 @@
-"""hearth models, as it is typed: against a hub on loopback, and as other machines."""
+"""Test hearth models against a hub on loopback, and for pretended machines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_list_says_what_fits_and_why(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert flux["quantised"] == "gguf" and flux["download_bytes"] < 20e9
     assert main(["models", "--home", str(tmp_path), "--pretend", "rtx-3060"]) == 0
     told = capsys.readouterr().out
-    assert "Dia 1.6B, fits, 6.8 GB to get, Apache-2.0" in told and "accepted on the hub" in told
+    assert "Dia 1.6B, fits, 6.8 GB to download, Apache-2.0" in told and "terms on the hub" in told
 
 
 def test_unknown_models_are_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,24 +74,24 @@ def test_get_interrupt_get_again_where_size_remove(tmp_path: Path) -> None:
             time.sleep(0.01)
         running.send_signal(signal.SIGINT)
         _, told = running.communicate(timeout=60)
-        assert running.returncode == 130 and "goes on from here" in told
+        assert running.returncode == 130 and "same command again to resume" in told
         kept = part.stat().st_size
         time.sleep(0.2)
         before, hub.bytes_a_second = hub.sent[first], 0
         running = hearth(tmp_path, "get", "dia-1.6b", endpoint=hub.endpoint)
         told, _ = running.communicate(timeout=90)
-        assert running.returncode == 0 and "is here" in told
+        assert running.returncode == 0 and "is installed" in told
         assert hub.sent[first] - before == SIZE // 2 - kept
         assert "pytorch_model.bin" not in hub.sent
 
 
 def test_where_size_and_remove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On a cache that another program filled."""
+    """Use a cache that another program filled."""
     snapshot = cached(tmp_path / "models", DIA)
     for name, data in REPOS[DIA].items():
         (snapshot / name).write_bytes(data)
     assert main(["models", "where", "dia-1.6b", "--home", str(tmp_path)]) == 0
-    assert "not here" in capsys.readouterr().out  # its codec is missing
+    assert "not installed" in capsys.readouterr().out  # its codec is missing
     codec = cached(tmp_path / "models", DAC)
     for name, data in REPOS[DAC].items():
         (codec / name).write_bytes(data)
@@ -100,7 +100,7 @@ def test_where_size_and_remove(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["models", "size", "dia-1.6b", "--home", str(tmp_path)]) == 0
     assert capsys.readouterr().out.split() == ["2.0", "MB", "dia-1.6b"]
     assert main(["models", "remove", "dia-1.6b", "--home", str(tmp_path)]) == 0
-    assert "2.0 MB given back" in capsys.readouterr().out
+    assert "2.0 MB were freed" in capsys.readouterr().out
     assert not list((tmp_path / "models").glob("models--*"))
 
 

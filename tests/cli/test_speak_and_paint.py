@@ -1,4 +1,4 @@
-"""hearth speak and paint: where they write is tried before anything is loaded, and what is made is never lost; with engines that really die."""
+"""Test hearth speak and paint: the output path is checked before loading, and results are never lost, even if engines die."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Speak = Callable[..., int]
 
 @pytest.fixture
 def speak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak:
-    """The command, with engines that live as they are told to, one after the other."""
+    """Run the command with engines that die as planned."""
     monkeypatch.setattr(child.worker, "main", light_engine.main)
     monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
@@ -51,38 +51,38 @@ def test_a_command_that_is_given_up_writes_what_is_finished_and_goes_on(
     out = tmp_path / "out.wav"
     assert speak("-o", str(out), plan=GIVEN_UP) == job.INCOMPLETE
     told = capsys.readouterr()
-    assert "Finished: 2 of 5. Missing: 3-5." in told.err and "The same command goes on" in told.err
+    assert "Finished: 2 of 5. Missing: 3-5." in told.err and "Run the same command again" in told.err
     assert "Traceback" not in told.err and told.out.strip() == str(out)
     some_s = soundfile.info(out).duration
     assert some_s > 2 * 0.5
     parts = {part: part.stat().st_mtime_ns for part in (tmp_path / "home").rglob("part-*.wav")}
     assert len(parts) == 2
     assert speak("-o", str(out)) == job.FINISHED
-    assert "Going on with" in capsys.readouterr().err
+    assert "Resuming the job" in capsys.readouterr().err
     assert {part: part.stat().st_mtime_ns for part in parts} == parts, "a finished part was done again"
     assert len(list((tmp_path / "home").rglob("part-*.wav"))) == 5
     assert speak("-o", str(out)) == job.FINISHED, "what came to its end is not gone on with"
-    assert "Going on with" not in capsys.readouterr().err
+    assert "Resuming the job" not in capsys.readouterr().err
     assert len(list((tmp_path / "home").rglob("part-*.wav"))) == 10
 
 
 def test_anew_begins_from_the_start(speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert speak(plan=GIVEN_UP) == job.INCOMPLETE
     assert speak("--anew") == job.FINISHED
-    assert "Going on with" not in capsys.readouterr().err
+    assert "Resuming the job" not in capsys.readouterr().err
     assert len(list((tmp_path / "home").rglob("part-*.wav"))) == 2 + 5
 
 
 def test_nothing_finished_is_a_code_of_its_own(speak: Speak, capsys: pytest.CaptureFixture[str]) -> None:
     assert speak(plan=({"dies": "loading"},) * DEATHS) == job.FAILED
-    assert "goes on" not in capsys.readouterr().err
+    assert "same command" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["speak", "[S1] a"], ["paint", "a"]])
 def test_a_place_that_cannot_be_written_is_told_before_anything_is_loaded(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each was a stack trace, after all the work."""
+    """Each used to be a stack trace after all the work."""
     monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "home"))
     file = tmp_path / "file"
     file.write_text("here before")
@@ -97,15 +97,15 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_loaded(
 
 def test_what_a_try_made_is_gone_again(tmp_path: Path) -> None:
     request = PictureRequest("a", batch=3)
-    output_file.writable(tmp_path / "new" / "newer" / "x.png", request)
+    output_file.check_writable(tmp_path / "new" / "newer" / "x.png", request)
     assert not list(tmp_path.iterdir())
     (tmp_path / "x 2.png").mkdir()
     with pytest.raises(Trouble) as told:
-        output_file.writable(tmp_path / "x.png", request)
+        output_file.check_writable(tmp_path / "x.png", request)
     assert told.value.sentence.key == "output.not-writable" and len(list(tmp_path.iterdir())) == 1
     kept = tmp_path / "kept.png"
     kept.write_bytes(b"here before")
-    output_file.writable(kept, PictureRequest("a"))
+    output_file.check_writable(kept, PictureRequest("a"))
     assert kept.read_bytes() == b"here before"
 
 
@@ -119,7 +119,7 @@ def test_a_place_without_rights_is_told(tmp_path: Path) -> None:
     try:
         for place in (shut / "x.png", shut / "new" / "x.png"):
             with pytest.raises(Trouble) as told:
-                output_file.writable(place, PictureRequest("a"))
+                output_file.check_writable(place, PictureRequest("a"))
             assert "Permission denied" in str(told.value)
     finally:
         os.seteuid(before)
@@ -128,14 +128,14 @@ def test_a_place_without_rights_is_told(tmp_path: Path) -> None:
 def test_a_disk_without_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = {"total": 10**9, "free": 2 << 20}
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(**left))
-    output_file.writable(tmp_path / "x.png", PictureRequest("a"))
-    output_file.writable(tmp_path / "x.wav", SpeechRequest("[S1] Hello."))
+    output_file.check_writable(tmp_path / "x.png", PictureRequest("a"))
+    output_file.check_writable(tmp_path / "x.wav", SpeechRequest("[S1] Hello."))
     for request in (PictureRequest("a", batch=16, upscale=4), SpeechRequest(SCRIPT * 200)):
         with pytest.raises(Trouble) as told:
-            output_file.writable(tmp_path / "new" / "x", request)
+            output_file.check_writable(tmp_path / "new" / "x", request)
         assert told.value.sentence.key == "output.full" and "only 2 MB are free" in str(told.value)
     left["total"] = left["free"] = 0  # a system that does not say
-    output_file.writable(tmp_path / "x.png", PictureRequest("a", batch=16, upscale=4))
+    output_file.check_writable(tmp_path / "x.png", PictureRequest("a", batch=16, upscale=4))
     assert not list(tmp_path.iterdir())
 
 
@@ -143,7 +143,7 @@ def test_a_disk_without_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_place_that_fails_late_leaves_the_result_on_the_shelf(
     speak: Speak, place: Path | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A disk that is full in the end; a folder that somebody makes there meanwhile."""
+    """The disk is full at the end, or the path has become a folder."""
     out = place or tmp_path / "out.wav"
     plan = () if place else ({"blocks": str(out)},)
     assert speak("-o", str(out), "--format", "wav", plan=plan) == job.UNWRITTEN
@@ -163,7 +163,7 @@ def test_a_home_that_cannot_be_used_is_a_sentence(tmp_path: Path, capsys: pytest
 def test_a_job_that_cannot_have_a_folder_ends_a_command(
     speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The keeper's thread died of it, and the command waited for ever."""
+    """The keeper's thread used to die of it, and the command waited forever."""
     (tmp_path / "home" / "scratch").mkdir()
     (tmp_path / "home" / "scratch" / "jobs").write_text("in the way")
     assert speak() == job.FAILED
@@ -173,10 +173,10 @@ def test_a_job_that_cannot_have_a_folder_ends_a_command(
 def test_a_picture_is_not_named_what_it_is_not(tmp_path: Path) -> None:
     for name in ("x.jpg", "x.PNG.webp"):
         with pytest.raises(Trouble) as told:
-            output_file.writable(tmp_path / name, PictureRequest("a"))
+            output_file.check_writable(tmp_path / name, PictureRequest("a"))
         assert told.value.sentence.key == "output.not-png" and ".png" in str(told.value)
     for name in ("x.PNG", "x"):
-        output_file.writable(tmp_path / name, PictureRequest("a"))
+        output_file.check_writable(tmp_path / name, PictureRequest("a"))
 
 
 def test_a_link_is_followed_and_a_file_is_replaced_whole(tmp_path: Path) -> None:

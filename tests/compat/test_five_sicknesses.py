@@ -18,7 +18,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, Dtype, Need
 from app.compat.selftest.failures import Aborted
 from app.compat.selftest.simulate import biting
-from tests.support.families import FAMILIES
+from tests.support.tiny_models import FAMILIES
 
 
 def noise(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -38,7 +38,7 @@ def off(found: Tensor, right: Tensor) -> float:
 
 def test_dias_grouped_heads_kill_a_mac_with_an_old_torch() -> None:
     dia = FAMILIES["dia"]
-    model = dia.made(torch.float32)
+    model = dia.build(torch.float32)
     with torch.no_grad():
         right = dia.run(model, torch.float32)
         with biting("m1-8gb"), pytest.raises(Aborted, match=r"incompatible dimensions\n.*Failed to infer result type"):

@@ -1,4 +1,4 @@
-"""Tiny random pipelines of every family, written as real diffusers folders: the right classes, a few thousand weights, seconds to run."""
+"""Save tiny random pipelines of every family as diffusers folders: the real classes with a few thousand weights."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def qwen(layers: int = 3) -> Any:
 
 
 def vae(channels: int = 4, widths: tuple[int, ...] = (16, 16, 32, 32), **more: Any) -> Any:
-    """Each width after the first halves the picture once more."""
+    """Make a VAE; each width after the first halves the picture once more."""
     return diffusers.AutoencoderKL(
         block_out_channels=widths, down_block_types=("DownEncoderBlock2D",) * len(widths),
         up_block_types=("UpDecoderBlock2D",) * len(widths), layers_per_block=1, latent_channels=channels, norm_num_groups=4, **more,
@@ -171,7 +171,7 @@ def flux() -> Any:
 
 def klein() -> Any:
     pipe = _klein()
-    pipe.vae.bn.running_mean.normal_(0, 0.3)  # as after training; the fresh ones change nothing
+    pipe.vae.bn.running_mean.normal_(0, 0.3)  # as after training; the initial values have no effect
     pipe.vae.bn.running_var.uniform_(0.5, 2)
     return pipe
 
@@ -206,14 +206,14 @@ MAKERS = {
 }  # fmt: skip
 
 
-def made(family: str, folder: Path, **shape: Any) -> Path:
-    """A folder of its own for this family; the same weights every time."""
+def save(family: str, folder: Path, **shape: Any) -> Path:
+    """Save a pipeline of this family, with the same weights every time."""
     torch.manual_seed(7)
     pipe = MAKERS[family](**shape)
     for part in pipe.components.values():
         if isinstance(part, torch.nn.Module):
             part.eval()
-            # Fresh weights of normal layers are so small that every picture is grey; zero-initialised ones would hide a wrong input.
+            # The initial weights are so small that every picture is grey, and those that are zero would hide a wrong input.
             with torch.no_grad():
                 for weight in part.parameters():
                     if weight.ndim > 1:
@@ -222,8 +222,8 @@ def made(family: str, folder: Path, **shape: Any) -> Path:
     return folder
 
 
-def plan(model: Model, dtype: str = "float32", **changes: Any) -> Plan:
-    """A plan as decide() makes it for a processor, said by hand."""
+def make_plan(model: Model, dtype: str = "float32", **changes: Any) -> Plan:
+    """Return a plan such as decide() makes for a CPU."""
     precision = tuple(Precision(part.name, part.role, dtype, dtype, "cpu") for part in model.parts)
     plain = Plan(
         device="cpu", dtype=dtype, score_dtype=None, gqa="native", chunk_q="auto", chunk_most=None, chunk_k=None, ways=(), budget_bytes=1 << 28,

@@ -1,4 +1,4 @@
-"""Tiny pipelines written the way checkpoints are passed around: one .safetensors with the names of the original Stable Diffusion code."""
+"""Save tiny pipelines as single-file checkpoints, with the names of the original Stable Diffusion code."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _open_clip(encoder: Any, prefix: str) -> dict[str, torch.Tensor]:
     return {prefix + name: value for name, value in made.items()}
 
 
-def state_of(pipe: Any) -> dict[str, torch.Tensor]:
+def convert_state(pipe: Any) -> dict[str, torch.Tensor]:
     attends = ["Attn" in kind for kind in pipe.unet.config.up_block_types]
     state = {
         f"model.diffusion_model.{_unet_name(name, attends)}": value for name, value in pipe.unet.state_dict().items()
@@ -120,8 +120,8 @@ def state_of(pipe: Any) -> dict[str, torch.Tensor]:
     return {name: value.contiguous() for name, value in state.items()}
 
 
-def pipeline(family: str) -> Any:
-    """With as many layers a block as the original code has, and SD 1.5's own text width, by which it is known."""
+def make_pipeline(family: str) -> Any:
+    """Make a pipeline with the original number of layers per block, and SD 1.5's text width, by which it is detected."""
     torch.manual_seed(5)
     pipe = tiny.MAKERS[family]()
     shape: dict[str, Any] = {
@@ -142,16 +142,16 @@ def pipeline(family: str) -> Any:
     return pipe
 
 
-def made(family: str, folder: Path) -> tuple[Path, Path]:
-    """A diffusers folder and the same weights in one file."""
-    pipe = pipeline(family)
+def save(family: str, folder: Path) -> tuple[Path, Path]:
+    """Save a diffusers folder, and the same weights in one file."""
+    pipe = make_pipeline(family)
     pipe.save_pretrained(folder / "folder")
-    save_file(state_of(pipe), folder / f"{family}.safetensors")
+    save_file(convert_state(pipe), folder / f"{family}.safetensors")
     return folder / "folder", folder / f"{family}.safetensors"
 
 
-def configs_of(folder: Path, target: Path) -> Path:
-    """What is fetched for a single file: the configs and the tokenizer, no weights."""
+def copy_configs(folder: Path, target: Path) -> Path:
+    """Copy what is downloaded for a single file: configs and tokenizer, no weights."""
     for path in folder.rglob("*"):
         if path.is_file() and path.suffix != ".safetensors":
             copy = target / path.relative_to(folder)

@@ -24,8 +24,8 @@ from playwright.sync_api import TimeoutError as TooLateError
 from safetensors.torch import load_file, save_file
 
 from tests.support.places import TOP
-from tests.support.tiny import STARTER, save_voice
-from tests.support.tiny_pictures import made
+from tests.support.tiny_pictures import save
+from tests.support.tiny_voices import STARTER, save_voice
 
 CHROMIUM = next(
     (
@@ -134,7 +134,7 @@ def small_voice(folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
     folder = tmp_path_factory.mktemp("window")
-    voice, painter = small_voice(folder / "small voice"), made("sd15", folder / "small painter")
+    voice, painter = small_voice(folder / "small voice"), save("sd15", folder / "small painter")
     home = folder / "home"
     home.mkdir()
     settings = {

@@ -32,8 +32,8 @@ from app.ui.launch import guards
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from tests.support.guests import until
-from tests.support.tiny import STARTER
-from tests.support.tiny_pictures import made
+from tests.support.tiny_pictures import save
+from tests.support.tiny_voices import STARTER
 from tests.support.window import small_voice
 
 pytestmark = [
@@ -51,7 +51,7 @@ MCP = find_spec("mcp") is not None
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
     top = tmp_path_factory.mktemp("api")
-    voice, painter = small_voice(top / "tiny-voice"), made("sd15", top / "tiny-painter")
+    voice, painter = small_voice(top / "tiny-voice"), save("sd15", top / "tiny-painter")
     place = home(top / "home").create()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADIO_TEMP_DIR", str(place.scratch / "uploads"))

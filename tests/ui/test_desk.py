@@ -35,8 +35,8 @@ from app.ui.page import views
 from app.ui.state.person import OWNER, Person
 from app.ui.tabs import machine_view, speak_view
 from tests.support.guests import desk_at, until
-from tests.support.saying import clip
-from tests.support.tiny import STARTER, save_voice
+from tests.support.speech_fixtures import write_clip
+from tests.support.tiny_voices import STARTER, save_voice
 
 
 def test_stop_takes_what_comes_next_and_not_what_was_asked_for_last(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_voice_kept_from_the_shelf_notes_who_spoke_it(tmp_path: Path) -> None:
     """By the shelf's own row: files of before do not say it where no model was named."""
     with desk_at(tmp_path) as desk:
         job = desk.keeper.journal.queue(SpeechRequest("[S1] Hello."), Choice(), "owner")
-        (made,) = desk.keeper.shelf.keep(job, [clip(tmp_path / "speech.wav", 6)], RunSummary("starter-voice"))
+        (made,) = desk.keeper.shelf.keep(job, [write_clip(tmp_path / "speech.wav", 6)], RunSummary("starter-voice"))
         desk.keep_voice(made.id, "Its own")
         (kept,) = voices.list_voices(desk.keeper.home)
         assert kept.spoken_by == "starter-voice"

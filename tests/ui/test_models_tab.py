@@ -23,7 +23,7 @@ from app.ui.state.settings import Settings
 from app.ui.tabs import models, welcome
 from tests.cli.test_models_command import DAC, DIA, REPOS
 from tests.support.hub import Hub, serving
-from tests.support.tiny import STARTER, save_voice
+from tests.support.tiny_voices import STARTER, save_voice
 
 VISITOR = Person("visitor", False)
 

@@ -27,7 +27,7 @@ from app.ui.state.person import KEY, OWNER, Person
 from app.ui.state.visitor_limits import NOT_MADE
 from app.ui.tabs import shared_controls
 from tests.support.guests import desk_at, until
-from tests.support.saying import clip
+from tests.support.speech_fixtures import write_clip
 
 ADA = Person("visitor-ada", owner=False)
 REQUEST = SpeechRequest("[S1] Hello.")
@@ -154,7 +154,7 @@ def test_asked_for_with_less_nothing_of_the_owners_is_sent(tmp_path: Path) -> No
 def test_a_sound_that_cannot_be_recoded_is_told_in_the_same_way(tmp_path: Path) -> None:
     with desk_at(tmp_path / "home") as desk:
         job = desk.keeper.journal.queue(REQUEST, Choice(), ADA.name)
-        (made,) = desk.keeper.shelf.keep(job, [clip(tmp_path / "speech.wav", 1)], RunSummary("starter-voice"))
+        (made,) = desk.keeper.shelf.keep(job, [write_clip(tmp_path / "speech.wav", 1)], RunSummary("starter-voice"))
         made.path.unlink()
         for person in (OWNER, ADA):
             answer = page_of(desk, person).get(f"/hearth/creation/{made.id}?format=flac")

@@ -1,1 +1,1 @@
-"""Read weights from a folder into torch: whole, checked, quantised, and what says that their numbers broke."""
+"""Load weights from local files into torch: complete, checked, quantised if planned."""

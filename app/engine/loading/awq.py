@@ -1,6 +1,7 @@
-"""AWQ weights made plain again, for machines on which AWQ's own kernels do not run. Arithmetic on tensors; reads no files.
+"""Unpack AWQ weights for machines that cannot run AWQ's kernels. Tensors only; reads no files.
 
-Four-bit numbers lie eight to an int32, interleaved; each group of inputs has its scale and zero: weight = (number - zero) * scale.
+Eight 4-bit numbers are packed into an int32, interleaved; each group of inputs has a scale and a zero point:
+weight = (number - zero) * scale.
 """
 
 from __future__ import annotations
@@ -15,39 +16,39 @@ from app.sentence import Trouble, say
 
 BITS: Final = 4
 _PER_INT: Final = 8
-_PLACE: Final = (0, 4, 1, 5, 2, 6, 3, 7)
-"""Which nibble holds output 0, 1, 2... of eight."""
+_NIBBLE_ORDER: Final = (0, 4, 1, 5, 2, 6, 3, 7)
+"""The nibble that holds output 0, 1, 2... of eight."""
 
 
-def plain(state: Mapping[str, Tensor], config: Mapping[str, object], dtype: torch.dtype) -> dict[str, Tensor]:
-    """A checkpoint without packed weights: what was packed becomes `dtype`, the rest stays as it is."""
-    form, bits = str(config.get("version", config.get("format", "gemm"))).lower(), config.get("bits", BITS)
-    if form != "gemm" or bits != BITS:
+def unpack_state(state: Mapping[str, Tensor], config: Mapping[str, object], dtype: torch.dtype) -> dict[str, Tensor]:
+    """Return the checkpoint with its packed weights unpacked to `dtype`; other tensors are unchanged."""
+    layout, bits = str(config.get("version", config.get("format", "gemm"))).lower(), config.get("bits", BITS)
+    if layout != "gemm" or bits != BITS:
         raise Trouble(
             say(
-                "awq.form", "This model's AWQ weights have the form {form} with {bits} bits, and only gemm with 4 can be unpacked. Choose the model's plain weights.",
-                form=form, bits=str(bits),
+                "awq.form", "This model's AWQ weights are stored as {form} with {bits} bits; Hearth can unpack only gemm with 4 bits. Choose the model without AWQ.",
+                form=layout, bits=str(bits),
             )
         )  # fmt: skip
     packed = [name.removesuffix(".qweight") for name in state if name.endswith(".qweight")]
-    made = {
-        f"{name}.weight": _weight(state[f"{name}.qweight"], state[f"{name}.qzeros"], state[f"{name}.scales"], dtype)
+    unpacked = {
+        f"{name}.weight": _dequantise(state[f"{name}.qweight"], state[f"{name}.qzeros"], state[f"{name}.scales"], dtype)
         for name in packed
     }
     used = {f"{name}.{part}" for name in packed for part in ("qweight", "qzeros", "scales")}
-    return {**{name: tensor for name, tensor in state.items() if name not in used}, **made}
+    return {**{name: tensor for name, tensor in state.items() if name not in used}, **unpacked}
 
 
-def _weight(numbers: Tensor, zeros: Tensor, scales: Tensor, dtype: torch.dtype) -> Tensor:
-    """qweight (inputs, outputs / 8), qzeros (groups, outputs / 8), scales (groups, outputs) -> (outputs, inputs)."""
-    unpacked = unpack(numbers)
-    group = unpacked.shape[0] // scales.shape[0]
-    # One dtype throughout: float32 keeps the products exact whatever the target is.
-    zero = unpack(zeros).repeat_interleave(group, dim=0)
+def _dequantise(numbers: Tensor, zeros: Tensor, scales: Tensor, dtype: torch.dtype) -> Tensor:
+    """Convert qweight (inputs, outputs / 8), qzeros (groups, outputs / 8), scales (groups, outputs) to (outputs, inputs)."""
+    values = unpack_nibbles(numbers)
+    group = values.shape[0] // scales.shape[0]
+    # float32 keeps the products exact for every target dtype.
+    zero = unpack_nibbles(zeros).repeat_interleave(group, dim=0)
     scale = scales.float().repeat_interleave(group, dim=0)
-    return ((unpacked - zero) * scale).T.contiguous().to(dtype)
+    return ((values - zero) * scale).T.contiguous().to(dtype)
 
 
-def unpack(packed: Tensor) -> Tensor:
-    shifts = torch.tensor(_PLACE, dtype=torch.int32, device=packed.device) * BITS
+def unpack_nibbles(packed: Tensor) -> Tensor:
+    shifts = torch.tensor(_NIBBLE_ORDER, dtype=torch.int32, device=packed.device) * BITS
     return ((packed.unsqueeze(-1) >> shifts) & (2**BITS - 1)).flatten(-2)

@@ -1,4 +1,4 @@
-"""What speech.load and picture.load return, and when it serves another plan as it lies. No torch."""
+"""Define the interface of a loaded model, and when its weights also fit another plan. No torch."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
 
 
-class Loaded(Protocol):
+class LoadedModel(Protocol):
     notes: tuple[Sentence, ...]
-    """What was strange about its files."""
+    """What was unusual about its files."""
 
     def run(self, request: Any, control: Control, seam: Seam, job: Path) -> Iterator[Event]: ...
 
     def adapt(self, plan: Plan) -> bool:
-        """Takes another plan on where its weights may stay as they lie; False: it has to be loaded again."""
+        """Switch to another plan if the weights can stay where they are; False: the model has to be loaded again."""
         ...
 
     def close(self) -> None: ...
 
 
-def held_alike(before: Plan, after: Plan) -> bool:
-    """Whether weights that were loaded for one plan lie as the other has them."""
+def same_placement(before: Plan, after: Plan) -> bool:
+    """Tell whether both plans put the weights on the same devices in the same dtypes."""
     return all(
         getattr(before, name) == getattr(after, name) for name in ("device", "precision", "offload", "quantised")
     )

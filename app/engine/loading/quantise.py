@@ -1,4 +1,4 @@
-"""Weights made smaller while a picture model is loaded, by torchao or bitsandbytes; what cannot be done is refused, never left out."""
+"""Quantise weights while they are loaded, with torchao or bitsandbytes: the one place for quantiser configs. Refuse what cannot be done."""
 
 from __future__ import annotations
 
@@ -15,43 +15,56 @@ from app.sentence import Trouble, say
 WHILE_LOADING: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-nf4", "bnb-int8")
 
 
-def config(library: str, plan: Plan, part: Part, compute: torch.dtype) -> Any:
-    """What from_pretrained of diffusers or transformers is told; None where this part stays as it is."""
+def make_config(library: str, kind: Quantised, compute: torch.dtype) -> Any:
+    """Return the quantization_config for from_pretrained of `library`, diffusers or transformers."""
+    configs: Any = import_module(library)
+    if kind == "torchao-int8":
+        return configs.TorchAoConfig(_make_int8_config())
+    if kind == "bnb-nf4":
+        return configs.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=compute)
+    if kind == "bnb-int8":
+        return configs.BitsAndBytesConfig(load_in_8bit=True)
+    raise Trouble(
+        say(
+            "loading.gguf", "{kind} weights cannot be made while loading; they come as a separate file. Choose a model that is published with one, or set quantisation to automatic.",
+            kind=kind,
+        ),
+        cure="automatic",
+    )  # fmt: skip
+
+
+def make_part_config(library: str, plan: Plan, part: Part, compute: torch.dtype) -> Any:
+    """Return the quantization_config for one part of a pipeline; None if it is not quantised while loading."""
     if plan.quantised not in WHILE_LOADING or not is_quantised(part, plan.quantised):
         return None
-    kinds: Any = import_module(library)
-    if plan.quantised == "torchao-int8":
-        return kinds.TorchAoConfig(_int8())
-    if plan.quantised == "bnb-nf4":
-        return kinds.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=compute)
-    return kinds.BitsAndBytesConfig(load_in_8bit=True)
+    return make_config(library, plan.quantised, compute)
 
 
-def quantise(part: torch.nn.Module) -> None:
-    """In place, after loading: for parts that came out of a single file."""
-    import_module("torchao.quantization").quantize_(part, _int8())
+def quantise_part(part: torch.nn.Module) -> None:
+    """Quantise a part in place with torchao, for parts that came out of a single file."""
+    import_module("torchao.quantization").quantize_(part, _make_int8_config())
 
 
-def is_small(part: torch.nn.Module) -> bool:
-    return any(hasattr(weight, "__tensor_flatten__") or hasattr(weight, "quant_state") or hasattr(weight, "SCB")
-               or hasattr(weight, "quant_type") for weight in part.parameters())  # fmt: skip
+def has_quantised_weights(part: torch.nn.Module) -> bool:
+    marks = ("__tensor_flatten__", "quant_state", "SCB", "quant_type")
+    return any(hasattr(weight, mark) for weight in part.parameters() for mark in marks)
 
 
-def stays(part: torch.nn.Module) -> bool:
-    """bitsandbytes' 8-bit weights are put on the card while they are made, and cannot be moved."""
+def is_fixed_on_device(part: torch.nn.Module) -> bool:
+    """Tell whether a part cannot be moved: bitsandbytes puts 8-bit weights on the card while it makes them."""
     return any(hasattr(weight, "SCB") for weight in part.parameters())
 
 
-def check(plan: Plan, parts: dict[str, torch.nn.Module], wanted: tuple[Part, ...]) -> None:
-    """What the plan says has happened: a loader that knows no way to make weights smaller says nothing about it."""
+def check_quantised(plan: Plan, loaded: dict[str, torch.nn.Module], parts: tuple[Part, ...]) -> None:
+    """Raise a Trouble if a part was planned as quantised but is not: loaders without support ignore the config silently."""
     if plan.quantised == "none":
         return
-    for part in wanted:
-        if part.name in parts and is_quantised(part, plan.quantised) and not is_small(parts[part.name]):
+    for part in parts:
+        if part.name in loaded and is_quantised(part, plan.quantised) and not has_quantised_weights(loaded[part.name]):
             raise Trouble(
                 say(
                     "small.not-done",
-                    "{kind} weights were planned for {part}, and it was loaded without. Choose another way to make weights smaller, or none.",
+                    "{part} was planned with {kind} weights but was loaded without them. Choose another quantisation, or none.",
                     kind=plan.quantised, part=part.name,
                 ),
                 cure="automatic",
@@ -63,13 +76,13 @@ def refuse_single_file(plan: Plan, file: Path) -> None:
         raise Trouble(
             say(
                 "small.single-file",
-                "{path} is a single file, and {kind} weights are made from a folder only. Choose torchao-int8 or none.",
+                "{path} is a single file; {kind} weights can only be made from a folder. Choose torchao-int8 or none.",
                 path=str(file), kind=plan.quantised,
             ),
             cure="automatic",
         )  # fmt: skip
 
 
-def _int8() -> Any:
-    # Inductor's settings are for compiled models, and they are the process's own.
+def _make_int8_config() -> Any:
+    # Inductor's settings matter to compiled models only, and are global to the process.
     return import_module("torchao.quantization").Int8WeightOnlyConfig(set_inductor_config=False)

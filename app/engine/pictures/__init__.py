@@ -1,1 +1,1 @@
-"""How a picture is painted with diffusers: families, schedulers, loading, steps, previews, prompt weights, pictures in and out."""
+"""Paint a request with a loaded diffusers pipeline: settings, prompt weights, steps, previews, checkpoints."""

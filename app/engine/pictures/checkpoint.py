@@ -1,4 +1,4 @@
-"""The last good latents of a picture on disk, with the scheduler's memory and the noise to come, so that a broken run goes on from there."""
+"""Store a picture's last good latents with the scheduler's and the generator's state, so that a broken run can resume."""
 
 from __future__ import annotations
 
@@ -11,55 +11,55 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
-from app.engine.loading.save_tensors import write
+from app.engine.loading.save_tensors import save_tensors
 
 _PLAIN = (int, float, bool, str, type(None))
 _NEW = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Checkpoint:
     done: int
     latents: torch.Tensor
     scheduler: Mapping[str, Any]
     generator: torch.Tensor
-    whole: bool = False
-    """All steps are done, and these are what the decoder gets."""
+    complete: bool = False
+    """All steps are done; only decoding is left."""
 
 
-def save(path: Path, kept: Kept, fingerprint: str) -> None:
-    tensors = {"latents": kept.latents.float().cpu().contiguous(), "generator": kept.generator}
+def save(path: Path, checkpoint: Checkpoint, fingerprint: str) -> None:
+    tensors = {"latents": checkpoint.latents.float().cpu().contiguous(), "generator": checkpoint.generator}
     plain: dict[str, Any] = {}
-    for name, value in kept.scheduler.items():
-        _put(tensors, plain, name, value)
-    about = {
-        "done": str(kept.done),
-        "whole": str(int(kept.whole)),
+    for name, value in checkpoint.scheduler.items():
+        _flatten(tensors, plain, name, value)
+    metadata = {
+        "done": str(checkpoint.done),
+        "whole": str(int(checkpoint.complete)),
         "for": fingerprint,
         "scheduler": json.dumps(plain),
-        "dtype": str(kept.latents.dtype).removeprefix("torch."),
+        "dtype": str(checkpoint.latents.dtype).removeprefix("torch."),
     }
-    write(tensors, path, about)
+    save_tensors(tensors, path, metadata)
 
 
-def load(path: Path, fingerprint: str) -> Kept | None:
-    """None where there is nothing, or it belongs to another request, or was damaged: the picture then starts anew."""
+def load(path: Path, fingerprint: str) -> Checkpoint | None:
+    """Return the checkpoint; None if there is none, it is damaged or it belongs to another request."""
     try:
         with safe_open(path, "pt") as file:
-            about = file.metadata() or {}
-            if about.get("for") != fingerprint:
+            metadata = file.metadata() or {}
+            if metadata.get("for") != fingerprint:
                 return None
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dictionary
     except (OSError, SafetensorError):
         return None
-    latents = tensors.pop("latents").to(getattr(torch, about["dtype"]))
+    latents = tensors.pop("latents").to(getattr(torch, metadata["dtype"]))
     generator = tensors.pop("generator")
-    scheduler = {name: _get(tensors, name, value) for name, value in json.loads(about["scheduler"]).items()}
-    return Kept(int(about["done"]), latents, scheduler, generator, about["whole"] == "1")
+    scheduler = {name: _unflatten(tensors, name, value) for name, value in json.loads(metadata["scheduler"]).items()}
+    return Checkpoint(int(metadata["done"]), latents, scheduler, generator, metadata["whole"] == "1")
 
 
-def memory_of(scheduler: Any, before: Mapping[str, Any]) -> dict[str, Any]:
-    """What a scheduler has come to remember since `before`: its history of outputs, its place, its counters."""
+def changed_state(scheduler: Any, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the scheduler's state that changed since `before`: past outputs, position, counters."""
     return {
         name: list(value) if isinstance(value, list) else value
         for name, value in vars(scheduler).items()
@@ -68,38 +68,38 @@ def memory_of(scheduler: Any, before: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def recall(scheduler: Any, memory: Mapping[str, Any], device: torch.device) -> None:
-    for name, value in memory.items():
-        setattr(scheduler, name, _moved(value, getattr(scheduler, name, None), device))
+def restore_state(scheduler: Any, state: Mapping[str, Any], device: torch.device) -> None:
+    for name, value in state.items():
+        setattr(scheduler, name, _move(value, getattr(scheduler, name, None), device))
 
 
-def _moved(value: Any, there: Any, device: torch.device) -> Any:
-    """To where the run computes now; a schedule that is kept on the CPU stays there."""
+def _move(value: Any, current: Any, device: torch.device) -> Any:
+    """Move tensors to the device of the attribute's current value, else to `device`."""
     if isinstance(value, list):
-        return [_moved(each, None, device) for each in value]
+        return [_move(each, None, device) for each in value]
     if isinstance(value, torch.Tensor):
-        return value.to(there.device if isinstance(there, torch.Tensor) else device)
+        return value.to(current.device if isinstance(current, torch.Tensor) else device)
     return value
 
 
-def _put(tensors: dict[str, torch.Tensor], plain: dict[str, Any], name: str, value: Any) -> None:
+def _flatten(tensors: dict[str, torch.Tensor], plain: dict[str, Any], name: str, value: Any) -> None:
     if isinstance(value, torch.Tensor):
         tensors[name] = value.detach().cpu().contiguous().clone()
         plain[name] = {"tensor": name}
     elif isinstance(value, list):
         inner: dict[str, Any] = {}
         for index, each in enumerate(value):
-            _put(tensors, inner, f"{name}.{index}", each)
+            _flatten(tensors, inner, f"{name}.{index}", each)
         plain[name] = {"list": [inner.get(f"{name}.{index}") for index in range(len(value))]}
     elif isinstance(value, _PLAIN):
         plain[name] = {"value": value}
 
 
-def _get(tensors: Mapping[str, torch.Tensor], name: str, row: Any) -> Any:
+def _unflatten(tensors: Mapping[str, torch.Tensor], name: str, row: Any) -> Any:
     if row is None:
         return None
     if "tensor" in row:
         return tensors[row["tensor"]]
     if "list" in row:
-        return [_get(tensors, f"{name}.{index}", each) for index, each in enumerate(row["list"])]
+        return [_unflatten(tensors, f"{name}.{index}", each) for index, each in enumerate(row["list"])]
     return row["value"]

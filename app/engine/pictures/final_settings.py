@@ -1,4 +1,4 @@
-"""A request with every choice made: the model's recommendations filled in, pictures opened and sized, what has no effect told."""
+"""Resolve a picture request: fill in the model's recommendations, open and size the pictures, report what has no effect."""
 
 from __future__ import annotations
 
@@ -10,85 +10,128 @@ from PIL import Image
 from app.engine.jobs import schedulers
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.seed import draw_seed
-from app.engine.models.model import Model
+from app.engine.models.model import Model, Settings
 from app.engine.pictures import input_images, prompt_embeddings
-from app.engine.pipelines.families import FAMILIES
+from app.engine.pipelines.families import FAMILIES, Family
 from app.engine.text import starter_words
 from app.sentence import Sentence, Trouble, say
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class PictureSettings:
     request: PictureRequest
-    """With nothing left to recommend: painted again by any Hearth, it gives the same picture."""
+    """Complete: any Hearth makes the same picture from it."""
     image: Image.Image | None
     mask: Image.Image | None
     few_steps: bool
-    """Whether the model's few-steps LoRA is worn."""
+    """Whether the model's few-steps LoRA is used."""
     notes: tuple[Sentence, ...]
 
-    def of(self, index: int) -> PictureRequest:
-        """The request for one picture of the batch alone."""
-        return replace(self.request, batch=1, seed=self.seed(index))
+    def request_for(self, index: int) -> PictureRequest:
+        """Return the request for one picture of the batch alone."""
+        return replace(self.request, batch=1, seed=self.seed_for(index))
 
-    def seed(self, index: int) -> int:
+    def seed_for(self, index: int) -> int:
         return ((self.request.seed or 0) + index) % SEED_LIMIT
 
 
-def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
+def resolve_settings(request: PictureRequest, model: Model, job: Path) -> PictureSettings:
+    """Make every choice that the request leaves open; raise a Trouble for what the model cannot do."""
     family = FAMILIES[model.family]
-    notes = []
-    if request.image and not family.image:
-        raise Trouble(
-            say(
-                "paint.no-image",
-                "{model} paints from words only; it cannot start from a picture. Choose SD 1.5 or SDXL for that.",
-                model=model.title,
-            )
-        )
-    if request.mask and not family.inpaint:
-        raise Trouble(
-            say("paint.no-mask", "{model} cannot paint into a mask. Choose SD 1.5 or SDXL for that.", model=model.title)
-        )
-    named = request.scheduler
-    if named is not None and family.flow:
-        notes.append(
-            say(
-                "paint.flow",
-                "{model} comes with the one scheduler that suits it; yours was left out.",
-                model=model.title,
-            )
-        )
-        named = None
-    elif named is not None:
-        named = next(each for each in schedulers.NAMES if schedulers.SCHEDULERS[each] is schedulers.find_scheduler(named))
-    if request.image and not request.mask and not family.strength:
-        notes.append(
-            say(
-                "paint.no-strength",
-                "{model} edits a picture by your words; how far it changes does not follow the strength.",
-                model=model.title,
-            )
-        )
-    if request.negative and not family.negative:
-        notes.append(
-            say("paint.no-negative", "{model} takes no negative prompt; yours was left out.", model=model.title)
-        )
+    _refuse_unsupported(request, model, family)
+    notes = _describe_ignored(request, model, family)
     if model.starter:
         match = starter_words.match_prompt(Path(model.path), request.prompt)
         request = replace(request, prompt=match.caption)
         notes += [match.note] if match.note else []
-    if not family.weights:
-        notes += [said for text in (request.prompt, request.negative) if (said := prompt_embeddings.without_weights(text)[1])][:1]
-    settings = model.recommended(named)
-    image = input_images.opened(request.image) if request.image else None
-    width, height = input_images.size(request.width, request.height, settings, image)
+    if not family.prompt_weights:
+        stripped = (prompt_embeddings.strip_weights(text)[1] for text in (request.prompt, request.negative))
+        notes += [note for note in stripped if note][:1]
+    scheduler = _choose_scheduler(request, family)
+    settings = model.recommended(scheduler)
+    image = input_images.open_image(request.image) if request.image else None
+    width, height = input_images.choose_size(request.width, request.height, settings, image)
+    notes += _describe_size(request, model, settings, width, height)
+    resolved = replace(
+        request,
+        model=request.model or model.id,
+        width=width,
+        height=height,
+        steps=settings.steps if request.steps is None else request.steps,
+        guidance=settings.guidance if request.guidance is None else request.guidance,
+        scheduler=scheduler or settings.scheduler or None,
+        seed=draw_seed(request, job),
+    )
+    return PictureSettings(
+        resolved,
+        input_images.crop_to(image, width, height) if image else None,
+        input_images.open_mask(request.mask, width, height) if request.mask else None,
+        _has_few_steps(model) and resolved.scheduler == model.settings.scheduler,
+        tuple(notes),
+    )
+
+
+def _refuse_unsupported(request: PictureRequest, model: Model, family: Family) -> None:
+    if request.image and not family.image_class:
+        raise Trouble(
+            say(
+                "paint.no-image",
+                "{model} cannot start from a picture. Remove the picture, or choose SD 1.5 or SDXL.",
+                model=model.title,
+            )
+        )
+    if request.mask and not family.inpaint_class:
+        raise Trouble(
+            say(
+                "paint.no-mask",
+                "{model} cannot use a mask. Remove the mask, or choose SD 1.5 or SDXL.",
+                model=model.title,
+            )
+        )
+
+
+def _describe_ignored(request: PictureRequest, model: Model, family: Family) -> list[Sentence]:
+    """Return a sentence for each setting that has no effect with this family."""
+    edits_by_prompt = bool(request.image) and not request.mask and not family.uses_strength
+    ignored = (
+        (
+            family.flow_matching and request.scheduler is not None,
+            say("paint.flow", "{model} works with its own scheduler only; your choice was ignored.", model=model.title),
+        ),
+        (
+            edits_by_prompt,
+            say(
+                "paint.no-strength",
+                "{model} edits the picture as the prompt says; the strength has no effect.",
+                model=model.title,
+            ),
+        ),
+        (
+            bool(request.negative) and not family.negative_prompts,
+            say("paint.no-negative", "{model} takes no negative prompt; yours was ignored.", model=model.title),
+        ),
+    )
+    return [sentence for applies, sentence in ignored if applies]
+
+
+def _choose_scheduler(request: PictureRequest, family: Family) -> str | None:
+    """Return the request's scheduler under the name that Hearth gives it; None leaves it to the model."""
+    if request.scheduler is None or family.flow_matching:
+        return None
+    wanted = schedulers.find_scheduler(request.scheduler)
+    return next(name for name in schedulers.NAMES if schedulers.SCHEDULERS[name] is wanted)
+
+
+def _describe_size(
+    request: PictureRequest, model: Model, settings: Settings, width: int, height: int
+) -> list[Sentence]:
+    notes = []
     asked = request.width or width, request.height or height
     if settings.least == settings.most and asked != (width, height):
         notes.append(
             say(
                 "paint.one-size",
-                "{model} paints {width} x {height} only; {asked} was not used.",
+                "{model} paints {width} x {height} only; {asked} was ignored.",
                 model=model.title,
                 width=width,
                 height=height,
@@ -99,23 +142,13 @@ def settled(request: PictureRequest, model: Model, job: Path) -> Settled:
         notes.append(
             say(
                 "paint.large",
-                "{model} was trained for pictures up to {most} pixels a side; larger ones tend to repeat their subject.",
+                "{model} was trained on pictures of up to {most} pixels a side; larger ones tend to repeat the subject.",
                 model=model.title,
                 most=settings.most,
             )
         )
-    mask = input_images.mask(request.mask, width, height) if request.mask else None
-    whole = replace(
-        request,
-        model=request.model or model.id,
-        width=width,
-        height=height,
-        steps=settings.steps if request.steps is None else request.steps,
-        guidance=settings.guidance if request.guidance is None else request.guidance,
-        scheduler=named or settings.scheduler or None,
-        seed=draw_seed(request, job),
-    )
-    few_steps = (
-        any(each.name == "few-steps" for each in model.companions) and whole.scheduler == model.settings.scheduler
-    )
-    return Settled(whole, input_images.fitted(image, width, height) if image else None, mask, few_steps, tuple(notes))
+    return notes
+
+
+def _has_few_steps(model: Model) -> bool:
+    return any(each.name == "few-steps" for each in model.companions)

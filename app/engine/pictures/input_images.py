@@ -1,4 +1,4 @@
-"""Pictures that a person gives: opened with care, turned upright, and brought to the size that is painted."""
+"""Open the user's pictures safely, turn them upright and fit them to the size that is painted."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from app.sentence import Trouble, say
 FORMATS: Final = ("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF")
 LEAST_PIXELS_A_SIDE: Final = 16
 MOST_PIXELS: Final = 100_000_000
-"""A 12,000 x 8,000 photo passes; a picture made to fill the memory does not, and is refused by its header."""
+"""Allows a photo of 12,000 x 8,000; a decompression bomb is refused by its header."""
 
 
-def opened(path: str) -> Image.Image:
-    """In RGB, upright; a Trouble for what is no picture, or too small, or too large to open safely."""
+def open_image(path: str) -> Image.Image:
+    """Return the picture in RGB, upright; raise a Trouble if it is unreadable, too small or too large."""
     file = Path(path)
     if not is_file(file):
-        raise Trouble(say("canvas.missing", "The picture {path} is not there. Choose it again.", path=path))
+        raise Trouble(say("canvas.missing", "The picture {path} was not found. Choose it again.", path=path))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked right below
             with Image.open(file, formats=FORMATS) as picture:
-                _fits(path, *picture.size)
+                _check_size(path, *picture.size)
                 upright = ImageOps.exif_transpose(picture)
                 if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
-                    seen = upright.convert("RGBA")
-                    white = Image.new("RGBA", seen.size, "white")
-                    return Image.alpha_composite(white, seen).convert("RGB")
+                    rgba = upright.convert("RGBA")
+                    white = Image.new("RGBA", rgba.size, "white")
+                    return Image.alpha_composite(white, rgba).convert("RGB")
                 return upright.convert("RGB")
     except Image.DecompressionBombError as fault:
         raise _too_large(path) from fault
@@ -40,21 +40,21 @@ def opened(path: str) -> Image.Image:
         raise Trouble(
             say(
                 "canvas.not-a-picture",
-                "{path} is no picture that can be read ({formats}), or it is damaged. Choose another.",
+                "{path} cannot be read as a picture; it may be damaged. Choose another one ({formats}).",
                 path=path,
                 formats=", ".join(FORMATS),
             )
         ) from fault
 
 
-def _fits(path: str, width: int, height: int) -> None:
+def _check_size(path: str, width: int, height: int) -> None:
     if width * height > MOST_PIXELS:
         raise _too_large(path)
     if min(width, height) < LEAST_PIXELS_A_SIDE:
         raise Trouble(
             say(
                 "canvas.too-small",
-                "{path} is only {width} x {height} pixels; a picture to start from needs at least {least} on each side.",
+                "{path} is only {width} x {height} pixels. Choose a picture of at least {least} pixels a side.",
                 path=path,
                 width=width,
                 height=height,
@@ -67,56 +67,58 @@ def _too_large(path: str) -> Trouble:
     return Trouble(
         say(
             "canvas.too-large",
-            "{path} has more than {most} million pixels, too many to open safely. Make it smaller first.",
+            "{path} has more than {most} million pixels, too many to open safely. Scale it down first.",
             path=path,
             most=MOST_PIXELS // 1_000_000,
         )
     )
 
 
-def size(width: int | None, height: int | None, settings: Settings, image: Image.Image | None) -> tuple[int, int]:
-    """What is painted: as asked, else in the shape of the picture to start from, else the model's own size; its only one, where it has one."""
+def choose_size(
+    width: int | None, height: int | None, settings: Settings, image: Image.Image | None
+) -> tuple[int, int]:
+    """Choose the size: the one asked for, else the shape of the start picture, else the model's default. Some models have only one."""
     if settings.least == settings.most:
         return settings.width, settings.height
     if image is not None and width is None and height is None:
         area = settings.width * settings.height
         shape = image.width / image.height
-        width = _rounded((area * shape) ** 0.5, settings)
-        height = _rounded((area / shape) ** 0.5, settings)
+        width = _round_to_multiple((area * shape) ** 0.5, settings)
+        height = _round_to_multiple((area / shape) ** 0.5, settings)
     width, height = width or settings.width, height or settings.height
     for name, value in (("width", width), ("height", height)):
         if value % settings.multiple or value < settings.least:
             raise Trouble(
                 say(
                     "canvas.multiple",
-                    "{name} is {value}; this model needs a multiple of {multiple} from {least}. Try {near}.",
+                    "{name} is {value}, but this model needs a multiple of {multiple}, at least {least}. Try {near}.",
                     name=name,
                     value=value,
                     multiple=settings.multiple,
                     least=settings.least,
-                    near=_rounded(value, settings),
+                    near=_round_to_multiple(value, settings),
                 )
             )
     return width, height
 
 
-def _rounded(value: float, settings: Settings) -> int:
+def _round_to_multiple(value: float, settings: Settings) -> int:
     return max(settings.least, round(value / settings.multiple) * settings.multiple)
 
 
-def fitted(image: Image.Image, width: int, height: int) -> Image.Image:
-    """Cropped to the shape and scaled: nothing is squeezed."""
+def crop_to(image: Image.Image, width: int, height: int) -> Image.Image:
+    """Crop to the shape and scale, without distortion."""
     return ImageOps.fit(image, (width, height), Image.Resampling.LANCZOS)
 
 
-def mask(path: str, width: int, height: int) -> Image.Image:
-    """White where it is painted anew; a Trouble where nothing is white."""
-    drawn = fitted(opened(path), width, height).convert("L").point(lambda value: 255 if value >= 128 else 0)
+def open_mask(path: str, width: int, height: int) -> Image.Image:
+    """Return the mask, white where the picture is repainted; raise a Trouble if nothing is white."""
+    drawn = crop_to(open_image(path), width, height).convert("L").point(lambda value: 255 if value >= 128 else 0)
     if drawn.getextrema() == (0, 0):
         raise Trouble(
             say(
                 "canvas.empty-mask",
-                "Nothing is marked in the mask, so there is nothing to paint. Mark the place in white.",
+                "Nothing is marked in the mask. Mark the area to repaint in white.",
             )
         )
     return drawn

@@ -1,4 +1,4 @@
-"""Paints: a loaded diffusers pipeline runs a request and yields events. What it paints with lies in app/engine/painting."""
+"""Paint: run a request on a loaded diffusers pipeline and yield events."""
 
 from __future__ import annotations
 
@@ -15,209 +15,219 @@ import torch
 from PIL import Image
 
 from app.compat.machine.meter import Meter
-from app.compat.planning.types import Plan
+from app.compat.planning.types import Plan, Ran
 from app.engine.files import picture_settings
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Step, Stopped
 from app.engine.jobs.request import PictureRequest, to_json
-from app.engine.loading.loaded import held_alike
+from app.engine.loading.loaded import same_placement
 from app.engine.models.model import Model
 from app.engine.pictures import checkpoint, per_request, preview, steps
-from app.engine.pictures.checkpoint import Kept
-from app.engine.pictures.final_settings import Settled, settled
-from app.engine.pictures.worker_thread import reports
+from app.engine.pictures.checkpoint import Checkpoint
+from app.engine.pictures.final_settings import PictureSettings, resolve_settings
+from app.engine.pictures.worker_thread import iterate_reports
 from app.engine.pipelines import loader, placement
 from app.engine.pipelines.families import FAMILIES
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
-from app.compat.planning.types import Ran
 
 
 def load(
     folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path | None = None
 ) -> Painter:
-    """From local files only; a Trouble says what is wrong with them. `scratch`: where parts wait, if the plan has them wait."""
-    loaded = loader.pipeline(folder, model, plan, companions, scratch or Path(tempfile.gettempdir()))
-    return Painter(loaded, model, plan)
+    """Load from local files; raise a Trouble if they are unusable. `scratch`: where idle parts are stored, if the plan needs it."""
+    pipeline = loader.load_pipeline(folder, model, plan, companions, scratch or Path(tempfile.gettempdir()))
+    return Painter(pipeline, model, plan)
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
-    """What the painting thread says after a step; events and files are made of it outside that thread."""
+class StepReport:
+    """Sent by the painting thread after a step; events and files are made from it outside that thread."""
 
     done: int
     total: int
     elapsed_s: float
     """Since the step before."""
-    kept: Kept
-    clean: Callable[[], torch.Tensor]
+    checkpoint: Checkpoint
+    predict_clean: Callable[[], torch.Tensor]
     ran: Ran | None
-    """How the largest call of attention went in this step."""
+    """How the largest attention call of this step ran."""
+
+
+Report = Callable[[StepReport | Checkpoint | Image.Image], None]
+"""Sends a step, the final latents or the picture out of the painting thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What all pictures of one request share."""
+
+    settings: PictureSettings
+    control: Control
+    seam: Seam | None
 
 
 @dataclass(slots=True)
-class Picture:
-    """One picture of a batch on its way."""
+class _Picture:
+    """One picture of a batch while it is painted."""
 
     index: int
-    of: int
+    total: int
     path: Path
-    kept_at: Path
-    mark: str
-    """Which request and model the kept latents belong to."""
+    checkpoint_path: Path
+    fingerprint: str
+    """Of the request and the model that its checkpoint belongs to."""
     stopped: bool = False
     elapsed_s: list[float] = field(default_factory=list)
 
 
-Tell = Callable[[Beat | Kept | Image.Image], None]
-"""From the painting thread: a step, the last latents, the picture."""
-
-
 class Painter:
-    def __init__(self, loaded: loader.Loaded, model: Model, plan: Plan) -> None:
-        self.notes = loaded.notes
-        self._pipe = loaded.pipe
-        self._turns = loaded.turns
+    def __init__(self, pipeline: loader.Pipeline, model: Model, plan: Plan) -> None:
+        self.notes = pipeline.notes
+        self._pipe = pipeline.pipe
+        self._disk_parts = pipeline.disk_parts
         self._model = model
         self._plan = plan
         self._family = FAMILIES[model.family]
         self._loras: dict[str, str] = {}
-        self._colours: preview.Colours | None = None
+        self._colours: preview.LatentColours | None = None
         self._meter = Meter()
 
     def run(self, request: PictureRequest, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
-        """Pictures that `job` already holds are not painted again; one that broke off goes on from its last good step."""
+        """Paint the pictures that `job` lacks; an interrupted one resumes from its last good step."""
         started_s = time.monotonic()
         job.mkdir(parents=True, exist_ok=True)
-        chosen = settled(request, self._model, job)
-        yield from (Note(sentence) for sentence in chosen.notes)
-        per_request.wear(self._pipe, chosen, self._loras)
+        run = _Run(resolve_settings(request, self._model, job), control, seam)
+        yield from (Note(sentence) for sentence in run.settings.notes)
+        per_request.apply_loras(self._pipe, run.settings, self._loras)
         files: list[str] = []
-        taken, stopped = 0, False
+        steps_done, stopped = 0, False
         for index in range(request.batch):
-            picture = self._picture(chosen, index, request.batch, job)
+            picture = self._start_picture(run.settings, index, job)
             if not picture.path.is_file():
-                yield from self._paint(chosen, picture, control, seam)
-                taken += len(picture.elapsed_s)
+                yield from self._paint(run, picture)
+                steps_done += len(picture.elapsed_s)
                 stopped = picture.stopped
             if picture.path.is_file():
                 files.append(str(picture.path))
-                yield PartDone(index, request.batch, str(picture.path), request.prompt, chosen.seed(index))
+                yield PartDone(index, request.batch, str(picture.path), request.prompt, run.settings.seed_for(index))
             if stopped:
                 break
         elapsed_s = time.monotonic() - started_s
         if stopped:
             yield Stopped(tuple(files), elapsed_s)
         else:
-            rate = taken / max(elapsed_s, 1e-9)
+            rate = steps_done / max(elapsed_s, 1e-9)
             yield Finished(tuple(files), elapsed_s, rate, "steps", self._meter.read().highest_bytes)
 
     def adapt(self, plan: Plan) -> bool:
-        """Takes the other plan on as it stands, where only the decoder's slices and tiles differ; False: load it again."""
-        if not held_alike(self._plan, plan):
+        """Switch to a plan that differs only in the VAE's slices and tiles; False: the model has to be loaded again."""
+        if not same_placement(self._plan, plan):
             return False
-        placement.arrange_vae(self._pipe.vae, plan)
+        placement.configure_vae(self._pipe.vae, plan)
         self._plan = plan
         return True
 
     def close(self) -> None:
-        """Lets go of the weights; the memory is free once nobody else holds them."""
+        """Release the weights; the memory is free once nothing else refers to them."""
         self._pipe.remove_all_hooks()
-        if self._turns is not None:
-            self._turns.close()
-        self._pipe = self._turns = None
+        if self._disk_parts is not None:
+            self._disk_parts.close()
+        self._pipe = self._disk_parts = None
         self._colours = None
 
-    def _picture(self, chosen: Settled, index: int, of: int, job: Path) -> Picture:
-        wanted = json.dumps([to_json(chosen.of(index)), self._model.id], sort_keys=True)
-        mark = hashlib.sha256(wanted.encode()).hexdigest()
-        return Picture(index, of, job / f"picture-{index}.png", job / f"latent-{index}.safetensors", mark)
+    def _start_picture(self, settings: PictureSettings, index: int, job: Path) -> _Picture:
+        made_from = json.dumps([to_json(settings.request_for(index)), self._model.id], sort_keys=True)
+        fingerprint = hashlib.sha256(made_from.encode()).hexdigest()
+        return _Picture(
+            index,
+            settings.request.batch,
+            job / f"picture-{index}.png",
+            job / f"latent-{index}.safetensors",
+            fingerprint,
+        )
 
-    def _paint(self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None) -> Iterator[Event]:
-        kept = checkpoint.load(picture.kept_at, picture.mark)
-        def work(tell: Tell) -> None:
+    def _paint(self, run: _Run, picture: _Picture) -> Iterator[Event]:
+        start = checkpoint.load(picture.checkpoint_path, picture.fingerprint)
+
+        def work(report: Report) -> None:
             try:
-                self._work(chosen, picture, control, seam, kept, tell)
+                self._compute(run, picture, start, report)
             finally:
                 self._pipe.maybe_free_model_hooks()
 
-        for told in reports(work):
-            if isinstance(told, Beat):
-                checkpoint.save(picture.kept_at, told.kept, picture.mark)
-                picture.elapsed_s.append(told.elapsed_s)
-                yield self._step(told, picture)
-                yield from self._preview(told, chosen, picture)
-            elif isinstance(told, Kept):
-                checkpoint.save(picture.kept_at, told, picture.mark)
+        for report in iterate_reports(work):
+            if isinstance(report, StepReport):
+                checkpoint.save(picture.checkpoint_path, report.checkpoint, picture.fingerprint)
+                picture.elapsed_s.append(report.elapsed_s)
+                yield self._make_step(report, picture)
+                yield from self._write_preview(report, run.settings, picture)
+            elif isinstance(report, Checkpoint):
+                checkpoint.save(picture.checkpoint_path, report, picture.fingerprint)
             else:
-                picture_settings.write(per_request.finished(told, chosen), picture.path, chosen.of(picture.index), self._model.title)
-                picture.kept_at.unlink(missing_ok=True)
+                finished = per_request.finish_picture(report, run.settings)
+                picture_settings.write(
+                    finished, picture.path, run.settings.request_for(picture.index), self._model.title
+                )
+                picture.checkpoint_path.unlink(missing_ok=True)
 
     @property
     def _exact(self) -> bool:
-        """Whether a black picture can only be meant."""
+        """Whether every part computes in full precision, so that a black picture is no rounding error."""
         return all(part.compute in ("float32", "float64") for part in self._plan.precision)
 
-    def _work(
-        self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None, kept: Kept | None, tell: Tell
-    ) -> None:
-        """All that computes, in one thread: torch keeps a team of threads for every thread that asks it to."""
-        if chosen.request.preview_every and self._colours is None:
-            self._colours = preview.fit(self._pipe.vae, placement.place_of(self._pipe.vae))
-            self._pipe.maybe_free_model_hooks()  # where parts take turns the VAE is the last, and nobody would send it away
-        if kept is not None and kept.whole:
-            latents = kept.latents
-        else:
-            done = self._denoised(chosen, picture, control, seam, kept, tell)
-            if done is None:
-                return
-            latents = done
-        step = kept.done if kept else chosen.request.steps or 0
-        tell(per_request.decoded(self._pipe, self._family, latents, chosen, self._exact, step))
+    def _compute(self, run: _Run, picture: _Picture, start: Checkpoint | None, report: Report) -> None:
+        """Do all computing in this one thread: torch keeps a thread pool for every thread that calls it."""
+        if run.settings.request.preview_every and self._colours is None:
+            self._colours = preview.fit_colours(self._pipe.vae, placement.find_device(self._pipe.vae))
+            self._pipe.maybe_free_model_hooks()  # with model offload the VAE is used last, so nothing else would evict it
+        latents = start.latents if start and start.complete else self._denoise(run, picture, start, report)
+        if latents is not None:
+            step = start.done if start else run.settings.request.steps or 0
+            report(per_request.decode_latents(self._pipe, self._family, latents, run.settings, self._exact, step))
 
-    def _denoised(
-        self, chosen: Settled, picture: Picture, control: Control, seam: Seam | None, kept: Kept | None, tell: Tell
-    ) -> torch.Tensor | None:
-        """The pipeline's own loop, from the prompt to the last latents; after Stop the clean picture guessed so far, if any."""
-        generator = torch.Generator("cpu").manual_seed(chosen.seed(picture.index))
-        pipe = per_request.pipeline(self._pipe, self._family, chosen)
+    def _denoise(self, run: _Run, picture: _Picture, start: Checkpoint | None, report: Report) -> torch.Tensor | None:
+        """Run the pipeline's own loop and return the final latents; after Stop the clean picture predicted so far, if any."""
+        generator = torch.Generator("cpu").manual_seed(run.settings.seed_for(picture.index))
+        pipe = per_request.make_pipeline(self._pipe, self._family, run.settings)
         last_s = time.perf_counter()
-        guess: Callable[[], torch.Tensor] | None = None
+        last_prediction: Callable[[], torch.Tensor] | None = None
 
-        def step(done: int, latents: torch.Tensor, clean: Callable[[], torch.Tensor], keep: Callable[[], Kept]) -> None:
-            nonlocal last_s, guess
-            before_s, last_s, guess = last_s, time.perf_counter(), clean
+        def on_step(done: int, predict: Callable[[], torch.Tensor], make_checkpoint: Callable[[], Checkpoint]) -> None:
+            nonlocal last_s, last_prediction
+            before_s, last_s, last_prediction = last_s, time.perf_counter(), predict
             total = getattr(pipe, "_num_timesteps", 0) or len(pipe.scheduler.timesteps)
-            tell(Beat(done, total, last_s - before_s, keep(), clean, seam.take_largest() if seam else None))
+            ran = run.seam.take_largest() if run.seam else None
+            report(StepReport(done, total, last_s - before_s, make_checkpoint(), predict, ran))
 
+        denoiser = getattr(pipe, self._family.denoiser)
         try:
-            with steps.watched(pipe, getattr(pipe, self._family.denoiser), generator, control, step, kept):
-                latents: torch.Tensor = pipe(
-                    **per_request.told(pipe, self._family, chosen), generator=generator, return_dict=False
-                )[0]
+            with steps.watch_steps(pipe, denoiser, generator, run.control, on_step, start):
+                arguments = per_request.make_arguments(pipe, self._family, run.settings)
+                latents: torch.Tensor = pipe(**arguments, generator=generator, return_dict=False)[0]
         except steps.Stop:
             picture.stopped = True
-            return guess() if guess else None
-        tell(Kept(chosen.request.steps or 0, latents, {}, generator.get_state(), whole=True))
+            return last_prediction() if last_prediction else None
+        report(Checkpoint(run.settings.request.steps or 0, latents, {}, generator.get_state(), complete=True))
         return latents
 
-    def _step(self, beat: Beat, picture: Picture) -> Step:
-        # The first one carries the prompt's encoding; it counts only while there is no other.
+    def _make_step(self, report: StepReport, picture: _Picture) -> Step:
+        # The first step includes encoding the prompt; it counts only while it is the only one.
         recent = picture.elapsed_s[1:][-5:] or picture.elapsed_s
         each_s = sum(recent) / len(recent)
-        left = beat.total - beat.done + beat.total * (picture.of - picture.index - 1)
+        left = report.total - report.done + report.total * (picture.total - picture.index - 1)
         return Step(
-            beat.done, beat.total, 1 / max(each_s, 1e-9), "steps", left * each_s, self._meter.read(),
-            part=picture.index, parts=picture.of, ran=beat.ran,
+            report.done, report.total, 1 / max(each_s, 1e-9), "steps", left * each_s, self._meter.read(),
+            part=picture.index, parts=picture.total, ran=report.ran,
         )  # fmt: skip
 
-    def _preview(self, beat: Beat, chosen: Settled, picture: Picture) -> Iterator[Event]:
-        every = chosen.request.preview_every
-        if not every or beat.done % every or beat.done == beat.total:
+    def _write_preview(self, report: StepReport, settings: PictureSettings, picture: _Picture) -> Iterator[Event]:
+        every = settings.request.preview_every
+        if not every or report.done % every or report.done == report.total:
             return
         assert self._colours is not None
-        latents = per_request.unpacked(self._pipe, self._family, beat.clean(), chosen)
-        path = picture.path.with_name(f"preview-{picture.index}-{beat.done}.jpg")
-        preview.write(self._colours.picture(latents), path)
-        yield Preview(beat.done, str(path))
+        latents = per_request.unpack_latents(self._pipe, self._family, report.predict_clean(), settings)
+        path = picture.path.with_name(f"preview-{picture.index}-{report.done}.jpg")
+        preview.write(self._colours.draw(latents), path)
+        yield Preview(report.done, str(path))

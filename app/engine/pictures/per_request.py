@@ -1,4 +1,4 @@
-"""What stands around a pipeline for one picture: which of its forms runs, what it is told, its LoRAs, its decoder, the last strokes."""
+"""Adapt a loaded pipeline to one request: pipeline class, call arguments, LoRAs, decoding, compositing."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from PIL import Image, ImageChops, ImageFilter
 
 from app.engine.jobs import schedulers
 from app.engine.pictures import prompt_embeddings, steps
-from app.engine.pictures.final_settings import Settled
+from app.engine.pictures.final_settings import PictureSettings
 from app.engine.pipelines import loader, placement
 from app.engine.pipelines.families import Family
 from app.sentence import Trouble, say
 
 FEATHER_PIXELS: Final = 4
-"""How far inside the mask the old picture fades into the new one."""
+"""Width of the blend from the old picture to the new one, inside the mask."""
 
 
-def pipeline(loaded: Any, family: Family, chosen: Settled) -> Any:
-    """The form of the loaded pipeline that this request asks for, around the same weights, with a scheduler of its own."""
-    name = family.inpaint if chosen.mask else family.image if chosen.image else family.text
-    form = getattr(diffusers, name)
-    there = {**loaded.config, **loaded.components, "scheduler": _scheduler(loaded, chosen.request.scheduler)}
-    there |= dict.fromkeys(("image_encoder", "feature_extractor", "safety_checker"))
-    there |= {"add_watermarker": False, "requires_safety_checker": False}
-    wanted = list(inspect.signature(form.__init__).parameters)[1:]
-    pipe = form(**{name: there[name] for name in wanted if name in there})
+def make_pipeline(loaded: Any, family: Family, settings: PictureSettings) -> Any:
+    """Build the pipeline class that the request needs from the loaded weights, with a new scheduler."""
+    name = family.inpaint_class if settings.mask else family.image_class if settings.image else family.text_class
+    pipeline_class = getattr(diffusers, name)
+    available = {**loaded.config, **loaded.components, "scheduler": _make_scheduler(loaded, settings.request.scheduler)}
+    available |= dict.fromkeys(("image_encoder", "feature_extractor", "safety_checker"))
+    available |= {"add_watermarker": False, "requires_safety_checker": False}
+    wanted = list(inspect.signature(pipeline_class.__init__).parameters)[1:]
+    pipe = pipeline_class(**{name: available[name] for name in wanted if name in available})
     pipe.set_progress_bar_config(disable=True)
     return pipe
 
 
-def _scheduler(loaded: Any, name: str | None) -> Any:
+def _make_scheduler(loaded: Any, name: str | None) -> Any:
     own = loaded.scheduler
     if name is None:
         return type(own).from_config(own.config)
@@ -41,45 +41,45 @@ def _scheduler(loaded: Any, name: str | None) -> Any:
     return getattr(diffusers, row.class_name).from_config(own.config, **row.settings)
 
 
-def told(pipe: Any, family: Family, chosen: Settled) -> dict[str, Any]:
-    """What the pipeline is told, as far as it listens."""
-    request = chosen.request
-    negative = request.negative if family.negative else ""
-    if family.weights:
-        spoken = prompt_embeddings.embedded(pipe, request.prompt, negative)
+def make_arguments(pipe: Any, family: Family, settings: PictureSettings) -> dict[str, Any]:
+    """Return the arguments of the pipeline's call, without those that it does not take."""
+    request = settings.request
+    negative = request.negative if family.negative_prompts else ""
+    if family.prompt_weights:
+        prompts = prompt_embeddings.embed_prompts(pipe, request.prompt, negative)
     else:
-        plain = (prompt_embeddings.without_weights(text)[0] for text in (request.prompt, negative))
-        spoken = dict(zip(("prompt", "negative_prompt"), (text or None for text in plain), strict=True))
+        plain = (prompt_embeddings.strip_weights(text)[0] for text in (request.prompt, negative))
+        prompts = dict(zip(("prompt", "negative_prompt"), (text or None for text in plain), strict=True))
     accepted = inspect.signature(type(pipe).__call__).parameters
-    all_of_it = {
-        **family.told,
-        **spoken,
+    arguments = {
+        **family.call_arguments,
+        **prompts,
         "num_inference_steps": request.steps,
         "guidance_scale": request.guidance,
         "width": request.width,
         "height": request.height,
-        "image": chosen.image,
-        "mask_image": chosen.mask,
-        "strength": request.strength if chosen.image is not None else None,
+        "image": settings.image,
+        "mask_image": settings.mask,
+        "strength": request.strength if settings.image is not None else None,
         "output_type": "latent",
     }
-    return {name: value for name, value in all_of_it.items() if name in accepted and value is not None}
+    return {name: value for name, value in arguments.items() if name in accepted and value is not None}
 
 
-def wear(pipe: Any, chosen: Settled, worn: dict[str, str]) -> None:
-    """The LoRAs of this request and no others. `worn` remembers which files are loaded, by path."""
-    wanted = {each.path: each.weight for each in chosen.request.loras}
+def apply_loras(pipe: Any, settings: PictureSettings, loaded: dict[str, str]) -> None:
+    """Activate exactly the request's LoRAs. `loaded` maps the path of each loaded file to its adapter name, and is updated."""
+    wanted = {each.path: each.weight for each in settings.request.loras}
     if wanted and not hasattr(pipe, "load_lora_weights"):
-        raise Trouble(say("lora.none", "This model takes no LoRAs. Leave them out, or choose SD 1.5 or SDXL."))
-    for path in [path for path in worn if path not in wanted]:
-        pipe.delete_adapters(worn.pop(path))
+        raise Trouble(say("lora.none", "This model cannot use LoRAs. Remove them, or choose SD 1.5 or SDXL."))
+    for path in [path for path in loaded if path not in wanted]:
+        pipe.delete_adapters(loaded.pop(path))
     for path in wanted:
-        if path not in worn:
-            name = f"lora{max((int(each[4:]) for each in worn.values()), default=0) + 1}"
+        if path not in loaded:
+            name = f"lora{max((int(each[4:]) for each in loaded.values()), default=0) + 1}"
             loader.add_lora(pipe, path, name)
-            worn[path] = name
-    weights = {worn[path]: weight for path, weight in wanted.items()}
-    if chosen.few_steps:
+            loaded[path] = name
+    weights = {loaded[path]: weight for path, weight in wanted.items()}
+    if settings.few_steps:
         weights[loader.FEW_STEPS] = 1.0
     if weights:
         pipe.enable_lora()
@@ -88,33 +88,37 @@ def wear(pipe: Any, chosen: Settled, worn: dict[str, str]) -> None:
         pipe.disable_lora()
 
 
-def unpacked(pipe: Any, family: Family, latents: torch.Tensor, chosen: Settled) -> torch.Tensor:
-    return family.unpack(pipe, latents, chosen.request.height or 0, chosen.request.width or 0)
+def unpack_latents(pipe: Any, family: Family, latents: torch.Tensor, settings: PictureSettings) -> torch.Tensor:
+    """Convert the denoiser's latents to the VAE's."""
+    return family.unpack(pipe, latents, settings.request.height or 0, settings.request.width or 0)
 
 
 @torch.no_grad()
-def decoded(pipe: Any, family: Family, latents: torch.Tensor, chosen: Settled, exact: bool, step: int) -> Image.Image:
+def decode_latents(
+    pipe: Any, family: Family, latents: torch.Tensor, settings: PictureSettings, exact: bool, step: int
+) -> Image.Image:
+    """Decode with the VAE and check the result; `exact` says that a black picture is no rounding error."""
     vae = pipe.vae
-    latents = unpacked(pipe, family, latents, chosen).to(placement.place_of(vae), vae.dtype)
+    latents = unpack_latents(pipe, family, latents, settings).to(placement.find_device(vae), vae.dtype)
     try:
         image = vae.decode(latents, return_dict=False)[0]
     except (RuntimeError, MemoryError) as fault:
-        fault.where = "vae"  # type: ignore[union-attr]  # of all that frees memory, tiles help here first
+        fault.where = "vae"  # type: ignore[union-attr]  # here tiles save the most memory
         raise
-    steps.check(image, step, exact)
+    steps.check_decoded(image, step, exact)
     picture: Image.Image = pipe.image_processor.postprocess(image, output_type="pil")[0]
     pipe.maybe_free_model_hooks()
     return picture
 
 
-def finished(painted: Image.Image, chosen: Settled) -> Image.Image:
-    """Outside the mask not a pixel changes; enlarged by Lanczos where that was asked for."""
-    if chosen.mask is not None and chosen.image is not None:
-        inside = chosen.mask.filter(ImageFilter.MinFilter(2 * FEATHER_PIXELS + 1)).filter(
+def finish_picture(painted: Image.Image, settings: PictureSettings) -> Image.Image:
+    """Restore the original pixels outside the mask, and enlarge as the request says."""
+    if settings.mask is not None and settings.image is not None:
+        inside = settings.mask.filter(ImageFilter.MinFilter(2 * FEATHER_PIXELS + 1)).filter(
             ImageFilter.GaussianBlur(FEATHER_PIXELS / 2)
         )
-        painted = Image.composite(painted, chosen.image, ImageChops.multiply(inside, chosen.mask))
-    times = chosen.request.upscale
+        painted = Image.composite(painted, settings.image, ImageChops.multiply(inside, settings.mask))
+    times = settings.request.upscale
     if times > 1:
         painted = painted.resize((painted.width * times, painted.height * times), Image.Resampling.LANCZOS)
     return painted

@@ -1,4 +1,4 @@
-"""What a picture looks like so far: a linear map from latents to colours, fitted once to the loaded VAE, and a small file. Costs no decoding."""
+"""Draw previews without the VAE: a linear map from latents to colours, fitted once to the loaded VAE."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from app import atomic_write
 
 PATCH_PIXELS: Final = 16
 PATCHES: Final = 5
-"""The chart is 80 x 80 pixels: quickly encoded, and its hundred latents are enough for any number of channels."""
+"""80 x 80 pixels: quick to encode, and its hundred latents are enough for any number of channels."""
 LEAST_SIDE: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Colours:
+class LatentColours:
     """rgb = latents @ weight + bias, in -1..1."""
 
     weight: torch.Tensor
     bias: torch.Tensor
 
-    def picture(self, latents: torch.Tensor) -> Image.Image:
-        """From VAE latents [1, C, h, w], enlarged a little so that a browser's smoothing looks right."""
+    def draw(self, latents: torch.Tensor) -> Image.Image:
+        """Draw VAE latents [1, C, h, w], enlarged so that the browser's smoothing looks right."""
         values = latents[0].float().cpu().permute(1, 2, 0) @ self.weight + self.bias
         pixels = ((values.clamp(-1, 1) + 1) * 127.5).round().to(torch.uint8).numpy()
         small = Image.fromarray(pixels)
@@ -34,27 +34,26 @@ class Colours:
         return small.resize((small.width * times, small.height * times), Image.Resampling.BILINEAR)
 
 
-def fit(vae: Any, place: torch.device) -> Colours:
-    """Least squares over a chart of soft coloured patches that the VAE itself encodes: right for every family, finetune and local
-    model, with no table of numbers to trust."""
+def fit_colours(vae: Any, device: torch.device) -> LatentColours:
+    """Fit by least squares on a chart of soft coloured patches that the VAE encodes: works for any model, without a table."""
     scale = 2 ** (len(vae.config.block_out_channels) - 1)
-    drawn = np.random.default_rng(0).integers(0, 256, (PATCHES, PATCHES, 3), dtype=np.uint8)
+    patches = np.random.default_rng(0).integers(0, 256, (PATCHES, PATCHES, 3), dtype=np.uint8)
     side = PATCHES * max(PATCH_PIXELS, scale)
-    chart = Image.fromarray(drawn).resize((side, side), Image.Resampling.BICUBIC)
+    chart = Image.fromarray(patches).resize((side, side), Image.Resampling.BICUBIC)
     pixels = torch.from_numpy(np.asarray(chart, dtype=np.float32) / 127.5 - 1).permute(2, 0, 1)[None]
     with torch.no_grad():
-        encoded = vae.encode(pixels.to(place, vae.dtype)).latent_dist.mode()
+        encoded = vae.encode(pixels.to(device, vae.dtype)).latent_dist.mode()
     latents = encoded[0].float().cpu().flatten(1).T
     colours = torch.nn.functional.avg_pool2d(pixels, scale)[0].flatten(1).T
     ones = torch.ones(len(latents), 1)
-    # A little ridge: random or tiny VAEs leave some channels without meaning.
+    # Ridge regression: tiny or untrained VAEs leave some channels undetermined.
     design = torch.cat([latents, ones], 1).double()
     ridge = 1e-4 * torch.eye(design.shape[1], dtype=torch.float64) * design.square().mean()
     solved = torch.linalg.solve(design.T @ design + ridge * len(design), design.T @ colours.double()).float()
-    return Colours(solved[:-1], solved[-1])
+    return LatentColours(solved[:-1], solved[-1])
 
 
 def write(picture: Image.Image, path: Path) -> None:
-    """Seen whole or not at all by whoever reads meanwhile."""
+    """Write the preview atomically, as JPEG."""
     with atomic_write.replacing(path) as unfinished:
         picture.save(unfinished, "JPEG", quality=85)

@@ -1,4 +1,4 @@
-"""Prompt weights as people write them, (word:1.2), and prompts longer than CLIP's 77 tokens, by way of the compel library."""
+"""Embed prompts with weights, (word:1.2), or more than CLIP's 77 tokens, with the compel library."""
 
 from __future__ import annotations
 
@@ -14,45 +14,45 @@ from app.sentence import Sentence, say
 _WRITTEN_OUT: Final = re.compile(r"\([^()]*:\s*(?:[0-4](?:\.\d+)?|\.\d+)\s*\)")
 
 
-def weighted(prompt: str) -> bool:
+def has_weights(prompt: str) -> bool:
     return any(weight != 1 for _, weight in split_weights(prompt))
 
 
-def without_weights(prompt: str) -> tuple[str, Sentence | None]:
-    """For a model whose text encoder reads sentences: weights that were written out are taken out, and told."""
+def strip_weights(prompt: str) -> tuple[str, Sentence | None]:
+    """Remove written weights for a text encoder that cannot use them; return also a sentence if there were any."""
     if not _WRITTEN_OUT.search(prompt):
         return prompt, None
-    said = say(
-        "words.no-weights", "Weights such as (word:1.2) work with SD 1.5 and SDXL only; here they were left out."
+    note = say(
+        "words.no-weights", "Prompt weights such as (word:1.2) work with SD 1.5 and SDXL only; they were ignored."
     )
-    return "".join(text for text, _ in split_weights(prompt)), said
+    return "".join(text for text, _ in split_weights(prompt)), note
 
 
-def embedded(pipe: Any, prompt: str, negative: str) -> dict[str, Any]:
-    """What a pipeline with CLIP alone is told: plain prompts where they say it all, else what its encoders made of the weights."""
+def embed_prompts(pipe: Any, prompt: str, negative: str) -> dict[str, Any]:
+    """Return a CLIP pipeline's prompt arguments: plain prompts where they suffice, else embeddings by compel."""
     plain = ["".join(text for text, _ in split_weights(each)) for each in (prompt, negative)]
-    if not any(map(weighted, (prompt, negative))) and not any(_long(pipe, each) for each in plain):
+    if not any(map(has_weights, (prompt, negative))) and not any(_exceeds_limit(pipe, each) for each in plain):
         return {"prompt": plain[0], "negative_prompt": plain[1] or None}
-    kind = CompelForSDXL if hasattr(pipe, "text_encoder_2") else CompelForSD
-    library = kind(pipe, device=pipe._execution_device)
+    compel_class = CompelForSDXL if hasattr(pipe, "text_encoder_2") else CompelForSD
+    library = compel_class(pipe, device=pipe._execution_device)
     for compel in vars(library).values():  # one for each text encoder
-        # compel has a syntax of its own; ours goes past its parser.
+        # Replace compel's parser: its syntax differs from Hearth's.
         compel.parse_prompt_string = lambda text: Conjunction([FlattenedPrompt(split_weights(text) or [("", 1.0)])])
         provider = compel.conditioning_provider
-        provider.text_encoder = _Placed(provider.text_encoder, pipe._execution_device)
+        provider.text_encoder = _EncoderOnDevice(provider.text_encoder, pipe._execution_device)
     made = library(prompt, negative_prompt=negative)
-    told = {"prompt_embeds": made.embeds, "negative_prompt_embeds": made.negative_embeds}
+    arguments = {"prompt_embeds": made.embeds, "negative_prompt_embeds": made.negative_embeds}
     if made.pooled_embeds is not None:
-        told |= {
+        arguments |= {
             "pooled_prompt_embeds": made.pooled_embeds,
             "negative_pooled_prompt_embeds": made.negative_pooled_embeds,
         }
-    return told
+    return arguments
 
 
-class _Placed:
-    """A text encoder that names the device on which it computes. compel moves what it made to where the weights lie, and those
-    that come layer by layer lie nowhere."""
+class _EncoderOnDevice:
+    """A text encoder that reports the device it computes on: compel moves its result to the weights' device, which offloaded
+    weights do not have."""
 
     def __init__(self, encoder: Any, device: Any) -> None:
         self._encoder, self.device = encoder, device
@@ -64,6 +64,6 @@ class _Placed:
         return getattr(self._encoder, name)
 
 
-def _long(pipe: Any, prompt: str) -> bool:
+def _exceeds_limit(pipe: Any, prompt: str) -> bool:
     ids = pipe.tokenizer(prompt, truncation=False, verbose=False).input_ids
     return len(ids) > int(pipe.tokenizer.model_max_length)

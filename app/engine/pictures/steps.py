@@ -1,4 +1,4 @@
-"""Watches a pipeline step by step from inside its own loop: reports, stops, checks the numbers, and skips what is already done."""
+"""Watch a pipeline step by step from inside its loop: report, stop, check the values, and skip steps already done."""
 
 from __future__ import annotations
 
@@ -13,84 +13,110 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.schedulers import find_space
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.pictures import checkpoint
-from app.engine.pictures.checkpoint import Kept
+from app.engine.pictures.checkpoint import Checkpoint
 
-Tell = Callable[[int, torch.Tensor, Callable[[], torch.Tensor], Callable[[], Kept]], None]
-"""(steps done, latents, the clean picture guessed from them, all that is needed to go on from here)."""
+OnStep = Callable[[int, Callable[[], torch.Tensor], Callable[[], Checkpoint]], None]
+"""(steps done, make the clean picture predicted from them, make a checkpoint)"""
 
-
-_PLACES = ("step_index", "begin_index")
-"""Where a scheduler stands; before its first step only where it will begin."""
+_POSITIONS = ("step_index", "begin_index")
+"""The attributes of a scheduler that hold its position; before the first step only the second is set."""
 
 
 class Stop(Exception):
-    """A person pressed Stop; raised inside the pipeline's loop, so that not one more step is computed."""
+    """The user pressed Stop; raised inside the pipeline's loop, so that no further step is computed."""
 
 
 @contextmanager
-def watched(
-    pipe: Any, denoiser: torch.nn.Module, generator: torch.Generator, control: Control, tell: Tell, kept: Kept | None
-) -> Iterator[None]:
-    """Every pipeline of every family ends a step with its scheduler's step(): the one place that all share (PixArt's pipeline has
-    no step callback and no way to stop). While the steps that `kept` already holds go by, the denoiser answers from memory."""
-    scheduler = pipe.scheduler
-    original, forward, hooked = scheduler.step, denoiser.forward, "forward" in vars(denoiser)
-    before: dict[str, Any] = {}
-    done, skipped = 0, kept.done if kept else 0
-    answers: list[Any] = []
+def watch_steps(
+    pipe: Any, denoiser: torch.nn.Module, generator: torch.Generator, control: Control, on_step: OnStep,
+    start: Checkpoint | None,
+) -> Iterator[None]:  # fmt: skip
+    """Wrap the scheduler's step(), which ends a step in every pipeline of every family (PixArt's has no step callback and cannot be
+    stopped), and the denoiser's forward(). Until the steps of `start` have passed, the denoiser repeats its first answer."""
+    scheduler, forward, hooked = pipe.scheduler, denoiser.forward, "forward" in vars(denoiser)
+    watcher = _StepWatcher(scheduler, forward, generator, control, on_step, start)
+
+    @functools.wraps(scheduler.step)  # pipelines read its signature
+    def step(*args: Any, **kwargs: Any) -> Any:
+        return watcher.step(*args, **kwargs)
 
     @functools.wraps(forward)
-    def answer(*args: Any, **kwargs: Any) -> Any:
-        if control.stopped:
-            raise Stop
-        if done >= skipped:
-            return forward(*args, **kwargs)
-        if not answers:
-            answers.append(forward(*args, **kwargs))
-        return answers[0]
+    def watched_forward(*args: Any, **kwargs: Any) -> Any:
+        return watcher.forward(*args, **kwargs)
 
-    @functools.wraps(original)
-    def step(model_output: torch.Tensor, timestep: Any, sample: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        nonlocal done
-        if not before:
-            before.update({name: value for name, value in vars(scheduler).items() if name != "step"})
-        if done < skipped:
-            done += 1
-            if kept is None or done < skipped:
-                return (sample, sample)
-            checkpoint.recall(scheduler, kept.scheduler, sample.device)
-            generator.set_state(kept.generator)
-            latents = kept.latents.to(sample)
-            return (latents, latents)
-        index = next((i for i in (getattr(scheduler, name, None) for name in _PLACES) if i is not None), 0)
-        out = original(model_output, timestep, sample, *args, **kwargs)
-        latents = out[0]
-        done += 1
-        if not bool(torch.isfinite(latents).all()):
-            raise NumbersBroke(done, "denoiser")
-        tell(
-            done,
-            latents,
-            lambda: clean(scheduler, model_output, timestep, sample, index),
-            lambda: Kept(done, latents.detach(), checkpoint.memory_of(scheduler, before), generator.get_state()),
-        )
-        if control.stopped:
-            raise Stop
-        return out
-
-    scheduler.step, denoiser.forward = step, answer
+    scheduler.step, denoiser.forward = step, watched_forward
     try:
         yield
     finally:
         del scheduler.step
-        if hooked:  # an offload hook had put its own there
+        if hooked:  # by an offload hook, which had replaced forward() on the instance
             denoiser.forward = forward
         else:
             del denoiser.forward
 
 
-def clean(scheduler: Any, output: torch.Tensor, timestep: Any, sample: torch.Tensor, index: int) -> torch.Tensor:
-    """The picture that this step's answer points at, in the latents' own scale: what a preview shows, and what Stop keeps."""
+class _StepWatcher:
+    """The replacements for scheduler.step() and denoiser.forward() during one run."""
+
+    def __init__(
+        self, scheduler: Any, forward: Callable[..., Any], generator: torch.Generator, control: Control, on_step: OnStep,
+        start: Checkpoint | None,
+    ) -> None:  # fmt: skip
+        self._scheduler, self._scheduler_step, self._denoise = scheduler, scheduler.step, forward
+        self._generator, self._control, self._on_step = generator, control, on_step
+        self._start, self._skipped, self._done = start, start.done if start else 0, 0
+        self._state_before: dict[str, Any] = {}
+        self._first_answer: Any = None
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        if self._control.stopped:
+            raise Stop
+        if self._done >= self._skipped:
+            return self._denoise(*args, **kwargs)
+        if self._first_answer is None:
+            self._first_answer = self._denoise(*args, **kwargs)
+        return self._first_answer
+
+    def step(self, model_output: torch.Tensor, timestep: Any, sample: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not self._state_before:
+            self._state_before = {name: value for name, value in vars(self._scheduler).items() if name != "step"}
+        if self._start is not None and self._done < self._skipped:
+            return self._skip(self._start, sample)
+        positions = (getattr(self._scheduler, name, None) for name in _POSITIONS)
+        index = next((each for each in positions if each is not None), 0)
+        out = self._scheduler_step(model_output, timestep, sample, *args, **kwargs)
+        latents: torch.Tensor = out[0]
+        self._done += 1
+        if not bool(torch.isfinite(latents).all()):
+            raise NumbersBroke(self._done, "denoiser")
+        self._on_step(
+            self._done,
+            lambda: predict_clean(self._scheduler, model_output, timestep, sample, index),
+            lambda: self._make_checkpoint(latents),
+        )
+        if self._control.stopped:
+            raise Stop
+        return out
+
+    def _skip(self, start: Checkpoint, sample: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Pass over a step that `start` contains; the last of them restores the state after it."""
+        self._done += 1
+        if self._done < self._skipped:
+            return sample, sample
+        checkpoint.restore_state(self._scheduler, start.scheduler, sample.device)
+        self._generator.set_state(start.generator)
+        latents = start.latents.to(sample)
+        return latents, latents
+
+    def _make_checkpoint(self, latents: torch.Tensor) -> Checkpoint:
+        state = checkpoint.changed_state(self._scheduler, self._state_before)
+        return Checkpoint(self._done, latents.detach(), state, self._generator.get_state())
+
+
+def predict_clean(
+    scheduler: Any, output: torch.Tensor, timestep: Any, sample: torch.Tensor, index: int
+) -> torch.Tensor:
+    """Predict the clean latents from one step's output: shown in previews, and kept on Stop."""
     output, sample = output.float(), sample.float()
     alpha: torch.Tensor
     noise: torch.Tensor
@@ -113,7 +139,7 @@ def clean(scheduler: Any, output: torch.Tensor, timestep: Any, sample: torch.Ten
     return output if kind == "sample" else (sample - noise * output) / alpha
 
 
-def check(image: torch.Tensor, step: int, exact: bool) -> None:
-    """A decoded picture that is not numbers, or black all over where half precision may have made it so."""
+def check_decoded(image: torch.Tensor, step: int, exact: bool) -> None:
+    """Raise NumbersBroke for a decoded picture with NaN, or all black where half precision may be the cause."""
     if not bool(torch.isfinite(image).all()) or (not exact and float(image.float().max()) < -0.99):
         raise NumbersBroke(step, "vae")

@@ -1,4 +1,4 @@
-"""Turns work that reports by calling back into an iterator of what it reported: the work runs in a thread, at most one report ahead."""
+"""Turn work that reports by callback into an iterator of its reports: it runs in a thread, at most one report ahead."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ Item = TypeVar("Item")
 
 
 class Abandoned(BaseException):
-    """Whoever read the reports has gone; the work ends at its next report. No Exception, so that no handler keeps it."""
+    """The reader has gone; ends the work at its next report. A BaseException, so that no handler swallows it."""
 
 
-def reports(work: Callable[[Callable[[Item], None]], None]) -> Iterator[Item]:
-    """What `work` hands to its argument, as it comes; its exception is raised here."""
-    waiting: queue.Queue[tuple[bool, Item | BaseException | None]] = queue.Queue(maxsize=1)
+def iterate_reports(work: Callable[[Callable[[Item], None]], None]) -> Iterator[Item]:
+    """Yield what `work` passes to its callback; raise its exception here."""
+    items: queue.Queue[tuple[bool, Item | BaseException | None]] = queue.Queue(maxsize=1)
     gone = threading.Event()
 
     def put(last: bool, item: Item | BaseException | None) -> None:
         while not gone.is_set():
             try:
-                waiting.put((last, item), timeout=0.1)
+                items.put((last, item), timeout=0.1)
                 return
             except queue.Full:
                 continue
@@ -41,7 +41,7 @@ def reports(work: Callable[[Callable[[Item], None]], None]) -> Iterator[Item]:
     thread.start()
     try:
         while True:
-            last, item = waiting.get()
+            last, item = items.get()
             if not last:
                 yield item  # type: ignore[misc]
             elif isinstance(item, BaseException):

@@ -1,1 +1,1 @@
-"""Diffusion pipelines of every family, loaded and put where the plan says. Runs no request."""
+"""Load diffusion pipelines of every family and place their parts as planned. Runs no request."""

@@ -1,4 +1,4 @@
-"""Families of diffusion models as rows: their pipelines, what each is told, and how their latents become the decoder's. No weights here."""
+"""Describe each family of diffusion models: its pipeline classes, their arguments, and how its latents become the VAE's. No weights."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import torch
 from app.engine.models.model import Family as Name
 
 Unpack = Callable[[Any, torch.Tensor, int, int], torch.Tensor]
-"""(pipeline, latents, height, width) -> latents as the VAE wants them, [1, C, h, w]."""
+"""(pipeline, latents, height, width) -> latents for the VAE, [1, C, h, w]."""
 
 
-def _scaled(pipe: Any, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
+def _unscale(pipe: Any, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
     config = pipe.vae.config
     scaling: float = config.scaling_factor
     mean, std = getattr(config, "latents_mean", None), getattr(config, "latents_std", None)
@@ -25,19 +25,19 @@ def _scaled(pipe: Any, latents: torch.Tensor, height: int, width: int) -> torch.
     return latents / scaling
 
 
-def _scaled_and_shifted(pipe: Any, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
+def _unscale_and_shift(pipe: Any, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
     scaling: float = pipe.vae.config.scaling_factor
     shift: float = pipe.vae.config.shift_factor
     return latents / scaling + shift
 
 
-def _packed(pipe: Any, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
+def _unpack(pipe: Any, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
     plain = pipe._unpack_latents(latents, height, width, pipe.vae_scale_factor)
-    return _scaled_and_shifted(pipe, plain, height, width)
+    return _unscale_and_shift(pipe, plain, height, width)
 
 
-def _patched(pipe: Any, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
-    if latents.ndim == 4:  # the pipeline hands its last latents out ready for the VAE
+def _unpatch(pipe: Any, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
+    if latents.ndim == 4:  # the pipeline returns its final latents ready for the VAE
         return latents
     side = pipe.vae_scale_factor * 2
     patches = latents.permute(0, 2, 1).reshape(1, latents.shape[2], height // side, width // side)
@@ -50,45 +50,45 @@ def _patched(pipe: Any, latents: torch.Tensor, height: int, width: int) -> torch
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    text: str
-    """The class of diffusers that paints from text; the other two where there are such."""
-    image: str = ""
-    inpaint: str = ""
+    text_class: str
+    """The class of diffusers for text to picture; the next two for a start picture and a mask, if there are any."""
+    image_class: str = ""
+    inpaint_class: str = ""
     denoiser: str = "transformer"
-    unpack: Unpack = _scaled_and_shifted
-    negative: bool = True
-    flow: bool = True
-    """A flow model comes with the one schedule that suits it."""
-    weights: bool = False
-    """Whether its text encoders are CLIP's alone, which take weighted words."""
-    strength: bool = True
-    """False: a picture without a mask is edited by words, not partly repainted."""
-    told: Mapping[str, Any] = field(default_factory=dict)
-    """What its pipelines are always told."""
-    loaded_with: Mapping[str, Any] = field(default_factory=dict)
+    unpack: Unpack = _unscale_and_shift
+    negative_prompts: bool = True
+    flow_matching: bool = True
+    """Flow-matching models keep their own scheduler."""
+    prompt_weights: bool = False
+    """Whether all its text encoders are CLIP, which takes weighted words."""
+    uses_strength: bool = True
+    """False: a start picture without a mask is edited by the prompt, and strength has no effect."""
+    call_arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Always passed to the pipeline's call."""
+    load_arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 FAMILIES: Final[dict[Name, Family]] = {
     "sd15": Family(
-        "StableDiffusionPipeline", "StableDiffusionImg2ImgPipeline", "StableDiffusionInpaintPipeline", "unet", _scaled,
-        flow=False, weights=True, loaded_with={"safety_checker": None, "feature_extractor": None, "requires_safety_checker": False},
+        "StableDiffusionPipeline", "StableDiffusionImg2ImgPipeline", "StableDiffusionInpaintPipeline", "unet", _unscale,
+        flow_matching=False, prompt_weights=True, load_arguments={"safety_checker": None, "feature_extractor": None, "requires_safety_checker": False},
     ),
     "sdxl": Family(
         "StableDiffusionXLPipeline", "StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline", "unet",
-        _scaled, flow=False, weights=True, loaded_with={"add_watermarker": False},
+        _unscale, flow_matching=False, prompt_weights=True, load_arguments={"add_watermarker": False},
     ),
     "pixart-sigma": Family(
-        "PixArtSigmaPipeline", unpack=_scaled, flow=False,
-        told={"use_resolution_binning": False, "clean_caption": False},
+        "PixArtSigmaPipeline", unpack=_unscale, flow_matching=False,
+        call_arguments={"use_resolution_binning": False, "clean_caption": False},
     ),
     "sd3": Family("StableDiffusion3Pipeline", "StableDiffusion3Img2ImgPipeline", "StableDiffusion3InpaintPipeline"),
     "flux": Family(
-        "FluxPipeline", "FluxImg2ImgPipeline", "FluxInpaintPipeline", unpack=_packed, negative=False,
-        told={"max_sequence_length": 256},
+        "FluxPipeline", "FluxImg2ImgPipeline", "FluxInpaintPipeline", unpack=_unpack, negative_prompts=False,
+        call_arguments={"max_sequence_length": 256},
     ),
     "flux2-klein": Family(
-        "Flux2KleinPipeline", "Flux2KleinPipeline", "Flux2KleinInpaintPipeline", unpack=_patched, negative=False,
-        strength=False,
+        "Flux2KleinPipeline", "Flux2KleinPipeline", "Flux2KleinInpaintPipeline", unpack=_unpatch, negative_prompts=False,
+        uses_strength=False,
     ),
     "z-image": Family("ZImagePipeline", "ZImageImg2ImgPipeline", "ZImageInpaintPipeline"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Lets parts that compute in different precisions hand tensors to each other: diffusers takes it that all compute alike."""
+"""Cast tensors between pipeline parts of different dtypes; diffusers assumes that all parts share one."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ import torch
 from diffusers.models.autoencoders.vae import DiagonalGaussianDistribution
 from diffusers.models.modeling_outputs import AutoencoderKLOutput
 
-_TIME: Final = "timestep"
-"""Never rounded: half precision can't tell 999 from 1000."""
+_TIMESTEP: Final = "timestep"
+"""Never cast: bfloat16 cannot tell 999 from 1000."""
 
 
-def parts(pipe: Any, denoiser: torch.nn.Module, computes: Mapping[str, torch.dtype]) -> None:
-    """Only where they differ; else nothing is wrapped. `computes` says in what, by name."""
+def bridge_dtypes(pipe: Any, denoiser: torch.nn.Module, computes: Mapping[str, torch.dtype]) -> None:
+    """Add the casts that are needed; `computes` maps the name of each part to its dtype."""
     own = computes["denoiser"]
     if any(dtype != own for name, dtype in computes.items() if name.startswith("text_encoder")):
-        _reads_all(denoiser, own)
+        _cast_inputs(denoiser, own)
     if len(set(computes.values())) > 1:
-        _encodes_all(pipe.vae)
+        _cast_encoding(pipe.vae)
 
 
-def _reads_all(denoiser: torch.nn.Module, own: torch.dtype) -> None:
-    def cast(_module: torch.nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
-        changed = {name: value if name == _TIME else _to(value, own) for name, value in kwargs.items()}
-        return tuple(_to(value, own) for value in args), changed
+def _cast_inputs(denoiser: torch.nn.Module, own: torch.dtype) -> None:
+    def cast_all(_module: torch.nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
+        changed = {name: value if name == _TIMESTEP else _cast(value, own) for name, value in kwargs.items()}
+        return tuple(_cast(value, own) for value in args), changed
 
-    denoiser.register_forward_pre_hook(cast, with_kwargs=True)
+    denoiser.register_forward_pre_hook(cast_all, with_kwargs=True)
 
 
-def _to(value: Any, dtype: torch.dtype) -> Any:
+def _cast(value: Any, dtype: torch.dtype) -> Any:
     if isinstance(value, torch.Tensor):
         return value.to(dtype) if value.is_floating_point() and value.ndim > 1 else value
     if isinstance(value, list | tuple):
-        return type(value)(_to(each, dtype) for each in value)
+        return type(value)(_cast(each, dtype) for each in value)
     if isinstance(value, dict):
-        return {name: _to(each, dtype) for name, each in value.items()}
+        return {name: _cast(each, dtype) for name, each in value.items()}
     return value
 
 
-def _encodes_all(vae: Any) -> None:
-    """A picture to start from comes in another part's precision, and its latents go back in it."""
+def _cast_encoding(vae: Any) -> None:
+    """Accept a start picture in another part's dtype, and return its latents in that dtype."""
     encode = vae.encode
 
-    def cast(picture: torch.Tensor, return_dict: bool = True) -> Any:
+    def encode_cast(picture: torch.Tensor, return_dict: bool = True) -> Any:
         found = encode(picture.to(vae.dtype), return_dict=False)[0]
         back = DiagonalGaussianDistribution(found.parameters.to(picture.dtype), found.deterministic)
         return AutoencoderKLOutput(latent_dist=back) if return_dict else (back,)
 
-    vae.encode = cast
+    vae.encode = encode_cast

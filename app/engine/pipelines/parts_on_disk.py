@@ -1,4 +1,4 @@
-"""Parts that take turns in one memory: who waits lies in a file. For devices that share the computer's memory, where moving frees nothing."""
+"""Keep only the active part in memory; idle parts are mapped from disk. For devices that share the computer's memory."""
 
 from __future__ import annotations
 
@@ -13,93 +13,94 @@ import psutil
 import torch
 from safetensors import safe_open
 
-from app.engine.loading.save_tensors import write
+from app.engine.loading.save_tensors import save_tensors
 
 SMALL_BYTES: Final = 1 << 16
-"""Buffers up to this size stay: pipelines read some while their part waits (the batch norm beside FLUX.2's decoder)."""
+"""Buffers up to this size stay loaded: pipelines read some of an idle part (FLUX.2's batch norm beside its VAE)."""
 
 
-class Turns:
-    """One part is in memory at a time: it comes in when it is called, and the one before goes out."""
+class DiskParts:
+    """Load a part when it is called, and unload the previous one."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for left in folder.glob("*-*"):  # by an engine that was killed
-            if left.name.partition("-")[0].isdigit() and not psutil.pid_exists(int(left.name.partition("-")[0])):
+            pid = left.name.partition("-")[0]
+            if pid.isdigit() and not psutil.pid_exists(int(pid)):
                 shutil.rmtree(left, ignore_errors=True)
         self._folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=folder))
         self._parts: dict[str, torch.nn.Module] = {}
         self._tensors: dict[str, list[torch.Tensor]] = {}
-        self._inside = ""
+        self._active = ""
         self._undo: list[Callable[[], None]] = []
 
     def add(self, name: str, part: torch.nn.Module) -> None:
-        """It waits from now on, so that the next can be loaded into the room that it had."""
+        """Write a part to disk and release its memory, so that the next one can be loaded."""
         if name in self._parts:
             return
         self._parts[name] = part
-        self._put_out(name)
-        self._undo.append(part.register_forward_pre_hook(lambda *_: self.enter(name)).remove)
-        for called in ("encode", "decode"):  # a decoder is called by these and not by forward
+        self._write_out(name)
+        self._undo.append(part.register_forward_pre_hook(lambda *_: self.activate(name)).remove)
+        for called in ("encode", "decode"):  # a VAE is called by these, not by forward
             if hasattr(part, called):
-                self._enters_on(name, part, called)
+                self._activate_on(name, part, called)
 
-    def enter(self, name: str) -> None:
-        if self._inside != name:
-            if self._inside:
-                self._let_go(self._inside)
-            self._fetch(name)
-            self._inside = name
+    def activate(self, name: str) -> None:
+        if self._active != name:
+            if self._active:
+                self._release(self._active)
+            self._map_in(name)
+            self._active = name
 
     def close(self) -> None:
-        """Its files go; what waits is lost with them."""
+        """Delete the files, and with them the idle parts."""
         for undo in self._undo:
             undo()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _enters_on(self, name: str, part: Any, called: str) -> None:
+    def _activate_on(self, name: str, part: Any, called: str) -> None:
         original = getattr(part, called)
 
-        def entering(*args: Any, **kwargs: Any) -> Any:
-            self.enter(name)
+        def activate_first(*args: Any, **kwargs: Any) -> Any:
+            self.activate(name)
             return original(*args, **kwargs)
 
-        setattr(part, called, entering)
+        setattr(part, called, activate_first)
         self._undo.append(lambda: delattr(part, called))
 
     def _file(self, name: str) -> Path:
         return self._folder / f"{name}.safetensors"
 
-    def _put_out(self, name: str) -> None:
-        """Weights never change while a model is loaded: they are written once. A LoRA that is put on later stays in memory."""
-        self._tensors[name] = list(_leaves(self._parts[name]))
-        held = {
-            str(place): tensor.detach().cpu().contiguous().clone() for place, tensor in enumerate(self._tensors[name])
+    def _write_out(self, name: str) -> None:
+        """Write the weights once: they never change while loaded. A LoRA that is added later stays in memory."""
+        self._tensors[name] = list(_list_tensors(self._parts[name]))
+        tensors = {
+            str(index): tensor.detach().cpu().contiguous().clone() for index, tensor in enumerate(self._tensors[name])
         }
-        write(held, self._file(name), {})
-        self._let_go(name)
+        save_tensors(tensors, self._file(name), {})
+        self._release(name)
 
-    def _let_go(self, name: str) -> None:
+    def _release(self, name: str) -> None:
         for tensor in self._tensors[name]:
             tensor.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
 
-    def _fetch(self, name: str) -> None:
-        """On the processor what is read stays a view of the file, which the system may drop and read again."""
+    def _map_in(self, name: str) -> None:
+        """Load from the file; on the CPU the tensors stay mapped, so the system may evict and reread them."""
         with safe_open(self._file(name), "pt") as file:
-            for place, tensor in enumerate(self._tensors[name]):
-                tensor.data = file.get_tensor(str(place)).to(tensor.device, tensor.dtype)
+            for index, tensor in enumerate(self._tensors[name]):
+                tensor.data = file.get_tensor(str(index)).to(tensor.device, tensor.dtype)
 
 
-def _leaves(part: torch.nn.Module) -> Iterator[torch.Tensor]:
-    """Parameters and large buffers; of a packed tensor (torchao's) those that it is made of."""
+def _list_tensors(part: torch.nn.Module) -> Iterator[torch.Tensor]:
+    """List parameters and large buffers; of torchao's packed tensors, their inner tensors."""
     large = (each for each in part.buffers() if each.nbytes > SMALL_BYTES)
     for tensor in dict.fromkeys((*part.parameters(), *large)):
-        yield from _inner(tensor)
+        yield from _list_inner(tensor)
 
 
-def _inner(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+def _list_inner(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
     if hasattr(tensor, "__tensor_flatten__"):
         for name in tensor.__tensor_flatten__()[0]:
-            yield from _inner(getattr(tensor, name))
+            yield from _list_inner(getattr(tensor, name))
     else:
         yield tensor

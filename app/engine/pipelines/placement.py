@@ -1,4 +1,4 @@
-"""Where a loaded pipeline's parts lie and how they compute: devices, offload as the plan says it, precision apart, decoder slices and tiles."""
+"""Place a pipeline's parts as planned: devices, offload, storage and compute dtypes, VAE slices and tiles."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from diffusers.hooks.layerwise_casting import apply_layerwise_casting
 from app.compat.planning.types import Plan, Precision
 from app.engine.loading import quantise
 from app.engine.pipelines import mixed_precision
-from app.engine.pipelines.parts_on_disk import Turns
+from app.engine.pipelines.parts_on_disk import DiskParts
 
-ONE_MEMORY: Final = ("cpu", "mps")
-"""Devices whose memory is the computer's own: a part that waits has to lie in a file to give any back."""
+SHARED_MEMORY: Final = ("cpu", "mps")
+"""Devices that use the computer's memory: only moving an idle part to disk frees any."""
 
 
-def precision(plan: Plan, name: str) -> Precision:
-    """By its name, else by its role: a local folder may hold a part that its catalog row has not."""
+def find_precision(plan: Plan, name: str) -> Precision:
+    """Look up a part's precision by name, else by role: a local folder may hold parts that its catalog row lacks."""
     for part in plan.precision:
         if part.part == name:
             return part
@@ -29,47 +29,45 @@ def precision(plan: Plan, name: str) -> Precision:
     return found or Precision(name, "denoiser", plan.dtype, plan.dtype, plan.device)
 
 
-def turns_for(plan: Plan, scratch: Path) -> Turns | None:
-    """Where parts are to wait and there is only one memory."""
-    return Turns(scratch / "waiting") if plan.offload == "model" and plan.device in ONE_MEMORY else None
+def make_disk_parts(plan: Plan, scratch: Path) -> DiskParts | None:
+    """Return the store for idle parts if the plan offloads them and the device shares the computer's memory."""
+    return DiskParts(scratch / "waiting") if plan.offload == "model" and plan.device in SHARED_MEMORY else None
 
 
-def ready(name: str, part: torch.nn.Module, plan: Plan, turns: Turns | None) -> None:
-    """One part, as soon as it is loaded."""
-    kept = precision(plan, name)
-    if kept.storage != kept.compute and not quantise.is_small(part):
-        _compute_apart(part, getattr(torch, kept.storage), getattr(torch, kept.compute))
+def place_part(name: str, part: torch.nn.Module, plan: Plan, turns: DiskParts | None) -> None:
+    """Cast, move and register one part as soon as it is loaded."""
+    how = find_precision(plan, name)
+    if how.storage != how.compute and not quantise.has_quantised_weights(part):
+        _store_narrow(part, getattr(torch, how.storage), getattr(torch, how.compute))
     if plan.offload == "none" or turns is not None:
-        _move(part, "cpu" if plan.runs_on == "cpu" else kept.device)
+        _move(part, "cpu" if plan.runs_on == "cpu" else how.device)
     if turns is not None:
         turns.add(name, part)
 
 
-def settle(pipe: Any, plan: Plan) -> None:
-    """The whole, once its parts are there. On a pretended machine the processor takes the place of the card: the same hooks move
-    the same weights, only not far."""
-    arrange_vae(pipe.vae, plan)
-    # SDXL's pipelines would widen it for a picture to start from, and leave it in the denoiser's dtype; the plan has said what is right.
+def place_pipeline(pipe: Any, plan: Plan) -> None:
+    """Set up offload and casts once all parts are loaded. On a pretended machine the CPU stands in for the card, with the same hooks."""
+    configure_vae(pipe.vae, plan)
+    # SDXL's pipelines would upcast the VAE for a start picture and then leave it in the denoiser's dtype, against the plan.
     pipe.vae.register_to_config(force_upcast=False)
     device = plan.runs_on
-    if plan.offload == "model" and plan.device not in ONE_MEMORY:
+    if plan.offload == "model" and plan.device not in SHARED_MEMORY:
         pipe.enable_model_cpu_offload(device=device)
     elif plan.offload == "group":
-        # Else every weight would lie in memory that the system cannot move, which many systems give half of or less.
+        # low_cpu_mem_usage: without it all weights are pinned, and many systems allow only half of their memory to be.
         pipe.enable_group_offload(
             torch.device(device), offload_type="leaf_level", use_stream=device == "cuda", low_cpu_mem_usage=True
         )
     elif plan.offload == "sequential":
-        for part in modules(pipe).values():
+        for part in list_modules(pipe).values():
             cpu_offload(part, torch.device(device), offload_buffers=bool(part._parameters))
-    computes = {name: getattr(torch, precision(plan, name).compute) for name in modules(pipe)}
+    computes = {name: getattr(torch, find_precision(plan, name).compute) for name in list_modules(pipe)}
     denoiser = "unet" if "unet" in computes else "transformer"
-    mixed_precision.parts(pipe, modules(pipe)[denoiser], computes | {"denoiser": computes[denoiser]})
+    mixed_precision.bridge_dtypes(pipe, list_modules(pipe)[denoiser], computes | {"denoiser": computes[denoiser]})
 
 
 def widen_loras(part: torch.nn.Module) -> None:
-    """peft has a LoRA rest as narrow as the layer it sits on, where no hook casts it: it would compute so too. It is small and
-    changes over for good."""
+    """Cast LoRAs to the compute dtype. peft creates them in the layer's storage dtype, where no hook casts them."""
     from diffusers.hooks.group_offloading import _maybe_remove_and_reapply_group_offloading
 
     changed = False
@@ -82,20 +80,20 @@ def widen_loras(part: torch.nn.Module) -> None:
                 if not name.startswith("base_layer."):
                     weight.data = weight.data.to(casting.compute_dtype)
     if changed:
-        _maybe_remove_and_reapply_group_offloading(part)  # which keeps a copy of each weight as it was
+        _maybe_remove_and_reapply_group_offloading(part)  # it holds copies of the old weights
 
 
-def modules(pipe: Any) -> dict[str, torch.nn.Module]:
+def list_modules(pipe: Any) -> dict[str, torch.nn.Module]:
     return {name: part for name, part in pipe.components.items() if isinstance(part, torch.nn.Module)}
 
 
 def _move(part: torch.nn.Module, device: str) -> None:
-    if not quantise.stays(part):
+    if not quantise.is_fixed_on_device(part):
         part.to(device)
 
 
-def place_of(part: Any) -> torch.device:
-    """Where a part computes, which for one whose weights wait elsewhere is not where they lie."""
+def find_device(part: Any) -> torch.device:
+    """Return the device a part computes on; offloaded weights are stored on another."""
     from diffusers.hooks.group_offloading import _get_group_onload_device, _is_group_offload_enabled
 
     if _is_group_offload_enabled(part):
@@ -106,8 +104,8 @@ def place_of(part: Any) -> torch.device:
     return torch.device(place if place is not None else part.device)
 
 
-def arrange_vae(vae: Any, plan: Plan) -> None:
-    """Slices and tiles; may be asked for again while loaded."""
+def configure_vae(vae: Any, plan: Plan) -> None:
+    """Set slices and tiles; may be called again while the model is loaded."""
     if plan.vae.slicing:
         vae.enable_slicing()
     else:
@@ -121,17 +119,17 @@ def arrange_vae(vae: Any, plan: Plan) -> None:
         vae.disable_tiling()
 
 
-_LARGE: Final = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
-_WHOLE: Final = ("norm", r"\.wo$", r"^t_embedder\.")
-"""By name: norms, and layers whose parent casts what they are to read to the dtype that it finds their weight in (T5's, Z-Image's)."""
+_LARGE_LAYERS: Final = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
+_KEEP_WIDE: Final = ("norm", r"\.wo$", r"^t_embedder\.")
+"""Names of norms, and of layers whose parent casts their input to the dtype of their weight (in T5 and Z-Image)."""
 
 
-def _compute_apart(part: torch.nn.Module, storage: torch.dtype, compute: torch.dtype) -> None:
-    """Weights of large layers rest in `storage` and are cast one by one. The others (norms, embeddings, free parameters) change
-    over for good: nearly all are small, and a text encoder's embedding is what diffusers reads its dtype from."""
+def _store_narrow(part: torch.nn.Module, storage: torch.dtype, compute: torch.dtype) -> None:
+    """Store the weights of large layers in `storage` and cast each while it computes. Cast all others once: nearly all are small,
+    and diffusers reads a text encoder's dtype from its embedding."""
     for name, module in part.named_modules():
-        if any(re.search(each, name) for each in _WHOLE) or not isinstance(module, _LARGE):
+        if any(re.search(each, name) for each in _KEEP_WIDE) or not isinstance(module, _LARGE_LAYERS):
             for tensor in (*module.parameters(recurse=False), *module.buffers(recurse=False)):
                 if tensor.is_floating_point():
                     tensor.data = tensor.data.to(compute)
-    apply_layerwise_casting(part, storage, compute, _WHOLE, (torch.nn.Embedding,))
+    apply_layerwise_casting(part, storage, compute, _KEEP_WIDE, (torch.nn.Embedding,))

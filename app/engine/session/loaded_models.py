@@ -12,7 +12,7 @@ from app.compat.machine.meter import read
 from app.compat.planning.memory_formulas import peak_bytes, weights_bytes
 from app.compat.planning.types import Need, Plan
 from app.engine.jobs.events import Event, Loading, Note, Unloaded
-from app.engine.loading.loaded import Loaded
+from app.engine.loading.loaded import LoadedModel
 from app.engine.models import on_disk
 from app.engine.models.model import Kind, Model
 from app.engine.session.release_memory import release
@@ -29,7 +29,7 @@ THREADS = torch.get_num_threads()
 @dataclass(slots=True)
 class Held:
     model: Model
-    loaded: Loaded
+    loaded: LoadedModel
     bytes: int
     """Of its weights on the device."""
 
@@ -52,7 +52,7 @@ class ModelHolder:
     def held_bytes(self) -> int:
         return sum(held.bytes for held in tuple(self._held.values()))  # asked while a run may load or unload
 
-    def get(self, kind: Kind) -> Loaded:
+    def get(self, kind: Kind) -> LoadedModel:
         return self._held[kind].loaded
 
     def load(self, model: Model, asked: Need, plan: Plan) -> Iterator[Event]:
@@ -81,7 +81,7 @@ class ModelHolder:
         if model.kind == "speech":
             from app.engine.speech import loader
 
-            loaded: Loaded = loader.load(found.folder, plan, found.companions.get("codec"))
+            loaded: LoadedModel = loader.load(found.folder, plan, found.companions.get("codec"))
         else:
             from app.engine.pictures import painter
 

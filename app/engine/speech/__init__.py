@@ -1,1 +1,1 @@
-"""Speak a request with Dia: load it, hear a voice's sample, decode part by part. Knows nothing of queues."""
+"""Speak a request with Dia: load it, encode a voice recording, decode part by part. Knows nothing of queues."""

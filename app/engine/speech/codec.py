@@ -1,4 +1,4 @@
-"""DAC: sound to codes and back, in pieces that equal the whole. Knows nothing of text."""
+"""Run DAC: sound to codes and back; decoding in pieces gives exactly the same sound. Knows nothing of text."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from app.engine.files.sound import Samples
 from app.engine.loading.numbers_broke import NumbersBroke
 
 OVERLAP_FRAMES = 12
-"""As far as the decoder sees to either side: with 8 the error is 5e-6, with 12 nothing is left of it."""
+"""The decoder's reach to either side: with 8 the error is 5e-6, with 12 it is zero."""
 MOST_FRAMES = 127
-"""In one call: past it older Metal fails with "Output channels > 65536", and memory stays small everywhere."""
+"""Per call: with more, older Metal fails with "Output channels > 65536". It also keeps memory small."""
 
 
 class Codec:
@@ -26,25 +26,25 @@ class Codec:
 
     @torch.inference_mode()
     def encode(self, sound: Samples) -> torch.Tensor:
-        """Codes (frames, channels); the last frame is filled up with silence."""
+        """Return codes (frames, channels); the last frame is padded with silence."""
         padded = np.pad(sound, (0, -len(sound) % self.hop))
         if self._device == "mps" and len(padded) > MOST_FRAMES * self.hop:
-            # Older Metal fails here as in decode(). A clip is heard once, so it is heard whole, on the processor.
+            # Older Metal fails here too. A clip is encoded once and in one piece, so the CPU does it.
             self._model.to("cpu")
             try:
-                return self._encoded(padded, "cpu")
+                return self._encode_on(padded, "cpu")
             finally:
                 self._model.to(self._device)
-        return self._encoded(padded, self._device)
+        return self._encode_on(padded, self._device)
 
-    def _encoded(self, padded: Samples, device: str) -> torch.Tensor:
+    def _encode_on(self, padded: Samples, device: str) -> torch.Tensor:
         values = torch.from_numpy(padded).to(device, self._dtype)
         codes: torch.Tensor = self._model.encode(values[None, None]).audio_codes
         return codes[0].T.cpu()
 
     @torch.inference_mode()
     def decode(self, codes: torch.Tensor, first: int = 0, last: int | None = None) -> Samples:
-        """The sound of frames `first` to before `last`, the same as cut from the whole, if 12 more follow or none at all do."""
+        """Decode frames `first` to before `last`; exact if `codes` goes on for OVERLAP_FRAMES after `last`, or ends there."""
         last = len(codes) if last is None else last
         pieces = []
         for start in range(first, last, MOST_FRAMES - 2 * OVERLAP_FRAMES):

@@ -1,4 +1,4 @@
-"""Dia: loaded from any local folder as the plan says, and run. The decode loop is dia.py, the run of a script speaking.py."""
+"""Load Dia from a local folder as the plan says. decoder.py has the decode loop, run.py speaks a request."""
 
 from __future__ import annotations
 
@@ -18,126 +18,116 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event
 from app.engine.jobs.request import SpeechRequest
 from app.engine.loading import from_pretrained
-from app.engine.loading.loaded import held_alike
+from app.engine.loading.loaded import same_placement
 from app.engine.speech.codec import Codec
-from app.engine.speech.run import Speaking
-from app.engine.text.voice_limits import VoiceLimits, read_limits
+from app.engine.speech.dia import Dia
+from app.engine.speech.run import SpeechRun
+from app.engine.text.voice_limits import read_limits
 from app.sentence import Sentence, Trouble, say
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
 
 
-class _Dia(DiaForConditionalGeneration):  # type: ignore[no-untyped-call]
-    """transformers' own does not say where its embeddings lie, and its torchao quantiser asks every model."""
+class _DiaModel(DiaForConditionalGeneration):  # type: ignore[no-untyped-call]
+    """Adds the input embeddings, which transformers' torchao quantiser asks every model for and its Dia does not report."""
 
     def get_input_embeddings(self) -> torch.nn.Module:
         return cast(torch.nn.Module, self.model.encoder.embedding)
 
 
 class Speaker:
-    """A loaded voice. One run at a time."""
+    """A loaded voice; one run at a time."""
 
-    def __init__(
-        self, model: Any, device: str, tokenizer: Any, codec: Codec, limits: VoiceLimits, name: str, plan: Plan,
-        notes: tuple[Sentence, ...] = (),
-    ) -> None:  # fmt: skip
-        self.limits, self.notes, self._plan = limits, notes, plan
-        self._model, self._device, self._tokenizer, self._codec, self._name = model, device, tokenizer, codec, name
+    def __init__(self, dia: Dia, plan: Plan, notes: tuple[Sentence, ...] = ()) -> None:
+        self.limits, self.notes = dia.limits, notes
+        self._dia, self._plan = dia, plan
 
     def run(self, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
-        """Ends with Finished or Stopped. What was finished in `job` is not done again."""
-        return Speaking(
-            self._model,
-            self._device,
-            self._tokenizer,
-            self._codec,
-            self.limits,
-            self._name,
-            request,
-            control,
-            seam,
-            job,
-        ).events()
+        """Speak the parts that `job` lacks; the last event is Finished or Stopped."""
+        yield from SpeechRun(self._dia, request, control, seam, job).events()
 
     def adapt(self, plan: Plan) -> bool:
-        """All but how its weights are held is the seam's."""
-        return held_alike(self._plan, plan)
+        """Tell whether the weights can stay as they are; the attention seam does the rest of a plan."""
+        return same_placement(self._plan, plan)
 
     def close(self) -> None:
-        del self._model, self._codec
+        del self._dia
 
 
 def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
-    """`codec`: where DAC lies if not in the folder itself; the processor's file knows only where it once was."""
+    """Load the voice in `folder`. `codec`: where DAC is, if not in the folder itself."""
     own = folder / "codec"
     sound = own if own.is_dir() else codec
-    _is(folder, "dia")
+    _check_kind(folder, "dia")
     if sound is None:
         raise Trouble(
             say(
                 "speech.no-codec",
-                "{folder} holds a voice, but its codec (DAC) is missing: nothing could be heard. Put it into {folder}/codec, or get Dia again.",
+                "The voice in {folder} lacks its codec (DAC), so it makes no sound. Put the codec into {folder}/codec, or download Dia again.",
                 folder=str(folder),
             ),
             cure="get:dia-1.6b",
         )
-    _is(sound, "dac")
-    speaks = plan.of("speech") or Precision("model", "speech", plan.dtype, plan.dtype, plan.device)
-    sounds = plan.of("codec") or Precision("codec", "codec", "float32", "float32", plan.device)
-    if plan.offload != "none":  # small and asked for once a second: it may as well stay and work on the processor
-        sounds = replace(sounds, device="cpu", storage="float32", compute="float32")
-    given, plan = plan, replace(plan, precision=(speaks, sounds))
+    _check_kind(sound, "dac")
+    speech = plan.of("speech") or Precision("model", "speech", plan.dtype, plan.dtype, plan.device)
+    codec_precision = plan.of("codec") or Precision("codec", "codec", "float32", "float32", plan.device)
+    if plan.offload != "none":  # the codec is small and runs once a second: the CPU is fast enough
+        codec_precision = replace(codec_precision, device="cpu", storage="float32", compute="float32")
+    given, plan = plan, replace(plan, precision=(speech, codec_precision))
     notes: list[Sentence] = []
-    waits = plan.offload in ("group", "sequential")
-    model = _loaded(_Dia, folder, replace(plan, runs_on="cpu") if waits else plan, speaks, notes)
-    device = _place(plan, speaks)
-    if waits:
-        model = _offloaded(model, plan.offload, device)
-    dac = _loaded(DacModel, sound, replace(plan, quantised="none", attention="eager"), sounds, notes)  # it has none
+    streams = plan.offload in ("group", "sequential")
+    model = _load_model(_DiaModel, folder, replace(plan, runs_on="cpu") if streams else plan, speech, notes)
+    device = _device_for(plan, speech)
+    if streams:
+        model = _offload(model, plan.offload, device)
+    codec_plan = replace(plan, quantised="none", attention="eager")  # DAC has no attention
+    dac = _load_model(DacModel, sound, codec_plan, codec_precision, notes)
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
-    codes = Codec(dac, _place(plan, sounds), getattr(torch, sounds.compute))
-    return Speaker(model, device, tokenizer, codes, read_limits(folder, codec), folder.name, given, tuple(notes))
+    loaded_codec = Codec(dac, _device_for(plan, codec_precision), getattr(torch, codec_precision.compute))
+    return Speaker(
+        Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), folder.name), given, tuple(notes)
+    )
 
 
-def _place(plan: Plan, how: Precision) -> str:
-    """On a pretended machine everything is on the processor."""
+def _device_for(plan: Plan, how: Precision) -> str:
+    """Return the device; on a pretended machine everything is on the CPU."""
     return "cpu" if plan.runs_on == "cpu" else how.device
 
 
-def _is(folder: Path, kind: str) -> None:
+def _check_kind(folder: Path, kind: str) -> None:
     path = folder / "config.json"
     try:
         found = str(json.loads(path.read_text("utf-8")).get("model_type", "none"))
     except (OSError, ValueError, AttributeError) as fault:
         raise Trouble(
-            say("speech.no-config", "{path} was to describe the voice, but it cannot be read: {fault}", path=str(path), fault=str(fault)),
+            say("speech.no-config", "The voice's settings in {path} cannot be read: {fault}. Download the voice again.", path=str(path), fault=str(fault)),
             cure="get:dia-1.6b",
         ) from fault  # fmt: skip
     if found != kind:
         raise Trouble(
-            say("speech.other-kind", "{folder} was to hold a model of kind {kind}, but it holds {found}.", folder=str(folder), kind=kind, found=found)
+            say("speech.other-kind", "{folder} contains a model of type {found}; a model of type {kind} is needed. Choose another folder.", folder=str(folder), kind=kind, found=found)
         )  # fmt: skip
 
 
-def _loaded(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list[Sentence]) -> Any:
+def _load_model(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list[Sentence]) -> Any:
     for path in safetensors.list_weights(folder):
         safetensors.read_header(path)
     try:
-        model, strange = from_pretrained.load(kind, folder, plan, how.role)
+        model, found = from_pretrained.load(kind, folder, plan, how.role)
     except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as fault:
         if isinstance(fault, torch.OutOfMemoryError) or "memory" in str(fault):
             raise
         raise Trouble(
             say(
                 "speech.broken",
-                "{folder} cannot be loaded ({fault}). If its download was cut short, get it again.",
+                "{folder} cannot be loaded ({fault}). Its files may be incomplete; download it again.",
                 folder=str(folder),
                 fault=(str(fault).splitlines() or [type(fault).__name__])[0],
             ),
             cure="get:dia-1.6b",
         ) from fault
-    notes += strange
+    notes += found
     model.requires_grad_(False)
     if how.storage != how.compute and plan.quantised == "none":
         _cast_while_computing(model, how)
@@ -145,7 +135,7 @@ def _loaded(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list[Sen
 
 
 def _cast_while_computing(model: Any, how: Precision) -> None:
-    """Weights stay small; each layer's are made wide only while it computes."""
+    """Store weights narrow; cast each layer's while it computes."""
     from diffusers.hooks.layerwise_casting import apply_layerwise_casting
 
     storage, compute = getattr(torch, how.storage), getattr(torch, how.compute)
@@ -156,16 +146,16 @@ def _cast_while_computing(model: Any, how: Precision) -> None:
                 parameter.data = parameter.data.to(compute)
 
 
-def _offloaded(model: Any, how: Offload, device: str) -> Any:
-    """Weights wait on the processor and come to the device when their layer computes."""
+def _offload(model: Any, how: Offload, device: str) -> Any:
+    """Keep weights on the CPU; they move to the device while their layer computes."""
     if how == "sequential":
         from accelerate import cpu_offload
 
         return cpu_offload(model, torch.device(device))
     from diffusers.hooks.group_offloading import apply_group_offloading
 
-    # A stream learns what to fetch beforehand from a call of the whole model: dia.py calls its layers, so it would only take notes
-    # for ever, and have every weight lie in memory that the system cannot move.
+    # No stream: it learns what to prefetch from calls of the whole model, but decoder.py calls single layers, so it would only pin
+    # all weights in memory.
     apply_group_offloading(
         model, torch.device(device), torch.device("cpu"), offload_type="leaf_level", use_stream=False
     )

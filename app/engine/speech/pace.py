@@ -1,4 +1,4 @@
-"""How far a script is and how fast it goes: the numbers that ride in every step. Mends its guess by what has been spoken."""
+"""Measure a script's progress and speed for the step events; refine the estimate by the parts spoken so far."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ STEP_EVERY_S = 0.1
 
 @dataclass(slots=True)
 class Pace:
-    """How far the whole script is, and how fast. The estimate of what is to come is mended by what has been spoken."""
+    """Progress and speed of the whole script."""
 
     frame_rate: float
     expected: list[float]
-    """Frames of each part."""
+    """Estimated frames of each part; exact once it is spoken."""
     meter: Meter = field(default_factory=Meter)
     began_s: float = field(default_factory=time.monotonic)
     worked_s: float = 0.0
     made: int = 0
     """Frames made in this run."""
-    told_s: float = 0.0
+    reported_s: float = 0.0
 
-    def step(self, part: int, frames: int, rows: int, elapsed_s: float, ran: Ran | None) -> Step:
+    def make_step(self, part: int, frames: int, rows: int, elapsed_s: float, ran: Ran | None) -> Step:
         before, after = sum(self.expected[:part]), sum(self.expected[part + 1 :])
         done = before + frames
         total = before + max(self.expected[part], frames) + after
@@ -37,8 +37,9 @@ class Pace:
             ran=ran,
         )  # fmt: skip
 
-    def finished(self, part: int, frames: int) -> None:
-        thought, self.expected[part] = self.expected[part], frames
-        mended = min(2.0, max(0.5, frames / thought)) if thought else 1.0
+    def record_finished(self, part: int, frames: int) -> None:
+        """Correct the estimates of the parts to come by how far this one was off."""
+        estimate, self.expected[part] = self.expected[part], frames
+        ratio = min(2.0, max(0.5, frames / estimate)) if estimate else 1.0
         for later in range(part + 1, len(self.expected)):
-            self.expected[later] *= mended**0.5
+            self.expected[later] *= ratio**0.5

@@ -1,4 +1,4 @@
-"""One request spoken: parts in their order, each heard as it is made, stopped within a step, joined at the end."""
+"""Speak a request: its parts in order, each heard while it is made, joined into one file at the end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -15,215 +15,151 @@ from app.engine.files import join_sound, sound, spoken_parts
 from app.engine.files.join_sound import Finish, Piece
 from app.engine.files.spoken_parts import SpokenPart
 from app.engine.jobs.control import Control
-from app.engine.jobs.events import Event, Finished, Note, PartDone, Sound, Stopped
+from app.engine.jobs.events import Event, Finished, Note, PartDone, Stopped
 from app.engine.jobs.request import SEED_LIMIT, SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed
-from app.engine.speech import unfinished_part
-from app.engine.speech.codec import OVERLAP_FRAMES, Codec
-from app.engine.speech.decoder import Decoding, Sampling
-from app.engine.speech.pace import STEP_EVERY_S, Pace
-from app.engine.speech.voice_prompt import Heard, chosen, composed
+from app.engine.speech.decoder import Sampling
+from app.engine.speech.dia import Dia
+from app.engine.speech.pace import Pace
+from app.engine.speech.part import PartRun, PartTask
+from app.engine.speech.voice_prompt import VoiceContext, choose_context
 from app.engine.text import script, turns, voices
 from app.engine.text.voice_limits import VoiceLimits
 from app.sentence import Trouble, say
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
-from app.compat.planning.types import Ran
-
-FIRST_SOUND_S = 0.5
-SOUND_S = 1.0
-ROOM = 3.0
-"""A part may last so many times what it is thought to last, and a few seconds; then it has lost its way."""
-ROOM_S = 5.0
 
 
-class Speaking:
-    def __init__(
-        self, model: Any, device: str, tokenizer: Any, codec: Codec, limits: VoiceLimits, name: str, request: SpeechRequest,
-        control: Control, seam: Seam | None, job: Path,
-    ) -> None:  # fmt: skip
-        self._model, self._device, self._tokenizer = model, device, tokenizer
-        self._codec, self._limits, self._name = codec, limits, name
-        self._request, self._control, self._seam, self._job = request, control, seam, job
-        self._sampling = sampling(request, limits)
+class SpeechRun:
+    """One request while it is spoken; `job` holds what earlier runs of it finished."""
+
+    def __init__(self, dia: Dia, request: SpeechRequest, control: Control, seam: Seam | None, job: Path) -> None:
+        self._dia, self._request, self._control, self._seam, self._job = dia, request, control, seam, job
+        self._script = script.require_speakable(request.text, dia.limits)
+        self._spoken: dict[int, SpokenPart] = {}
 
     def events(self) -> Iterator[Event]:
         began_s = time.monotonic()
-        request, limits = self._request, self._limits
-        checked = script.require_speakable(request.text, limits)
-        for problem in checked.problems:
-            yield Note(problem.sentence)
-        clip: Heard | None = None
-        if request.voice is not None:
-            prompt = voices.prepare_prompt(request.voice, limits)
-            yield from map(Note, prompt.notes)
-            clip = Heard(self._codec.encode(prompt.samples), prompt.turns)
+        limits, parts = self._dia.limits, self._script.parts
+        yield from (Note(problem.sentence) for problem in self._script.problems)
+        clip = yield from self._encode_clip()
         self._job.mkdir(parents=True, exist_ok=True)
-        seed = draw_seed(request, self._job)
-        parts = checked.parts
-        wanted = self._wanted(parts)
-        spoken = {
-            place: self._kept(place, part) for place, part in enumerate(parts) if request.keep and place not in wanted
-        }
+        seed = draw_seed(self._request, self._job)
+        wanted = self._choose_parts(parts)
+        if self._request.keep:
+            self._spoken = {index: self._keep(index, part) for index, part in enumerate(parts) if index not in wanted}
         pace = Pace(limits.frame_rate, [part.seconds * limits.frame_rate for part in parts])
-        for place in wanted:
+        for index in wanted:
             if self._control.stopped:
                 break
-            part, own_seed = parts[place], (seed + place) % SEED_LIMIT
-            heard = chosen(part, clip, self._before(place, parts, spoken))
-            key = spoken_parts.hash_inputs(
-                self._name, part.text, own_seed, self._sampling, request.max_frames, heard and heard.codes.tolist()
-            )
-            take = spoken_parts.find(spoken_parts.sound_path(self._job, place))
-            if take is None or take.key != key or not take.whole:
-                take = yield from self._take(place, part, heard, own_seed, key, pace)
-            if take is None:
+            saved = yield from self._speak(index, clip, (seed + index) % SEED_LIMIT, pace)
+            if saved is None:
                 break
-            spoken[place] = take
-            pace.finished(place, take.frames)
-            yield PartDone(place, len(parts), str(take.path), part.text, take.seed, take.seconds)
-        if not spoken:
+            self._spoken[index] = saved
+            pace.record_finished(index, saved.frames)
+            yield PartDone(index, len(parts), str(saved.path), parts[index].text, saved.seed, saved.seconds)
+        if not self._spoken:
             yield Stopped((), time.monotonic() - began_s)
             return
-        target = self._job / f"speech.{request.format}"
-        pieces = [Piece(spoken[place].path, parts[place].pause_before_s) for place in sorted(spoken)]
-        finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + checked.pause_after_s)
-        settings = to_json(replace(request, seed=seed))
-        if not sound.has_room_for(settings, request.format):
-            yield Note(
-                say(
-                    "speech.no-room",
-                    "These settings are too long for an Opus file, so it does not carry them; the shelf keeps them. WAV, FLAC, MP3 and OGG carry them all.",
-                )
-            )
-        seconds = join_sound.join(pieces, target, finish, settings)
+        target, seconds = yield from self._join(seed)
         elapsed_s = time.monotonic() - began_s
-        if all(place in spoken and spoken[place].whole for place in wanted):
+        if all(index in self._spoken and self._spoken[index].whole for index in wanted):
             rate = pace.made / pace.worked_s if pace.worked_s else 0.0
             yield Finished((str(target),), elapsed_s, rate, "frames", pace.meter.read().highest_bytes, seconds)
         else:
             yield Stopped((str(target),), elapsed_s, seconds)
 
-    def _take(
-        self, index: int, part: turns.ScriptPart, heard: Heard | None, seed: int, key: str, pace: Pace
-    ) -> Generator[Event, None, SpokenPart | None]:
-        """Speaks one part; what it comes to is returned, None where it was stopped before anything could be heard."""
-        limits, codec = self._limits, self._codec
-        text = composed((*(heard.turns if heard else ()), *part.turns), limits)
-        ids = torch.tensor(self._tokenizer(text)["input_ids"])
-        before = unfinished_part.find(self._job, index, key)
-        decoding = Decoding(
-            self._model, self._device, ids, heard.codes if heard else None, self._sampling, seed, self._new_rows(part, heard), before
-        )  # fmt: skip
-        pieces: list[sound.Samples] = []
-        given = 0
-        """Frames that were handed out as sound."""
-        if before is not None and before.given:
-            pieces.append(codec.decode(decoding.codes(0, decoding.frames), 0, before.given))
-            given = before.given
-        began_s, made_before = time.monotonic(), decoding.made
-        try:
-            while not decoding.done and not self._control.stopped:
-                decoding.step()
-                now_s = time.monotonic()
-                if now_s - pace.told_s >= STEP_EVERY_S:
-                    pace.told_s = now_s
-                    yield pace.step(index, decoding.frames, decoding.made - made_before, now_s - began_s, self._ran())
-                chunk = int((SOUND_S if pieces else FIRST_SOUND_S) * codec.frame_rate)
-                if decoding.frames - given >= chunk + OVERLAP_FRAMES:
-                    last = decoding.frames - OVERLAP_FRAMES
-                    pieces.append(codec.decode(decoding.codes(0, decoding.frames), given, last))
-                    yield self._sound(index, pieces, given)
-                    given = last
-                    unfinished_part.save(self._job, index, key, decoding.state(given))
-        finally:
-            # However it ends, by Stop, by a fault that the ladder mends, or well: what there is is where the next run goes on.
-            unfinished_part.save(self._job, index, key, decoding.state(given))
-        pace.worked_s += time.monotonic() - began_s
-        pace.made += decoding.made - made_before
-        codes = decoding.codes(0, decoding.frames)
-        if len(codes) > given:
-            pieces.append(codec.decode(codes, given))
-            yield self._sound(index, pieces, given)
-        if not pieces:
-            if not decoding.done:
-                return None
-            pieces.append(np.zeros(codec.hop, np.float32))
-        if decoding.done and decoding.cut_off:
-            yield Note(
-                say(
-                    "speech.cut-off",
-                    "Part {part} was cut off at {seconds} s: it did not come to an end by itself. Do it again with another seed.",
-                    part=index + 1,
-                    seconds=round(len(codes) / codec.frame_rate, 1),
-                )
-            )
-        take = spoken_parts.save(
-            self._job, index, np.concatenate(pieces), codec.rate, text=part.text, seed=seed, key=key,
-            whole=decoding.done, codes=codes.numpy().astype(np.int16),
-        )  # fmt: skip
-        if take.whole:
-            unfinished_part.drop(self._job, index)
-        return take
+    def _encode_clip(self) -> Generator[Event, None, VoiceContext | None]:
+        """Encode the request's recording of a voice, if there is one."""
+        if self._request.voice is None:
+            return None
+        prompt = voices.prepare_prompt(self._request.voice, self._dia.limits)
+        yield from map(Note, prompt.notes)
+        return VoiceContext(self._dia.codec.encode(prompt.samples), prompt.turns)
 
-    def _ran(self) -> Ran | None:
-        return self._seam.take_largest() if self._seam is not None else None
-
-    def _sound(self, index: int, pieces: list[sound.Samples], first_frame: int) -> Sound:
-        path = self._job / f"sound-{index:03d}-{len(pieces) - 1:03d}.wav"
-        sound.write(path, pieces[-1], self._codec.rate)
-        return Sound(index, str(path), first_frame / self._codec.frame_rate, len(pieces[-1]) / self._codec.rate)
-
-    def _new_rows(self, part: turns.ScriptPart, heard: Heard | None) -> int:
-        room = self._limits.rows_most - 1 - (len(heard.codes) if heard else 0)
-        roomy = int((ROOM * part.seconds + ROOM_S) * self._limits.frame_rate) + self._limits.delay + 1
-        return min(room, self._request.max_frames or roomy)
-
-    def _wanted(self, parts: tuple[turns.ScriptPart, ...]) -> tuple[int, ...]:
-        places = tuple(sorted(set(self._request.only_parts))) or tuple(range(len(parts)))
-        if not set(places) <= set(range(len(parts))) or len(self._request.keep) not in (0, len(parts)):
+    def _choose_parts(self, parts: tuple[turns.ScriptPart, ...]) -> tuple[int, ...]:
+        """Return the indices of the parts to speak; the others are kept as they are."""
+        indices = tuple(sorted(set(self._request.only_parts))) or tuple(range(len(parts)))
+        if not set(indices) <= set(range(len(parts))) or len(self._request.keep) not in (0, len(parts)):
             raise Trouble(
                 say(
                     "speech.other-parts",
-                    "Single parts were to be done again, but the script now has {count} parts and no longer matches them. Speak it anew.",
+                    "The script has changed and now has {count} parts, so single parts cannot be redone. Speak all of it again.",
                     count=len(parts),
                 )
             )
-        return places
+        return indices
 
-    def _kept(self, index: int, part: turns.ScriptPart) -> SpokenPart:
+    def _keep(self, index: int, part: turns.ScriptPart) -> SpokenPart:
+        """Take over a part that was spoken before; raise a Trouble if it is gone or its text has changed."""
         path = Path(self._request.keep[index])
         if not path.is_file():
             raise Trouble(
-                say("speech.kept-gone", "Part {part} was to be kept, but {path} is gone. Do it again too.", part=index + 1, path=str(path))
+                say("speech.kept-gone", "The sound of part {part} is missing: {path} was not found. Redo this part too.", part=index + 1, path=str(path))
             )  # fmt: skip
-        take = spoken_parts.adopt(path, self._job, index)
-        if take.text and take.text != part.text:
+        saved = spoken_parts.adopt(path, self._job, index)
+        if saved.text and saved.text != part.text:
             raise Trouble(
                 say(
                     "speech.kept-other",
-                    "Part {part} was to be kept, but the script has other words there now. Do it again too.",
+                    "The text of part {part} has changed since it was spoken. Redo this part too.",
                     part=index + 1,
                 )
             )
-        return take
+        return saved
 
-    def _before(self, place: int, parts: tuple[turns.ScriptPart, ...], spoken: dict[int, SpokenPart]) -> Iterator[Heard]:
-        """The parts that were spoken before this one, nearest first, but none so long that it would leave this one no room."""
-        if not (self._request.carry_voice and self._limits.carries):
+    def _speak(
+        self, index: int, clip: VoiceContext | None, seed: int, pace: Pace
+    ) -> Generator[Event, None, SpokenPart | None]:
+        """Speak one part, unless an earlier run finished it; None if it was stopped before it made any sound."""
+        request, part = self._request, self._script.parts[index]
+        sampling = choose_sampling(request, self._dia.limits)
+        context = choose_context(part, clip, self._list_contexts(index))
+        key = spoken_parts.hash_inputs(
+            self._dia.name, part.text, seed, sampling, request.max_frames, context and context.codes.tolist()
+        )
+        saved = spoken_parts.find(spoken_parts.sound_path(self._job, index))
+        if saved is not None and saved.key == key and saved.whole:
+            return saved
+        task = PartTask(index, part, context, sampling, seed, request.max_frames, key)
+        return (yield from PartRun(self._dia, task, self._job).events(self._control, self._seam, pace))
+
+    def _list_contexts(self, index: int) -> Iterator[VoiceContext]:
+        """Yield the parts spoken before this one, nearest first, without those too long to leave room for it."""
+        limits, codec, parts = self._dia.limits, self._dia.codec, self._script.parts
+        if not (self._request.carry_voice and limits.carries):
             return
-        for earlier in sorted((each for each in spoken if each < place), reverse=True):
-            codes = spoken[earlier].codes
+        for earlier in sorted((each for each in self._spoken if each < index), reverse=True):
+            codes = self._spoken[earlier].codes
             if codes is None:
-                samples, rate = sound.read(spoken[earlier].path)
-                yield Heard(self._codec.encode(sound.resample(samples, rate, self._codec.rate)), parts[earlier].turns)
-            elif 0 < len(codes) <= self._limits.rows_most // 2:
-                yield Heard(torch.from_numpy(codes.astype(np.int64)), parts[earlier].turns)
+                samples, rate = sound.read(self._spoken[earlier].path)
+                yield VoiceContext(codec.encode(sound.resample(samples, rate, codec.rate)), parts[earlier].turns)
+            elif 0 < len(codes) <= limits.rows_most // 2:
+                yield VoiceContext(torch.from_numpy(codes.astype(np.int64)), parts[earlier].turns)
+
+    def _join(self, seed: int) -> Generator[Event, None, tuple[Path, float]]:
+        """Join all parts into the result; return its path and its seconds."""
+        request = self._request
+        target = self._job / f"speech.{request.format}"
+        pieces = [
+            Piece(self._spoken[index].path, self._script.parts[index].pause_before_s) for index in sorted(self._spoken)
+        ]
+        tail_s = request.tail_s + self._script.pause_after_s
+        settings = to_json(replace(request, seed=seed))
+        if not sound.has_room_for(settings, request.format):
+            yield Note(
+                say(
+                    "speech.no-room",
+                    "The settings are too long to be stored in an Opus file; the shelf keeps them. Choose WAV, FLAC, MP3 or OGG to have them in the file.",
+                )
+            )
+        finish = Finish(request.format, request.speed, request.loudness_lufs, tail_s)
+        return target, join_sound.join(pieces, target, finish, settings)
 
 
-def sampling(request: SpeechRequest, limits: VoiceLimits) -> Sampling:
-    """The request's settings; where it has none, the model's own."""
+def choose_sampling(request: SpeechRequest, limits: VoiceLimits) -> Sampling:
+    """Return the request's settings; where it has none, the model's."""
     own = limits.settings
     return Sampling(
         guidance=own["guidance"] if request.guidance is None else request.guidance,

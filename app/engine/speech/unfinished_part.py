@@ -1,4 +1,4 @@
-"""A part that was broken off, in the job's folder: where the next run goes on from, row for row as if nothing had been."""
+"""Store the state of an unfinished part in the job's folder, so that the next run resumes with exactly the same rows."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from pathlib import Path
 import torch
 
 from app.engine.files import sound
-from app.engine.speech.decoder import State
+from app.engine.speech.decoder import DecodingState
 
 
-def save(job: Path, index: int, key: str, state: State) -> None:
+def save(job: Path, index: int, key: str, state: DecodingState) -> None:
     values = {
         "key": key, "rows": state.rows.tolist(), "generator": base64.b64encode(state.generator.numpy().tobytes()).decode(),
-        "ended": state.ended, "given": state.given,
+        "ended": state.ended, "given": state.frames_sent,
     }  # fmt: skip
     with sound.replacing(_path(job, index)) as unfinished:
         unfinished.write_text(json.dumps(values), "utf-8")
 
 
-def find(job: Path, index: int, key: str) -> State | None:
-    """How far a part had come that was made from the same."""
+def find(job: Path, index: int, key: str) -> DecodingState | None:
+    """Return the state saved under this key, if any."""
     try:
         values = json.loads(_path(job, index).read_text("utf-8"))
         if values["key"] != key or not values["rows"]:
             return None
         generator = torch.frombuffer(bytearray(base64.b64decode(values["generator"])), dtype=torch.uint8)
-        return State(torch.tensor(values["rows"]), generator, values["ended"], values["given"])
+        return DecodingState(torch.tensor(values["rows"]), generator, values["ended"], values["given"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -1,4 +1,4 @@
-"""What the model hears before a part, so that its voices go on, and the text that it reads with it."""
+"""Choose the sound that comes before a part, so that its voices carry over, and compose the text the model reads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from app.engine.text.voice_limits import VoiceLimits
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What the model hears before a part, so that its voices go on."""
+class VoiceContext:
+    """Sound that comes before a part, and what is said in it."""
 
     codes: torch.Tensor
     turns: tuple[Turn, ...]
@@ -23,23 +23,23 @@ class Heard:
         return frozenset(turn.speaker for turn in self.turns)
 
 
-def chosen(part: ScriptPart, clip: Heard | None, before: Iterable[Heard]) -> Heard | None:
-    """The clip if it has all of the part's speakers; else the first of `before` (nearest first) that has; else the clip, else the nearest."""
+def choose_context(part: ScriptPart, clip: VoiceContext | None, before: Iterable[VoiceContext]) -> VoiceContext | None:
+    """Choose the clip if it has all of the part's speakers, else the first of `before` (nearest first) that has, else the clip, else the nearest."""
     if clip is not None and part.speakers <= clip.speakers:
         return clip
     nearest = None
-    for heard in before:
-        if part.speakers <= heard.speakers:
-            return heard
-        nearest = nearest or heard
+    for earlier in before:
+        if part.speakers <= earlier.speakers:
+            return earlier
+        nearest = nearest or earlier
     return clip or nearest
 
 
-def composed(said: tuple[Turn, ...], limits: VoiceLimits) -> str:
-    """What the encoder reads. Dia begins with [S1], alternates, and ends best with the tag of the last speaker but one; where tags
-    are no fixed voices, they may change places."""
+def compose_text(turns: tuple[Turn, ...], limits: VoiceLimits) -> str:
+    """Return the text for the encoder. Dia starts with [S1], alternates, and ends best with the tag of the other speaker; where tags
+    are not fixed voices, they may be swapped."""
     joined: list[Turn] = []
-    for turn in said:
+    for turn in turns:
         if joined and joined[-1].speaker == turn.speaker:
             joined[-1] = Turn(turn.speaker, f"{joined[-1].text} {turn.text}")
         else:

@@ -23,7 +23,7 @@ from app.ui import window
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, OWNER, Person
 from tests.support.guests import desk_at
-from tests.support.saying import clip
+from tests.support.speech_fixtures import write_clip
 
 HOME = "/home/olivia/hearth"
 PICTURE = PictureRequest(
@@ -73,7 +73,7 @@ def test_a_picture_carries_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("coding", FORMATS)
 def test_a_sound_carries_names_and_still_tells_who_spoke_it(coding: str, tmp_path: Path) -> None:
-    piece, path = Piece(Path(clip(tmp_path / "part.wav", 1))), tmp_path / f"s.{coding}"
+    piece, path = Piece(Path(write_clip(tmp_path / "part.wav", 1))), tmp_path / f"s.{coding}"
     join_sound.join([piece], path, Finish(coding), to_json(SPEECH))
     assert b"olivia" not in path.read_bytes()
     assert from_json(sound.read_settings(path) or {}) == TOLD_SPEECH and voices.find_speaker(path) == "dia"
@@ -83,7 +83,7 @@ def test_a_sound_carries_names_and_still_tells_who_spoke_it(coding: str, tmp_pat
 
 @pytest.mark.parametrize("wanted", ["flac", "mp3"])
 def test_a_sound_in_another_format_carries_names(wanted: str, tmp_path: Path) -> None:
-    kept: Any = SimpleNamespace(path=Path(clip(tmp_path / "a.wav", 1)), settings=to_json(SPEECH))
+    kept: Any = SimpleNamespace(path=Path(write_clip(tmp_path / "a.wav", 1)), settings=to_json(SPEECH))
     made = recode(kept, wanted, tmp_path / "out")
     assert b"olivia" not in made.read_bytes()
     assert from_json(sound.read_settings(made) or {}) == dataclasses.replace(TOLD_SPEECH, format=wanted)

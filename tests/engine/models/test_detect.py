@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:Depreca
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.made("sd15", tmp_path_factory.mktemp("detect") / "model")
+    return tiny.save("sd15", tmp_path_factory.mktemp("detect") / "model")
 
 
 def test_a_folder_is_known_with_its_own_parts_and_attention(folder: Path) -> None:
@@ -59,8 +59,8 @@ def test_a_folder_is_known_with_its_own_parts_and_attention(folder: Path) -> Non
 
 @pytest.mark.parametrize("family", ["sd15", "sdxl"])
 def test_a_single_file_paints_what_its_folder_paints(family: str, tmp_path: Path) -> None:
-    whole, file = single.made(family, tmp_path)
-    configs = single.configs_of(whole, tmp_path / "configs")
+    whole, file = single.save(family, tmp_path)
+    configs = single.copy_configs(whole, tmp_path / "configs")
     found = catalog.find(str(file))
     assert (found.family, found.single_file) == (family, True)
     assert [part.name for part in found.parts if not part.half_is_safe] == (["vae"] if family == "sdxl" else [])
@@ -68,7 +68,7 @@ def test_a_single_file_paints_what_its_folder_paints(family: str, tmp_path: Path
     request = PictureRequest("a red ball", width=64, height=64, steps=2, seed=3, preview_every=0, scheduler="Euler")
     files = []
     for path, row, companions in ((whole, catalog.find(str(whole)), {}), (file, found, {"configs": configs})):
-        paints = painter.load(path, row, tiny.plan(row), companions)
+        paints = painter.load(path, row, tiny.make_plan(row), companions)
         events = list(paints.run(request, Control(), None, tmp_path / f"job{len(files)}"))
         files.append(next(event.path for event in events if isinstance(event, PartDone)))
     from PIL import Image, ImageChops
@@ -79,7 +79,7 @@ def test_a_single_file_paints_what_its_folder_paints(family: str, tmp_path: Path
             max(high for _, high in ImageChops.difference(one.convert("RGB"), other.convert("RGB")).getextrema()) <= 1
         )
     with pytest.raises(Trouble) as told:
-        painter.load(file, found, tiny.plan(found), {})
+        painter.load(file, found, tiny.make_plan(found), {})
     assert told.value.cure == "get-configs"
 
 
@@ -162,6 +162,6 @@ def test_half_precision_alone_is_enough(folder: Path, tmp_path: Path) -> None:
     pipe = tiny.sd15().to(torch.float16)
     pipe.save_pretrained(copy, variant="fp16")
     found = catalog.find(str(copy))
-    paints = painter.load(copy, found, tiny.plan(found), {})
+    paints = painter.load(copy, found, tiny.make_plan(found), {})
     request = PictureRequest("a", width=64, height=64, steps=1, preview_every=0)
     assert [event for event in paints.run(request, Control(), None, tmp_path / "job") if isinstance(event, PartDone)]

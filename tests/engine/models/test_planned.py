@@ -37,7 +37,7 @@ from app.ui.state.person import OWNER, Person
 from app.ui.tabs import machine_view, paint_view
 from tests.support.guests import desk_at
 from tests.support.places import TOP
-from tests.support.tiny_pictures import made
+from tests.support.tiny_pictures import save
 
 ADA = Person("visitor-ada", owner=False)
 FORCED = Choice(chunk=4096, dtype="float32")
@@ -188,7 +188,7 @@ def test_a_commands_flags_win_over_what_is_stored_and_the_rest_of_it_applies(
         jobs.append((asked, keeper.chunk))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli_job, "begun", begun)
+    monkeypatch.setattr(cli_job, "start_or_resume", begun)
     monkeypatch.setattr(Keeper, "_spawn", lambda self: None)
     main(["paint", "a tree", "--home", str(tmp_path), *words])
     assert jobs == [(choice, choice.chunk)]
@@ -199,7 +199,7 @@ def test_the_help_says_what_applies(command: str, capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit):
         main([command, "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    assert cli_job.FORCED in told and all(f"--{each}" in told for each in ("chunk", "dtype", "gqa", "kernels", "offload", "quantised"))
+    assert cli_job.CHOICES_HELP in told and all(f"--{each}" in told for each in ("chunk", "dtype", "gqa", "kernels", "offload", "quantised"))
 
 
 @pytest.mark.parametrize("kept", ["{broken", "[]", '{"choice": []}', '{"choice": {"chunk": "a lot", "nonsense": 3}}', ""])
@@ -265,7 +265,7 @@ def test_only_what_runs_of_this_model_taught_is_forgotten(tmp_path: Path) -> Non
 def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path) -> None:
     """A running engine's next run begins as before, and its self-test writes nothing back."""
     place = home(tmp_path).create()
-    painter = str(made("sd15", tmp_path / "painter"))
+    painter = str(save("sd15", tmp_path / "painter"))
     session = Session(place)
     session.hardware = dataclasses.replace(session.hardware, name="a tested one")
     request = PictureRequest("a boat", model=painter, width=64, height=64, steps=1, seed=3)

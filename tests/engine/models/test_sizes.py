@@ -18,13 +18,13 @@ from app.engine.models import catalog
 from app.engine.models.model import describe_need
 from app.engine.pictures import painter
 from app.engine.pipelines import placement
-from app.engine.pipelines.parts_on_disk import _leaves
+from app.engine.pipelines.parts_on_disk import _list_tensors
 from app.engine.speech import loader
-from tests.support import painters
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
-from tests.support.tiny import save_voice
+from tests.support.tiny_voices import save_voice
 
-folders = painters.folders
+folders = picture_fixtures.folders
 MEBI = 1 << 20
 
 
@@ -136,8 +136,8 @@ def test_the_catalog_counts_as_the_real_classes_do(model: str, name: str) -> Non
 
 @pytest.mark.parametrize("family", tiny.MAKERS)
 def test_a_folder_counts_as_what_is_loaded_from_it(family: str, folders: dict[str, Path]) -> None:
-    paints, row = painters.painter(folders[family])
-    for name, module in placement.modules(paints._pipe).items():
+    paints, row = picture_fixtures.load_painter(folders[family])
+    for name, module in placement.list_modules(paints._pipe).items():
         part = next(each for each in row.parts if each.name == name)
         assert part.parameters == held(module), name
         assert part.role == "vae" or part.linear == shrinking(module), name
@@ -163,7 +163,7 @@ def how(role: Any, storage: Any, compute: Any = None) -> Precision:
 
 def test_what_float16_does_not_hold_is_counted_as_float32(folders: dict[str, Path]) -> None:
     row = catalog.find(str(folders["pixart-sigma"]))
-    paints = painter.load(folders["pixart-sigma"], row, tiny.plan(row, "float16"), {})
+    paints = painter.load(folders["pixart-sigma"], row, tiny.make_plan(row, "float16"), {})
     part, module = row.parts[0], paints._pipe.text_encoder
     size = sum(weight.numel() * weight.element_size() for weight in module.parameters())
     assert part.name == "text_encoder" and part.wide
@@ -192,23 +192,23 @@ def test_a_gguf_is_as_large_as_its_file() -> None:
 
 def in_a_byte(module: nn.Module) -> int:
     """Without the zero points, one a row."""
-    return sum(leaf.numel() for leaf in _leaves(module) if leaf.dtype == torch.int8 and leaf.shape[-1] > 1)
+    return sum(leaf.numel() for leaf in _list_tensors(module) if leaf.dtype == torch.int8 and leaf.shape[-1] > 1)
 
 
 @pytest.mark.parametrize("family", ["sd15", "sd3", "z-image"])
 def test_torchao_packs_what_was_counted(family: str, folders: dict[str, Path]) -> None:
     pytest.importorskip("torchao", reason="one of the quantised extra")
     row = catalog.find(str(folders[family]))
-    paints = painter.load(folders[family], row, tiny.plan(row, quantised="torchao-int8"), {})
+    paints = painter.load(folders[family], row, tiny.make_plan(row, quantised="torchao-int8"), {})
     for part in row.parts:
-        packed = in_a_byte(placement.modules(paints._pipe)[part.name])
+        packed = in_a_byte(placement.list_modules(paints._pipe)[part.name])
         assert packed == (0 if part.role == "vae" else part.linear), part.name
 
 
 def test_a_voice_is_packed_as_it_was_counted(tmp_path: Path) -> None:
     folder = save_voice(tmp_path / "voice")
-    voice = loader.load(folder, tiny.plan(catalog.find(str(folder))))
-    assert voice._model.get_input_embeddings() is voice._model.model.encoder.embedding  # the quantiser asks for it
+    voice = loader.load(folder, tiny.make_plan(catalog.find(str(folder))))
+    assert voice._dia.model.get_input_embeddings() is voice._dia.model.model.encoder.embedding  # the quantiser asks for it
     pytest.importorskip("torchao", reason="one of the quantised extra")
-    voice = loader.load(folder, tiny.plan(catalog.find(str(folder)), quantised="torchao-int8"))
-    assert in_a_byte(voice._model) == catalog.find(str(folder)).parts[0].linear
+    voice = loader.load(folder, tiny.make_plan(catalog.find(str(folder)), quantised="torchao-int8"))
+    assert in_a_byte(voice._dia.model) == catalog.find(str(folder)).parts[0].linear

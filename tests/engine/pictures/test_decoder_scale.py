@@ -1,4 +1,4 @@
-"""Decoders that shrink a picture by 4 or 16 instead of 8: attention is counted right, and all of painting works with them."""
+"""Test VAEs that scale by 4 or 16 instead of 8: attention sizes are right, and all of painting works."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from app.engine.models import catalog, model
 from app.engine.pictures import painter, preview
 from app.engine.pipelines import placement
 from app.sentence import Trouble
-from tests.support import painters
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
-from tests.support.painters import SMALL, assert_same, parts, pixels, plainly
+from tests.support.picture_fixtures import SMALL, assert_same, list_parts, paint_with_diffusers, read_pixels
 
-decoded, gradient = painters.decoded, painters.gradient
+decoded, gradient = picture_fixtures.decoded, picture_fixtures.gradient
 WIDTHS = {4: (16, 32, 32), 16: (16, 16, 16, 32, 32)}
 FAMILIES = [(family, scale) for family in ("sd15", "sd3") for scale in WIDTHS]
 
@@ -32,7 +32,7 @@ FAMILIES = [(family, scale) for family in ("sd15", "sd3") for scale in WIDTHS]
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], Path]:
     root = tmp_path_factory.mktemp("scales")
     return {
-        (family, scale): tiny.made(family, root / f"{family}-{scale}", widths=WIDTHS[scale])
+        (family, scale): tiny.save(family, root / f"{family}-{scale}", widths=WIDTHS[scale])
         for family, scale in FAMILIES
     }
 
@@ -73,11 +73,11 @@ def test_it_paints_what_plain_diffusers_paints(
 ) -> None:
     folder = folders[family, scale]
     row = catalog.find(str(folder))
-    paints = painter.load(folder, row, tiny.plan(row), {})
+    paints = painter.load(folder, row, tiny.make_plan(row), {})
     request = PictureRequest("a red ball", guidance=3.0, **{**SMALL, "preview_every": 1})
     events = list(paints.run(request, Control(), None, tmp_path))
     assert isinstance(events[-1], Finished)
-    assert_same(decoded[0], plainly(folder, row, prompt="a red ball", guidance_scale=3.0, width=64, height=64))
+    assert_same(decoded[0], paint_with_diffusers(folder, row, prompt="a red ball", guidance_scale=3.0, width=64, height=64))
     shown = [event.path for event in events if isinstance(event, Preview)]
     assert len(shown) == 2 and all(Image.open(path).size == (256, 256) for path in shown)
 
@@ -85,7 +85,7 @@ def test_it_paints_what_plain_diffusers_paints(
 @pytest.mark.parametrize("scale", WIDTHS)
 def test_it_starts_from_a_picture_and_fills_a_mask(scale: int, folders: Any, tmp_path: Path, gradient: Path) -> None:
     row = catalog.find(str(folders["sd15", scale]))
-    paints = painter.load(folders["sd15", scale], row, tiny.plan(row), {})
+    paints = painter.load(folders["sd15", scale], row, tiny.make_plan(row), {})
     mask = tmp_path / "mask.png"
     drawn = Image.new("L", (96, 96), 0)
     drawn.paste(255, (48, 0, 96, 96))
@@ -93,16 +93,16 @@ def test_it_starts_from_a_picture_and_fills_a_mask(scale: int, folders: Any, tmp
     request = PictureRequest("a", image=str(gradient), strength=1.0, **SMALL)
     for index, each in enumerate((request, replace(request, mask=str(mask)))):
         events = list(paints.run(each, Control(), None, tmp_path / str(index)))
-        assert isinstance(events[-1], Finished) and pixels(parts(events)[0].path).shape == (64, 64, 3)
+        assert isinstance(events[-1], Finished) and read_pixels(list_parts(events)[0].path).shape == (64, 64, 3)
 
 
 @pytest.mark.parametrize("scale", WIDTHS)
 def test_tiles_have_the_size_that_was_planned(scale: int, folders: Any) -> None:
     row = catalog.find(str(folders["sd15", scale]))
-    paints = painter.load(folders["sd15", scale], row, tiny.plan(row), {})
+    paints = painter.load(folders["sd15", scale], row, tiny.make_plan(row), {})
     vae = paints._pipe.vae
     latents = torch.randn(1, 4, 128 // scale, 128 // scale, generator=torch.Generator().manual_seed(1))
-    placement.arrange_vae(vae, tiny.plan(row, vae=Vae(True, 64)))
+    placement.configure_vae(vae, tiny.make_plan(row, vae=Vae(True, 64)))
     assert (vae.tile_sample_min_size, vae.tile_latent_min_size) == (64, 64 // scale)
     with torch.no_grad():
         tiled = vae.decode(latents).sample
@@ -111,19 +111,19 @@ def test_tiles_have_the_size_that_was_planned(scale: int, folders: Any) -> None:
 
 @pytest.mark.parametrize("scale", WIDTHS)
 def test_its_preview_has_its_colours(scale: int, folders: Any) -> None:
-    """The linear map of the loaded decoder itself: a picture comes back from its latents as large as they are."""
+    """A preview restores a picture from its latents with the loaded VAE's linear map."""
     row = catalog.find(str(folders["sd15", scale]))
-    paints = painter.load(folders["sd15", scale], row, tiny.plan(row), {})
-    colours = preview.fit(paints._pipe.vae, torch.device("cpu"))
+    paints = painter.load(folders["sd15", scale], row, tiny.make_plan(row), {})
+    colours = preview.fit_colours(paints._pipe.vae, torch.device("cpu"))
     assert colours.weight.shape == (4, 3)
-    assert np.asarray(colours.picture(torch.zeros(1, 4, 320 // scale, 256 // scale))).shape[1] >= 64
+    assert np.asarray(colours.draw(torch.zeros(1, 4, 320 // scale, 256 // scale))).shape[1] >= 64
 
 
 def test_a_coarse_decoder_asks_for_larger_strides(folders: Any, tmp_path: Path) -> None:
     coarse, fine = (catalog.find(str(folders["sd15", scale])) for scale in (16, 4))
     assert (coarse.settings.multiple, fine.settings.multiple) == (16, 8)
     assert coarse.settings.sizes == ((128, 128),) and fine.settings.sizes == ((32, 32),)
-    paints = painter.load(folders["sd15", 16], coarse, tiny.plan(coarse), {})
+    paints = painter.load(folders["sd15", 16], coarse, tiny.make_plan(coarse), {})
     with pytest.raises(Trouble) as told:
         list(paints.run(PictureRequest("a", width=72, height=64), Control(), None, tmp_path))
     assert told.value.sentence.key == "canvas.multiple"

@@ -1,4 +1,4 @@
-"""Every family of models on every pretended machine: with the seam the plain library's result, without it at least one goes wrong."""
+"""Run every family on every pretended machine: with the seam it equals the plain library, without it at least one fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.types import Need, Part, Plan
 from app.compat.selftest.failures import Limits
 from app.compat.selftest.simulate import Bites, biting
-from tests.support.families import FAMILIES, Family
+from tests.support.tiny_models import FAMILIES, Family
 
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
 """Relative to the largest number of the plain library's result in float32, with weights rounded alike."""
@@ -24,7 +24,7 @@ SICK = [name for name in MACHINES if name != "cpu"]
 
 
 def limits(name: str) -> Limits:
-    """As many keys as these models have count as many; on a card any scores written out in full are too many."""
+    """Lower the limits to these models' sizes; on a card any full score matrix is too large."""
     small = Limits(decode_keys=16, softmax_keys=16, broadcast_elements=512)
     return replace(small, buffer_bytes=64) if machine(name).kind == "cuda" else small
 
@@ -36,13 +36,13 @@ def planned(name: str, family: Family) -> Plan:
 
 @cache
 def plain(kind: str, dtype: torch.dtype) -> Tensor:
-    model = FAMILIES[kind].made(dtype).to(torch.float32)
+    model = FAMILIES[kind].build(dtype).to(torch.float32)
     with torch.no_grad():
         return FAMILIES[kind].run(model, torch.float32)
 
 
 def error(result: Tensor, kind: str, dtype: torch.dtype) -> float:
-    """Not a number is infinitely wrong."""
+    """Return the error; NaN counts as infinite."""
     right = plain(kind, dtype)
     assert result.shape == right.shape
     found = float((result.float() - right).abs().max() / right.abs().max())
@@ -51,7 +51,7 @@ def error(result: Tensor, kind: str, dtype: torch.dtype) -> float:
 
 def without_the_seam(name: str, kind: str, dtype: torch.dtype) -> tuple[float, Bites]:
     family = FAMILIES[kind]
-    model = family.made(dtype)
+    model = family.build(dtype)
     with biting(name, limits=limits(name)) as bites, torch.no_grad():
         try:
             result = family.run(model, dtype)
@@ -65,7 +65,7 @@ def without_the_seam(name: str, kind: str, dtype: torch.dtype) -> tuple[float, B
 def test_with_the_seam_it_is_right(name: str, kind: str) -> None:
     family, plan = FAMILIES[kind], planned(name, FAMILIES[kind])
     dtype = getattr(torch, plan.precision[0].compute)
-    model = family.made(dtype)
+    model = family.build(dtype)
     with biting(name, limits=limits(name)) as bites, applied(plan) as seam, torch.no_grad():
         result = family.run(model, dtype)
     assert error(result, kind, dtype) < TOLERANCE[dtype]
@@ -77,7 +77,7 @@ def test_with_the_seam_it_is_right(name: str, kind: str) -> None:
 
 @pytest.mark.parametrize("name", SICK)
 def test_without_the_seam_something_goes_wrong(name: str) -> None:
-    """In float16, which is what one takes on a card or a Mac. An Ampere card goes wrong in float32: grouped heads in full scores."""
+    """Use float16, as on cards and Macs; on Ampere float32, where grouped heads with full scores fail."""
     dtype = torch.float32 if name == "rtx-3060" else torch.float16
     wrong = {kind for kind in FAMILIES if without_the_seam(name, kind, dtype)[0] > TOLERANCE[dtype]}
     everything_does = name not in ("gtx-1060", "t4", "rtx-3060")

@@ -1,4 +1,4 @@
-"""What from_pretrained is told, tried on tiny Llamas that insist on FlashAttention 2 or come in AWQ, on machines that have neither."""
+"""Load tiny Llamas that require FlashAttention 2 or AWQ on machines that have neither."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, Need, Part, Plan
 from app.engine.loading import awq
-from app.engine.loading.from_pretrained import load, loading, needing
+from app.engine.loading.from_pretrained import add_config_needs, load, make_arguments
 from app.sentence import Trouble
 
 WORDS = torch.tensor([[1, 5, 9, 33, 2, 60]])
@@ -45,7 +45,7 @@ def insist(folder: Path, **told: object) -> None:
 
 
 def pack(numbers: Tensor) -> Tensor:
-    """(rows, outputs) of 0..15 -> (rows, outputs / 8), as AutoAWQ lays them."""
+    """Pack (rows, outputs) of 0..15 into (rows, outputs / 8), as AutoAWQ does."""
     packed = torch.zeros(numbers.shape[0], numbers.shape[1] // 8, dtype=torch.int32)
     for nibble, place in enumerate(ORDER):
         packed |= numbers[:, place::8].to(torch.int32) << (4 * nibble)
@@ -53,7 +53,7 @@ def pack(numbers: Tensor) -> Tensor:
 
 
 def in_awq(folder: Path) -> dict[str, Tensor]:
-    """Packs every linear layer but the head, and returns the weights as they are after rounding to four bits."""
+    """Pack every linear layer except the head, and return the weights as rounded to four bits."""
     [file] = folder.glob("*.safetensors")
     state, rounded = {}, {}
     for name, weight in load_file(file).items():
@@ -97,7 +97,7 @@ def test_a_model_that_insists_on_flash_attention_is_overruled(llama: Path, name:
     insist(llama, **{key: "flash_attention_2"})
     with pytest.raises(ImportError, match="FlashAttention2"):
         LlamaForCausalLM.from_pretrained(llama)  # what happens without the plan
-    plan = decide(MACHINES[name], needing(NEED, AutoConfig.from_pretrained(llama)))
+    plan = decide(MACHINES[name], add_config_needs(NEED, AutoConfig.from_pretrained(llama)))
     model, _ = load(LlamaForCausalLM, llama, plan)
     assert model.config._attn_implementation == plan.attention == "sdpa"
     with torch.no_grad():
@@ -114,7 +114,7 @@ def test_a_model_in_awq_falls_back_where_its_kernels_do_not_run(llama: Path, nam
     rounded = in_awq(llama)
     with pytest.raises(ImportError, match="AWQ"):
         LlamaForCausalLM.from_pretrained(llama)
-    plan = decide(MACHINES[name], needing(NEED, AutoConfig.from_pretrained(llama)))
+    plan = decide(MACHINES[name], add_config_needs(NEED, AutoConfig.from_pretrained(llama)))
     assert plan.quantised == "none"
     assert (
         next(each for each in plan.rejected if each.option == "awq").objections[0].sentence.key == "quantised.awq-sm80"
@@ -132,23 +132,23 @@ def test_a_model_in_awq_falls_back_where_its_kernels_do_not_run(llama: Path, nam
 def test_awq_stays_where_its_kernels_run(llama: Path) -> None:
     in_awq(llama)
     config = AutoConfig.from_pretrained(llama)
-    plan = decide(MACHINES["rtx-3060"], needing(NEED, config))
+    plan = decide(MACHINES["rtx-3060"], add_config_needs(NEED, config))
     assert plan.quantised == "awq"
-    told = loading(plan, config)
+    told = make_arguments(plan, config)
     assert told["dtype"] == torch.float16 and "config" not in told and "quantization_config" not in told
 
 
 def test_awq_of_another_form_is_refused_with_a_way_out(llama: Path) -> None:
     in_awq(llama)
     insist(llama, quantization_config={"quant_method": "awq", "bits": 4, "group_size": GROUP, "version": "gemv"})
-    plan = decide(MACHINES["t4"], needing(NEED, AutoConfig.from_pretrained(llama)))
-    with pytest.raises(Trouble, match=r"gemv.*plain weights"):
+    plan = decide(MACHINES["t4"], add_config_needs(NEED, AutoConfig.from_pretrained(llama)))
+    with pytest.raises(Trouble, match=r"gemv.*without AWQ"):
         load(LlamaForCausalLM, llama, plan)
 
 
 def test_unpacking_undoes_packing() -> None:
     numbers = torch.randint(0, 16, (5, 24), generator=torch.Generator().manual_seed(1))
-    assert torch.equal(awq.unpack(pack(numbers)), numbers.to(torch.int32))
+    assert torch.equal(awq.unpack_nibbles(pack(numbers)), numbers.to(torch.int32))
 
 
 REAL: tuple[tuple[str, Callable[[Hardware], Hardware], str | None], ...] = (
@@ -163,24 +163,24 @@ REAL: tuple[tuple[str, Callable[[Hardware], Hardware], str | None], ...] = (
 def test_only_a_real_card_gets_a_device_map(
     llama: Path, name: str, made: Callable[[Hardware], Hardware], device: str | None
 ) -> None:
-    told = loading(decide(made(MACHINES[name]), NEED), AutoConfig.from_pretrained(llama))
+    told = make_arguments(decide(made(MACHINES[name]), NEED), AutoConfig.from_pretrained(llama))
     assert told.get("device_map") == (None if device is None else {"": device})
     assert told["trust_remote_code"] is False and told["use_safetensors"] is True
 
 
 def test_quantisers_are_told_what_to_compute_in(llama: Path) -> None:
     config = AutoConfig.from_pretrained(llama)
-    four = loading(decide(MACHINES["gtx-1660"], NEED, Choice(quantised="bnb-nf4")), config)["quantization_config"]
+    four = make_arguments(decide(MACHINES["gtx-1660"], NEED, Choice(quantised="bnb-nf4")), config)["quantization_config"]
     assert four.load_in_4bit and four.bnb_4bit_quant_type == "nf4" and four.bnb_4bit_compute_dtype == torch.float32
-    eight = loading(decide(MACHINES["cpu"], NEED, Choice(quantised="bnb-int8")), config)["quantization_config"]
+    eight = make_arguments(decide(MACHINES["cpu"], NEED, Choice(quantised="bnb-int8")), config)["quantization_config"]
     assert eight.load_in_8bit
-    with pytest.raises(Trouble, match="file of their own"):
+    with pytest.raises(Trouble, match="separate file"):
         picture = Need("p", "picture", parts=(Part("unet", "denoiser", 100_000_000),), published="gguf")
-        loading(decide(MACHINES["t4"], picture, Choice(quantised="gguf")), config)
+        make_arguments(decide(MACHINES["t4"], picture, Choice(quantised="gguf")), config)
 
 
 def test_weights_are_kept_narrower_than_they_are_computed_with_on_pascal(llama: Path) -> None:
-    told = loading(decide(MACHINES["gtx-1060"], NEED), AutoConfig.from_pretrained(llama))
+    told = make_arguments(decide(MACHINES["gtx-1060"], NEED), AutoConfig.from_pretrained(llama))
     assert told["dtype"] == torch.float16
 
 
@@ -197,7 +197,7 @@ def test_smaller_weights_are_made_while_loading(llama: Path, name: str, kind: st
         wanted = LlamaForCausalLM.from_pretrained(llama)(WORDS).logits
     if packed:
         in_awq(llama)
-    plan = decide(MACHINES[name], needing(NEED, AutoConfig.from_pretrained(llama)), Choice(quantised=kind))  # type: ignore[arg-type]
+    plan = decide(MACHINES[name], add_config_needs(NEED, AutoConfig.from_pretrained(llama)), Choice(quantised=kind))  # type: ignore[arg-type]
     model, _ = load(LlamaForCausalLM, llama, plan)
     assert type(model.model.layers[0].mlp.up_proj).__name__ == layer
     with torch.no_grad():

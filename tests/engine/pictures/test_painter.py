@@ -1,4 +1,4 @@
-"""Pictures: every family paints as plain diffusers does, from words and pictures, with the seam on, in mixed precision, quantised, with LoRAs."""
+"""Test that every family paints as plain diffusers does: from prompts and pictures, with the seam, mixed precision, quantised, with LoRAs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,20 @@ from app.engine.jobs.events import Finished, Note, Step
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
 from app.engine.pictures import painter as picture_painter
-from tests.support import painters
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
-from tests.support.painters import SMALL, assert_same, gguf_of, lora, painter, parts, pixels, plainly
+from tests.support.picture_fixtures import (
+    SMALL,
+    assert_same,
+    list_parts,
+    load_painter,
+    make_gguf,
+    make_lora,
+    paint_with_diffusers,
+    read_pixels,
+)
 
-folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
+folders, decoded, gradient = picture_fixtures.folders, picture_fixtures.decoded, picture_fixtures.gradient
 pytestmark = [  # diffusers' schedulers with numpy 2
     pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning"),
@@ -35,20 +44,20 @@ pytestmark = [  # diffusers' schedulers with numpy 2
 def test_paints_what_plain_diffusers_paints(
     family: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
-    paints, model = painter(folders[family])
+    paints, model = load_painter(folders[family])
     guidance = 1.0 if family in ("flux", "flux2-klein") else 3.0
     events = list(paints.run(PictureRequest("a red ball", guidance=guidance, **SMALL), Control(), None, tmp_path))
     assert isinstance(events[-1], Finished)
-    plain = plainly(folders[family], model, prompt="a red ball", guidance_scale=guidance, width=64, height=64)
+    plain = paint_with_diffusers(folders[family], model, prompt="a red ball", guidance_scale=guidance, width=64, height=64)
     assert_same(decoded[0], plain)
-    assert np.abs(pixels(parts(events)[0].path) - plain).max() <= 0.51 / 255
+    assert np.abs(read_pixels(list_parts(events)[0].path) - plain).max() <= 0.51 / 255
 
 
 @pytest.mark.parametrize("family", ["sd15", "sdxl", "sd3", "flux", "flux2-klein", "z-image"])
 def test_starts_from_a_picture_as_plain_diffusers_does(
     family: str, folders: dict[str, Path], tmp_path: Path, gradient: Path, decoded: list[torch.Tensor]
 ) -> None:
-    paints, model = painter(folders[family])
+    paints, model = load_painter(folders[family])
     guidance = 1.0 if family in ("flux", "flux2-klein") else 3.0
     request = PictureRequest("a red ball", image=str(gradient), strength=0.7, guidance=guidance, **SMALL)
     assert isinstance(list(paints.run(request, Control(), None, tmp_path))[-1], Finished)
@@ -61,7 +70,7 @@ def test_starts_from_a_picture_as_plain_diffusers_does(
         told["strength"] = 0.7
         if family in ("flux", "sd3", "z-image"):
             told |= {"width": 64, "height": 64}
-    assert_same(decoded[0], plainly(folders[family], model, "image", **told))
+    assert_same(decoded[0], paint_with_diffusers(folders[family], model, "image", **told))
 
 
 @pytest.mark.parametrize("family", ["sd15", "sdxl", "sd3", "flux", "flux2-klein", "z-image"])
@@ -72,10 +81,10 @@ def test_paints_into_a_mask_and_leaves_the_rest_alone(
     drawn = Image.new("L", (96, 96), 0)
     drawn.paste(255, (48, 0, 96, 96))
     drawn.save(mask)
-    paints, _ = painter(folders[family])
+    paints, _ = load_painter(folders[family])
     request = PictureRequest("a", image=str(gradient), mask=str(mask), strength=1.0, **{**SMALL, "guidance": 1.0})
     events = list(paints.run(request, Control(), None, tmp_path / "job"))
-    made = pixels(parts(events)[0].path)
+    made = read_pixels(list_parts(events)[0].path)
     with Image.open(gradient) as opened:
         before = np.asarray(opened.convert("RGB").resize((64, 64), Image.Resampling.LANCZOS)) / 255
     assert np.array_equal(np.round(made[:, :32] * 255), np.round(before[:, :32] * 255))
@@ -87,7 +96,7 @@ def test_weights_in_the_prompt_change_the_picture_and_weight_one_does_not(
 ) -> None:
     for family in ("sd15", "sdxl"):
         decoded.clear()
-        paints, _ = painter(folders[family])
+        paints, _ = load_painter(folders[family])
         for index, prompt in enumerate(("a red ball", "a (red:1.0) ball", "a (red:1.6) ball", "a red ball " * 30)):
             list(
                 paints.run(
@@ -105,7 +114,7 @@ def test_weights_in_the_prompt_change_the_picture_and_weight_one_does_not(
 def test_a_model_that_takes_no_weights_says_so(
     folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
-    paints, _ = painter(folders["z-image"])
+    paints, _ = load_painter(folders["z-image"])
     plain = list(paints.run(PictureRequest("a red ball", **SMALL), Control(), None, tmp_path / "plain"))
     weighted = list(paints.run(PictureRequest("a (red:1.6) ball", **SMALL), Control(), None, tmp_path / "weighted"))
     assert not [event for event in plain if isinstance(event, Note)]
@@ -124,14 +133,14 @@ SEAMS: dict[str, dict[str, Any]] = {
 def test_with_the_seam_on_it_is_still_the_same_picture(
     family: str, remedy: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
-    paints, model = painter(folders[family])
+    paints, model = load_painter(folders[family])
     request = PictureRequest("a red ball", guidance=1.0, **SMALL)
-    with applied(tiny.plan(model, **SEAMS[remedy])) as seam:
+    with applied(tiny.make_plan(model, **SEAMS[remedy])) as seam:
         events = list(paints.run(request, Control(), seam, tmp_path))
     assert seam.calls > 0
     assert all(event.ran for event in events if isinstance(event, Step))
     assert_same(
-        decoded[0], plainly(folders[family], model, prompt="a red ball", guidance_scale=1.0, width=64, height=64)
+        decoded[0], paint_with_diffusers(folders[family], model, prompt="a red ball", guidance_scale=1.0, width=64, height=64)
     )
 
 
@@ -152,7 +161,7 @@ def test_parts_of_different_precision_work_together(
         Precision(part.name, part.role, MIXED[wide].get(part.role, "bfloat16"), MIXED[wide].get(part.role, "bfloat16"), "cpu")
         for part in model.parts
     )  # fmt: skip
-    paints = picture_painter.load(folders[family], model, tiny.plan(model, "bfloat16", precision=parts_in), {})
+    paints = picture_painter.load(folders[family], model, tiny.make_plan(model, "bfloat16", precision=parts_in), {})
     request = PictureRequest("a", image=str(gradient), **SMALL)
     assert isinstance(list(paints.run(request, Control(), None, tmp_path))[-1], Finished)
 
@@ -162,13 +171,13 @@ def test_parts_of_different_precision_work_together(
 def test_sdxls_own_decoder_computes_as_planned(
     form: str, storage: Any, folders: dict[str, Path], tmp_path: Path, gradient: Path
 ) -> None:
-    """Its pipelines would widen it, encode, and leave it in the denoiser's dtype, in which it paints black."""
+    """SDXL's pipelines would upcast the VAE and leave it in the denoiser's dtype, in which it paints black."""
     model = catalog.find(str(folders["sdxl"]))
     mixed = tuple(
         Precision(part.name, part.role, storage, "float32", "cpu") if part.role == "vae"
         else Precision(part.name, part.role, "bfloat16", "bfloat16", "cpu") for part in model.parts
     )  # fmt: skip
-    paints = picture_painter.load(folders["sdxl"], model, tiny.plan(model, "bfloat16", precision=mixed), {})
+    paints = picture_painter.load(folders["sdxl"], model, tiny.make_plan(model, "bfloat16", precision=mixed), {})
     seen: set[torch.dtype] = set()
     for half in (paints._pipe.vae.encoder, paints._pipe.vae.decoder):
         for layer in (half.conv_in, half.conv_out):
@@ -187,10 +196,10 @@ def test_sdxls_own_decoder_computes_as_planned(
 def test_weights_may_rest_narrower_than_they_compute(
     family: str, storage: Any, folders: dict[str, Path], tmp_path: Path
 ) -> None:
-    """Some modules cast what they read to their own weight's dtype: those have it wide."""
+    """Some modules cast their input to their weight's dtype: those weights are stored wide."""
     model = catalog.find(str(folders[family]))
     kept = tuple(Precision(part.name, part.role, storage, "float32", "cpu") for part in model.parts)
-    paints = picture_painter.load(folders[family], model, tiny.plan(model, precision=kept), {})
+    paints = picture_painter.load(folders[family], model, tiny.make_plan(model, precision=kept), {})
     request = PictureRequest("a", guidance=1.0, **{**SMALL, "steps": 1})
     assert isinstance(list(paints.run(request, Control(), None, tmp_path))[-1], Finished)
     for part in model.parts:
@@ -201,13 +210,13 @@ def test_weights_may_rest_narrower_than_they_compute(
 def test_weights_kept_in_half_compute_in_float32(
     folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
-    """As on Pascal: what comes out differs from float32 by the rounding of the weights, not by that of the arithmetic."""
+    """As on Pascal: the result differs from float32 by rounded weights, not by rounded arithmetic."""
     model = catalog.find(str(folders["sd15"]))
     kept = tuple(Precision(part.name, part.role, "float16", "float32", "cpu") for part in model.parts)
-    halved = picture_painter.load(folders["sd15"], model, tiny.plan(model, precision=kept), {})
+    halved = picture_painter.load(folders["sd15"], model, tiny.make_plan(model, precision=kept), {})
     assert halved._pipe.unet.conv_in.weight.dtype == torch.float16
     list(halved.run(PictureRequest("a", **SMALL), Control(), None, tmp_path / "kept"))
-    rounded = picture_painter.load(folders["sd15"], model, tiny.plan(model), {})
+    rounded = picture_painter.load(folders["sd15"], model, tiny.make_plan(model), {})
     for part in (rounded._pipe.text_encoder, rounded._pipe.unet, rounded._pipe.vae):
         for module in part.modules():
             if isinstance(module, torch.nn.Linear | torch.nn.Conv2d):
@@ -221,14 +230,14 @@ def test_weights_kept_in_half_compute_in_float32(
 def test_a_denoiser_in_gguf_paints_nearly_the_same(
     family: str, original: bool, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
-    file = gguf_of(folders[family], tmp_path / "tiny.gguf", original=original)
+    file = make_gguf(folders[family], tmp_path / "tiny.gguf", original=original)
     bare = tmp_path / "bare"
     shutil.copytree(folders[family], bare)
     (bare / "transformer" / "diffusion_pytorch_model.safetensors").unlink()
     model = catalog.find(str(folders[family]))
     request = PictureRequest("a red ball", guidance=1.0, **{**SMALL, "steps": 1})
-    whole = picture_painter.load(folders[family], model, tiny.plan(model), {})
-    small = picture_painter.load(bare, model, tiny.plan(model, quantised="gguf"), {"gguf": file})
+    whole = picture_painter.load(folders[family], model, tiny.make_plan(model), {})
+    small = picture_painter.load(bare, model, tiny.make_plan(model, quantised="gguf"), {"gguf": file})
     for index, paints in enumerate((whole, small)):
         list(paints.run(request, Control(), None, tmp_path / str(index)))
     kinds = {type(each).__name__ for each in small._pipe.transformer.modules()}
@@ -239,9 +248,9 @@ def test_a_denoiser_in_gguf_paints_nearly_the_same(
 def test_loras_are_worn_with_their_weights_and_taken_off(
     folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
-    one = str(lora(folders["sd15"], tmp_path / "one.safetensors", 1))
-    two = str(lora(folders["sd15"], tmp_path / "two.safetensors", 2))
-    paints, _ = painter(folders["sd15"])
+    one = str(make_lora(folders["sd15"], tmp_path / "one.safetensors", 1))
+    two = str(make_lora(folders["sd15"], tmp_path / "two.safetensors", 2))
+    paints, _ = load_painter(folders["sd15"])
     for index, loras in enumerate(
         [(), (Lora(one),), (Lora(one), Lora(two, -0.5)), (Lora(two, -0.5), Lora(one)), (Lora(one, 0.0),), ()]
     ):
@@ -256,14 +265,14 @@ def test_loras_are_worn_with_their_weights_and_taken_off(
 def test_the_few_steps_lora_is_worn_with_lcm_only(
     folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
-    few = lora(folders["sd15"], tmp_path / "pytorch_lora_weights.safetensors", 4)
+    few = make_lora(folders["sd15"], tmp_path / "pytorch_lora_weights.safetensors", 4)
     local = catalog.find(str(folders["sd15"]))
     row = catalog.find("sd15")
     model = replace(
         local, settings=replace(row.settings, width=64, height=64), plain=row.plain, companions=row.companions
     )
-    paints = picture_painter.load(folders["sd15"], model, tiny.plan(model), {"few-steps": few.parent})
-    bare, _ = painter(folders["sd15"])
+    paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model), {"few-steps": few.parent})
+    bare, _ = load_painter(folders["sd15"])
     for index, (one, scheduler) in enumerate(((paints, "LCM"), (bare, "LCM"), (paints, "Euler"), (bare, "Euler"))):
         list(
             one.run(
@@ -272,7 +281,7 @@ def test_the_few_steps_lora_is_worn_with_lcm_only(
         )
     assert (decoded[0] - decoded[1]).abs().max() > 1e-2
     assert torch.equal(decoded[2], decoded[3])
-    made = parts(
+    made = list_parts(
         list(paints.run(PictureRequest("a", width=64, height=64, seed=1), Control(), None, tmp_path / "auto"))
     )[0]
     restored = picture_settings.read(Path(made.path)).request
@@ -280,11 +289,11 @@ def test_the_few_steps_lora_is_worn_with_lcm_only(
 
 
 def test_upscaling_keeps_the_settings_that_were_painted(folders: dict[str, Path], tmp_path: Path) -> None:
-    paints, _ = painter(folders["sd15"])
+    paints, _ = load_painter(folders["sd15"])
     request = PictureRequest("a red ball", upscale=2, **SMALL)
-    made = parts(list(paints.run(request, Control(), None, tmp_path)))[0]
-    assert pixels(made.path).shape == (128, 128, 3)
+    made = list_parts(list(paints.run(request, Control(), None, tmp_path)))[0]
+    assert read_pixels(made.path).shape == (128, 128, 3)
     restored = picture_settings.read(Path(made.path)).request
     assert (restored.width, restored.upscale, restored.seed, restored.steps) == (64, 2, 11, 3)
-    again = parts(list(paints.run(restored, Control(), None, tmp_path / "again")))[0]
-    assert np.array_equal(pixels(made.path), pixels(again.path))
+    again = list_parts(list(paints.run(restored, Control(), None, tmp_path / "again")))[0]
+    assert np.array_equal(read_pixels(made.path), read_pixels(again.path))

@@ -1,4 +1,4 @@
-"""A run of the painter: stops within a step, goes on from the last good one, tells where it is, gives its memory back."""
+"""Test a painter's run: Stop within a step, resuming from the last good one, progress, released memory."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from app.engine.models import catalog
 from app.engine.models.model import describe_need
 from app.engine.pictures import checkpoint, per_request, preview, steps
 from app.engine.pictures import painter as picture_painter
-from app.engine.pictures.checkpoint import Kept
-from app.engine.pictures.final_settings import settled
-from tests.support import painters
+from app.engine.pictures.checkpoint import Checkpoint
+from app.engine.pictures.final_settings import resolve_settings
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
-from tests.support.painters import SMALL, breaking, painter, parts, pixels
+from tests.support.picture_fixtures import SMALL, break_denoiser, list_parts, load_painter, read_pixels
 
-folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
+folders, decoded, gradient = picture_fixtures.folders, picture_fixtures.decoded, picture_fixtures.gradient
 pytestmark = [  # diffusers' schedulers with numpy 2
     pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning"),
@@ -43,10 +43,10 @@ pytestmark = [  # diffusers' schedulers with numpy 2
 def test_goes_on_from_the_last_good_step_to_the_very_same_picture(
     family: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
-    paints, _ = painter(folders[family])
+    paints, _ = load_painter(folders[family])
     request = PictureRequest("a red ball", **{**SMALL, "steps": 6, "guidance": 1.0})
     list(paints.run(request, Control(), None, tmp_path / "whole"))
-    hook = breaking(paints, 4)
+    hook = break_denoiser(paints, 4)
     with pytest.raises(NumbersBroke) as broke:
         list(paints.run(request, Control(), None, tmp_path / "broken"))
     hook.remove()
@@ -61,11 +61,11 @@ def test_goes_on_from_the_last_good_step_to_the_very_same_picture(
 def test_every_scheduler_paints_and_goes_on_alike(
     name: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
-    paints, _ = painter(folders["sd15"])
+    paints, _ = load_painter(folders["sd15"])
     request = PictureRequest("a red ball", **{**SMALL, "steps": 6, "scheduler": name, "guidance": 1.0})
     events = list(paints.run(request, Control(), None, tmp_path / "whole"))
     assert isinstance(events[-1], Finished)
-    hook = breaking(paints, 4)
+    hook = break_denoiser(paints, 4)
     with pytest.raises(NumbersBroke):
         list(paints.run(request, Control(), None, tmp_path / "broken"))
     hook.remove()
@@ -75,7 +75,7 @@ def test_every_scheduler_paints_and_goes_on_alike(
 
 @pytest.mark.parametrize("name", schedulers.NAMES)
 def test_the_clean_picture_is_guessed_rightly(name: str) -> None:
-    """A denoiser that knows the picture answers with the exact noise: every step's guess has to be that picture."""
+    """A denoiser that knows the picture returns the exact noise, so every step has to predict that picture."""
     row = schedulers.find_scheduler(name)
     scheduler = getattr(diffusers, row.class_name)(
         beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, **row.settings
@@ -87,13 +87,13 @@ def test_the_clean_picture_is_guessed_rightly(name: str) -> None:
         seen = scheduler.scale_model_input(sample, timestep)
         alpha_squared = scheduler.alphas_cumprod[int(timestep.round())]
         noise = (seen - alpha_squared.sqrt() * known) / (1 - alpha_squared).sqrt()
-        guess = steps.clean(scheduler, noise, timestep, sample, getattr(scheduler, "step_index", None) or 0)
+        guess = steps.predict_clean(scheduler, noise, timestep, sample, getattr(scheduler, "step_index", None) or 0)
         assert (guess - known).abs().max() < 0.06
         sample = scheduler.step(noise, timestep, sample, return_dict=False)[0]
 
 
 def stopping(paints: picture_painter.Painter, request: PictureRequest, at: int, job: Path) -> tuple[list[Event], int]:
-    """Stop is pressed while step `at` is being computed; how many times the denoiser was asked in all."""
+    """Press Stop while step `at` is computed; return how many times the denoiser was called."""
     control, asked = Control(), 0
 
     def press(_module: torch.nn.Module, _args: Any, _output: Any) -> None:
@@ -112,7 +112,7 @@ def stopping(paints: picture_painter.Painter, request: PictureRequest, at: int, 
 def test_stop_ends_within_the_step_and_keeps_a_valid_picture(
     family: str, folders: dict[str, Path], tmp_path: Path
 ) -> None:
-    paints, _ = painter(folders[family])
+    paints, _ = load_painter(folders[family])
     events, asked = stopping(
         paints, PictureRequest("a", **{**SMALL, "steps": 8, "batch": 3, "guidance": 1.0}), 3, tmp_path
     )
@@ -120,12 +120,12 @@ def test_stop_ends_within_the_step_and_keeps_a_valid_picture(
     assert [event.done for event in events if isinstance(event, Step)] == [1, 2, 3]
     last = events[-1]
     assert isinstance(last, Stopped) and len(last.files) == 1
-    assert pixels(last.files[0]).shape == (64, 64, 3)
+    assert read_pixels(last.files[0]).shape == (64, 64, 3)
     assert not list(tmp_path.glob(".*"))
 
 
 def test_stop_before_the_first_step_and_after_the_last(folders: dict[str, Path], tmp_path: Path) -> None:
-    paints, _ = painter(folders["sd15"])
+    paints, _ = load_painter(folders["sd15"])
     control = Control()
     control.stop()
     events = list(paints.run(PictureRequest("a", **SMALL), control, None, tmp_path / "before"))
@@ -140,7 +140,7 @@ def test_stop_before_the_first_step_and_after_the_last(folders: dict[str, Path],
 
 
 def test_the_reader_may_go_at_any_moment(folders: dict[str, Path], tmp_path: Path) -> None:
-    paints, _ = painter(folders["sd15"])
+    paints, _ = load_painter(folders["sd15"])
     before = threading.active_count()
     run = paints.run(PictureRequest("a", **{**SMALL, "steps": 50}), Control(), None, tmp_path)
     assert isinstance(next(run), Step)
@@ -152,27 +152,27 @@ def test_the_reader_may_go_at_any_moment(folders: dict[str, Path], tmp_path: Pat
 def test_each_picture_of_a_batch_is_the_same_alone(
     folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
-    paints, _ = painter(folders["sd15"])
+    paints, _ = load_painter(folders["sd15"])
     events = list(paints.run(PictureRequest("a", **{**SMALL, "batch": 3}), Control(), None, tmp_path / "three"))
-    assert [part.seed for part in parts(events)] == [11, 12, 13]
+    assert [part.seed for part in list_parts(events)] == [11, 12, 13]
     list(paints.run(PictureRequest("a", **{**SMALL, "seed": 12}), Control(), None, tmp_path / "one"))
     assert torch.equal(decoded[1], decoded[3]) and not torch.equal(decoded[0], decoded[1])
 
 
 def test_a_job_taken_up_again_leaves_finished_pictures_alone(folders: dict[str, Path], tmp_path: Path) -> None:
-    paints, _ = painter(folders["sd15"])
+    paints, _ = load_painter(folders["sd15"])
     request = PictureRequest("a", **{**SMALL, "seed": None, "batch": 2})
-    first = parts(list(paints.run(request, Control(), None, tmp_path)))
+    first = list_parts(list(paints.run(request, Control(), None, tmp_path)))
     written = Path(first[0].path).stat().st_mtime_ns
     Path(first[1].path).unlink()
     again = list(paints.run(request, Control(), None, tmp_path))
-    assert parts(again) == first, "the same drawn seed"
+    assert list_parts(again) == first, "the same drawn seed"
     assert Path(first[0].path).stat().st_mtime_ns == written
     assert {event.part for event in again if isinstance(event, Step)} == {1}
 
 
 def test_a_broken_decoder_is_told_and_the_steps_are_not_done_again(folders: dict[str, Path], tmp_path: Path) -> None:
-    paints, _ = painter(folders["sd15"])
+    paints, _ = load_painter(folders["sd15"])
     weight = paints._pipe.vae.decoder.conv_in.weight
     good = weight.data.clone()
     weight.data.mul_(float("nan"))
@@ -185,7 +185,7 @@ def test_a_broken_decoder_is_told_and_the_steps_are_not_done_again(folders: dict
 
 
 def test_a_decoder_without_room_says_so_and_tiles_come_first(folders: dict[str, Path], tmp_path: Path) -> None:
-    paints, model = painter(folders["sd15"])
+    paints, model = load_painter(folders["sd15"])
 
     def full(*_: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
@@ -204,21 +204,21 @@ def test_a_decoder_without_room_says_so_and_tiles_come_first(folders: dict[str, 
 
 
 def test_previews_come_as_asked(folders: dict[str, Path], tmp_path: Path) -> None:
-    paints, _ = painter(folders["flux2-klein"])
+    paints, _ = load_painter(folders["flux2-klein"])
     request = PictureRequest("a", **{**SMALL, "steps": 7, "preview_every": 3})
     seen = [event for event in paints.run(request, Control(), None, tmp_path) if isinstance(event, Preview)]
     assert [event.step for event in seen] == [3, 6]
-    assert pixels(seen[1].path).shape == (256, 256, 3)
+    assert read_pixels(seen[1].path).shape == (256, 256, 3)
 
 
 def test_where_parts_take_turns_the_decoder_goes_before_the_steps(
     folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = catalog.find(str(folders["sd15"]))
-    paints = picture_painter.load(folders["sd15"], model, tiny.plan(model, offload="model", device="cuda"), {})
+    paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model, offload="model", device="cuda"), {})
     pipe, order = paints._pipe, []
-    fit, free = preview.fit, pipe.maybe_free_model_hooks
-    monkeypatch.setattr(preview, "fit", lambda *told: order.append("fit") or fit(*told))
+    fit, free = preview.fit_colours, pipe.maybe_free_model_hooks
+    monkeypatch.setattr(preview, "fit_colours", lambda *args: order.append("fit") or fit(*args))
     monkeypatch.setattr(pipe, "maybe_free_model_hooks", lambda: order.append("free") or free())
     pipe.text_encoder.register_forward_pre_hook(lambda *_: order.append("words"))
     list(paints.run(PictureRequest("a", **{**SMALL, "preview_every": 1}), Control(), None, tmp_path))
@@ -228,23 +228,23 @@ def test_where_parts_take_turns_the_decoder_goes_before_the_steps(
 def test_tiles_and_slices_are_taken_on_while_loaded(
     folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
-    paints, model = painter(folders["sd15"])
+    paints, model = load_painter(folders["sd15"])
     request = PictureRequest("a", **{**SMALL, "width": 256, "height": 256})
     list(paints.run(request, Control(), None, tmp_path / "whole"))
-    assert paints.adapt(tiny.plan(model, vae=Vae(True, 128)))
+    assert paints.adapt(tiny.make_plan(model, vae=Vae(True, 128)))
     list(paints.run(request, Control(), None, tmp_path / "tiled"))
     assert 0 < (decoded[0] - decoded[1]).abs().mean() < 0.1
-    assert paints.adapt(tiny.plan(model))
+    assert paints.adapt(tiny.make_plan(model))
     list(paints.run(request, Control(), None, tmp_path / "again"))
     assert torch.equal(decoded[0], decoded[2])
-    assert not paints.adapt(tiny.plan(model, "bfloat16"))
+    assert not paints.adapt(tiny.make_plan(model, "bfloat16"))
 
 
 def test_black_is_believed_in_float32_only(folders: dict[str, Path], tmp_path: Path) -> None:
-    """In half precision a black picture is how overflow shows; in float32 it may be what was asked for."""
+    """In half precision a black picture means overflow; in float32 it may be intended."""
     for dtype in ("float32", "bfloat16"):
         model = catalog.find(str(folders["sd15"]))
-        paints = picture_painter.load(folders["sd15"], model, tiny.plan(model, dtype), {})
+        paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model, dtype), {})
         paints._pipe.vae.decoder.conv_out.weight.data.zero_()
         paints._pipe.vae.decoder.conv_out.bias.data.fill_(-1)
         run = paints.run(PictureRequest("a black night", **SMALL), Control(), None, tmp_path / dtype)
@@ -257,7 +257,7 @@ def test_black_is_believed_in_float32_only(folders: dict[str, Path], tmp_path: P
 
 def test_closing_lets_go_of_the_weights(folders: dict[str, Path], tmp_path: Path) -> None:
     model = catalog.find(str(folders["sd15"]))
-    paints = picture_painter.load(folders["sd15"], model, tiny.plan(model), {})
+    paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model), {})
     list(paints.run(PictureRequest("a", **SMALL), Control(), None, tmp_path))
     held = weakref.ref(paints._pipe.unet)
     paints.close()
@@ -269,13 +269,13 @@ def test_closing_lets_go_of_the_weights(folders: dict[str, Path], tmp_path: Path
 def test_the_latents_of_a_step_are_read_as_the_pipeline_reads_its_last(
     family: str, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What previews and Stop show: packed and normalised latents, laid out here and by the pipeline itself."""
-    paints, model = painter(folders[family])
-    kept: list[Kept] = []
+    """Previews and Stop unpack latents as the pipeline itself does."""
+    paints, model = load_painter(folders[family])
+    kept: list[Checkpoint] = []
     monkeypatch.setattr(checkpoint, "save", lambda _path, each, _mark: kept.append(each))
     request = PictureRequest("a", guidance=1.0, **SMALL)
     list(paints.run(request, Control(), None, tmp_path))
-    chosen = settled(request, model, tmp_path)
-    mine, theirs = (per_request.unpacked(paints._pipe, paints._family, each.latents, chosen) for each in kept[-2:])
+    chosen = resolve_settings(request, model, tmp_path)
+    mine, theirs = (per_request.unpack_latents(paints._pipe, paints._family, each.latents, chosen) for each in kept[-2:])
     assert mine.shape == (1, paints._pipe.vae.config.latent_channels, 8, 8)
     assert torch.allclose(mine, theirs, atol=1e-5)

@@ -1,4 +1,4 @@
-"""What cannot be painted is told in a sentence: broken weights, strange pictures, misfit LoRAs; captions never learned are named."""
+"""Test the sentences for what cannot be painted: broken weights, bad pictures, wrong LoRAs, unknown captions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
 from app.engine.pictures import painter as picture_painter
 from app.sentence import Sentence, Trouble
-from tests.support import painters
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
-from tests.support.painters import SMALL, painter
+from tests.support.picture_fixtures import SMALL, load_painter
 
-folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
+folders, decoded, gradient = picture_fixtures.folders, picture_fixtures.decoded, picture_fixtures.gradient
 pytestmark = [  # diffusers' schedulers with numpy 2
     pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning"),
@@ -35,13 +35,13 @@ pytestmark = [  # diffusers' schedulers with numpy 2
 
 
 def test_the_starter_names_what_it_paints_instead(folders: dict[str, Path], tmp_path: Path) -> None:
-    """Its only size and the nearest caption that it learned are taken, and told; what it learned is painted with no word."""
+    """Its only size and the nearest known caption are used and reported; known captions are painted without a note."""
     folder, row = tmp_path / "starter", catalog.find("starter-painter")
     shutil.copytree(folders["sd15"], folder)
     shutil.copy(Path(row.path) / "starter.json", folder)
     settings = replace(row.settings, width=64, height=64, least=64, most=64)
     model = replace(row, path=str(folder), settings=settings)
-    paints = picture_painter.load(folder, model, tiny.plan(model), {})
+    paints = picture_painter.load(folder, model, tiny.make_plan(model), {})
 
     def run(prompt: str, **more: Any) -> tuple[list[Sentence], PictureRequest]:
         request = PictureRequest(prompt, steps=1, preview_every=0, **more)
@@ -81,7 +81,7 @@ def test_broken_weights_are_told(how: str, folders: dict[str, Path], tmp_path: P
     model = catalog.find(str(folder))
     broken(folder / "unet" / "diffusion_pytorch_model.safetensors", how)
     with pytest.raises(Trouble) as told:
-        picture_painter.load(folder, model, tiny.plan(model), {})
+        picture_painter.load(folder, model, tiny.make_plan(model), {})
     assert str(folder / "unet") in str(told.value)
 
 
@@ -95,7 +95,7 @@ def test_broken_configs_are_told(part: str, folders: dict[str, Path], tmp_path: 
     for path in folder.glob(part):
         path.write_text("{")
         with pytest.raises(Trouble):
-            picture_painter.load(folder, model, tiny.plan(model), {})
+            picture_painter.load(folder, model, tiny.make_plan(model), {})
 
 
 def png(path: Path, size: tuple[int, int]) -> Path:
@@ -112,7 +112,7 @@ BAD_PICTURES: dict[str, Callable[[Path], Any]] = {
 
 
 def huge() -> bytes:
-    """A PNG that says it is 20,000 x 20,000 pixels: 1.2 GB when opened."""
+    """Write a PNG whose header says 20,000 x 20,000 pixels: 1.2 GB when opened."""
     head = struct.pack(">IIBBBBB", 20_000, 20_000, 8, 2, 0, 0, 0)
     chunk = b"IHDR" + head
     data = b"IDAT" + zlib.compress(b"\0" * 1000)
@@ -123,7 +123,7 @@ def huge() -> bytes:
 
 @pytest.mark.parametrize("key", BAD_PICTURES)
 def test_a_bad_picture_to_start_from_is_told(key: str, folders: dict[str, Path], tmp_path: Path) -> None:
-    paints, _ = painter(folders["sd15"])
+    paints, _ = load_painter(folders["sd15"])
     path = tmp_path / "start.png"
     BAD_PICTURES[key](path)
     with pytest.raises(Trouble) as told:
@@ -132,7 +132,7 @@ def test_a_bad_picture_to_start_from_is_told(key: str, folders: dict[str, Path],
 
 
 def test_a_cut_off_picture_is_told(folders: dict[str, Path], tmp_path: Path, gradient: Path) -> None:
-    paints, _ = painter(folders["sd15"])
+    paints, _ = load_painter(folders["sd15"])
     path = tmp_path / "start.png"
     path.write_bytes(gradient.read_bytes()[:-300])
     with pytest.raises(Trouble):
@@ -165,7 +165,7 @@ def test_what_cannot_be_painted_is_told(
     more = {name: names.get(value, value) if isinstance(value, str) else value for name, value in more.items()}
     if "loras" in more:
         more["loras"] = tuple(replace(each, path=names.get(each.path, each.path)) for each in more["loras"])
-    paints, _ = painter(folders[family])
+    paints, _ = load_painter(folders[family])
     with pytest.raises(Trouble) as told:
         list(paints.run(PictureRequest("a", **{**SMALL, **more}), Control(), None, tmp_path / "job"))
     assert told.value.sentence.key == key

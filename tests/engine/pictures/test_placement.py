@@ -1,4 +1,4 @@
-"""What a plan says of weights is what happens: offloaded in each way, made smaller in each way, whole or refused. On the processor."""
+"""Test on the CPU that weights are offloaded and quantised as planned, complete or refused."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from app.engine.pipelines import placement
 from app.engine.session.session import Session
 from app.paths import home
 from app.sentence import Trouble
-from tests.support import painters
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
-from tests.support.painters import SMALL, gguf_of, lora, painter, parts, pixels
+from tests.support.picture_fixtures import SMALL, list_parts, load_painter, make_gguf, make_lora, read_pixels
 
-folders, decoded, gradient = painters.folders, painters.decoded, painters.gradient
+folders, decoded, gradient = picture_fixtures.folders, picture_fixtures.decoded, picture_fixtures.gradient
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torchao with torch 2.13
 
 
@@ -59,7 +59,7 @@ def loaded(tmp_path: Path) -> Iterator[Any]:
 
     def load(folder: Path, companions: dict[str, Path] | None = None, **plan: Any) -> picture_painter.Painter:
         row = catalog.find(str(folder))
-        opened.append(picture_painter.load(folder, row, tiny.plan(row, **plan), companions or {}, tmp_path / "scratch"))
+        opened.append(picture_painter.load(folder, row, tiny.make_plan(row, **plan), companions or {}, tmp_path / "scratch"))
         return opened[-1]
 
     yield load
@@ -86,16 +86,16 @@ def test_an_offload_that_is_planned_is_there_and_changes_nothing(
 ) -> None:
     plan, is_so = OFFLOADED[how]
     paints = loaded(folders[family], **plan)
-    for name, part in placement.modules(paints._pipe).items():
+    for name, part in placement.list_modules(paints._pipe).items():
         assert is_so(part), f"{name} is not offloaded"
-    plain, _ = painter(folders[family])
+    plain, _ = load_painter(folders[family])
     for index, more in enumerate(({}, {"image": str(gradient)})):
         guidance = 1.0 if family == "flux" else 3.0
         one, other = (
             painted(each, tmp_path / f"{index}{name}", guidance=guidance, **more)
             for each, name in ((paints, "o"), (plain, "p"))
         )
-        assert abs(pixels(parts(one)[0].path) - pixels(parts(other)[0].path)).max() < 1.5 / 255
+        assert abs(read_pixels(list_parts(one)[0].path) - read_pixels(list_parts(other)[0].path)).max() < 1.5 / 255
 
 
 @pytest.mark.parametrize("how", OFFLOADED)
@@ -103,12 +103,12 @@ def test_an_offload_that_is_planned_is_there_and_changes_nothing(
 def test_weighted_and_long_prompts_are_read_by_an_encoder_whose_weights_wait(
     how: str, family: str, folders: dict[str, Path], loaded: Any, tmp_path: Path
 ) -> None:
-    paints, (plain, _) = loaded(folders[family], **OFFLOADED[how][0]), painter(folders[family])
+    paints, (plain, _) = loaded(folders[family], **OFFLOADED[how][0]), load_painter(folders[family])
     for index, prompt in enumerate(("a (red:1.4) ball", "a red ball " * 40)):
         one, other = (
             painted(each, tmp_path / f"{index}{name}", prompt=prompt) for each, name in ((paints, "o"), (plain, "p"))
         )
-        assert abs(pixels(parts(one)[0].path) - pixels(parts(other)[0].path)).max() < 1.5 / 255
+        assert abs(read_pixels(list_parts(one)[0].path) - read_pixels(list_parts(other)[0].path)).max() < 1.5 / 255
 
 
 def test_groups_do_not_nail_every_weight_to_its_place(
@@ -128,20 +128,20 @@ def test_in_one_memory_a_part_that_waits_lies_in_a_file(
         pytest.importorskip("torchao", reason="one of the quantised extra")
     waits = loaded(folders["sd15"], offload="model", device=device, quantised=quantised)
     stays = loaded(folders["sd15"], quantised=quantised)
-    modules = placement.modules(waits._pipe)
-    whole = {name: size(part) for name, part in placement.modules(stays._pipe).items()}
+    modules = placement.list_modules(waits._pipe)
+    whole = {name: size(part) for name, part in placement.list_modules(stays._pipe).items()}
     assert all(size(part) == 0 for part in modules.values()), "nothing is in memory before it is asked for"
     inside: list[dict[str, int]] = []
-    enter = waits._turns.enter
+    activate = waits._disk_parts.activate
 
-    def entering(name: str) -> None:
-        enter(name)
+    def recording(name: str) -> None:
+        activate(name)
         inside.append({each: size(part) for each, part in modules.items() if size(part)})
 
-    waits._turns.enter = entering
+    waits._disk_parts.activate = recording
     for index, more in enumerate(({}, {"image": str(gradient)})):
         one, other = (painted(each, tmp_path / f"{index}{place}", **more) for place, each in enumerate((waits, stays)))
-        assert (pixels(parts(one)[0].path) == pixels(parts(other)[0].path)).all()
+        assert (read_pixels(list_parts(one)[0].path) == read_pixels(list_parts(other)[0].path)).all()
     assert all(len(there) == 1 for there in inside) and {name for there in inside for name in there} == set(modules)
     assert all(there[name] == whole[name] for there in inside for name in there)
 
@@ -149,27 +149,27 @@ def test_in_one_memory_a_part_that_waits_lies_in_a_file(
 def test_what_a_pipeline_reads_of_a_decoder_that_waits_is_there(
     folders: dict[str, Path], loaded: Any, tmp_path: Path
 ) -> None:
-    """FLUX.2's pipeline scales its latents by the decoder's batch norm before it calls the decoder, and so does every preview."""
+    """FLUX.2's pipeline and every preview read the VAE's batch norm before they call the VAE."""
     one, other = (
-        pixels(parts(painted(loaded(folders["flux2-klein"], offload=how), tmp_path / how, guidance=1.0))[0].path)
+        read_pixels(list_parts(painted(loaded(folders["flux2-klein"], offload=how), tmp_path / how, guidance=1.0))[0].path)
         for how in ("model", "none")
     )
     assert abs(one - other).max() < 1.5 / 255, "but for a last bit that weights read from a file can round another way"
 
 
 def size(part: torch.nn.Module) -> int:
-    from app.engine.pipelines.parts_on_disk import _leaves
+    from app.engine.pipelines.parts_on_disk import _list_tensors
 
-    return sum(leaf.numel() * leaf.element_size() for leaf in _leaves(part))
+    return sum(leaf.numel() * leaf.element_size() for leaf in _list_tensors(part))
 
 
 def test_what_waits_really_gives_its_memory_back(tmp_path: Path) -> None:
-    from app.engine.pipelines.parts_on_disk import Turns
+    from app.engine.pipelines.parts_on_disk import DiskParts
 
     process = psutil.Process()
     gc.collect()
     before = process.memory_info().rss
-    turns = Turns(tmp_path)
+    turns = DiskParts(tmp_path)
     for name in ("one", "two"):
         part = torch.nn.Linear(4096, 8192, bias=False)  # 128 MiB
         torch.nn.init.ones_(part.weight)
@@ -183,7 +183,7 @@ def test_what_waits_really_gives_its_memory_back(tmp_path: Path) -> None:
     child.wait()
     (tmp_path / f"{child.pid}-killed").mkdir()
     (tmp_path / f"{os.getpid()}-mine").mkdir()
-    Turns(tmp_path).close()
+    DiskParts(tmp_path).close()
     assert [path.name for path in tmp_path.iterdir()] == [f"{os.getpid()}-mine"]
 
 
@@ -197,16 +197,16 @@ def test_a_disk_without_room_for_what_waits_is_told_as_that(
     monkeypatch.setattr(save_tensors, "save_file", full)
     row = catalog.find(str(folders["sd15"]))
     with pytest.raises(OSError, match="No space") as told:
-        picture_painter.load(folders["sd15"], row, tiny.plan(row, offload="model"), {}, tmp_path)
+        picture_painter.load(folders["sd15"], row, tiny.make_plan(row, offload="model"), {}, tmp_path)
     assert told.value.errno == errno.ENOSPC and not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 def test_a_lora_is_worn_over_weights_that_wait(folders: dict[str, Path], loaded: Any, tmp_path: Path) -> None:
-    worn = (Lora(str(lora(folders["sd15"], tmp_path / "one.safetensors", 1))),)
+    worn = (Lora(str(make_lora(folders["sd15"], tmp_path / "one.safetensors", 1))),)
     waits, stays = loaded(folders["sd15"], offload="model"), loaded(folders["sd15"])
     for index, loras in enumerate(((), worn, ())):
         one, other = (
-            pixels(parts(painted(each, tmp_path / f"{index}{place}", loras=loras))[0].path)
+            read_pixels(list_parts(painted(each, tmp_path / f"{index}{place}", loras=loras))[0].path)
             for place, each in enumerate((waits, stays))
         )
         assert (one == other).all()
@@ -216,10 +216,10 @@ def test_a_lora_is_worn_over_weights_that_wait(folders: dict[str, Path], loaded:
 def test_a_lora_computes_as_wide_as_the_layer_that_it_sits_on(
     offload: dict[str, str], folders: dict[str, Path], loaded: Any, tmp_path: Path
 ) -> None:
-    """As on a GTX 1660, where float16 turns into NaN."""
+    """As on a GTX 1660, where float16 gives NaN."""
     model = catalog.find(str(folders["sd15"]))
     kept = tuple(Precision(part.name, part.role, "float16", "float32", "cpu") for part in model.parts)
-    worn = (Lora(str(lora(folders["sd15"], tmp_path / "one.safetensors", 1))),)
+    worn = (Lora(str(make_lora(folders["sd15"], tmp_path / "one.safetensors", 1))),)
     paints, seen = loaded(folders["sd15"], precision=kept, **offload), set()
     painted(paints, tmp_path / "first", loras=worn)
     for name, module in paints._pipe.unet.named_modules():
@@ -235,8 +235,8 @@ def test_int8_weights_that_are_planned_are_made(
     family: str, folders: dict[str, Path], loaded: Any, tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:
     pytest.importorskip("torchao", reason="one of the quantised extra")
-    paints, plain = loaded(folders[family], quantised="torchao-int8"), painter(folders[family])[0]
-    for name, part in placement.modules(paints._pipe).items():
+    paints, plain = loaded(folders[family], quantised="torchao-int8"), load_painter(folders[family])[0]
+    for name, part in placement.list_modules(paints._pipe).items():
         linear = [
             module.weight for each, module in part.named_modules() if isinstance(module, torch.nn.Linear) and each != "lm_head"
         ]  # fmt: skip
@@ -249,10 +249,10 @@ def test_int8_weights_that_are_planned_are_made(
 
 def test_a_single_file_is_made_smaller_or_refused(tmp_path: Path, loaded: Any) -> None:
     pytest.importorskip("torchao", reason="one of the quantised extra")
-    folder, file = single.made("sd15", tmp_path)
-    configs = {"configs": single.configs_of(folder, tmp_path / "configs")}
+    folder, file = single.save("sd15", tmp_path)
+    configs = {"configs": single.copy_configs(folder, tmp_path / "configs")}
     paints = loaded(file, configs, quantised="torchao-int8")
-    assert quantise.is_small(paints._pipe.unet) and quantise.is_small(paints._pipe.text_encoder)
+    assert quantise.has_quantised_weights(paints._pipe.unet) and quantise.has_quantised_weights(paints._pipe.text_encoder)
     painted(paints, tmp_path / "job")
     with pytest.raises(Trouble) as told:
         loaded(file, configs, quantised="bnb-nf4")
@@ -260,16 +260,16 @@ def test_a_single_file_is_made_smaller_or_refused(tmp_path: Path, loaded: Any) -
 
 
 def test_gguf_that_waits_paints_the_same(folders: dict[str, Path], loaded: Any, tmp_path: Path) -> None:
-    file = gguf_of(folders["flux"], tmp_path / "tiny.gguf")
+    file = make_gguf(folders["flux"], tmp_path / "tiny.gguf")
     one, other = (
-        pixels(parts(painted(loaded(folders["flux"], {"gguf": file}, quantised="gguf", offload=how), tmp_path / how, guidance=1.0))[0].path)
+        read_pixels(list_parts(painted(loaded(folders["flux"], {"gguf": file}, quantised="gguf", offload=how), tmp_path / how, guidance=1.0))[0].path)
         for how in ("none", "model")
     )  # fmt: skip
     assert (one == other).all()
 
 
 def test_a_way_that_did_nothing_is_refused(folders: dict[str, Path], loaded: Any) -> None:
-    """GGUF was planned and no such file came along: whole weights would be what nobody asked for."""
+    """GGUF was planned but its file is missing: full weights must not be used silently."""
     with pytest.raises(Trouble) as told:
         loaded(folders["flux"], quantised="gguf")
     assert told.value.sentence.key == "small.not-done"

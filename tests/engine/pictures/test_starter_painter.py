@@ -1,4 +1,4 @@
-"""The starter painter: the shipped weights paint what is asked, the judge can be trusted, the card tells the truth, the training runs."""
+"""Test the starter painter: the shipped weights paint captions, the judge and the model card are right, training runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pipeline() -> StableDiffusionPipeline:
 
 
 def test_the_shipped_weights_paint_unseen_captions(pipeline: StableDiffusionPipeline) -> None:
-    """Held to what the card promises, with room for the few: place, colour and background come right, outlines nearly always."""
+    """Scores have to reach the card's, within the noise of a small sample."""
     asked, settings = unseen(FIRST_TEST_SEED, 8), CARD["settings"]
     pictures = paint(pipeline, [caption for _, caption in asked], 256, settings["steps"], settings["guidance"])
     scores = score(pictures, [s for s, _ in asked])
@@ -46,7 +46,7 @@ def test_the_shipped_weights_paint_unseen_captions(pipeline: StableDiffusionPipe
 
 
 def test_another_caption_is_another_picture(pipeline: StableDiffusionPipeline) -> None:
-    """The picture follows the words, not the noise alone: the same noise, judged against the other caption, is wrong."""
+    """The picture follows the prompt, not the noise: with the same noise, another caption gives another picture."""
     settings = CARD["settings"]
     first, second = CARD["examples"][0], CARD["examples"][4]
     one, other = (
@@ -94,7 +94,7 @@ def test_the_judge_finds_true_drawings_right() -> None:
 
 
 def test_the_judge_finds_one_wrong_thing() -> None:
-    """Each drawing is held against a scene that differs in one respect."""
+    """Each drawing is compared with a scene that differs in one respect."""
     checked = 0
     for seed in range(60):
         asked = scene(seed, True)
@@ -140,7 +140,7 @@ def test_the_folder_is_small_and_whole() -> None:
 
 
 def test_the_grown_autoencoder_begins_where_the_small_one_ended() -> None:
-    """Flat colours come out as they did, twice as large, and are found again in a picture twice as large."""
+    """Flat colours decode as before at twice the size, and encode as before from twice the size."""
     torch.manual_seed(0)
     small = make_autoencoder().eval()
     large, latents = grown(small).eval(), torch.randn(1, 4, 1, 1).expand(1, 4, 32, 32)

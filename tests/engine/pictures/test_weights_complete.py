@@ -1,4 +1,4 @@
-"""Whether every weight of a model came from its file: voices, folders, single files and GGUF that lack one are refused, leftovers told."""
+"""Test that voices, folders, single files and GGUF that lack a weight are refused, and that unused ones are reported."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from app.engine.session.session import Session
 from app.engine.speech import loader
 from app.paths import home
 from app.sentence import Trouble
-from tests.support import painters
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
-from tests.support.painters import SMALL, gguf_of, gguf_with
-from tests.support.tiny import save_voice
+from tests.support.picture_fixtures import SMALL, make_gguf, write_gguf
+from tests.support.tiny_voices import save_voice
 
-folders = painters.folders
+folders = picture_fixtures.folders
 VOICE = (Part("model", "speech", 10_000), Part("codec", "codec", 10_000))
 
 
@@ -55,29 +55,29 @@ def test_a_voice_that_lacks_a_weight_is_refused(part: str, place: int, tmp_path:
 
 @pytest.mark.parametrize("part", ["unet", "vae", "text_encoder"])
 def test_a_folder_that_lacks_a_weight_is_refused(part: str, tmp_path: Path) -> None:
-    folder = tiny.made("sd15", tmp_path / "model")
+    folder = tiny.save("sd15", tmp_path / "model")
     gone = dropped(folder, part, take=True)
     row = catalog.find(str(folder))
     with pytest.raises(Trouble) as told:
-        painter.load(folder, row, tiny.plan(row), {})
+        painter.load(folder, row, tiny.make_plan(row), {})
     assert told.value.sentence.key == "whole.missing" and gone in str(told.value)
 
 
 @pytest.mark.parametrize("part", ["unet", "vae", "text_encoder"])
 def test_a_weight_of_another_shape_is_refused(part: str, tmp_path: Path) -> None:
-    folder = tiny.made("sd15", tmp_path / "model")
+    folder = tiny.save("sd15", tmp_path / "model")
     file = next((folder / part).glob("*.safetensors"))
     weights = load_file(file)
     name = sorted(weights)[0]
     save_file(weights | {name: torch.zeros(3, 5)}, file, {"format": "pt"})
     row = catalog.find(str(folder))
     with pytest.raises(Trouble) as told:
-        painter.load(folder, row, tiny.plan(row), {})
+        painter.load(folder, row, tiny.make_plan(row), {})
     assert told.value.sentence.key in ("whole.missing", "load.broken") and str(folder) in str(told.value)
 
 
 def test_weights_that_nothing_uses_are_told(tmp_path: Path) -> None:
-    folder = tiny.made("sd15", tmp_path / "model")
+    folder = tiny.save("sd15", tmp_path / "model")
     dropped(folder, "unet", take=False, put={"stranger.weight": torch.zeros(2)})
     session = Session(home(tmp_path / "home").create())
     request = PictureRequest("a", model=str(folder), **{**SMALL, "steps": 1})
@@ -91,22 +91,22 @@ def test_weights_that_nothing_uses_are_told(tmp_path: Path) -> None:
     "mark", ["model.diffusion_model.out.2", "first_stage_model.decoder.conv_out", "cond_stage_model.transformer.text_model.final"]
 )  # fmt: skip
 def test_a_single_file_that_lacks_a_weight_is_refused(mark: str, tmp_path: Path) -> None:
-    folder, file = single.made("sd15", tmp_path)
-    configs = {"configs": single.configs_of(folder, tmp_path / "configs")}
+    folder, file = single.save("sd15", tmp_path)
+    configs = {"configs": single.copy_configs(folder, tmp_path / "configs")}
     weights = load_file(file)
     gone = next(name for name in sorted(weights) if name.startswith(mark))
     save_file({name: value for name, value in weights.items() if name != gone}, file)
     row = catalog.find(str(file))
     with pytest.raises(Trouble) as told:
-        painter.load(file, row, tiny.plan(row), configs)
+        painter.load(file, row, tiny.make_plan(row), configs)
     assert told.value.sentence.key.startswith("whole.missing"), told.value
 
 
 def test_a_single_file_tells_what_it_has_beside(tmp_path: Path) -> None:
-    folder, file = single.made("sd15", tmp_path)
+    folder, file = single.save("sd15", tmp_path)
     save_file(load_file(file) | {"model_ema.decay": torch.zeros(1), "stranger.weight": torch.zeros(1)}, file)
     row = catalog.find(str(file))
-    paints = painter.load(file, row, tiny.plan(row), {"configs": single.configs_of(folder, tmp_path / "configs")})
+    paints = painter.load(file, row, tiny.make_plan(row), {"configs": single.copy_configs(folder, tmp_path / "configs")})
     (note,) = paints.notes
     assert "stranger.weight" in str(note) and "model_ema" not in str(note)
 
@@ -118,21 +118,21 @@ def test_a_single_file_tells_what_it_has_beside(tmp_path: Path) -> None:
 def test_a_gguf_that_lacks_a_weight_is_refused(mark: str, named: str, folders: dict[str, Path], tmp_path: Path) -> None:
     folder, original = folders["z-image"], named == "as the hub has it"
     row = catalog.find(str(folder))
-    plan = tiny.plan(row, quantised="gguf")
-    painter.load(folder, row, plan, {"gguf": gguf_of(folder, tmp_path / "whole.gguf", original=original)}).close()
+    plan = tiny.make_plan(row, quantised="gguf")
+    painter.load(folder, row, plan, {"gguf": make_gguf(folder, tmp_path / "whole.gguf", original=original)}).close()
     with pytest.raises(Trouble) as told:
-        painter.load(folder, row, plan, {"gguf": gguf_of(folder, tmp_path / "less.gguf", mark, original)})
+        painter.load(folder, row, plan, {"gguf": make_gguf(folder, tmp_path / "less.gguf", mark, original)})
     assert told.value.sentence.key.startswith("whole.missing") and "less.gguf" in str(told.value), told.value
 
 
 def test_a_gguf_of_another_model_or_cut_off_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
-    row, whole = catalog.find(str(folders["flux"])), gguf_of(folders["flux"], tmp_path / "whole.gguf")
+    row, whole = catalog.find(str(folders["flux"])), make_gguf(folders["flux"], tmp_path / "whole.gguf")
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(whole.read_bytes()[:-5000])
     (tmp_path / "text.gguf").write_text("no weights at all")
-    for file in (gguf_of(folders["z-image"], tmp_path / "other.gguf"), cut, tmp_path / "text.gguf"):
+    for file in (make_gguf(folders["z-image"], tmp_path / "other.gguf"), cut, tmp_path / "text.gguf"):
         with pytest.raises(Trouble) as told:
-            painter.load(folders["flux"], row, tiny.plan(row, quantised="gguf"), {"gguf": file})
+            painter.load(folders["flux"], row, tiny.make_plan(row, quantised="gguf"), {"gguf": file})
         assert told.value.cure == "models", file
 
 
@@ -140,7 +140,7 @@ def test_a_gguf_that_lacks_what_is_looked_up_first_is_told_by_its_name(
     folders: dict[str, Path], tmp_path: Path
 ) -> None:
     row, file = catalog.find(str(folders["flux"])), tmp_path / "less.gguf"
-    gguf_with({f"{kind}_blocks.0.norm.scale": torch.ones(4) for kind in ("double", "single")}, file)
+    write_gguf({f"{kind}_blocks.0.norm.scale": torch.ones(4) for kind in ("double", "single")}, file)
     with pytest.raises(Trouble) as told:
-        painter.load(folders["flux"], row, tiny.plan(row, quantised="gguf"), {"gguf": file})
+        painter.load(folders["flux"], row, tiny.make_plan(row, quantised="gguf"), {"gguf": file})
     assert told.value.sentence.key == "whole.missing" and "time_in.in_layer.weight" in str(told.value)

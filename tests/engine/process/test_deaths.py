@@ -18,7 +18,7 @@ from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, P
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.pictures import checkpoint
-from app.engine.pictures.checkpoint import Kept
+from app.engine.pictures.checkpoint import Checkpoint
 from app.engine.process import child, deaths, engine_life
 from app.engine.process import keeper as keeper_module
 from app.engine.process.deaths import DEATHS, DeathRecord, measure_progress
@@ -199,7 +199,7 @@ def test_what_is_finished_is_read_from_the_folder(tmp_path: Path) -> None:
     (tmp_path / "unfinished-001.json").write_text('{"rows": [[1], [2], [3]]}')
     (tmp_path / "unfinished-002.json").write_text("{")
     for index, whole in ((1, False), (2, True)):
-        kept = Kept(7, torch.zeros(1), {}, torch.Generator().get_state(), whole)
+        kept = Checkpoint(7, torch.zeros(1), {}, torch.Generator().get_state(), whole)
         checkpoint.save(tmp_path / f"latent-{index}.safetensors", kept, "mark")
     (tmp_path / "latent-3.safetensors").write_bytes(b"no such thing")
     assert codes.size and measure_progress(tmp_path) == {

@@ -21,7 +21,7 @@ from app.engine.process import keeper as keeper_module
 from app.engine.process.keeper import Keeper
 from app.paths import home
 from tests.support.places import TOP
-from tests.support.tiny import STARTER, save_voice
+from tests.support.tiny_voices import STARTER, save_voice
 
 LONG = " ".join(
     f"[S{1 + n % 2}] This is line number {n} of a script that goes on for quite a while." for n in range(12)

@@ -27,7 +27,7 @@ from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePr
 from app.engine.jobs.shelf import RunSummary, Shelf
 from app.engine.models import catalog
 from app.engine.pictures import input_images
-from app.engine.pictures.final_settings import settled
+from app.engine.pictures.final_settings import resolve_settings
 from app.engine.text import voices
 from app.engine.text.script import parse_script
 from app.engine.text.voice_limits import DIA
@@ -74,7 +74,7 @@ PATHS = ["nowhere", LONG, "a\0b", "~nobody-of-this-name/x", "", "/"]
 @pytest.mark.parametrize("path", PATHS, ids=["nowhere", "long", "nul", "nobody", "empty", "a folder"])
 def test_a_path_that_is_no_file_is_a_sentence(path: str) -> None:
     for make in (
-        lambda: input_images.opened(path), lambda: sound.read(Path(path)), lambda: catalog.find(path),
+        lambda: input_images.open_image(path), lambda: sound.read(Path(path)), lambda: catalog.find(path),
         lambda: voices.prepare_prompt(VoicePrompt(path, "[S1] a"), DIA),
     ):  # fmt: skip
         with pytest.raises(Trouble) as told:
@@ -95,7 +95,7 @@ def test_pictures_that_are_none_or_too_large_or_too_small(tmp_path: Path) -> Non
         (tmp_path / "large.png", "canvas.too-large"),
     ):
         with pytest.raises(Trouble) as told:
-            input_images.opened(str(path))
+            input_images.open_image(str(path))
         assert told.value.sentence.key == key
 
 
@@ -218,7 +218,7 @@ def test_a_strength_that_changes_nothing_is_told(tmp_path: Path) -> None:
         ("flux2-klein", asked, True), ("flux2-klein", dataclasses.replace(asked, mask=str(tmp_path / "mask.png")), False),
         ("sd15", asked, False), ("flux2-klein", dataclasses.replace(asked, image=None), False),
     ):  # fmt: skip
-        notes = [note.key for note in settled(request, catalog.find(model), tmp_path).notes]
+        notes = [note.key for note in resolve_settings(request, catalog.find(model), tmp_path).notes]
         assert ("paint.no-strength" in notes) == told, (model, notes)
 
 

@@ -34,8 +34,8 @@ from app.engine.session.session import Session
 from app.engine.text.voice_limits import DIA
 from app.engine.text.voices import keep_voice
 from app.paths import home
-from tests.support.tiny import STARTER, save_voice
-from tests.support.tiny_pictures import made
+from tests.support.tiny_pictures import save
+from tests.support.tiny_voices import STARTER, save_voice
 
 Run = Callable[..., list[Event]]
 SPEECH = "[S1] A short line. [S2] And its answer."
@@ -44,7 +44,7 @@ SPEECH = "[S1] A short line. [S2] And its answer."
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("models")
-    return {"voice": str(save_voice(folder / "voice", STARTER)), "sd15": str(made("sd15", folder / "sd15"))}
+    return {"voice": str(save_voice(folder / "voice", STARTER)), "sd15": str(save("sd15", folder / "sd15"))}
 
 
 @pytest.fixture

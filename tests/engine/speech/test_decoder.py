@@ -1,4 +1,4 @@
-"""Dia's loop and its codec: the same tokens and sound as plain transformers, whole in pieces, gone on with after a fault."""
+"""Test Dia's decode loop and codec: same tokens and sound as transformers, also in pieces and resumed after an error."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from app.engine.files import sound
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.engine.speech import loader
 from app.engine.speech.codec import MOST_FRAMES, Codec
-from app.engine.speech.decoder import Decoding, Sampling
-from tests.support import saying, tiny
-from tests.support.saying import SHAPES, TEXT, joined, run
+from app.engine.speech.decoder import Decoding, PartInput, Sampling
+from tests.support import speech_fixtures, tiny_voices
+from tests.support.speech_fixtures import SHAPES, TEXT, find_result, run
 
-folders, plan, speakers = saying.folders, saying.plan, saying.speakers
+folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
 
-def transformers_tokens(folder: Path, shape: tiny.Shape, prompt: sound.Samples | None, rows: int, **how: Any) -> Any:
-    """Plain transformers, as its documentation says: processor, then generate()."""
+def transformers_tokens(folder: Path, shape: tiny_voices.Shape, prompt: sound.Samples | None, rows: int, **how: Any) -> Any:
+    """Run plain transformers as documented: processor, then generate()."""
     model = DiaForConditionalGeneration.from_pretrained(folder).eval()
     codec = DacModel.from_pretrained(folder / "codec").eval()
     hop = int(np.prod(shape.ratios))
@@ -79,12 +79,12 @@ def test_tokens_and_sound_equal_plain_transformers(
     ids = torch.tensor(DiaTokenizer.from_pretrained(folder)(TEXT)["input_ids"])
     heard = None if prompt is None else codec.encode(prompt)
     with applied(plan) as seam:
-        decoding = Decoding(model, "cpu", ids, heard, Sampling(guidance, temperature, 0.95, 45), 11, 80)
+        decoding = Decoding(model, "cpu", PartInput(ids, heard, Sampling(guidance, temperature, 0.95, 45), 11, 80))
         while not decoding.done:
             decoding.step()
         assert seam.calls > 0
     assert torch.equal(decoding.rows, wanted)
-    ours = codec.decode(decoding.codes(0, decoding.frames))
+    ours = codec.decode(decoding.get_codes(0, decoding.frames))
     assert ours.shape == wanted_sound.shape
     assert np.abs(ours - wanted_sound).max() < 2e-6
 
@@ -93,7 +93,7 @@ def test_a_seed_is_all_that_chance_is(folders: dict[str, Path]) -> None:
     model = DiaForConditionalGeneration.from_pretrained(folders["dia"]).eval()
 
     def rows(seed: int, disturbed: bool = False) -> torch.Tensor:
-        decoding = Decoding(model, "cpu", torch.tensor([1, 72, 105]), None, Sampling(), seed, 40)
+        decoding = Decoding(model, "cpu", PartInput(torch.tensor([1, 72, 105]), None, Sampling(), seed, 40))
         while not decoding.done:
             if disturbed:
                 torch.rand(3)  # somebody else draws from torch's own generator meanwhile
@@ -106,7 +106,7 @@ def test_a_seed_is_all_that_chance_is(folders: dict[str, Path]) -> None:
 
 def test_max_frames_counts_the_delay_as_transformers_does(folders: dict[str, Path]) -> None:
     model = DiaForConditionalGeneration.from_pretrained(folders["dia"]).eval()
-    decoding = Decoding(model, "cpu", torch.tensor([1, 72]), None, Sampling(), 0, 50)
+    decoding = Decoding(model, "cpu", PartInput(torch.tensor([1, 72]), None, Sampling(), 0, 50))
     while not decoding.done:
         decoding.step()
     assert (decoding.made, decoding.frames, decoding.cut_off) == (50, 50 - 16, True)
@@ -115,10 +115,10 @@ def test_max_frames_counts_the_delay_as_transformers_does(folders: dict[str, Pat
 def test_going_on_makes_the_same_rows(folders: dict[str, Path]) -> None:
     model = DiaForConditionalGeneration.from_pretrained(folders["starter"]).eval()
     for broken_off in (1, 3, 20, 47, 49):
-        whole, first = (Decoding(model, "cpu", torch.tensor([1, 72]), None, Sampling(), 0, 50) for _ in range(2))
+        whole, first = (Decoding(model, "cpu", PartInput(torch.tensor([1, 72]), None, Sampling(), 0, 50)) for _ in range(2))
         for _ in range(broken_off):
             first.step()
-        second = Decoding(model, "cpu", torch.tensor([1, 72]), None, Sampling(), 99, 50, first.state(0))
+        second = Decoding(model, "cpu", PartInput(torch.tensor([1, 72]), None, Sampling(), 99, 50), first.get_state(0))
         for each in (whole, second):
             while not each.done:
                 each.step()
@@ -153,9 +153,9 @@ def test_a_long_clip_is_heard_on_the_processor_where_metal_would_fail(folders: d
 def test_broken_numbers_are_noticed_and_the_ladder_goes_on_from_there(
     folders: dict[str, Path], plan: Plan, tmp_path: Path
 ) -> None:
-    whole = joined(run(loader.load(folders["dia"], plan), tmp_path / "whole", max_frames=140))
+    whole = find_result(run(loader.load(folders["dia"], plan), tmp_path / "whole", max_frames=140))
     speaker = loader.load(folders["dia"], plan)
-    dense = speaker._model.logits_dense
+    dense = speaker._dia.model.logits_dense
     made = itertools.count()
 
     def breaking(hidden: torch.Tensor) -> torch.Tensor:
@@ -166,6 +166,6 @@ def test_broken_numbers_are_noticed_and_the_ladder_goes_on_from_there(
         run(speaker, tmp_path / "broken", max_frames=140)
     assert (caught.value.step, caught.value.where) == (100, "speech")
     before = next(made)
-    mended = joined(run(speaker, tmp_path / "broken", max_frames=140))
+    mended = find_result(run(speaker, tmp_path / "broken", max_frames=140))
     assert next(made) - before - 1 == 40  # the hundred rows before were not made again
     assert np.array_equal(sound.read(mended)[0], sound.read(whole)[0])

@@ -1,4 +1,4 @@
-"""A script spoken with tiny Dias of the real classes: told as it goes, whole under Stop and kills, done again part by part."""
+"""Speak scripts with tiny Dia models: progress, Stop and kills, redoing single parts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
 from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding
 from app.sentence import Trouble
-from tests.support import saying
-from tests.support.saying import LONG, PLAIN, SHAPES, TEXT, clip, joined, moved, run
+from tests.support import speech_fixtures
+from tests.support.speech_fixtures import LONG, PLAIN, SHAPES, TEXT, copy_voice, find_result, run, write_clip
 
-folders, plan, speakers = saying.folders, saying.plan, saying.speakers
+folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -34,7 +34,7 @@ def test_a_run_tells_all_and_its_file_restores_the_request(
 ) -> None:
     speaker, job = speakers[name], tmp_path / "job"
     events = run(speaker, job, text=LONG, format="flac", tail_s=0.5)
-    path = joined(events)
+    path = find_result(events)
     end = events[-1]
     assert isinstance(end, Finished)
     parts = [event for event in events if isinstance(event, Spoken)]
@@ -89,8 +89,8 @@ def test_running_again_does_nothing_twice(speakers: dict[str, loader.Speaker], t
 
 
 def test_what_a_kill_leaves_is_gone_on_with(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
-    """As if it were killed in the middle: parts without their words, half-written files, a broken part."""
-    whole = joined(run(speakers["starter"], tmp_path / "whole", text=LONG))
+    """Simulate a kill: parts without their description, half-written files, a broken part."""
+    whole = find_result(run(speakers["starter"], tmp_path / "whole", text=LONG))
     job = tmp_path / "killed"
     with applied(PLAIN) as seam:
         request = SpeechRequest(text=LONG, seed=5, max_frames=60)
@@ -102,11 +102,11 @@ def test_what_a_kill_leaves_is_gone_on_with(speakers: dict[str, loader.Speaker],
     (job / "part-001.json").unlink()
     (job / ".part-002.wav.99").write_bytes(b"RIFF")
     (job / "part-002.wav").write_bytes(b"RIFF half")
-    assert np.array_equal(sound.read(joined(run(speakers["starter"], job, text=LONG)))[0], sound.read(whole)[0])
+    assert np.array_equal(sound.read(find_result(run(speakers["starter"], job, text=LONG)))[0], sound.read(whole)[0])
 
 
 def test_a_take_and_its_words_never_belong_to_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed between writing the sound and writing the words about it: then it was not there."""
+    """A part killed between writing its sound and its description does not count as finished."""
     rest: dict[str, Any] = {"text": "x", "seed": 1, "whole": True, "codes": np.zeros((3, 9), np.int16)}
     spoken_parts.save(tmp_path, 0, np.zeros(100, np.float32), 16000, key="first", **rest)
     assert spoken_parts.find(tmp_path / "part-000.wav") is not None
@@ -151,7 +151,7 @@ def test_stop_keeps_what_is_there_each_of_fifty_times(speakers: dict[str, loader
 def test_a_stopped_run_goes_on_and_ends_like_one_that_was_not(
     speakers: dict[str, loader.Speaker], tmp_path: Path
 ) -> None:
-    whole = joined(run(speakers["dia"], tmp_path / "whole", max_frames=200))
+    whole = find_result(run(speakers["dia"], tmp_path / "whole", max_frames=200))
     control = Control()
     with applied(PLAIN) as seam:
         request = SpeechRequest(text=TEXT, seed=5, max_frames=200)
@@ -160,7 +160,7 @@ def test_a_stopped_run_goes_on_and_ends_like_one_that_was_not(
                 control.stop()
     assert isinstance(event, Stopped)
     assert np.array_equal(
-        sound.read(joined(run(speakers["dia"], tmp_path / "job", max_frames=200)))[0], sound.read(whole)[0]
+        sound.read(find_result(run(speakers["dia"], tmp_path / "job", max_frames=200)))[0], sound.read(whole)[0]
     )
 
 
@@ -176,7 +176,7 @@ def test_one_part_is_done_again_and_the_others_stay(speakers: dict[str, loader.S
     events = run(speakers["dia"], tmp_path / "again", text=LONG, seed=77, only_parts=(1,), keep=keep)
     (redone,) = [e for e in events if isinstance(e, Spoken)]
     assert (redone.index, redone.seed) == (1, 78)
-    joined(events)
+    find_result(events)
     for index, part in enumerate(first):
         same = np.array_equal(
             sound.read(Path(part.path))[0], sound.read(tmp_path / "again" / f"part-{index:03d}.wav")[0]
@@ -191,7 +191,7 @@ def test_one_part_is_done_again_and_the_others_stay(speakers: dict[str, loader.S
     ):
         with pytest.raises(Trouble):
             run(speakers["dia"], tmp_path / "wrong", text=LONG, **wrong)
-    with pytest.raises(Trouble, match="other words"):
+    with pytest.raises(Trouble, match="text of part"):
         run(
             speakers["dia"],
             tmp_path / "wrong",
@@ -202,10 +202,10 @@ def test_one_part_is_done_again_and_the_others_stay(speakers: dict[str, loader.S
 
 
 def test_a_pause_is_silence_of_that_length(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
-    plain = joined(
+    plain = find_result(
         run(speakers["starter"], tmp_path / "plain", text="[S1] One two three. (pause 0.001s) Four five six.")
     )
-    paused = joined(
+    paused = find_result(
         run(speakers["starter"], tmp_path / "paused", text="[S1] One two three. (pause 1.5s) Four five six. (pause 2s)")
     )
     assert sound.measure_seconds(paused) - sound.measure_seconds(plain) == pytest.approx(3.5, abs=0.01)
@@ -218,7 +218,7 @@ def test_a_fatal_script_is_refused_before_anything_runs(speakers: dict[str, load
 
 
 def test_a_voice_of_few_words_offers_dia(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
-    folder = moved(folders["starter"], tmp_path / "starter")
+    folder = copy_voice(folders["starter"], tmp_path / "starter")
     told = {
         "words": ["hello", "one", "two"],
         "spelling": {"1": "one"},
@@ -233,10 +233,10 @@ def test_a_voice_of_few_words_offers_dia(folders: dict[str, Path], plan: Plan, t
         with pytest.raises(Trouble) as caught:
             run(speaker, tmp_path / "job", text=wrong)
         assert caught.value.cure == "use:dia-1.6b" and "elephants" in str(caught.value)
-    prompt = VoicePrompt(clip(tmp_path / "clip.wav", 6), "One two.")
+    prompt = VoicePrompt(write_clip(tmp_path / "clip.wav", 6), "One two.")
     with pytest.raises(Trouble) as caught:
         run(speaker, tmp_path / "job", text="[S2] Hello 1 two.", voice=prompt)
     assert caught.value.sentence.key == "voice.not-own" and caught.value.cure == "use:dia-1.6b"
     events = run(speaker, tmp_path / "job", text="[S2] Hello 1 two.")
-    joined(events)
+    find_result(events)
     assert next(event.text for event in events if isinstance(event, Spoken)) == "[S2] Hello one two."

@@ -1,4 +1,4 @@
-"""Voices loaded from folders: moved, apart, broken, offloaded, in every precision, and let go of."""
+"""Load voices from folders: moved, with a separate codec, broken, offloaded, in every precision, and unloaded."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from app.compat.planning.types import Plan, Precision
 from app.engine.files import sound
 from app.engine.speech import loader
 from app.sentence import Trouble
-from tests.support import saying
-from tests.support.saying import joined, moved, run
+from tests.support import speech_fixtures
+from tests.support.speech_fixtures import copy_voice, find_result, run
 
-folders, plan, speakers = saying.folders, saying.plan, saying.speakers
+folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
 
 def test_a_folder_may_lie_anywhere_and_its_codec_apart(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
-    folder = moved(folders["dia"], tmp_path / "there")
+    folder = copy_voice(folders["dia"], tmp_path / "there")
     (folder / "processor_config.json").write_text(json.dumps({"audio_tokenizer": {"name_or_path": "/nowhere/dac"}}))
     shutil.move(folder / "codec", tmp_path / "dac")
     with pytest.raises(Trouble, match="codec"):
         loader.load(folder, plan)
     speaker = loader.load(folder, plan, tmp_path / "dac")
     assert speaker.limits.rate == 44100
-    joined(run(speaker, tmp_path / "job"))
+    find_result(run(speaker, tmp_path / "job"))
 
 
 def test_what_cannot_be_loaded_is_told(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
@@ -43,11 +43,11 @@ def test_what_cannot_be_loaded_is_told(folders: dict[str, Path], plan: Plan, tmp
             "codec/config.json": lambda path: path.write_text("{"),
         }.items()
     ):
-        folder = moved(folders["dia"], tmp_path / str(number))
+        folder = copy_voice(folders["dia"], tmp_path / str(number))
         change(folder / name)
         with pytest.raises(Trouble):
             loader.load(folder, plan)
-    folder = moved(folders["dia"], tmp_path / "pickled")
+    folder = copy_voice(folders["dia"], tmp_path / "pickled")
     torch.save({}, folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
     with pytest.raises(Trouble):
@@ -60,17 +60,17 @@ def test_what_cannot_be_loaded_is_told(folders: dict[str, Path], plan: Plan, tmp
 def test_offloaded_voices_say_the_same(
     folders: dict[str, Path], speakers: dict[str, loader.Speaker], plan: Plan, tmp_path: Path, offload: Any
 ) -> None:
-    """The device that weights travel to is the processor here: what is shown is that each layer finds them."""
+    """The device is the CPU here; the test shows that each layer finds its weights."""
     speaker = loader.load(folders["dia"], dataclasses.replace(plan, offload=offload))
     plain = run(speakers["dia"], tmp_path / "plain")
-    assert np.array_equal(sound.read(joined(plain))[0], sound.read(joined(run(speaker, tmp_path / offload)))[0])
+    assert np.array_equal(sound.read(find_result(plain))[0], sound.read(find_result(run(speaker, tmp_path / offload)))[0])
 
 
 def test_on_a_card_too_groups_come_without_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one diffusers notes each call of each layer until the whole model was called, which dia.py never does."""
+    """With a stream diffusers records each layer's call until the whole model is called, which decoder.py never does."""
     told: dict[str, Any] = {}
     monkeypatch.setattr(group_offloading, "apply_group_offloading", lambda *_, **more: told.update(more))
-    loader._offloaded(torch.nn.Linear(2, 2), "group", "cuda")
+    loader._offload(torch.nn.Linear(2, 2), "group", "cuda")
     assert told["offload_type"] == "leaf_level" and not told["use_stream"]
 
 
@@ -84,12 +84,12 @@ def test_every_precision_speaks(
         Precision(name, role, storage, compute, "cpu") for name, role in (("model", "speech"), ("codec", "codec"))
     )  # type: ignore[arg-type]
     speaker = loader.load(folders["dia"], dataclasses.replace(plan, precision=precision))
-    kept = {parameter.dtype for parameter in speaker._model.model.decoder.layers[0].mlp.parameters()}
+    kept = {parameter.dtype for parameter in speaker._dia.model.model.decoder.layers[0].mlp.parameters()}
     assert kept == {getattr(torch, storage)}
     used: set[torch.dtype] = set()
-    projection = speaker._model.model.decoder.layers[0].self_attention.q_proj
+    projection = speaker._dia.model.model.decoder.layers[0].self_attention.q_proj
     projection.register_forward_hook(lambda module, given, result: used.add(result.dtype))
-    joined(run(speaker, tmp_path / "job"))
+    find_result(run(speaker, tmp_path / "job"))
     assert used == {getattr(torch, compute)}
 
 
@@ -98,7 +98,7 @@ def test_closing_gives_the_weights_back(folders: dict[str, Path], plan: Plan) ->
     import weakref
 
     speaker = loader.load(folders["dia"], plan)
-    weights = weakref.ref(speaker._model)
+    weights = weakref.ref(speaker._dia.model)
     speaker.close()
     gc.collect()
     assert weights() is None

@@ -1,4 +1,4 @@
-"""Hearth's decode loop against plain generate(), in one run: Dia-1.6B's shape with random weights, bfloat16, on this processor.
+"""Time Hearth's decode loop against plain generate(): Dia 1.6B's shape with random bfloat16 weights on this CPU.
 
 Slow (3.3 GB, some minutes): python -m pytest -m slow -s tests/engine/speech/test_speech_speed.py
 """
@@ -20,7 +20,7 @@ from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, Need
-from app.engine.speech.decoder import Decoding, Sampling
+from app.engine.speech.decoder import Decoding, PartInput, Sampling
 
 MIB = 1 << 20
 ROWS = 12
@@ -53,7 +53,7 @@ def model() -> Any:
 
 
 def filled(context: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Keys and values as they stand after so many rows; what they hold does not change how long reading them takes."""
+    """Return random keys and values for so many rows; their content does not affect the time."""
     keys, values = torch.empty(2, 2, HEADS, context, DIM, dtype=torch.bfloat16).normal_()
     return keys, values
 
@@ -62,7 +62,7 @@ def ours(model: Any, context: int) -> list[float]:
     plan = decide(probe(), Need(kind="speech"), Choice(), {})
     with applied(plan):
         codes = torch.randint(0, 1024, (context, CHANNELS))
-        decoding = Decoding(model, "cpu", TEXT, codes, Sampling(), 1, ROWS)
+        decoding = Decoding(model, "cpu", PartInput(TEXT, codes, Sampling(), 1, ROWS))
         for layer in range(LAYERS):
             decoding._caches.update(*filled(context), layer)
         decoding._caches.length = context
@@ -74,7 +74,7 @@ def ours(model: Any, context: int) -> list[float]:
 
 
 def plain(model: Any, context: int) -> list[float]:
-    """generate() itself, told that its cache is filled already."""
+    """Time generate() with a cache that is already filled."""
     cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
     for layer in range(LAYERS):
         cache.self_attention_cache.update(*filled(context), layer)
@@ -102,7 +102,7 @@ def plain(model: Any, context: int) -> list[float]:
 
 
 def highest_bytes(run: Callable[[Any, int], list[float]], model: Any, context: int) -> int:
-    """Of what torch allocates, to the byte: a process's own memory wavers by 10 MiB from one run to the next."""
+    """Measure torch's allocations, which are exact: process memory varies by 10 MiB between runs."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         run(model, context)
     held = highest = 0

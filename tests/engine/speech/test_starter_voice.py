@@ -1,4 +1,4 @@
-"""The starter voice that ships: it loads with the real classes, speaks by itself, and its card says what was measured; its training takes two steps."""
+"""Test the shipped starter voice: it loads, speaks and matches its model card; its training runs two steps."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_it_goes_on_after_a_voice_prompt(voice: speak.Voice, spoken: speak.Spoke
 
 
 def test_after_a_prompt_of_the_other_voice_it_often_goes_on_in_that_voice(voice: speak.Voice) -> None:
-    """Three times of four after flite, as MODEL.md tells, half the time here; after a prompt of its own voice it never leaves it."""
+    """MODEL.md says three times of four after flite; half is required here. After its own voice it never changes."""
     before = "The green book is on the table."
     texts = (
         "We can sing and dance tomorrow.",

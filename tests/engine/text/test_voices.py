@@ -17,17 +17,17 @@ from app.engine.jobs.events import Note, Step
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, to_json
 from app.engine.speech import loader
 from app.engine.speech.decoder import Decoding
-from app.engine.speech.voice_prompt import Heard, chosen, composed
+from app.engine.speech.voice_prompt import VoiceContext, choose_context, compose_text
 from app.engine.text import voices
 from app.engine.text.turns import ScriptPart as ScriptPart
 from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import DIA, VoiceLimits
 from app.paths import Home
 from app.sentence import Trouble
-from tests.support import saying
-from tests.support.saying import LONG, clip, joined, run
+from tests.support import speech_fixtures
+from tests.support.speech_fixtures import LONG, find_result, run, write_clip
 
-folders, plan, speakers = saying.folders, saying.plan, saying.speakers
+folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
 
 def turns(*said: tuple[int, str]) -> tuple[Turn, ...]:
@@ -56,7 +56,7 @@ def test_a_starter_hears_a_clip_for_as_long_as_it_says(
     folders: dict[str, Path], plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It still has a voice for each tag and carries none from part to part."""
-    folder = saying.moved(folders["starter"], tmp_path / "starter")
+    folder = speech_fixtures.moved(folders["starter"], tmp_path / "starter")
     told = {"words": ["hello", "one", "two"], "generation": {"temperature": 0.0}, "clip_most_s": 3.0, "own_voices": ["tiny"]}
     (folder / "starter.json").write_text(json.dumps(told))
     heard: list[int] = []
@@ -67,10 +67,10 @@ def test_a_starter_hears_a_clip_for_as_long_as_it_says(
         begin(self, model, device, text, prompt, *others)
 
     monkeypatch.setattr(Decoding, "__init__", listening)
-    prompt = VoicePrompt(clip(tmp_path / "clip.wav", 6), "One two. One two. Hello.")
+    prompt = VoicePrompt(write_clip(tmp_path / "clip.wav", 6), "One two. One two. Hello.")
     sound.tag_wav(Path(prompt.path), to_json(SpeechRequest("One two. One two. Hello.", "tiny")))
     events = run(loader.load(folder, plan), tmp_path / "job", text="[S2] Hello one two.", voice=prompt)
-    joined(events)
+    find_result(events)
     assert 60 < heard[0] <= 120, "frames, 40 a second"
     notes = [event.sentence.key for event in events if isinstance(event, Note)]
     assert "voice.trimmed" in notes and "voice.brief" not in notes
@@ -100,27 +100,27 @@ def test_a_part_that_lost_its_way_is_not_heard(speakers: dict[str, loader.Speake
 
 
 def test_who_is_heard_before_a_part() -> None:
-    one, two = (Heard(torch.zeros(1, 9), turns((speaker, "x"))) for speaker in (1, 2))
-    both = Heard(torch.zeros(1, 9), turns((1, "x"), (2, "y")))
+    one, two = (VoiceContext(torch.zeros(1, 9), turns((speaker, "x"))) for speaker in (1, 2))
+    both = VoiceContext(torch.zeros(1, 9), turns((1, "x"), (2, "y")))
     for told, before, speaker, wanted in (
         (None, (), (1,), None), (one, (both,), (1,), one), (one, (both,), (2,), both), (one, (one, both), (1, 2), both),
         (one, (), (2,), one), (None, (one, two), (2,), two), (None, (one, one), (2,), one),
     ):  # fmt: skip
-        assert chosen(ScriptPart(turns(*((each, "z") for each in speaker)), 1.0), told, before) is wanted
+        assert choose_context(ScriptPart(turns(*((each, "z") for each in speaker)), 1.0), told, before) is wanted
 
 
 def test_what_the_encoder_reads() -> None:
-    assert composed(turns((1, "a")), DIA) == "[S1] a"
-    assert composed(turns((1, "a"), (2, "b")), DIA) == "[S1] a [S2] b [S1]"
-    assert composed(turns((1, "a"), (1, "b"), (2, "c"), (1, "d")), DIA) == "[S1] a b [S2] c [S1] d [S2]"
-    assert composed(turns((2, "a"), (1, "b")), DIA) == "[S1] a [S2] b [S1]"
-    assert composed(turns((2, "a"), (1, "b")), dataclasses.replace(DIA, carries=False)) == "[S2] a [S1] b"
+    assert compose_text(turns((1, "a")), DIA) == "[S1] a"
+    assert compose_text(turns((1, "a"), (2, "b")), DIA) == "[S1] a [S2] b [S1]"
+    assert compose_text(turns((1, "a"), (1, "b"), (2, "c"), (1, "d")), DIA) == "[S1] a b [S2] c [S1] d [S2]"
+    assert compose_text(turns((2, "a"), (1, "b")), DIA) == "[S1] a [S2] b [S1]"
+    assert compose_text(turns((2, "a"), (1, "b")), dataclasses.replace(DIA, carries=False)) == "[S2] a [S1] b"
 
 
 def test_a_clip_gives_the_voice(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
-    prompt = VoicePrompt(clip(tmp_path / "clip.wav", 6), "Anyone's words, said in six seconds.")
+    prompt = VoicePrompt(write_clip(tmp_path / "clip.wav", 6), "Anyone's words, said in six seconds.")
     plain, voiced = (run(speakers["dia"], tmp_path / str(voice is None), voice=voice) for voice in (None, prompt))
-    assert not np.array_equal(sound.read(joined(plain))[0], sound.read(joined(voiced))[0])
+    assert not np.array_equal(sound.read(find_result(plain))[0], sound.read(find_result(voiced))[0])
 
 
 def test_clips_are_made_ready(tmp_path: Path) -> None:
@@ -130,13 +130,13 @@ def test_clips_are_made_ready(tmp_path: Path) -> None:
     ready = voices.prepare_prompt(VoicePrompt(str(tmp_path / "padded.wav"), "[S1] “Six” seconds."), DIA)
     assert ready.rate == 44100 and len(ready.samples) / 44100 == pytest.approx(6.25, abs=0.05)
     assert ready.turns == turns((1, '"Six" seconds.')) and ready.notes == ()
-    brief = voices.prepare_prompt(VoicePrompt(clip(tmp_path / "brief.wav", 2), "Two."), DIA)
+    brief = voices.prepare_prompt(VoicePrompt(write_clip(tmp_path / "brief.wav", 2), "Two."), DIA)
     assert [note.key for note in brief.notes] == ["voice.brief"]
 
 
 def test_a_two_hour_clip_is_cut_with_a_word_about_it(tmp_path: Path) -> None:
     words = "[S1] " + "Some words that go on and on. " * 3500
-    path = clip(tmp_path / "long.wav", 7200, rate=2000)
+    path = write_clip(tmp_path / "long.wav", 7200, rate=2000)
     ready = voices.prepare_prompt(VoicePrompt(path, words), DIA)
     assert 8 <= len(ready.samples) / ready.rate <= 12
     assert [note.key for note in ready.notes] == ["voice.trimmed"]
@@ -156,7 +156,7 @@ def test_a_two_hour_clip_is_cut_with_a_word_about_it(tmp_path: Path) -> None:
 def test_clips_that_are_no_voice(
     speakers: dict[str, loader.Speaker], tmp_path: Path, seconds: float, loud: float, words: str, key: str
 ) -> None:
-    path = clip(tmp_path / "clip.wav", seconds, loud=loud)
+    path = write_clip(tmp_path / "clip.wav", seconds, loud=loud)
     if key == "sound.empty":
         Path(path).write_bytes(b"")
     with pytest.raises(Trouble) as caught:
@@ -168,14 +168,14 @@ def test_clips_that_are_no_voice(
 
 def test_voices_are_kept_by_name(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     home = Home(tmp_path, tmp_path / "models").create()
-    kept = voices.keep_voice(home, "  Grandma's  voice ", Path(clip(tmp_path / "clip.wav", 6)), "Hello, dear.", DIA)
+    kept = voices.keep_voice(home, "  Grandma's  voice ", Path(write_clip(tmp_path / "clip.wav", 6)), "Hello, dear.", DIA)
     (home.voices / "junk.json").write_text("{")
     assert voices.list_voices(home) == (kept,)
     assert (kept.name, kept.prompt.transcript) == ("Grandma's voice", "[S1] Hello, dear.")
-    joined(run(speakers["dia"], tmp_path / "job", voice=kept.prompt))
+    find_result(run(speakers["dia"], tmp_path / "job", voice=kept.prompt))
     before = Path(kept.prompt.path).read_bytes()
     with pytest.raises(Trouble, match="a voice called Grandma's voice already"):
-        voices.keep_voice(home, "grandma's voice!", Path(clip(tmp_path / "other.wav", 7)), "Hello, dear.", DIA)
+        voices.keep_voice(home, "grandma's voice!", Path(write_clip(tmp_path / "other.wav", 7)), "Hello, dear.", DIA)
     assert Path(kept.prompt.path).read_bytes() == before
     voices.forget_voice(home, kept)
     assert voices.list_voices(home) == ()
@@ -186,7 +186,7 @@ def test_voices_are_kept_by_name(speakers: dict[str, loader.Speaker], tmp_path: 
 
 def test_a_kept_voice_notes_who_spoke_it(tmp_path: Path) -> None:
     place = Home(tmp_path, tmp_path / "models").create()
-    told, own, person = (Path(clip(tmp_path / f"{name}.wav", 6)) for name in ("told", "own", "person"))
+    told, own, person = (Path(write_clip(tmp_path / f"{name}.wav", 6)) for name in ("told", "own", "person"))
     sound.tag_wav(own, to_json(SpeechRequest("Hello.", "starter-voice")))
     for name, path, spoken_by, noted in (("told", told, "dia-1.6b", "dia-1.6b"), ("own", own, "", "starter-voice"), ("person", person, "", "")):
         assert voices.keep_voice(place, name, path, "Hello.", DIA, spoken_by).spoken_by == noted
@@ -197,7 +197,7 @@ def test_a_kept_voice_notes_who_spoke_it(tmp_path: Path) -> None:
 
 def test_a_starter_follows_what_its_own_model_spoke(tmp_path: Path) -> None:
     place = Home(tmp_path, tmp_path / "models").create()
-    path = Path(clip(tmp_path / "clip.wav", 6))
+    path = Path(write_clip(tmp_path / "clip.wav", 6))
     starter = dataclasses.replace(DIA, words=frozenset(("hello", "one")), own_voices=frozenset(("starter-voice",)))
 
     def refused(voice: voices.Voice, limits: VoiceLimits) -> str:

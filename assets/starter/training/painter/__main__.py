@@ -1,4 +1,4 @@
-"""python -m assets.starter.training.painter: trains the starter painter from nothing, packs and judges it. --evaluate only judges."""
+"""Train, pack and evaluate the starter painter: python -m assets.starter.training.painter. --evaluate only evaluates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trains the autoencoder, whose latents are given: the mean colour of 4 x 4 pixels, and how much they differ. So the UNet need not wait."""
+"""Train the autoencoder for fixed latents, the mean colour of 4 x 4 pixels and their spread, so that the UNet can train beside it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOG_VARIANCE = -6.0  # the encoder's stated spread, a standard deviation of 0.05
 
 
 def as_input(pictures: NDArray[np.uint8]) -> Tensor:
-    """Bytes, pictures x height x width x 3, as the networks want them: -1 to 1, channels first."""
+    """Convert bytes (pictures, height, width, 3) to floats from -1 to 1, channels first."""
     return torch.from_numpy(np.array(pictures, order="C")).permute(0, 3, 1, 2).float() / 127.5 - 1
 
 
@@ -36,21 +36,21 @@ def _crops(sources: list[NDArray[np.uint8]], size: int, batch: int, rng: np.rand
 
 
 def latents_of(pictures: Tensor) -> Tensor:
-    """What the encoder must find: in each 4 x 4 pixels the mean colour, and how much they differ from it."""
+    """Return the encoder's targets: for each 4 x 4 pixels their mean colour, and how much they differ from it."""
     mean = functional.avg_pool2d(pictures, LATENT_FACTOR)
     variance = functional.avg_pool2d(pictures.pow(2), LATENT_FACTOR) - mean.pow(2)
     return torch.cat([mean, 3 * variance.clamp(min=0).mean(1, keepdim=True).sqrt()], 1)
 
 
 def _encoder_loss(model: AutoencoderKL, pictures: Tensor) -> Tensor:
-    """The last channel is nought nearly everywhere, and plain distance would leave it so: it goes by squares."""
+    """Use the squared error for the last channel: it is nearly always zero, and the absolute error would keep it there."""
     spread = model.encode(pictures).latent_dist
     off = spread.mean - latents_of(pictures)
     return off[:, :3].abs().mean() + 10 * off[:, 3].pow(2).mean() + 0.003 * (spread.logvar - LOG_VARIANCE).pow(2).mean()
 
 
 def _decoder_loss(model: AutoencoderKL, pictures: Tensor) -> Tensor:
-    """The decoder learns to draw from latents that are a little wrong, as the UNet's will be."""
+    """Train the decoder on slightly wrong latents, as the UNet's will be."""
     latents = latents_of(pictures)
     noise = torch.randn_like(latents) * torch.rand(len(pictures), 1, 1, 1) * 0.1
     again = model.decode(latents + noise).sample
@@ -63,7 +63,7 @@ def _decoder_loss(model: AutoencoderKL, pictures: Tensor) -> Tensor:
 def train_autoencoder(
     model: AutoencoderKL, sources: list[NDArray[np.uint8]], steps: int, keep: Path, seed: int = 1, fresh: bool = True
 ) -> Iterator[str]:
-    """Trains in place; the last fifth on whole 128 px pictures. Yields a line of progress now and then."""
+    """Train in place, the last fifth on whole 128 px pictures; yield lines of progress."""
     torch.manual_seed(seed + rank_here())
     first = as_input(sources[0][:24])
     if fresh:

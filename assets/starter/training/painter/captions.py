@@ -1,4 +1,4 @@
-"""Says a scene in English, with the variety people use. The same words are the domain that the engine checks prompts against."""
+"""Describe a scene in varied English. The engine checks prompts against the same words."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _say_shapes(rng: random.Random, scene: Scene) -> str:
 
 
 def _say_thing(rng: random.Random, kind: str, things: Sequence[Thing]) -> str:
-    """One or two things of a kind; two trees share a phrase."""
+    """Describe one or two things of a kind; two trees share a phrase."""
     word = rng.choice(THING_WORDS.get(kind, (kind,)))
     colour = things[0].colour + " " if kind in ("house", "boat") else ""
     places = [rng.choice(PLACE_WORDS[t.place]) for t in things if t.place]
@@ -118,13 +118,13 @@ def _say_landscape(rng: random.Random, scene: Scene) -> str:
 
 
 def say(scene: Scene, seed: int) -> str:
-    """One caption of the scene; another seed, another wording."""
+    """Return a caption of the scene; its wording depends on the seed."""
     rng = random.Random(seed)
     return _say_landscape(rng, scene) if scene.pattern == "landscape" else _say_shapes(rng, scene)
 
 
 def grammar() -> dict[str, Any]:
-    """The language of the captions as tables, for whoever reads a prompt before it is painted."""
+    """Return the captions' language as tables, with which the engine reads prompts."""
     return {
         "colours": list(COLOURS), "shapes": list(SHAPES), "things": {k: list(v) for k, v in THING_WORDS.items()} | {"crescent moon": ["crescent moon"]},
         "colours_of": {"house": list(HOUSE_COLOURS), "boat": list(SAIL_COLOURS)},
@@ -136,5 +136,5 @@ def grammar() -> dict[str, Any]:
 
 
 def words_of(captions: Sequence[str]) -> list[str]:
-    """Every word of these captions, sorted."""
+    """Return every word of these captions, sorted."""
     return sorted({word for caption in captions for word in re.findall(r"[a-z0-9]+", caption.lower())})

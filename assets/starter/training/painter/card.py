@@ -1,4 +1,4 @@
-"""Writes the scores where a person reads them: the table of the model card."""
+"""Write the scores into the table of the model card."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HEAD = "| size | what | share |\n|---|---|---|\n"
 
 
 def rows(scores: dict[str, Any]) -> str:
-    """The table's rows, one a score."""
+    """Return the table's rows, one per score."""
     return "".join(
         f"| {size} | {name.replace('_', ' ')} | {value:.3f} |\n"
         for size in ("256px",)
@@ -19,7 +19,7 @@ def rows(scores: dict[str, Any]) -> str:
 
 
 def write_scores(readme: Path, scores: dict[str, Any]) -> None:
-    """Puts these rows in place of those that the card has."""
+    """Replace the card's rows by these."""
     before, rest = readme.read_text(encoding="utf-8").split(HEAD)
     after = rest.split("\n\n", 1)[1]
     readme.write_text(f"{before}{HEAD}{rows(scores)}\n{after}", encoding="utf-8")

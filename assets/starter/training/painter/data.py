@@ -1,4 +1,4 @@
-"""Writes the training pictures once, as bytes in a memory-mapped file; the captions are said anew at each use."""
+"""Write the training pictures once, as bytes in a memory-mapped file; captions are generated at each use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIRST_SEED = {128: 0, 256: 1_000_000}
 
 
 def write_pictures(folder: Path, size: int, count: int) -> Iterator[str]:
-    """Draws scenes first_seed, first_seed + 1 ... Nothing is drawn again if the file is there."""
+    """Draw the scenes first_seed, first_seed + 1 ..., unless the file exists."""
     done, unfinished = folder / f"pictures-{size}.npy", folder / f"pictures-{size}.part.npy"
     if done.exists():
         return

@@ -1,4 +1,4 @@
-"""Draws a scene: flat illustration with soft gradients, four times oversampled. Knows no captions."""
+"""Draw a scene as a flat illustration with soft gradients, four times oversampled. Knows no captions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OVERSAMPLING = 4
 
 
 def outline(kind: str, n: int = 48) -> list[Point]:
-    """A shape as a polygon in a circle of radius one, y downwards."""
+    """Return a shape as a polygon in a circle of radius one, y downwards."""
     turn = [2 * math.pi * i / n for i in range(n)]
     circle = [(math.cos(a), math.sin(a)) for a in turn]
     if kind == "circle":
@@ -64,7 +64,7 @@ def outline(kind: str, n: int = 48) -> list[Point]:
 
 
 class _Canvas:
-    """One picture in the making: colours as floats of 0 to 255, things laid over one another by their cover."""
+    """A picture while it is drawn: colours as floats from 0 to 255, objects blended by their coverage."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -73,7 +73,7 @@ class _Canvas:
         self.pixels: Picture = np.zeros((size, size, 3), np.float32)
 
     def cover(self, points: Sequence[Point]) -> Picture:
-        """How much of each pixel the polygon covers."""
+        """Return how much of each pixel the polygon covers."""
         big = self.size * OVERSAMPLING
         image = Image.new("L", (big, big))
         pen = ImageDraw.Draw(image)
@@ -91,7 +91,7 @@ class _Canvas:
         self.pixels *= 1 - strength * dark[:, :, None]
 
     def column(self, *stops: Sequence[float], top: float = 0.0, bottom: float = 1.0) -> Picture:
-        """A vertical gradient through these colours."""
+        """Return a vertical gradient through these colours."""
         at = np.clip((self.y[:, 0] - top) / (bottom - top), 0, 1) * (len(stops) - 1)
         channels = [np.interp(at, range(len(stops)), [s[c] for s in stops]) for c in range(3)]
         return np.stack(channels, -1).astype(np.float32)[:, None, :].repeat(self.size, 1)
@@ -109,7 +109,7 @@ def _moved(points: Sequence[Point], x: float, y: float, radius: float) -> list[P
 
 
 def _shaded(canvas: _Canvas, colour: Sequence[float], thing: Thing, depth: float = 0.11) -> Picture:
-    """The colour, lit from the upper left."""
+    """Shade the colour, lit from the upper left."""
     slope = np.clip(((canvas.x - thing.x) * 0.5 + (canvas.y - thing.y)) / thing.radius / 1.2, -1, 1)
     light = np.asarray(colour, np.float32) * np.ones((canvas.size, canvas.size, 1), np.float32)
     towards = np.where(slope[:, :, None] < 0, np.float32(255), np.float32(0))
@@ -153,7 +153,7 @@ def _draw_sky(canvas: _Canvas, scene: Scene, rng: random.Random) -> None:
 
 
 def tinted(colour: Sequence[float], time: str) -> list[float]:
-    """A thing's colour at this time of day."""
+    """Return an object's colour at this time of day."""
     return [c * k for c, k in zip(colour, TINT[time], strict=True)]
 
 
@@ -224,7 +224,7 @@ def _draw_boat(canvas: _Canvas, t: Thing, time: str) -> None:
 
 
 def draw(scene: Scene, size: int) -> NDArray[np.uint8]:
-    """The scene as size x size x 3 bytes; the same at every size."""
+    """Draw the scene as (size, size, 3) bytes; it looks the same at every size."""
     canvas, rng = _Canvas(size), random.Random(scene.seed)
     if scene.pattern != "landscape":
         _draw_shapes(canvas, scene)

@@ -1,4 +1,4 @@
-"""Paints captions that were never trained on with the packed pipeline, has them judged, and holds the scores against the gate."""
+"""Paint unseen captions with the packed pipeline, score the pictures, and compare the scores with the required ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def load(folder: Path) -> StableDiffusionPipeline:
 
 
 def unseen(first_seed: int, count: int) -> list[tuple[Scene, str]]:
-    """Scenes whose combination was kept from training, with a caption each."""
+    """Return scenes that were held out from training, with a caption each."""
     scenes = [scene(first_seed + i, held_out=True) for i in range(count)]
     return [(s, say(s, first_seed + i)) for i, s in enumerate(scenes)]
 
@@ -45,7 +45,7 @@ def paint(
     guidance: float,
     first_seed: int = 0,
 ) -> list[NDArray[np.uint8]]:
-    """One picture a caption, each from noise of its own seed."""
+    """Paint one picture per caption, each with its own seed."""
     found: list[NDArray[np.uint8]] = []
     batch = 8
     for start in range(0, len(captions), batch):
@@ -58,7 +58,7 @@ def paint(
 
 
 def score(pictures: Sequence[NDArray[np.uint8]], scenes: Sequence[Scene]) -> dict[str, float]:
-    """The share of pictures that are all right, and that are free of each kind of fault."""
+    """Return the share of correct pictures, and of those without each kind of fault."""
     wrong: Counter[str] = Counter()
     right: dict[str, list[bool]] = {"shapes": [], "landscapes": []}
     for picture, asked in zip(pictures, scenes, strict=True):
@@ -73,7 +73,7 @@ def score(pictures: Sequence[NDArray[np.uint8]], scenes: Sequence[Scene]) -> dic
 
 
 def judges_own_error(count: int, size: int = 256) -> float:
-    """How often the judge finds fault with true drawings."""
+    """Return how often the judge finds fault with correct drawings."""
     scenes = [scene(FIRST_TEST_SEED + i, held_out=True) for i in range(count)]
     return sum(bool(faults(draw(s, size), s)) for s in scenes) / count
 
@@ -84,7 +84,7 @@ def contact_sheet(pictures: Sequence[NDArray[np.uint8]], across: int) -> Image.I
 
 
 def evaluate(folder: Path, count: int, first_seed: int, sheet: Path | None = None) -> dict[str, Any]:
-    """All scores of the packed weights, measured now."""
+    """Measure all scores of the packed weights."""
     card = json.loads((folder / "starter.json").read_text(encoding="utf-8"))
     settings, pipeline = card["settings"], load(folder)
     scores: dict[str, Any] = {}
@@ -100,7 +100,7 @@ def evaluate(folder: Path, count: int, first_seed: int, sheet: Path | None = Non
 
 
 def missed(scores: dict[str, Any], gate: dict[str, Any]) -> list[str]:
-    """Which promises of the card these scores do not keep."""
+    """List the required scores that these miss."""
     found = [
         f"256px: {name} {scores['256px'][name]:.3f}, promised {least:.3f}"
         for name, least in gate["256px"].items()

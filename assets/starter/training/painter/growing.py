@@ -1,4 +1,4 @@
-"""Grows the autoencoder by one doubling, to 256 px from the same latents, and trains it on latents as the UNet really leaves them."""
+"""Extend the autoencoder to 256 px for the same latents, and train it on latents that the UNet made."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from assets.starter.training.painter.captions import say
 from assets.starter.training.painter.draw import draw
 from assets.starter.training.painter.model import SCALING, make_autoencoder, make_scheduler
 from assets.starter.training.painter.scenes import scene
+from assets.starter.training.painter.state import load_state, save_state
 from assets.starter.training.painter.text import tokens_of
 
 SIZE = 256
@@ -29,10 +30,11 @@ STROKES = 4
 NOISED = 60, 420  # how far back towards noise a latent goes before the UNet paints it again
 CRITIC_SHARE = 0.06  # how much of the drawing loss's pull the critic may have
 CRITIC_FROM = 0.4  # of the steps
+PEAK_RATE = 6e-4
 
 
 def _shifted(name: str, by: int) -> str:
-    """A parameter's name in the grown encoder: its blocks move up by one."""
+    """Return a parameter's name in the extended encoder, whose blocks move up by one."""
     head = "encoder.down_blocks."
     if not name.startswith(head):
         return name
@@ -42,7 +44,7 @@ def _shifted(name: str, by: int) -> str:
 
 @torch.no_grad()
 def grown(small: AutoencoderKL) -> AutoencoderKL:
-    """The autoencoder of 128 px with one doubling more, which at first only repeats pixels and, the other way, averages them."""
+    """Add one doubling to the 128 px autoencoder; at first it only repeats pixels, and averages them when encoding."""
     large = make_autoencoder(3)
     state = large.state_dict()
     state |= {_shifted(name, 1): value for name, value in small.state_dict().items()}
@@ -68,7 +70,7 @@ def halved(pictures: Tensor) -> Tensor:
 
 @torch.no_grad()
 def painted_over(unet: UNet2DConditionModel, clean: Tensor, hidden: Tensor) -> Tensor:
-    """True latents, brought back towards noise and painted again in a few strokes."""
+    """Add noise to true latents and denoise them again in a few steps."""
     alphas = make_scheduler().alphas_cumprod
     first = int(torch.randint(*NOISED, ()))
     levels = [round(first * (1 - i / STROKES)) for i in range(STROKES)]
@@ -87,7 +89,7 @@ def painted_over(unet: UNet2DConditionModel, clean: Tensor, hidden: Tensor) -> T
 def write_examples(
     folder: Path, unet: UNet2DConditionModel, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, count: int
 ) -> Iterator[str]:
-    """Pictures of 256 px and, for each, the latents that the UNet leaves. Nothing is made again if the files are there."""
+    """Write pictures of 256 px with the latents that the UNet makes for them, unless the files exist."""
     if (folder / "left.npy").exists():
         return
     torch.manual_seed(6)
@@ -110,7 +112,7 @@ def write_examples(
 
 
 class Critic(nn.Sequential):
-    """Tells drawn from decoded patches of about 30 pixels."""
+    """Discriminate drawn from decoded patches of about 30 pixels."""
 
     def __init__(self) -> None:
         widths = (3, 16, 32, 48)
@@ -121,7 +123,7 @@ class Critic(nn.Sequential):
 
 
 def drawing_loss(again: Tensor, pictures: Tensor) -> Tensor:
-    """How far colours are off, and edges at two scales."""
+    """Return the error of colours, and of edges at two scales."""
     loss = (again - pictures).abs().mean()
     for one, other in ((again, pictures), (halved(again), halved(pictures))):
         loss = (
@@ -138,29 +140,40 @@ def _encoder_loss(model: AutoencoderKL, pictures: Tensor) -> Tensor:
     return off[:, :3].abs().mean() + 10 * off[:, 3].pow(2).mean() + 0.003 * (spread.logvar - LOG_VARIANCE).pow(2).mean()
 
 
+def _critic_loss(model: AutoencoderKL, critic: Critic, decoded: Tensor, loss: Tensor) -> Tensor:
+    """Return the critic's loss for decoded pictures, scaled to CRITIC_SHARE of the drawing loss's gradient."""
+    critic.requires_grad_(False)
+    dislike = -critic(decoded).float().mean()
+    critic.requires_grad_(True)
+    last = model.decoder.conv_out.weight
+    ours, theirs = (torch.autograd.grad(x, last, retain_graph=True)[0].norm() for x in (loss, dislike))
+    return CRITIC_SHARE * (ours / (theirs + 1e-6)).clamp(max=10).detach() * dislike
+
+
+def _train_critic(critic: Critic, optimizer: torch.optim.Optimizer, real: Tensor, decoded: Tensor) -> None:
+    loss = functional.relu(1 - critic(real)).mean() + functional.relu(1 + critic(decoded)).mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
 def train_grown(
-    model: AutoencoderKL, pictures: NDArray[np.uint8], left: NDArray[np.float32], steps: int, batch: int, keep: Path,
-    until_s: float = float("inf"), peak: float = 6e-4,
-) -> Iterator[str]:  # fmt: skip
-    """Trains in place, going on from `keep` if something is there, until all steps are done or so much time has passed."""
+    model: AutoencoderKL, pictures: NDArray[np.uint8], left: NDArray[np.float32], steps: int, batch: int, keep: Path
+) -> Iterator[str]:
+    """Train in place, resuming from `keep`; save the averaged weights in keep/vae and yield lines of progress."""
     keep.mkdir(parents=True, exist_ok=True)
-    state_at, first = keep / "state.pt", 0
     critic, mean = Critic(), copy.deepcopy(model)
-    parameters, kept = list(model.parameters()), list(mean.parameters())
-    optimizer = torch.optim.AdamW(parameters, peak, betas=(0.9, 0.99), weight_decay=1e-4, fused=True)
+    parameters, averages = list(model.parameters()), list(mean.parameters())
+    optimizer = torch.optim.AdamW(parameters, PEAK_RATE, betas=(0.9, 0.99), weight_decay=1e-4, fused=True)
     judge = torch.optim.AdamW(critic.parameters(), 3e-4, betas=(0.5, 0.9))
-    whole = {"model": model, "mean": mean, "critic": critic, "optimizer": optimizer, "judge": judge}
-    if state_at.exists():
-        state = torch.load(state_at, weights_only=True)
-        first = state.pop("step")
-        for name, part in whole.items():
-            part.load_state_dict(state[name])
+    trained = {"model": model, "mean": mean, "critic": critic, "optimizer": optimizer, "judge": judge}
+    first = load_state(keep, trained) if (keep / "state.pt").exists() else 0
     model.to(memory_format=torch.channels_last)
     rng, began_s, losses = np.random.default_rng([5, first]), time.monotonic(), []
     torch.manual_seed(5 + first)
     for step in range(first, steps):
         for group in optimizer.param_groups:
-            group["lr"] = peak * min(1.0, (step + 1) / 50) * min(1.0, (steps - step) / (0.6 * steps))
+            group["lr"] = PEAK_RATE * min(1.0, (step + 1) / 50) * min(1.0, (steps - step) / (0.6 * steps))
         chosen = np.sort(rng.choice(len(pictures), batch, replace=False))
         real = as_input(pictures[chosen]).contiguous(memory_format=torch.channels_last)
         true = latents_of(halved(real))
@@ -170,36 +183,22 @@ def train_grown(
             else true + torch.randn_like(true) * torch.rand(batch, 1, 1, 1) * 0.08
         )
         with torch.autocast("cpu", torch.bfloat16):
-            again = model.decode(latents).sample.float()
-            loss = drawing_loss(again, real)
+            decoded = model.decode(latents).sample.float()
+            loss = drawing_loss(decoded, real)
             total = loss + _encoder_loss(model, real) if step % 4 == 0 else loss
             if step > CRITIC_FROM * steps:
-                critic.requires_grad_(False)
-                dislike = -critic(again).float().mean()
-                critic.requires_grad_(True)
-                last = model.decoder.conv_out.weight
-                ours, theirs = (torch.autograd.grad(x, last, retain_graph=True)[0].norm() for x in (loss, dislike))
-                total = total + CRITIC_SHARE * (ours / (theirs + 1e-6)).clamp(max=10).detach() * dislike
+                total = total + _critic_loss(model, critic, decoded, loss)
         total.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         optimizer.zero_grad()
         if step > CRITIC_FROM * steps - 50:
-            wrong = functional.relu(1 - critic(real)).mean() + functional.relu(1 + critic(again.detach())).mean()
-            wrong.backward()
-            judge.step()
-            judge.zero_grad()
+            _train_critic(critic, judge, real, decoded.detach())
         with torch.no_grad():
-            torch._foreach_lerp_(kept, parameters, 1 - min(0.99, (step + 1) / (step + 11)))
+            torch._foreach_lerp_(averages, parameters, 1 - min(0.99, (step + 1) / (step + 11)))
         losses.append(loss.item())
-        late = time.monotonic() - began_s > until_s
-        if step % 200 == 199 or step == steps - 1 or late:
+        if step % 200 == 199 or step == steps - 1:
             mean.save_pretrained(keep / "vae")
-            torch.save(
-                {name: part.state_dict() for name, part in whole.items()} | {"step": step + 1}, keep / "state.new"
-            )
-            (keep / "state.new").replace(state_at)
+            save_state(keep, trained, step + 1)
             yield f"grown {step + 1}/{steps} loss {sum(losses[-100:]) / len(losses[-100:]):.4f} {time.monotonic() - began_s:.0f} s"
-        if late:
-            break
     model.load_state_dict(mean.state_dict())

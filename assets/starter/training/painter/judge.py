@@ -1,4 +1,4 @@
-"""Judges a picture against its scene: colour, shape, place, count, background. Looks only at pixels; no network."""
+"""Compare a picture with its scene: colour, shape, place, count, background. By pixels only, without a network."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _nearest(pixel: Floats, colours: Mapping[str, Sequence[float]]) -> str:
 
 
 def _unlike(pixels: Floats, ground: Floats) -> Mask:
-    """Where the picture is something else than its background, which may be shaded or lit."""
+    """Return where the picture differs from its background, which may be shaded or lit."""
     far = np.min([distance(pixels, ground * k) for k in np.arange(0.8, 1.09, 0.04)], 0)
     mask: Mask = far > 30
     return mask
@@ -46,7 +46,7 @@ def _unlike(pixels: Floats, ground: Floats) -> Mask:
 
 @cache
 def _templates() -> dict[str, tuple[Floats, float]]:
-    """Each shape's cover in its box, and width over height."""
+    """Return each shape's coverage of its box, and its width over height."""
     found = {}
     for kind in SHAPES:
         thing = Thing(kind, "black", "middle", "big", 0.5, 0.5, SIZES["big"])
@@ -57,7 +57,7 @@ def _templates() -> dict[str, tuple[Floats, float]]:
 
 
 def _shape_of(region: Region) -> tuple[str, float, float]:
-    """The most alike shape, how alike (intersection over union), and how far its proportions are off."""
+    """Return the most similar shape, its similarity (intersection over union), and the error of its proportions."""
     cover = stretched(region)
     alike = {kind: float(np.minimum(cover, t).sum() / np.maximum(cover, t).sum()) for kind, (t, _) in _templates().items()}
     kind = max(alike, key=lambda name: alike[name])
@@ -103,7 +103,7 @@ def _judge_shapes(pixels: Floats, scene: Scene) -> list[str]:
     found = regions(mask, 40)
     if len(found) != len(scene.things) or mask.sum() - sum(r.area for r in found) > 60:
         return [f"count: {len(found)} for {len(scene.things)}"]
-    # A scene's things are told apart by where they stand, in the order in which they are said.
+    # Objects are matched by their position, in the order in which the caption names them.
     across = scene.relation not in ("above", "below")
     backwards = scene.relation in ("right of", "below")
     found.sort(key=lambda r: r.x if across else r.y, reverse=backwards)
@@ -129,7 +129,7 @@ def _judge_places(found: list[Region], things: list[Thing], name: str) -> list[s
 
 
 def _lights(pixels: Floats, scene: Scene) -> list[Region]:
-    """Whatever shines in the sky as a sun or moon would, also a second or half one."""
+    """Find everything in the sky that looks like a sun or moon, also a second or a half one."""
     sky = pixels[: int(draw.HORIZON * SIZE) - 8]
     night = scene.background == "night"
     colour = draw.MOON if night else draw.SUN[scene.background]
@@ -217,6 +217,6 @@ def _judge_landscape(pixels: Floats, scene: Scene) -> list[str]:
 
 
 def faults(picture: NDArray[np.uint8], scene: Scene) -> list[str]:
-    """What is wrong with the picture, each as "kind: found for asked"; nothing if all is right."""
+    """List the picture's faults as "kind: found for asked"."""
     pixels = _small(picture)
     return _judge_landscape(pixels, scene) if scene.pattern == "landscape" else _judge_shapes(pixels, scene)

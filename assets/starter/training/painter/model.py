@@ -1,4 +1,4 @@
-"""The painter's parts before training: a tokenizer, a CLIP text encoder, an autoencoder, a UNet, and how they are put together."""
+"""Make the painter's untrained parts (tokenizer, CLIP text encoder, autoencoder, UNet) and the pipeline."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MAX_BYTES = 12_000_000
 
 
 def make_autoencoder(doublings: int = 2) -> AutoencoderKL:
-    """Four channels over 32 x 32 cells: for 128 px with two doublings, for 256 px with three. One norm group: more would wipe out
-    what a flat colour is."""
+    """Make a VAE with 4 channels of 32 x 32: two doublings for 128 px, three for 256 px. One norm group: more would remove flat
+    colours."""
     widths = (16, 16, 32, 48)[3 - doublings :]
     return AutoencoderKL(
         down_block_types=("DownEncoderBlock2D",) * len(widths), up_block_types=("UpDecoderBlock2D",) * len(widths),
@@ -29,7 +29,7 @@ def make_autoencoder(doublings: int = 2) -> AutoencoderKL:
 
 
 def make_unet() -> UNet2DConditionModel:
-    """Attention over 256 and 64 tokens at 128 px, over 1024 and 256 at 256 px; none at full size, where edges are drawn."""
+    """Make a UNet with attention over 256 and 64 tokens at 128 px, 1024 and 256 at 256 px; none at full size."""
     return UNet2DConditionModel(
         sample_size=32, in_channels=4, out_channels=4, block_out_channels=(32, 64, 120), layers_per_block=1,
         down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
@@ -46,7 +46,7 @@ def make_scheduler() -> DDIMScheduler:
 
 
 def train_tokenizer(captions: list[str], folder: Path) -> CLIPTokenizer:
-    """A byte-pair tokenizer of CLIP's kind whose whole words are the domain's; any other word falls into its bytes."""
+    """Make a byte-pair tokenizer like CLIP's with the domain's words as tokens; other words become bytes."""
     pairs = Tokenizer(models.BPE(end_of_word_suffix=WORD_END))
     pairs.normalizer = normalizers.Lowercase()
     pairs.pre_tokenizer = pre_tokenizers.Sequence(

@@ -1,4 +1,4 @@
-"""Packs the trained parts as a standard diffusers folder in half precision, with the card that the engine reads."""
+"""Pack the trained parts as a diffusers folder in half precision, with the card that the engine reads."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ DOMAIN = (
 
 
 def describe(training: dict[str, Any]) -> dict[str, Any]:
-    """The card without its scores."""
+    """Return the card without its scores."""
     captions = [say(scene(seed), seed) for seed in range(20_000)]
     return {
         "id": "hearth/starter-painter", "name": "Starter painter", "licence": "Apache-2.0", "domain": DOMAIN,
@@ -57,7 +57,7 @@ def describe(training: dict[str, Any]) -> dict[str, Any]:
 
 
 def pack(work: Path, folder: Path, training: dict[str, Any]) -> int:
-    """Writes the folder anew and returns its size in bytes."""
+    """Replace the folder and return its size in bytes."""
     tokenizer = CLIPTokenizer.from_pretrained(work / "tokenizer", model_max_length=TOKENS)
     pipeline = make_pipeline(
         tokenizer,
@@ -72,7 +72,7 @@ def pack(work: Path, folder: Path, training: dict[str, Any]) -> int:
     for part in ("text_encoder", "vae", "unet"):
         config_at = folder / part / "config.json"
         config = json.loads(config_at.read_text(encoding="utf-8"))
-        config.pop("_name_or_path", None)  # the folder it was trained in is nobody's business
+        config.pop("_name_or_path", None)  # the path of the training folder is private
         if part == "text_encoder":
             config["dtype"] = (
                 "float32"  # else transformers loads halves while diffusers loads floats, and a plain load can't paint

@@ -1,4 +1,4 @@
-"""Where the autoencoder starts: mean colours pass through it unchanged, so that only edges are left to learn. A random start took ten times longer."""
+"""Initialise the autoencoder so that mean colours pass unchanged and only edges are left to learn: ten times faster than a random start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CONSTANT = 6.0
 
 
 def _pass(conv: nn.Conv2d, kernel: Tensor) -> None:
-    """The first channels go through by this kernel; the others stay as they were made."""
+    """Pass the first channels through with this kernel; leave the others as they are."""
     conv.weight[:PASSED] = 0
     conv.bias[:PASSED] = 0  # type: ignore[index]
     conv.weight[PASSED:, PASSED - 2 : PASSED] = 0  # the constants must not move the mean that a norm takes away
@@ -20,7 +20,7 @@ def _pass(conv: nn.Conv2d, kernel: Tensor) -> None:
 
 
 def _enter(conv: nn.Conv2d, centre: int) -> None:
-    """Three colours become six channels, c and -c; the two constants come from the bias."""
+    """Turn three colours into six channels, c and -c; the two constants come from the bias."""
     conv.weight[:PASSED] = 0
     conv.bias[:PASSED] = torch.tensor([0.0] * 6 + [CONSTANT, -CONSTANT])  # type: ignore[index]
     for i in range(3):
@@ -29,7 +29,7 @@ def _enter(conv: nn.Conv2d, centre: int) -> None:
 
 
 def _leave(norm: nn.GroupNorm, conv: nn.Conv2d, spread: float) -> None:
-    """silu(x) - silu(-x) is x: so the colours leave through norm and activation as they came."""
+    """Undo _enter: silu(x) - silu(-x) is x, so colours pass norm and activation unchanged."""
     norm.weight.fill_(spread)
     conv.weight *= 0.1
     conv.bias.zero_()  # type: ignore[union-attr]
@@ -49,7 +49,7 @@ def _spread_before(norm: nn.GroupNorm, run: nn.Module, value: Tensor) -> float:
 
 @torch.no_grad()
 def pass_colours(model: AutoencoderKL, pictures: Tensor, latents: Tensor) -> None:
-    """Sets the autoencoder's weights, made at random before, so that it passes colours."""
+    """Set the weights of a random autoencoder so that it passes colours."""
     still, halved = torch.zeros(3, 3), torch.zeros(3, 3)
     still[1, 1] = 1
     halved[:2, :2] = 0.25  # the encoder's stride-two convolutions see one more row and column at the end

@@ -1,4 +1,4 @@
-"""Finds connected regions in a picture and measures them. Knows nothing of scenes."""
+"""Find and measure connected regions of a picture. Knows nothing of scenes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Connected pixels: `mask` is the whole picture's; x and y are the centre as shares of its size."""
+    """Connected pixels: `mask` covers the picture; x and y are the centre as shares of its size."""
 
     mask: Mask
     area: int
@@ -35,13 +35,13 @@ class Region:
 
 
 def distance(pixels: Floats, colour: Sequence[float] | Floats) -> Floats:
-    """How far each pixel is from a colour, in units of the 0 to 255 scale."""
+    """Return each pixel's distance from a colour, on the scale of 0 to 255."""
     far: Floats = np.sqrt(((pixels - np.asarray(colour, np.float64)) ** 2).sum(-1))
     return far
 
 
 def regions(mask: Mask, least: int) -> list[Region]:
-    """The connected regions of at least so many pixels, largest first; pixels touch by their sides."""
+    """Return the regions of at least so many pixels, largest first; pixels connect by their sides."""
     height, width = mask.shape
     left = {(int(y), int(x)) for y, x in np.argwhere(mask)}
     found = []
@@ -66,7 +66,7 @@ def regions(mask: Mask, least: int) -> list[Region]:
 
 
 def stretched(region: Region, cells: int = 24) -> Floats:
-    """The region's box as cells x cells shares of cover, whatever its size."""
+    """Scale the region's box to cells x cells shares of coverage."""
     box = region.mask[region.top : region.bottom, region.left : region.right].astype(np.float64)
     fine = 4 * cells
     ys = (np.arange(fine) * region.height // fine).clip(max=region.height - 1)

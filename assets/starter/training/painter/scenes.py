@@ -1,4 +1,4 @@
-"""What a painter's scene is: its slots, how one is drawn at random, which are kept for judging. Knows no pixels and no words."""
+"""Define the painter's scenes: their slots, random draws, and which are held out. Knows no pixels and no words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HELD_OUT_IN = 12  # one slot combination in so many is never trained on
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """One object. `x`, `y` and `radius` are shares of the picture; `place` and `size` are what a caption says; an empty place is open."""
+    """One object. `x`, `y` and `radius` are shares of the picture; `place` and `size` are named in captions, an empty place is not."""
 
     kind: str
     colour: str
@@ -42,7 +42,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`ground` is a landscape's ground; for shapes it is empty and `background` is the colour behind them."""
+    """A landscape with its `ground`, or shapes, with an empty `ground` and a `background` colour."""
 
     pattern: str
     background: str
@@ -55,7 +55,7 @@ class Scene:
 
     @property
     def key(self) -> str:
-        """The scene without its chance details: two scenes of one key deserve the same caption."""
+        """Return the scene without random details: scenes with equal keys fit the same captions."""
         things = ";".join(f"{t.kind},{t.colour},{t.place},{t.size}" for t in self.things)
         return f"{self.pattern}|{self.background}|{self.relation}|{self.ground}|{self.mountains}|{self.clouds}|{things}"
 
@@ -136,12 +136,12 @@ def _landscape(rng: random.Random) -> Scene:
 
 
 def draw_lot(rng: random.Random) -> Scene:
-    """Any scene of the domain, by chance."""
+    """Draw a random scene of the domain."""
     return _shapes(rng) if rng.random() < 0.55 else _landscape(rng)
 
 
 def scene(seed: int, held_out: bool = False) -> Scene:
-    """The scene of this seed: one that may be trained on, or one that must not be."""
+    """Return the scene of this seed, from those for training or from those held out."""
     rng = random.Random(seed)
     while True:
         found = draw_lot(rng)

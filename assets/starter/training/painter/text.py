@@ -1,4 +1,4 @@
-"""Trains the text encoder before anything is painted: from its hidden states, each slot of the scene must be readable."""
+"""Train the text encoder first: every slot of the scene must be readable from its hidden states."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SLOTS: dict[str, tuple[str, ...]] = {
 
 
 def slots_of(scene: Scene) -> list[int]:
-    """The class of each slot."""
+    """Return the class of each slot."""
     said = {"pattern": scene.pattern, "background": scene.background, "relation": scene.relation, "ground": scene.ground,
             "mountains": str(scene.mountains), "clouds": str(scene.clouds)}  # fmt: skip
     if scene.pattern == "landscape":
@@ -69,7 +69,7 @@ def slots_of(scene: Scene) -> list[int]:
 
 
 class _Reader(nn.Module):
-    """Reads the slots as a UNet would: by attention over the hidden states."""
+    """Read the slots as a UNet would, by attention over the hidden states."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ def _batch(tokenizer: CLIPTokenizer, seeds: range, held_out: bool, padding: str 
 def train_text_encoder(
     encoder: CLIPTextModel, tokenizer: CLIPTokenizer, steps: int, keep: Path, first_seed: int = 20_000_000
 ) -> Iterator[str]:
-    """Trains in place on fresh scenes. Yields a line of progress with the score on held-out scenes now and then."""
+    """Train in place on new scenes; yield lines of progress with the score on held-out scenes."""
     torch.manual_seed(2)
     batch, reader = 32, _Reader()
     parameters = [*encoder.parameters(), *reader.parameters()]

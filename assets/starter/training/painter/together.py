@@ -1,4 +1,4 @@
-"""Several processes that train one network, each on its own batches. With no process group there is one, of rank zero."""
+"""Train one network in several processes with separate batches. Without a process group there is one, of rank 0."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def rank_here() -> int:
 
 
 def average_gradients(parameters: Sequence[Tensor]) -> None:
-    """All go the mean of their ways."""
+    """Average the gradients over all processes."""
     if not distributed.is_initialized():
         return
     gradients = [p.grad for p in parameters if p.grad is not None]

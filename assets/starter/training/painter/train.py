@@ -1,4 +1,4 @@
-"""Trains the whole painter, part after part; what is already in the work folder is not done again."""
+"""Train all parts of the painter, without those that the work folder already has."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from assets.starter.training.painter.model import (
 )
 from assets.starter.training.painter.scenes import scene
 from assets.starter.training.painter.text import train_text_encoder
-from assets.starter.training.painter.unet import Source, train_unet
+from assets.starter.training.painter.unet import Course, Source, train_unet
 
 PARTS = ("autoencoder", "unet", "grown")
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How much of everything. The seeds stand beside what they seed."""
+    """The amounts of training data and steps; the seeds are beside what they seed."""
 
     pictures_128: int = 36_000
     pictures_256: int = 2_000
@@ -57,8 +57,8 @@ SMOKE = Recipe(8, 4, 400, 2, 2, 2, 1, 2, 1, 0.5, examples=4, grown_steps=2, batc
 
 
 def train(work: Path, recipe: Recipe, parts: Sequence[str] = PARTS) -> Iterator[str]:
-    """Yields lines of progress; the parts end up in work/tokenizer, text, vae, unet and grown/vae. Autoencoder and UNet may be trained side by side; the
-    larger decoder comes last, for it learns from what the UNet leaves."""
+    """Train into work/tokenizer, text, vae, unet and grown/vae; yield lines of progress. Autoencoder and UNet may train side by side;
+    the larger decoder comes last because it learns from the UNet's latents."""
     work.mkdir(parents=True, exist_ok=True)
     yield from write_pictures(work, 128, recipe.pictures_128)
     yield from write_pictures(work, 256, recipe.pictures_256)
@@ -76,10 +76,11 @@ def train(work: Path, recipe: Recipe, parts: Sequence[str] = PARTS) -> Iterator[
         yield from train_text_encoder(make_text_encoder(tokenizer), tokenizer, recipe.text_steps, work / "text")
     encoder = CLIPTextModel.from_pretrained(work / "text").eval().requires_grad_(False)
     if "unet" in parts:
-        yield from train_unet(
-            make_unet(), encoder, tokenizer, Source(small, FIRST_SEED[128], recipe.batch_128),
-            Source(big, FIRST_SEED[256], recipe.batch_256), recipe.share_256, recipe.unet_steps, work, recipe.unet_decay_steps, recipe.peak_rate,
+        course = Course(
+            Source(small, FIRST_SEED[128], recipe.batch_128), Source(big, FIRST_SEED[256], recipe.batch_256), recipe.share_256,
+            recipe.unet_steps, recipe.unet_decay_steps, recipe.peak_rate,
         )  # fmt: skip
+        yield from train_unet(make_unet(), encoder, tokenizer, course, work)
     if "grown" in parts:
         unet = UNet2DConditionModel.from_pretrained(work / "unet").eval().requires_grad_(False)
         yield from write_examples(work, unet, encoder, tokenizer, recipe.examples)

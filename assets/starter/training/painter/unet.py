@@ -1,4 +1,4 @@
-"""Trains the UNet on latents: v-prediction, captions said anew each time, a tenth of them dropped, a running mean of the weights kept."""
+"""Train the UNet on latents: v-prediction, new captions each time, a tenth of them dropped, averaged weights."""
 
 from __future__ import annotations
 
@@ -22,31 +22,54 @@ from assets.starter.training.painter.autoencoder import as_input, latents_of
 from assets.starter.training.painter.captions import say
 from assets.starter.training.painter.model import SCALING, make_scheduler
 from assets.starter.training.painter.scenes import scene
+from assets.starter.training.painter.state import load_state, save_state
 from assets.starter.training.painter.text import tokens_of
 from assets.starter.training.painter.together import average_gradients, rank_here
 
 DROPPED_CAPTIONS = 0.1
+WARM_UP_STEPS = 200
 TOWARDS_NOISE = 0.4, 1.0  # at the beginning and at the end
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The pictures of the scenes first_seed, first_seed + 1 ...; `batch` of them make a step."""
+    """Pictures of the scenes first_seed, first_seed + 1 ..., `batch` of them per step."""
 
     pictures: NDArray[np.uint8]
     first_seed: int
     batch: int
 
 
-def _rate(step: int, steps: int, peak: float, warm: int, decay: int) -> float:
-    """Up, level, and down to nothing over the last `decay` steps."""
-    down = min(1.0, (steps - step) / decay) if decay else 1.0
-    return peak * min(1.0, (step + 1) / warm) * down
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How the UNet is trained. Large pictures are used only in the last `decay` steps, while the rate goes down: they cost four times as
+    much and teach words no better."""
+
+    small: Source
+    big: Source
+    share_of_big: float
+    steps: int
+    decay: int
+    peak: float
+    """The highest learning rate."""
+    seed: int = 3
+
+    def rate(self, step: int) -> float:
+        """Return the learning rate: warm-up, constant, and linear decay to 0 over the last `decay` steps."""
+        down = min(1.0, (self.steps - step) / self.decay) if self.decay else 1.0
+        return self.peak * min(1.0, (step + 1) / WARM_UP_STEPS) * down
+
+    def towards_noise(self, step: int) -> float:
+        first, last = TOWARDS_NOISE
+        return first + (last - first) * step / self.steps
+
+    def choose_source(self, step: int, rng: np.random.Generator) -> Source:
+        return self.big if step >= self.steps - self.decay and rng.random() < self.share_of_big else self.small
 
 
 def _loss(unet: UNet2DConditionModel, clean: Tensor, hidden: Tensor, alphas: Tensor, towards_noise: float) -> Tensor:
-    """Where noise is strong the caption alone tells what to paint; where it is weak the caption hardly matters, and there is less to learn.
-    So times are drawn as a power below one of an even draw, the smaller the power the nearer to pure noise."""
+    """Return the loss at random times, drawn nearer to pure noise where only the caption says what to paint: a uniform draw to a power
+    below one, nearer the smaller the power."""
     when = (torch.arange(len(clean)) + torch.rand(())) / len(clean)  # evenly spread over a batch
     when = (when**towards_noise * len(alphas)).long().clamp(max=len(alphas) - 1)
     signal, spread = alphas[when].sqrt().view(-1, 1, 1, 1), (1 - alphas[when]).sqrt().view(-1, 1, 1, 1)
@@ -56,57 +79,53 @@ def _loss(unet: UNet2DConditionModel, clean: Tensor, hidden: Tensor, alphas: Ten
     return functional.mse_loss(found.float(), signal * noise - spread * clean)
 
 
+def _draw_batch(
+    source: Source, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, rng: np.random.Generator
+) -> tuple[Tensor, Tensor]:
+    """Return the latents of random pictures, and the encoder's hidden states of their captions."""
+    chosen = np.sort(rng.integers(len(source.pictures), size=source.batch))
+    captions = [say(scene(source.first_seed + int(i)), int(rng.integers(1 << 40))) for i in chosen]
+    captions = [c if rng.random() > DROPPED_CAPTIONS else "" for c in captions]
+    with torch.no_grad():
+        hidden = encoder(tokens_of(tokenizer, captions)).last_hidden_state
+    return latents_of(as_input(source.pictures[chosen])) * SCALING, hidden
+
+
 def train_unet(
-    unet: UNet2DConditionModel, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, small: Source, big: Source,
-    share_of_big: float, steps: int, keep: Path, decay: int, peak: float, seed: int = 3,
-) -> Iterator[str]:  # fmt: skip
-    """Trains in place, going on from `keep` if something is there; keeps the mean of the weights in keep/unet.
-    Big pictures come in when the rate goes down: they cost four times as much and teach the words no better."""
-    state_at, first = keep / "state.pt", 0
+    unet: UNet2DConditionModel, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, course: Course, keep: Path
+) -> Iterator[str]:
+    """Train in place, resuming from `keep`; save the averaged weights in keep/unet and yield lines of progress."""
+    steps, first = course.steps, 0
     mean = copy.deepcopy(unet)
-    optimizer = torch.optim.AdamW(unet.parameters(), peak, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
-    if state_at.exists():
-        state = torch.load(state_at, weights_only=True)
-        unet.load_state_dict(state["unet"])
-        mean.load_state_dict(state["mean"])
-        optimizer.load_state_dict(state["optimizer"])
-        first = state["step"]
-    unet.set_attn_processor(AttnProcessor())  # backwards, torch's fused attention is the slower one on a processor
+    optimizer = torch.optim.AdamW(unet.parameters(), course.peak, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+    trained = {"unet": unet, "mean": mean, "optimizer": optimizer}
+    if (keep / "state.pt").exists():
+        first = load_state(keep, trained)
+    unet.set_attn_processor(AttnProcessor())  # torch's fused attention has the slower backward pass on a CPU
     alphas = make_scheduler().alphas_cumprod
     rank = rank_here()
-    rng = np.random.default_rng([seed, first, rank])
-    torch.manual_seed(seed + first + 1_000_003 * rank)
+    rng = np.random.default_rng([course.seed, first, rank])
+    torch.manual_seed(course.seed + first + 1_000_003 * rank)
     parameters: list[Tensor] = list(unet.parameters())
-    kept: list[Tensor] = list(mean.parameters())
+    averages: list[Tensor] = list(mean.parameters())
     began_s, losses = time.monotonic(), []
     for step in range(first, steps):
-        source = big if step >= steps - decay and rng.random() < share_of_big else small
-        chosen = np.sort(rng.integers(len(source.pictures), size=source.batch))
-        captions = [say(scene(source.first_seed + int(i)), int(rng.integers(1 << 40))) for i in chosen]
-        captions = [c if rng.random() > DROPPED_CAPTIONS else "" for c in captions]
-        with torch.no_grad():
-            hidden = encoder(tokens_of(tokenizer, captions)).last_hidden_state
+        clean, hidden = _draw_batch(course.choose_source(step, rng), encoder, tokenizer, rng)
         for group in optimizer.param_groups:
-            group["lr"] = _rate(step, steps, peak, 200, decay)
-        clean = latents_of(as_input(source.pictures[chosen])) * SCALING
-        loss = _loss(
-            unet, clean, hidden, alphas, TOWARDS_NOISE[0] + (TOWARDS_NOISE[1] - TOWARDS_NOISE[0]) * step / steps
-        )
+            group["lr"] = course.rate(step)
+        loss = _loss(unet, clean, hidden, alphas, course.towards_noise(step))
         loss.backward()
         average_gradients(parameters)
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         optimizer.zero_grad()
         with torch.no_grad():
-            weight = 1 - min(0.999, (step + 1) / (step + 11))
-            torch._foreach_lerp_(kept, parameters, weight)
+            torch._foreach_lerp_(averages, parameters, 1 - min(0.999, (step + 1) / (step + 11)))
         losses.append(loss.item())
         if not math.isfinite(losses[-1]):
             raise ArithmeticError(f"the loss at step {step} is {losses[-1]}")
         if rank == 0 and (step % 100 == 99 or step == steps - 1):
             mean.save_pretrained(keep / "unet")
-            torch.save({"unet": unet.state_dict(), "mean": mean.state_dict(), "optimizer": optimizer.state_dict(),
-                        "step": step + 1}, keep / "state.new")  # fmt: skip
-            (keep / "state.new").replace(state_at)
+            save_state(keep, trained, step + 1)
             yield f"unet {step + 1}/{steps} loss {sum(losses[-100:]) / len(losses[-100:]):.4f} {time.monotonic() - began_s:.0f} s"
     unet.load_state_dict(mean.state_dict())

@@ -1,4 +1,4 @@
-"""python -m assets.starter.training.voice: trains the starter voice from nothing; --evaluate judges what ships; --smoke takes two steps of everything."""
+"""Train the starter voice: python -m assets.starter.training.voice. --evaluate judges the shipped weights; --smoke runs two steps of every part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROMPTS = 8
 
 
 def parts(work: Path, minutes: float) -> dict[str, tuple[Path, Callable[[], None]]]:
-    """Everything that is made before the release, in order, with the file or folder that is there once it is done."""
+    """Return all parts in order, each with the file or folder that exists once it is done."""
     sounds, phrases, rough, decoder, encoder, ready = (work / name for name in ("sounds.npz", "phrases.npz", "decoder", "polished", "encoder", "voice"))
     return {
         "sounds": (sounds, lambda: corpus.write_sounds(sounds)),
@@ -32,8 +32,8 @@ def parts(work: Path, minutes: float) -> dict[str, tuple[Path, Callable[[], None
 
 
 def build(work: Path, minutes: float, only: str | None = None) -> int:
-    """Every part, or `only` one of them; then the weights are released, through the gate alone. What `work` holds is not made again, and Dia goes on
-    from where it was, so that the same command goes on where it was stopped."""
+    """Make every part, or `only` one, then release the weights if they pass. Parts in `work` are not made again, and Dia resumes, so that
+    the same command continues after an interruption."""
     for name, (made, make) in parts(work, minutes).items():
         if only in (None, name) and not made.exists():
             begun = time.process_time()
@@ -43,7 +43,7 @@ def build(work: Path, minutes: float, only: str | None = None) -> int:
 
 
 def release(ready: Path, shipped: Path) -> int:
-    """Judges `ready`; copies it over `shipped` where it passes, says every miss where it does not."""
+    """Judge `ready`; copy it over `shipped` if it passes, else name every miss."""
     measured = judge_folder(ready)
     missed = evaluate.misses(measured)
     if missed:
@@ -54,7 +54,7 @@ def release(ready: Path, shipped: Path) -> int:
 
 
 def judge_folder(folder: Path) -> dict[str, object]:
-    """Measures the voice of a folder and writes the scores into its starter.json and MODEL.md."""
+    """Measure the voice in a folder and write the scores into its starter.json and MODEL.md."""
     measured, verdicts = evaluate.evaluate(folder)
     voice = speak.load(folder)
     own, other = (prompts.followed(voice, corpus.TEST_SEED, PROMPTS, swapped) for swapped in (False, True))

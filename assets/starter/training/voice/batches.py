@@ -1,4 +1,4 @@
-"""What Dia is shown in training: batches of scripts with spoiled pasts, frames dropped and repeated, prompts as an encoder finds them. Knows no weights."""
+"""Make training batches for Dia: scripts with corrupted pasts, dropped and repeated frames, prompts as an encoder finds them. Knows no weights."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Batch:
 
 
 def warped(example: corpus.Example, rng: np.random.Generator) -> corpus.Example:
-    """Drops and repeats up to 5% of the frames, so that the place is told by what was said and not only by the clock."""
+    """Drop and repeat up to 5% of the frames, so that the place follows from what was said, not only from the time."""
     if rng.random() < 0.6:
         return example
     rate = rng.uniform(0, 0.05)
@@ -43,7 +43,7 @@ def warped(example: corpus.Example, rng: np.random.Generator) -> corpus.Example:
 
 
 def corrupted(codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """What the model is shown of its own past: spoiled by up to half, frame by frame or in spans, so that it learns to trust the text."""
+    """Corrupt up to half of the past, by frames or spans, so that the model learns to trust the text."""
     if rng.random() < 0.2:
         return codes
     rate, count = rng.uniform(0, 0.5), len(codes)
@@ -57,14 +57,14 @@ def corrupted(codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.
 
 
 def blurred(codes: NDArray[np.int64], books: Tensor, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The codes that are found for a sound a little beside the true one: a prompt comes from an encoder that errs."""
+    """Replace codes by near ones, as prompts come from an encoder that errs."""
     points = sum((books[channel, torch.from_numpy(codes[:, channel])] for channel in range(codec.CHANNELS)), torch.zeros(()))
     beside = torch.from_numpy(rng.standard_normal(points.shape, np.float32)) * float(rng.uniform(0, MOST_BLUR)) * books[0].std(0)
     return codec.quantise(points + beside, books).numpy()
 
 
 def collate(examples: list[corpus.Example], books: Tensor, rng: np.random.Generator) -> Batch:
-    """Pads to one shape; rows are positions of the decoder, row r predicts what is laid at r + 1."""
+    """Pad to one shape; rows are decoder positions, and row r predicts row r + 1."""
     longest_text = math.ceil(max(len(example.ids) for example in examples) / 8) * 8
     rows = math.ceil((max(len(example.codes) for example in examples) + 5) / 8) * 8
     count = len(examples)
@@ -90,7 +90,7 @@ def collate(examples: list[corpus.Example], books: Tensor, rng: np.random.Genera
 
 
 def batches(path: Path, books: Tensor, seed: int) -> Iterator[Batch]:
-    """Batches without end, of new scripts of like lengths."""
+    """Yield batches of new scripts of similar lengths, without end."""
     rng, draws = random.Random(seed), np.random.default_rng(seed)
     phrases = corpus.read(path)
     while True:

@@ -1,4 +1,4 @@
-"""The model card of the starter voice, written from its measured scores so that the card cannot say anything else."""
+"""Write the model card of the starter voice from its measured scores."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ follow only what it spoke itself (`own_voices` in starter.json) and refuses any 
 
 
 def write(measured: dict[str, Any]) -> str:
-    """MODEL.md for these scores."""
+    """Return MODEL.md for these scores."""
     missed, prompts = evaluate.misses(measured), measured["prompts"]
     return TEMPLATE.format(
         words=len(words.vocabulary()), digit_phrases=measured["digits"]["phrases"], digit_words=measured["digits"]["words"],

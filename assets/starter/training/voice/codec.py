@@ -1,4 +1,4 @@
-"""The codec's codes: 40 frames a second, each a mel cepstrum with pitch and voicing, quantised in four residual stages of k-means. No learning by gradient."""
+"""Compute the codec's codes: 40 frames a second of mel cepstrum, pitch and voicing, quantised in four residual stages of k-means."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOWEST_LAG, HIGHEST_LAG = 50, 230
 
 
 def mel_filters(bins: int, mels: int = MELS, rate_hz: int = RATE_HZ) -> Tensor:
-    """Triangles (bins, mels), evenly spaced on the mel scale."""
+    """Return triangular filters (bins, mels), evenly spaced on the mel scale."""
     top = 2595 * math.log10(1 + rate_hz / 2 / 700)
     edges = 700 * (10 ** (torch.linspace(0, top, mels + 2) / 2595) - 1)
     bin_hz = torch.linspace(0, rate_hz / 2, bins)[:, None]
@@ -33,7 +33,7 @@ def mel_filters(bins: int, mels: int = MELS, rate_hz: int = RATE_HZ) -> Tensor:
 
 
 def cosine_basis(mels: int = MELS, kept: int = CEPSTRA) -> Tensor:
-    """The orthonormal DCT (mels, kept)."""
+    """Return the orthonormal DCT (mels, kept)."""
     place = (torch.arange(mels) + 0.5)[:, None] * torch.arange(kept)[None] * math.pi / mels
     basis = torch.cos(place) * math.sqrt(2 / mels)
     basis[:, 0] /= math.sqrt(2)
@@ -41,13 +41,13 @@ def cosine_basis(mels: int = MELS, kept: int = CEPSTRA) -> Tensor:
 
 
 def log_mel(sound: Tensor, size: int = 1024, hop: int = HOP) -> Tensor:
-    """(samples,) or (batch, samples) -> (..., frames, mels)."""
+    """Convert (samples,) or (batch, samples) to (..., frames, mels)."""
     spectrum = torch.stft(sound, size, hop, win_length=min(size, 800), window=torch.hann_window(min(size, 800)), return_complex=True).abs()
     return torch.log(spectrum.transpose(-1, -2) @ mel_filters(size // 2 + 1) + LOG_FLOOR * 25)
 
 
 def pitch(sound: Tensor, frames: int) -> Tensor:
-    """(frames, 2): log of the fundamental relative to 150 Hz, and how periodic the frame is, by autocorrelation over 50 ms."""
+    """Return (frames, 2): log of the fundamental relative to 150 Hz, and periodicity, by autocorrelation over 50 ms."""
     size = 800
     padded = torch.nn.functional.pad(sound, (size // 2, size // 2 + HOP))
     pieces = padded.unfold(0, size, HOP)[:frames]
@@ -64,7 +64,7 @@ def pitch(sound: Tensor, frames: int) -> Tensor:
 
 
 def features(sound: Tensor) -> Tensor:
-    """One sound (samples,) -> (frames, FEATURES), weighted so that plain distance means audible distance."""
+    """Convert a sound (samples,) to (frames, FEATURES), weighted so that distance means audible distance."""
     frames = math.ceil(len(sound) / HOP)
     cepstra = log_mel(torch.nn.functional.pad(sound, (0, HOP)))[:frames] @ cosine_basis()
     cepstra[:, 0] *= LOUDNESS_WEIGHT
@@ -77,7 +77,7 @@ def nearest(points: Tensor, centres: Tensor) -> Tensor:
 
 
 def k_means(points: Tensor, count: int, rounds: int, seed: int) -> Tensor:
-    """Lloyd's algorithm; an empty cell takes a random point."""
+    """Run Lloyd's algorithm; an empty cell takes a random point."""
     draw = torch.Generator().manual_seed(seed)
     centres = points[torch.randperm(len(points), generator=draw)[:count]].clone()
     for _ in range(rounds):
@@ -91,7 +91,7 @@ def k_means(points: Tensor, count: int, rounds: int, seed: int) -> Tensor:
 
 
 def fit_codebooks(points: Tensor, seed: int, rounds: int = 20) -> Tensor:
-    """(CHANNELS, CODES, FEATURES): each stage quantises what the stages before left over."""
+    """Return (CHANNELS, CODES, FEATURES): each stage quantises the residual of those before."""
     books, rest = [], points
     for stage in range(CHANNELS):
         book = k_means(rest, CODES, rounds, seed + stage)
@@ -101,7 +101,7 @@ def fit_codebooks(points: Tensor, seed: int, rounds: int = 20) -> Tensor:
 
 
 def quantise(points: Tensor, books: Tensor) -> Tensor:
-    """(frames, FEATURES) -> codes (frames, CHANNELS)."""
+    """Convert (frames, FEATURES) to codes (frames, CHANNELS)."""
     codes, rest = [], points
     for book in books:
         owner = nearest(rest, book)

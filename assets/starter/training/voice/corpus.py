@@ -1,4 +1,4 @@
-"""The training data: phrases of a small grammar said whole by flite, as codes; scripts are one to six of them, by one or both speakers.
+"""Make the training data: phrases of a small grammar spoken by flite, as codes; a script is one to six of them, by one or both speakers.
 
 Words recorded one by one and joined are quicker to learn, but the judge heard 20% of them wrong even before any model; of whole phrases, 8%.
 """
@@ -33,7 +33,7 @@ TOKEN = re.compile(r"[A-Za-z]+")
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """One phrase by one voice: its codes, and for every frame the place in the text, in characters."""
+    """One phrase by one voice: its codes, and for every frame the position in the text, in characters."""
 
     text: str
     codes: NDArray[np.int64]
@@ -41,12 +41,12 @@ class Phrase:
 
 
 Phrases = dict[str, list[Phrase]]
-"""By voice, named as the speaker whose own it is."""
+"""By voice, named after the speaker it belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One phrase under a speaker's tag, by a voice that may be the other speaker's."""
+    """One phrase under a speaker's tag; its voice may be the other speaker's."""
 
     speaker: str
     phrase: Phrase
@@ -67,7 +67,7 @@ def key(text: str) -> str:
 
 
 def held_out(seed: int, kind: str, count: int) -> list[str]:
-    """Phrases for tuning or for the test, by seed; the training leaves out every one."""
+    """Return phrases for tuning or testing, by seed; training uses none of them."""
     rng = random.Random(f"{seed}-{kind}")
     found: dict[str, str] = {}
     while len(found) < count:
@@ -82,7 +82,7 @@ def banned() -> frozenset[str]:
 
 
 def texts(rng: random.Random, left_out: frozenset[str], shares: tuple[float, ...] = SHARES) -> Iterator[str]:
-    """Phrases without end, none of them held out."""
+    """Yield phrases without end, none of them held out."""
     while True:
         text = words.phrase(rng, rng.choices(KINDS, shares)[0])
         if key(text) not in left_out:
@@ -94,7 +94,7 @@ def codes_of(said: Utterance, books: torch.Tensor) -> NDArray[np.int64]:
 
 
 def places(text: str, phones: tuple[Phone, ...], frames: int) -> NDArray[np.float32]:
-    """Where in the text every frame is: a word's letters are shared out evenly over its phones, a pause belongs to what follows the word before it."""
+    """Return each frame's position in the text: letters are spread evenly over their word's phones, pauses belong to what follows."""
     spans = [found.span() for found in TOKEN.finditer(text)]
     counts = [sum(phone.word == number for phone in phones) for number in range(len(spans))]
     if sum(counts) != sum(phone.word >= 0 for phone in phones):
@@ -116,7 +116,7 @@ def places(text: str, phones: tuple[Phone, ...], frames: int) -> NDArray[np.floa
 
 
 def phrase(text: str, said: Utterance, books: torch.Tensor) -> Phrase:
-    """What flite said, with as much silence around it as every phrase has."""
+    """Return flite's phrase with the same silence around it as every phrase."""
     codes = codes_of(said, books)
     spoken = [number for number, one in enumerate(said.phones) if one.word >= 0]
     begin = round(said.phones[spoken[0] - 1].end_s * codec.FRAMES_PER_S) if spoken[0] else 0
@@ -125,7 +125,7 @@ def phrase(text: str, said: Utterance, books: torch.Tensor) -> Phrase:
 
 
 def script(turns: list[Turn], heard: int = 0) -> Example:
-    """Turns become one script, with a tag where the speaker changes. The first `heard` turns are a prompt."""
+    """Join turns into one script, with a tag where the speaker changes. The first `heard` turns are a prompt."""
     written, codes, parts, speaker, frames = "", [], [], "", 0
     for number, turn in enumerate(turns):
         head = f"[{turn.speaker}] " if turn.speaker != speaker else ""
@@ -160,7 +160,7 @@ def draw(rng: random.Random, phrases: Phrases, longest_frames: int) -> Example:
 
 
 def write_sounds(path: Path) -> None:
-    """For the codec: whole phrases with their sound and codes, and the codebooks."""
+    """Write the codec's data: phrases with their sound and codes, and the codebooks."""
     flite = Flite()
     sound, points = [], []
     for text in islice(texts(random.Random(TRAINING_SEED), banned(), CODEC_SHARES), CODEC_TEXTS):
@@ -172,14 +172,14 @@ def write_sounds(path: Path) -> None:
 
 
 def write_phrases(sounds: Path, path: Path) -> None:
-    """For Dia: phrases by both voices, in the codes of the codebooks that write_sounds made."""
+    """Write Dia's data: phrases by both voices, in the codes of write_sounds' codebooks."""
     books, flite = torch.from_numpy(np.load(sounds)["books"]), Flite()
     drawn = texts(random.Random(TRAINING_SEED + 1), banned())
     save(path, {speaker: [phrase(text, flite.say(speaker, text), books) for text in islice(drawn, PHRASES)] for speaker in VOICES})
 
 
 def _whole(path: Path, **arrays: Any) -> None:
-    """A file that is there is whole: the next start trusts it."""
+    """Write the file atomically: the next start trusts a file that exists."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part.npz")
     np.savez(part, **arrays)
@@ -198,7 +198,7 @@ def save(path: Path, phrases: Phrases) -> None:
 
 
 def read(path: Path) -> Phrases:
-    """What save wrote."""
+    """Read what save wrote."""
     phrases: Phrases = {}
     with np.load(path) as held:
         ends = np.cumsum(held["frames"])[:-1]

@@ -1,4 +1,4 @@
-"""Judges a starter voice on phrases it has never met, speaking freely, beside flite itself; states the gate and refuses what misses it."""
+"""Judge a starter voice on unseen phrases beside flite, and list the required scores that it misses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Sound = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One phrase to be said: who says it, the kind of phrase, the text."""
+    """One phrase to speak: the speaker, the kind of phrase, the text."""
 
     speaker: str
     kind: str
@@ -32,7 +32,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the judge made of one phrase: word errors of the voice and of flite, and how the sound is."""
+    """The result for one phrase: word errors of the voice and of flite, and the quality of the sound."""
 
     trial: Trial
     words: int
@@ -45,20 +45,20 @@ class Verdict:
 
 
 def trials(seed: int, count: int, looked_at: int = 0) -> list[Trial]:
-    """`count` held-out phrases of each kind after the first `looked_at`, each by both speakers."""
+    """Return `count` held-out phrases of each kind after the first `looked_at`, each by both speakers."""
     kept = {kind: corpus.held_out(seed, kind, looked_at + count)[looked_at:] for kind in corpus.KINDS}
     return [Trial(speaker, kind, text) for kind, texts in kept.items() for text in texts for speaker in ("S1", "S2")]
 
 
 def span_s(sound: Sound) -> float:
-    """Seconds from the first to the last 25 ms that are within 35 dB of the loudest."""
+    """Return the seconds from the first to the last 25 ms that are within 35 dB of the loudest."""
     loud = judge.loudness_db(sound)
     heard = np.nonzero(loud > loud.max() - 35)[0] if len(loud) else []
     return float(heard[-1] - heard[0] + 1) * judge.FRAME_S if len(heard) else 0.0
 
 
 def judged(said: Callable[[Sequence[Trial]], list[speak.Spoken]], asked: Sequence[Trial]) -> list[Verdict]:
-    """Every trial spoken by `said` and by flite, and heard by the judge."""
+    """Have every trial spoken by `said` and by flite, and judged."""
     flite = Flite()
     judges = {"digits": judge.Judge(words.DIGITS), "words": judge.Judge(words.vocabulary())}
     verdicts = []
@@ -75,7 +75,7 @@ def judged(said: Callable[[Sequence[Trial]], list[speak.Spoken]], asked: Sequenc
 
 
 def speaking(voice: speak.Voice, seed: int, **changed: Any) -> Callable[[Sequence[Trial]], list[speak.Spoken]]:
-    """The voice under judgement, a batch at a time."""
+    """Return a function that speaks with this voice, a batch at a time."""
     def said(asked: Sequence[Trial]) -> list[speak.Spoken]:
         order = sorted(range(len(asked)), key=lambda number: len(asked[number].text))
         found: dict[int, speak.Spoken] = {}
@@ -88,12 +88,12 @@ def speaking(voice: speak.Voice, seed: int, **changed: Any) -> Callable[[Sequenc
 
 
 def scores(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Sums of verdicts: word error rates for digits and for words (loose and sentences), and the share of unsound sounds."""
-    told: dict[str, Any] = {}
+    """Sum up verdicts: word error rates for digits and for words (loose and sentences), and the share of bad sounds."""
+    rates: dict[str, Any] = {}
     for name, kinds in (("digits", {"digits"}), ("words", {"loose", "sentence"})):
         part = [verdict for verdict in verdicts if verdict.trial.kind in kinds]
         count = sum(verdict.words for verdict in part)
-        told[name] = {
+        rates[name] = {
             "wer": round(sum(verdict.errors for verdict in part) / count, 4), "flite_wer": round(sum(verdict.flite_errors for verdict in part) / count, 4),
             "phrases": len(part), "words": count,
             **{f"wer_{speaker}": round(sum(v.errors for v in part if v.trial.speaker == speaker)
@@ -101,14 +101,14 @@ def scores(verdicts: Sequence[Verdict]) -> dict[str, Any]:
         }
     ratios = np.array([verdict.length_ratio for verdict in verdicts])
     return {
-        **told, "length_ratio_mean": round(float(ratios.mean()), 3), "outside_15_percent_share": round(float((np.abs(ratios - 1) > 0.15).mean()), 4),
+        **rates, "length_ratio_mean": round(float(ratios.mean()), 3), "outside_15_percent_share": round(float((np.abs(ratios - 1) > 0.15).mean()), 4),
         "clipped_share": round(float(np.mean([verdict.clipped for verdict in verdicts])), 4),
         "unended_share": round(float(np.mean([not verdict.ended for verdict in verdicts])), 4),
     }
 
 
 def misses(measured: dict[str, Any]) -> list[str]:
-    """Every way in which scores miss the gate; empty means that the weights may be released."""
+    """List the required scores that are missed; with none the weights may be released."""
     values = {
         "digits_wer": measured["digits"]["wer"], "words_wer_above_flite": round(measured["words"]["wer"] - measured["words"]["flite_wer"], 4),
         "length_off_mean": round(abs(measured["length_ratio_mean"] - 1), 4), **{name: measured[name] for name in ("outside_15_percent_share", "clipped_share", "unended_share")},
@@ -117,7 +117,7 @@ def misses(measured: dict[str, Any]) -> list[str]:
 
 
 def evaluate(folder: Path, count: int = 16) -> tuple[dict[str, Any], list[Verdict]]:
-    """The scores of the voice in a folder on the test phrases."""
+    """Score the voice in a folder on the test phrases."""
     voice = speak.load(folder)
     verdicts = judged(speaking(voice, seed=11), trials(corpus.TEST_SEED, count, LOOKED_AT))
     return scores(verdicts), verdicts

@@ -1,4 +1,4 @@
-"""Writes what ships: fp16 safetensors of Dia and its codec, the processor's parts, and starter.json with all that they do not say themselves."""
+"""Export the shipped files: fp16 safetensors of Dia and its codec, the processor's files, and starter.json with the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ABOUT: dict[str, Any] = {
 
 
 def write(checkpoint: Path, decoder: Path, encoder: Path, folder: Path) -> None:
-    """`checkpoint` is what train.fit saved, `decoder` and `encoder` are what vocoder.fit_* saved."""
+    """Export the `checkpoint` that train.fit saved, and the `decoder` and `encoder` that vocoder.fit_* saved."""
     weights = torch.load(checkpoint, weights_only=True)["average"]
     dia = model.dia()
     dia.load_state_dict(weights)
@@ -40,7 +40,7 @@ def write(checkpoint: Path, decoder: Path, encoder: Path, folder: Path) -> None:
 
 
 def describe(folder: Path, measured: dict[str, Any]) -> None:
-    """Writes starter.json; `measured` are the scores of the weights beside it."""
+    """Write starter.json; `measured` are the scores of the weights beside it."""
     about = {
         **ABOUT, "sampling_rate_hz": codec.RATE_HZ, "frames_per_s": codec.FRAMES_PER_S, "channels": codec.CHANNELS, "longest_s": 8.0, "clip_most_s": 4.0, "own_voices": ["starter-voice"],
         "audio_kwargs": speak.AUDIO_KWARGS, "generation": GENERATION, "words": list(words.vocabulary()), "spelling": words.spelling(),

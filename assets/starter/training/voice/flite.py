@@ -1,4 +1,4 @@
-"""Flite through its C library: speech with the exact times of its phones. Knows nothing about models."""
+"""Call flite's C library: speech with the exact times of its phones. Knows nothing about models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Phone:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What flite said."""
+    """The speech that flite made."""
 
     samples: NDArray[np.int16]
     phones: tuple[Phone, ...]
@@ -66,7 +66,7 @@ class Flite:
             self._voices[speaker] = register(None)
 
     def say(self, speaker: str, text: str, stretch: float = 1.0) -> Utterance:
-        """Synthesise one phrase as one utterance, `stretch` times as slow as usual."""
+        """Synthesise one phrase, `stretch` times as slow as usual."""
         lib = self._lib
         features = ctypes.cast(self._voices[speaker], ctypes.POINTER(_Voice)).contents.features
         lib.feat_set_float(features, b"duration_stretch", stretch)

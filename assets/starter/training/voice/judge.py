@@ -1,4 +1,4 @@
-"""The judge: pocketsphinx, which has never heard the starter voice, writes down what it hears; word errors and sound checks. Knows nothing about models."""
+"""Judge speech with pocketsphinx, which never heard the starter voice: word errors and sound checks. Knows nothing about models."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Heard:
 
 
 def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
-    """Insertions, deletions and substitutions between two word lists (Levenshtein)."""
+    """Count insertions, deletions and substitutions between two word lists (Levenshtein)."""
     row = list(range(len(heard) + 1))
     for i, word in enumerate(said, start=1):
         previous, row[0] = row[0], i
@@ -38,7 +38,7 @@ def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
 
 
 class Judge:
-    """A recogniser for any order of the given words; every word is as likely as every other, so that no grammar helps the voice."""
+    """A recogniser for the given words in any order, all equally likely, so that no grammar helps the voice."""
 
     def __init__(self, words: Sequence[str]) -> None:
         from pocketsphinx import Decoder
@@ -54,7 +54,7 @@ class Judge:
         return self._decoder.lookup_word(word) is not None
 
     def listen(self, samples: NDArray[np.float32]) -> list[str]:
-        """The words heard in 16 kHz sound between -1 and 1."""
+        """Return the words recognised in 16 kHz sound from -1 to 1."""
         padded = np.concatenate([np.zeros(3200, np.float32), samples, np.zeros(3200, np.float32)])
         self._decoder.start_utt()
         self._decoder.process_raw((np.clip(padded, -1, 1) * 32767).astype(np.int16).tobytes(), full_utt=True)
@@ -64,13 +64,13 @@ class Judge:
 
 
 def loudness_db(samples: NDArray[np.float32], rate_hz: int = 16000) -> NDArray[np.float32]:
-    """Loudness of each 25 ms, in dB below full scale."""
+    """Return the loudness of each 25 ms, in dB below full scale."""
     size = int(rate_hz * FRAME_S)
     frames = samples[: len(samples) // size * size].reshape(-1, size)
     return (10 * np.log10(np.mean(frames.astype(np.float64) ** 2, axis=1) + 1e-10)).astype(np.float32)
 
 
 def clipped_end(samples: NDArray[np.float32]) -> bool:
-    """Whether the sound stops while somebody still speaks: the last 50 ms are nearly as loud as the speech."""
+    """Tell whether the sound is cut off: its last 50 ms are nearly as loud as the speech."""
     loud = loudness_db(samples)
     return len(loud) < 8 or bool(loud[-2:].mean() > np.percentile(loud, 90) - 18)

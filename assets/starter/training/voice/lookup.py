@@ -1,4 +1,4 @@
-"""Where the k-means codes live in DAC: its lookup by cosine is made to find what k-means finds, and its hidden space begins with the features themselves.
+"""Put the k-means codes into DAC, so that its cosine lookup finds what k-means finds and its hidden space starts with the features.
 
 DAC finds the code whose vector has the highest cosine with in_proj(hidden). For vectors (c, -|c|^2 / 2, s), s chosen so that all are equally long, and
 a query (x, 1, 0), that is the code nearest to x. Between them the vector holds what the code means to the decoder, which is learned.
@@ -22,13 +22,13 @@ def middle_and_scale(books: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def scaled(points: Tensor, books: Tensor) -> Tensor:
-    """Features as DAC's hidden space has them: what the encoder must find."""
+    """Scale features to DAC's hidden space: the encoder's targets."""
     middle, scale = middle_and_scale(books)
     return (points - middle) / scale
 
 
 def lay(dac: DacModel, books: Tensor) -> None:
-    """Puts the codebooks in, and projections that hand features through; the decoder's own part begins as the code's own vector."""
+    """Set the codebooks, and projections that pass features through; the decoder's part starts as the code's vector."""
     middle, scale = middle_and_scale(books)
     size = codec.FEATURES
     with torch.no_grad():
@@ -49,7 +49,7 @@ def lay(dac: DacModel, books: Tensor) -> None:
 
 
 def hold(dac: DacModel) -> None:
-    """Lets training change only the decoder's own part of the vectors, and how it is read."""
+    """Let training change only the decoder's part of the vectors and its projection."""
     for quantizer in dac.quantizer.quantizers:
         free = torch.zeros_like(quantizer.codebook.weight)
         free[:, OWN] = 1
@@ -63,7 +63,7 @@ def hold(dac: DacModel) -> None:
 
 
 def level(dac: DacModel) -> None:
-    """Makes all vectors of a stage equally long by their last place, which nobody reads."""
+    """Make all vectors of a stage equally long through their last element, which is not read."""
     with torch.no_grad():
         for quantizer in dac.quantizer.quantizers:
             rows = quantizer.codebook.weight

@@ -1,4 +1,4 @@
-"""The starter's own Dia and DAC: their shapes, first weights, and how codes are laid out for Dia. Trains nothing."""
+"""Make the starter's Dia and DAC with their initial weights, and lay out codes for Dia. Trains nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIRST_LOUDNESS, BRANCH_SCALE = 6.0, 0.5
 
 
 def dia() -> DiaForConditionalGeneration:
-    """A small Dia of the real class, with weights drawn for its width (the class's own draw is meant for a thousand)."""
+    """Make a small Dia of the real class, with weights initialised for its width (the class's default is for a width of 1000)."""
     text = DiaEncoderConfig(
         max_position_embeddings=1024, num_hidden_layers=4, hidden_size=TEXT_WIDTH, num_attention_heads=8, num_key_value_heads=8, head_dim=16,
         intermediate_size=384, rope_parameters={"rope_type": "default", "rope_theta": 500.0},
@@ -50,8 +50,8 @@ def dia() -> DiaForConditionalGeneration:
 
 
 def dac() -> DacModel:
-    """A small DAC of the real class: 16 kHz, 40 frames a second, four codebooks of 256. Its encoder's first weights are drawn for their width, and so
-    that its squares have something to work on: with the class's own draw a sound comes out a thousand times too faint to learn from."""
+    """Make a small DAC of the real class: 16 kHz, 40 frames a second, four codebooks of 256. Its encoder is initialised for its width: with
+    the class's default a sound comes out a thousand times too faint to learn from."""
     model = DacModel(DacConfig(
         encoder_hidden_size=16, downsampling_ratios=[4, 10, 10], decoder_hidden_size=256, upsampling_ratios=[10, 10, 4], n_codebooks=codec.CHANNELS,
         codebook_size=codec.CODES, codebook_dim=2 * codec.FEATURES + 2, sampling_rate=codec.RATE_HZ, hop_length=codec.HOP, hidden_size=128,
@@ -64,7 +64,7 @@ def dac() -> DacModel:
 
 
 def text_ids(text: str) -> list[int]:
-    """What DiaTokenizer makes of a text: bytes, with one id for each speaker's tag."""
+    """Return the ids as DiaTokenizer does: bytes, with one id for each speaker's tag."""
     ids: list[int] = []
     data = text.encode()
     while data:
@@ -75,7 +75,7 @@ def text_ids(text: str) -> list[int]:
 
 
 def delayed(codes: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
-    """(frames, channels) -> (rows, channels): a BOS before, an EOS after, each channel later by its delay, PAD where nothing is left."""
+    """Convert (frames, channels) to (rows, channels): BOS before, EOS after, each channel delayed, PAD for the rest."""
     laid = np.full((rows, codec.CHANNELS), PAD, np.int64)
     for channel, late in enumerate(DELAY):
         laid[: late + 1, channel] = BOS
@@ -86,7 +86,7 @@ def delayed(codes: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
 
 
 def waves(place: Tensor) -> Tensor:
-    """A place in the text as sines and cosines of periods 24 to 384 characters: what the helper heads of the training must tell."""
+    """Encode a position in the text as sines and cosines of periods 24 to 384 characters: the helper heads' target."""
     periods = 24.0 * 2.0 ** torch.arange(5)
     angle = place[..., None] * (2 * math.pi / periods)
     return torch.cat([angle.sin(), angle.cos()], dim=-1)

@@ -1,4 +1,4 @@
-"""Judges voice prompts: whether what follows a prompt of the other voice under the same tag has the prompt's voice, by its pitch, and its word errors."""
+"""Judge voice prompts: whether speech after a prompt by the other voice keeps that voice, by its pitch, and its word errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Sound = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """One phrase after a prompt: pitches of the prompt, of the voice left to itself and of what followed; word errors."""
+    """One phrase after a prompt: the pitches of the prompt, of the voice without a prompt and of the phrase; word errors."""
 
     prompt_hz: float
     alone_hz: float
@@ -29,19 +29,19 @@ class Followed:
 
     @property
     def share(self) -> float:
-        """How far from the voice left to itself (0) to the prompt's (1) the pitch went, in logarithm."""
+        """Return how far the pitch moved from the unprompted voice (0) to the prompt's (1), in logarithm."""
         return float(np.log(self.followed_hz / self.alone_hz) / np.log(self.prompt_hz / self.alone_hz))
 
 
 def median_hz(sound: Sound) -> float:
-    """The median pitch where something is surely voiced."""
+    """Return the median pitch of clearly voiced frames."""
     tone = codec.pitch(torch.from_numpy(sound), len(sound) // codec.HOP)
     voiced = tone[tone[:, 1] > SURELY_VOICED, 0]
     return float(150 * voiced.median().exp()) if len(voiced) else float("nan")
 
 
 def followed(voice: speak.Voice, seed: int, count: int, swapped: bool = True) -> list[Followed]:
-    """`count` held-out sentences under each tag, after another sentence that flite says with the other voice, or with the tag's own."""
+    """Speak `count` held-out sentences under each tag, after a prompt by flite in the other voice, or in the tag's own."""
     flite, ear = Flite(), judge.Judge(words.vocabulary())
     texts = corpus.held_out(seed, "sentence", 2 * count)
     found = []
@@ -58,12 +58,12 @@ def followed(voice: speak.Voice, seed: int, count: int, swapped: bool = True) ->
 
 
 def scores(found: list[Followed]) -> dict[str, Any]:
-    """Word errors after prompts."""
+    """Return the word errors after prompts."""
     return {"prompts": len(found), "wer": round(sum(one.errors for one in found) / sum(one.words for one in found), 4)}
 
 
 def taken(found: list[Followed]) -> dict[str, Any]:
-    """After prompts of the other voice: the share whose pitch ends nearer to the prompt's than to the voice's own, and how far the median one went."""
+    """Return the share whose pitch is nearer to the prompt's than to the voice's own, and how far the median one moved."""
     return {
         "taken_share": round(float(np.mean([one.share > 0.5 for one in found])), 4),
         "median_way": round(float(np.nanmedian([one.share for one in found])), 3),

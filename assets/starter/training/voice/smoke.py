@@ -1,4 +1,4 @@
-"""Two steps of every part of the training on made-up tones instead of flite: shows that the parts fit together, not that they learn."""
+"""Run two steps of every training part on tones instead of flite: shows that the parts fit together, not that they learn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LETTER_S = 0.05
 
 
 def tones(word: str, low_hz: float) -> tuple[NDArray[np.int16], tuple[Phone, ...]]:
-    """A stand-in for flite: a pause, then every letter as a tone of 50 ms and one phone, then a pause."""
+    """Stand in for flite: a pause, every letter as a tone of 50 ms and one phone, a pause."""
     phones, pieces = [Phone("pau", -1, 0.1)], [np.zeros(1600)]
     time_s = np.arange(int(LETTER_S * codec.RATE_HZ)) / codec.RATE_HZ
     for number, letter in enumerate(word, start=1):
@@ -28,7 +28,7 @@ def tones(word: str, low_hz: float) -> tuple[NDArray[np.int16], tuple[Phone, ...
 
 
 def write(sounds: Path, phrases: Path) -> torch.Tensor:
-    """What corpus.write_sounds and write_phrases make, of tones: returns the codebooks."""
+    """Write the files of corpus.write_sounds and write_phrases from tones; return the codebooks."""
     said = [(speaker, word, flite.Utterance(*tones(word, low_hz))) for speaker, low_hz in (("S1", 200.0), ("S2", 110.0)) for word in words.vocabulary()]
     points = [codec.features(torch.from_numpy(one.samples).float() / 32768) for _, _, one in said]
     books = codec.fit_codebooks(torch.cat(points), seed=1, rounds=2)
@@ -38,7 +38,7 @@ def write(sounds: Path, phrases: Path) -> torch.Tensor:
 
 
 def run(work: Path) -> dict[str, float]:
-    """A tiny corpus, two steps of codec and Dia, export, loading and speaking; returns what a test can check."""
+    """Run a tiny corpus, two steps of codec and Dia, export, loading and speaking; return what a test can check."""
     sounds, phrases = work / "sounds.npz", work / "phrases.npz"
     books = write(sounds, phrases)
     vocoder.fit_decoder(sounds, work / "decoder", steps=2)

@@ -1,4 +1,4 @@
-"""Loads a starter voice as anybody would (the real classes, from a folder) and lets it speak freely. Trains and judges nothing."""
+"""Load a starter voice with transformers' classes and speak with plain generate(). Trains and judges nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AUDIO_KWARGS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """A loaded starter voice; `audio_kwargs` go into every call of the processor, which does not keep them itself."""
+    """A loaded starter voice."""
 
     dia: DiaForConditionalGeneration
     processor: DiaProcessor
@@ -39,7 +39,7 @@ class Spoken:
 
 
 def load(folder: Path) -> Voice:
-    """The voice of a folder: model.safetensors, codec/, tokenizer, starter.json."""
+    """Load the voice in a folder: model.safetensors, codec/, tokenizer, starter.json."""
     dia = DiaForConditionalGeneration.from_pretrained(folder, dtype=torch.float32).eval()
     dac = DacModel.from_pretrained(folder / "codec", dtype=torch.float32).eval()
     extractor = DacFeatureExtractor.from_pretrained(folder)
@@ -48,7 +48,7 @@ def load(folder: Path) -> Voice:
 
 
 def speak(voice: Voice, scripts: list[str], seed: int, prompts: list[NDArray[np.float32]] | None = None, **changed: Any) -> list[Spoken]:
-    """Scripts side by side through plain generate(); each is cut where it ended. With prompts, only what comes after them is returned."""
+    """Speak scripts in one batch with plain generate(), each cut at its end; with prompts, return only what follows them."""
     settings = {**voice.generation, **changed}
     torch.manual_seed(seed)
     inputs = voice.processor(text=scripts, audio=prompts, padding="longest", return_tensors="pt", **AUDIO_KWARGS)
@@ -59,7 +59,7 @@ def speak(voice: Voice, scripts: list[str], seed: int, prompts: list[NDArray[np.
 
 
 def _cut(voice: Voice, rows: Tensor, limit: int) -> Spoken:
-    """Undoes the delay of one result and decodes it: batch_decode fails where the very first code is the end. At the limit generate() ends by force."""
+    """Undo the delay of one result and decode it: batch_decode fails if the first code is the end. At the limit generate() forces an end."""
     ends = (rows[:, 0] >= model.EOS).nonzero()
     count = int(ends[0]) if len(ends) else len(rows) - max(model.DELAY)
     ended = count < limit - max(model.DELAY) - 1

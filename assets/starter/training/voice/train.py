@@ -1,4 +1,4 @@
-"""Trains the starter's Dia on the corpus: code loss, attention guided to the character being said, helper heads that must know the place."""
+"""Train the starter's Dia: code loss, attention guided to the character being spoken, helper heads that predict the position."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SAVED_EVERY_S = 120
 
 
 class SharedRows(nn.Module):
-    """Rows of an embedding or of the output that share what their codebook vectors share, so that like codes are learned together."""
+    """Rows of an embedding or output layer that share what their codebook vectors share, so that similar codes are learned together."""
 
     def __init__(self, books: Tensor, width: int, spread: float) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class SharedRows(nn.Module):
 
 
 class Trainee(nn.Module):
-    """A Dia with the helper heads that only the training needs."""
+    """A Dia with helper heads that only training needs."""
 
     def __init__(self, dia: DiaForConditionalGeneration, books: Tensor) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Trainee(nn.Module):
             cross.forward = partial(self._attend, cross, layer)
 
     def _attend(self, cross: nn.Module, layer: int, asked: Tensor, text: Tensor, attention_mask: Tensor | None = None, **_: object) -> tuple[Tensor, None]:
-        """Dia's cross attention, with the share that the guided heads give to the right character noted; some examples are told that character."""
+        """Run Dia's cross attention and record the share that guided heads give to the right character; some examples are given it."""
         queries, keys, values = (
             project(given).unflatten(-1, (cross.num_heads, -1)).transpose(1, 2)
             for project, given in ((cross.q_proj, asked), (cross.k_proj, text), (cross.v_proj, text))
@@ -83,7 +83,7 @@ class Trainee(nn.Module):
         return cross.o_proj(mixed_values), None
 
     def plain(self) -> dict[str, Tensor]:
-        """The weights as a Dia without helpers has them."""
+        """Return the weights of a Dia without helpers."""
         held = {name: weight for name, weight in self.dia.state_dict().items() if ".parametrizations." not in f".{name}"}
         held["model.decoder.embeddings.embed.weight"] = self.dia.model.decoder.embeddings.embed.weight.detach()
         held["logits_dense.weight"] = self.dia.logits_dense.weight.detach()
@@ -99,15 +99,15 @@ class Trainee(nn.Module):
         ).last_hidden_state
         logits = self.dia.logits_dense(hidden).view(-1, model.ROWS).float()
         lost = functional.cross_entropy(logits, batch.labels.flatten(), ignore_index=model.IGNORED, reduction="none").view(-1, codec.CHANNELS)
-        told = lost.sum(0) / (batch.labels != model.IGNORED).flatten(0, 1).sum(0)
-        codes = (told * torch.tensor(CHANNEL_WEIGHTS)).sum()
+        means = lost.sum(0) / (batch.labels != model.IGNORED).flatten(0, 1).sum(0)
+        codes = (means * torch.tensor(CHANNEL_WEIGHTS)).sum()
         guide, place = self._guide(batch, text)
         total = codes + GUIDE_WEIGHT * guide + PLACE_WEIGHT * place
-        parts = {"codes": told[0], "rest": told[1:].sum(), "guide": guide, "place": place}
+        parts = {"codes": means[0], "rest": means[1:].sum(), "guide": guide, "place": place}
         return total, {name: float(part.detach()) for name, part in parts.items()}
 
     def _guide(self, batch: Batch, text: Tensor) -> tuple[Tensor, Tensor]:
-        """How far the guided heads look from the character being said, and how wrongly the helper heads tell the place."""
+        """Return the losses of the guided heads' attention and of the helper heads' positions."""
         guide = place = torch.zeros(())
         target = model.waves(batch.place + 0.5)
         count = batch.spoken.sum().clamp(min=1)  # a batch whose every text was dropped has none
@@ -122,7 +122,7 @@ class Trainee(nn.Module):
 
 
 def optimizers(trainee: Trainee, rate: float) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices inside the layers, AdamW for all else."""
+    """Return Muon for the matrices inside the layers, AdamW for all else."""
     inner, outer = [], []
     for name, weight in trainee.named_parameters():
         (inner if weight.ndim == 2 and ".layers." in name else outer).append(weight)
@@ -133,7 +133,7 @@ def optimizers(trainee: Trainee, rate: float) -> list[torch.optim.Optimizer]:
 
 
 def step_once(trainee: Trainee, steppers: list[torch.optim.Optimizer], batch: Batch, rate: float) -> dict[str, float]:
-    """One step of every optimizer at one rate."""
+    """Step every optimizer at one rate."""
     for stepper, share in zip(steppers, (1.0, OUTER_SHARE), strict=True):
         stepper.param_groups[0]["lr"] = rate * share
     with torch.autocast("cpu", torch.bfloat16):
@@ -148,20 +148,20 @@ def step_once(trainee: Trainee, steppers: list[torch.optim.Optimizer], batch: Ba
 
 @dataclass(slots=True)
 class Course:
-    """How far a training is: all that is needed to go on."""
+    """The state of a training: all that resuming it takes."""
 
     trainee: Trainee
     steppers: list[torch.optim.Optimizer]
     average: dict[str, Tensor]
     step: int = 0
     spent_s: float = 0.0
-    told: dict[str, float] = field(default_factory=dict)
+    means: dict[str, float] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         part = path.with_suffix(".part")
         torch.save({
             "average": self.average, "trainee": self.trainee.state_dict(), "steppers": [stepper.state_dict() for stepper in self.steppers],
-            "step": self.step, "spent_s": self.spent_s, "told": self.told,
+            "step": self.step, "spent_s": self.spent_s, "told": self.means,
         }, part)
         part.rename(path)
 
@@ -170,7 +170,7 @@ class Course:
         self.trainee.load_state_dict(held["trainee"])
         for stepper, state in zip(self.steppers, held["steppers"], strict=True):
             stepper.load_state_dict(state)
-        self.average, self.step, self.spent_s, self.told = held["average"], held["step"], held["spent_s"], held["told"]
+        self.average, self.step, self.spent_s, self.means = held["average"], held["step"], held["spent_s"], held["told"]
 
 
 def begin(books: Tensor, rate: float) -> Course:
@@ -179,8 +179,8 @@ def begin(books: Tensor, rate: float) -> Course:
 
 
 def fit(sounds: Path, phrases: Path, out: Path, seconds: float, rate: float = RATE, seed: int = 1) -> None:
-    """Trains for `seconds` of one processor's time (pauses do not count). Until `out` is there, <out>.going holds the averaged weights and all that is
-    needed to go on after an interruption."""
+    """Train for `seconds` of one processor's time (pauses do not count). Until `out` exists, <out>.going holds the averaged weights and
+    all that resuming takes."""
     torch.manual_seed(seed)
     books, going = torch.from_numpy(np.load(sounds)["books"]), out.with_suffix(".going")
     course = begin(books, rate)
@@ -199,10 +199,10 @@ def fit(sounds: Path, phrases: Path, out: Path, seconds: float, rate: float = RA
         for name, weight in course.trainee.plain().items():
             course.average[name].lerp_(weight, 1 - keep)
         for name, value in parts.items():
-            course.told[name] = 0.98 * course.told.get(name, value) + 0.02 * value
-        course.trainee.telling = min(0.9, max(0.0, (course.told["guide"] - 0.6) / 1.5))
+            course.means[name] = 0.98 * course.means.get(name, value) + 0.02 * value
+        course.trainee.telling = min(0.9, max(0.0, (course.means["guide"] - 0.6) / 1.5))
         if course.step % 50 == 0:
-            shown = " ".join(f"{name} {value:.3f}" for name, value in course.told.items())
+            shown = " ".join(f"{name} {value:.3f}" for name, value in course.means.items())
             print(f"step {course.step} {course.spent_s:.0f}s rate {now:.2e} {shown}", flush=True)
         if time.monotonic() - saved > SAVED_EVERY_S:
             course.save(going)

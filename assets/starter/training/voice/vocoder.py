@@ -1,4 +1,4 @@
-"""Trains the starter's DAC: the decoder as a vocoder of the fixed codes, the encoder to find the features in a sound that the codes stand for."""
+"""Train the starter's DAC: its decoder as a vocoder of the fixed codes, its encoder to find the codes' features in a sound."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PITCH_SHARE = 3.0
 
 
 class Sounds:
-    """The sound and the codes that corpus.write kept for the codec."""
+    """The sound and codes that corpus.write_sounds wrote for the codec."""
 
     def __init__(self, path: Path, seed: int) -> None:
         with np.load(path) as held:
@@ -31,7 +31,7 @@ class Sounds:
         self.rng = np.random.default_rng(seed)
 
     def crops(self, frames: int = CROP_FRAMES, count: int = CROPS) -> tuple[Tensor, Tensor]:
-        """(count, frames * HOP) of sound and (count, CHANNELS, frames) of codes; now and then the quiet edges of a clip."""
+        """Return sound (count, frames * HOP) and codes (count, CHANNELS, frames), sometimes from the quiet edges of a clip."""
         sounds, codes = [], []
         for _ in range(count):
             number = int(self.rng.integers(len(self.codes)))
@@ -46,7 +46,7 @@ class Sounds:
 
 
 def unlike(made: Tensor, true: Tensor) -> Tensor:
-    """How different two sounds are: spectra at four resolutions, linear and in logarithm, and the log mel spectrum."""
+    """Return the distance of two sounds: linear and log spectra at four resolutions, and the log mel spectrum."""
     total = (codec.log_mel(made, hop=200) - codec.log_mel(true, hop=200)).abs().mean() * 2
     for size in STFT_SIZES:
         window = torch.hann_window(size)
@@ -59,8 +59,7 @@ def unlike(made: Tensor, true: Tensor) -> Tensor:
 
 
 def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float = 7e-4, seed: int = 1, trained: Path | None = None) -> None:
-    """What the codes mean to the decoder begins as the k-means centres and learns along, or goes on from what is `trained`. `out` is there when all
-    is done."""
+    """Train the decoder, whose code vectors start as the k-means centres, or continue from `trained`. `out` exists once it is done."""
     torch.manual_seed(seed)
     sounds = Sounds(data, seed)
     dac = DacModel.from_pretrained(trained) if trained else model.dac()
@@ -71,7 +70,7 @@ def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float =
     for quantizer in dac.quantizer.quantizers:
         weights += [*quantizer.codebook.parameters(), *quantizer.out_proj.parameters()]
     stepper = torch.optim.AdamW(weights, lr=rate, betas=(0.8, 0.98), weight_decay=0.0)
-    part, begun, told = out.with_suffix(".part"), time.monotonic(), 0.0
+    part, begun, mean_loss = out.with_suffix(".part"), time.monotonic(), 0.0
     for step in range(steps):
         stepper.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / 30, 2.0 * (steps - step) / steps)
         true, codes = sounds.crops()
@@ -82,9 +81,9 @@ def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float =
         torch.nn.utils.clip_grad_norm_(weights, 5.0)
         stepper.step()
         stepper.zero_grad(set_to_none=True)
-        told = 0.97 * told + 0.03 * float(loss.detach()) if step else float(loss.detach())
+        mean_loss = 0.97 * mean_loss + 0.03 * float(loss.detach()) if step else float(loss.detach())
         if step % 25 == 24:
-            print(f"decoder step {step + 1} {time.monotonic() - begun:.0f}s loss {told:.3f}", flush=True)
+            print(f"decoder step {step + 1} {time.monotonic() - begun:.0f}s loss {mean_loss:.3f}", flush=True)
         if step % 100 == 99 or step == steps - 1:
             lookup.level(dac)
             dac.save_pretrained(part)
@@ -92,7 +91,7 @@ def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float =
 
 
 def other(sound: Tensor, rng: np.random.Generator) -> Tensor:
-    """The same sounds as other people and rooms might make them: higher or lower, louder or softer, in some noise."""
+    """Vary the sounds as other people and rooms would: pitch, loudness, noise."""
     if rng.random() < 0.5:
         sound = interpolate(sound[:, None], scale_factor=float(rng.uniform(0.8, 1.25)), mode="linear")[:, 0]
         sound = sound[:, : sound.shape[1] // codec.HOP * codec.HOP]
@@ -102,7 +101,7 @@ def other(sound: Tensor, rng: np.random.Generator) -> Tensor:
 
 
 def fit_encoder(data: Path, out: Path, steps: int = ENCODER_STEPS, rate: float = 2e-3, seed: int = 2) -> None:
-    """The encoder learns the features of a sound; which codes they are is then a matter of lookup. `out` is there when all is done."""
+    """Train the encoder to find the features of a sound; codes follow by lookup. `out` exists once it is done."""
     torch.manual_seed(seed)
     sounds, dac = Sounds(data, seed), model.dac()
     lookup.lay(dac, sounds.books)
@@ -110,7 +109,7 @@ def fit_encoder(data: Path, out: Path, steps: int = ENCODER_STEPS, rate: float =
     importance = torch.ones(codec.FEATURES, 1)
     importance[codec.CEPSTRA :] = PITCH_SHARE
     stepper = torch.optim.AdamW(weights, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
-    part, begun, told = out.with_suffix(".part"), time.monotonic(), 0.0
+    part, begun, mean_loss = out.with_suffix(".part"), time.monotonic(), 0.0
     for step in range(steps):
         stepper.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / 30, 2.0 * (steps - step) / steps)
         sound = other(sounds.crops(HEARD_FRAMES, HEARD_CROPS)[0], sounds.rng)
@@ -121,12 +120,12 @@ def fit_encoder(data: Path, out: Path, steps: int = ENCODER_STEPS, rate: float =
         torch.nn.utils.clip_grad_norm_(weights, 5.0)
         stepper.step()
         stepper.zero_grad(set_to_none=True)
-        told = 0.97 * told + 0.03 * float(loss.detach()) if step else float(loss.detach())
+        mean_loss = 0.97 * mean_loss + 0.03 * float(loss.detach()) if step else float(loss.detach())
         if step % 25 == 24:
             with torch.no_grad():
                 codes = dac.quantizer(dac.encoder(sound[:, None]))[1][:, 0]
             right = float((codes == torch.stack([codec.quantise(one, sounds.books)[:, 0] for one in points])).float().mean())
-            print(f"encoder step {step + 1} {time.monotonic() - begun:.0f}s loss {told:.3f} first code right {right:.2f}", flush=True)
+            print(f"encoder step {step + 1} {time.monotonic() - begun:.0f}s loss {mean_loss:.3f} first code right {right:.2f}", flush=True)
         if step % 100 == 99 or step == steps - 1:
             dac.save_pretrained(part)
     part.rename(out)

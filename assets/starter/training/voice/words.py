@@ -1,4 +1,4 @@
-"""The domain of the starter voice: its words, how a person's figures are spelled, and phrases drawn from a small grammar."""
+"""Define the starter voice's domain: its words, the spelling of digits, and phrases drawn from a small grammar."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ENDINGS = (".", ".", ".", "!", "")
 
 
 def vocabulary() -> tuple[str, ...]:
-    """Every word that the voice knows, in lower case, sorted."""
+    """Return every word that the voice knows, in lower case, sorted."""
     found = {*DIGITS, *_LINKS}
     for phrases in (*CLASSES.values(), SENTENCES):
         for phrase in phrases:
@@ -51,29 +51,29 @@ def vocabulary() -> tuple[str, ...]:
 
 
 def spoken_words(text: str) -> list[str]:
-    """The words of a text as the judge compares them."""
+    """Return the words of a text as the judge compares them."""
     return re.findall(r"[a-z]+", text.lower())
 
 
 def spelling() -> dict[str, str]:
-    """How each figure is said; a longer number is read figure by figure."""
+    """Return how each digit is spoken; longer numbers are read digit by digit."""
     return dict(zip(map(str, range(10)), DIGITS, strict=True))
 
 
 def digit_phrase(rng: random.Random) -> str:
-    """Three to seven digits, now and then with a comma."""
+    """Draw three to seven digits, sometimes with a comma."""
     words = [rng.choice(DIGITS) for _ in range(rng.choice((3, 3, 4, 4, 5, 6, 7)))]
     return " ".join(word + ("," if rng.random() < 0.15 and place < len(words) - 1 else "") for place, word in enumerate(words))
 
 
 def loose_phrase(rng: random.Random, words: tuple[str, ...]) -> str:
-    """Words in no order, so that no word is known only from its neighbours."""
+    """Draw words in random order, so that no word is known only from its neighbours."""
     chosen = [rng.choice(words) for _ in range(rng.choice((2, 3, 4, 5, 6)))]
     return " ".join(word + ("," if rng.random() < 0.12 and place < len(chosen) - 1 else "") for place, word in enumerate(chosen))
 
 
 def sentence(rng: random.Random) -> str:
-    """One sentence of the grammar."""
+    """Draw one sentence of the grammar."""
     def fill(match: re.Match[str]) -> str:
         kind = match.group(1)
         return rng.choice(DIGITS if kind == "digit" else CLASSES[kind])
@@ -82,7 +82,7 @@ def sentence(rng: random.Random) -> str:
 
 
 def phrase(rng: random.Random, kind: str) -> str:
-    """A phrase of one kind (digits, loose, sentence) as a person might type it: a capital or not, a mark at the end or not."""
+    """Draw a phrase of one kind (digits, loose, sentence) as people type: with or without a capital, with or without a final mark."""
     if kind == "digits":
         text = digit_phrase(rng)
     elif kind == "loose":

@@ -1,4 +1,4 @@
-"""What the tests of speech share: tiny Dias of the real classes at two shapes, made and loaded once, and a run of one."""
+"""Share tiny Dia models of two shapes, made and loaded once, and a way to run one."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import SpeechRequest
 from app.engine.speech import loader
-from tests.support import tiny
+from tests.support import tiny_voices
 
-SHAPES = {"dia": tiny.DIA, "starter": tiny.STARTER}
+SHAPES = {"dia": tiny_voices.DIA, "starter": tiny_voices.STARTER}
 TEXT = (
     "[S1] Hello there, how are you on this fine day? [S2] I am well, thank you (laughs), and you are as well, I hope."
 )
@@ -32,13 +32,13 @@ LONG = " ".join(
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Made once for all test files."""
+    """Make the models once for all test files."""
     return _folders(tmp_path_factory.getbasetemp() / "tiny-voices")
 
 
 @cache
 def _folders(top: Path) -> dict[str, Path]:
-    return {name: tiny.save_voice(top / name, shape) for name, shape in SHAPES.items()}
+    return {name: tiny_voices.save_voice(top / name, shape) for name, shape in SHAPES.items()}
 
 
 @pytest.fixture(scope="session")
@@ -63,17 +63,17 @@ def run(
 PLAIN = decide(probe(), Need(kind="speech"), Choice(dtype="float32"), {})
 
 
-def joined(events: list[Event]) -> Path:
+def find_result(events: list[Event]) -> Path:
     assert isinstance(events[-1], Finished), events[-1]
     return Path(events[-1].files[0])
 
 
-def clip(path: Path, seconds: float, rate: int = 22050, loud: float = 0.2) -> str:
+def write_clip(path: Path, seconds: float, rate: int = 22050, loud: float = 0.2) -> str:
     samples = loud * np.random.default_rng(0).standard_normal(int(seconds * rate))
     sound.write(path, samples.astype(np.float32), rate)
     return str(path)
 
 
-def moved(folder: Path, target: Path) -> Path:
+def copy_voice(folder: Path, target: Path) -> Path:
     shutil.copytree(folder, target)
     return target

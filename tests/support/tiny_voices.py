@@ -1,4 +1,4 @@
-"""Tiny models with random weights, saved as the real ones are: Dia's classes at two shapes, hers and the starter voice's."""
+"""Save tiny Dia models with random weights, in the shapes of Dia 1.6B and of the starter voice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STARTER = Shape((0, 1, 2, 3), (4, 10, 10), 16000, 256)
 
 
 def save_voice(folder: Path, shape: Shape = DIA, *, seed: int = 0) -> Path:
-    """A Dia that says noise, with its codec in folder/"codec"."""
+    """Save a Dia that speaks noise, with its codec in folder/"codec"."""
     torch.manual_seed(seed)
     encoder = DiaEncoderConfig(
         max_position_embeddings=1024, num_hidden_layers=2, hidden_size=32, num_attention_heads=2, num_key_value_heads=2,
@@ -38,7 +38,7 @@ def save_voice(folder: Path, shape: Shape = DIA, *, seed: int = 0) -> Path:
     config = DiaConfig(encoder_config=encoder, decoder_config=decoder, delay_pattern=list(shape.delays))
     model = DiaForConditionalGeneration(config).eval()
     for parameter in model.parameters():
-        if parameter.ndim > 1:  # so that what was heard before matters, and not only the last row
+        if parameter.ndim > 1:  # so that all earlier rows matter, not only the last
             torch.nn.init.normal_(parameter, std=0.25)
     model.save_pretrained(folder)
     DiaTokenizer().save_pretrained(folder)
@@ -49,9 +49,7 @@ def save_voice(folder: Path, shape: Shape = DIA, *, seed: int = 0) -> Path:
     )  # fmt: skip
     codec = DacModel(sound).eval()
     for module in codec.modules():
-        if isinstance(
-            module, torch.nn.Conv1d | torch.nn.ConvTranspose1d
-        ):  # so that a frame is heard as far as it can be
+        if isinstance(module, torch.nn.Conv1d | torch.nn.ConvTranspose1d):  # so that a frame has its full reach
             torch.nn.init.normal_(
                 module.weight, std=(module.in_channels * module.kernel_size[0] / module.stride[0]) ** -0.5 * 0.7
             )

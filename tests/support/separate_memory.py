@@ -1,4 +1,4 @@
-"""Pretend a card's own memory on the processor: tensors know which of two memories they lie in, and an operation across both fails as on a card."""
+"""Simulate a card's separate memory on the CPU: each tensor has one of two devices, and mixing them fails as on a card."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.engine.pictures import painter, worker_thread
 
 CARD, HERE = torch.device("cuda", 0), torch.device("cpu")
 _ACROSS = frozenset({"copy_", "__set__", "__setitem__", "set_", "swap_tensors", "_has_compatible_shallow_copy_type", "to", "cpu", "cuda"})
-"""What may meet tensors of both memories."""
+"""Functions that accept tensors of both memories."""
 _READS = frozenset({"numpy", "__array__"})
 _FACTS: dict[Any, Callable[[bool], Any]] = {
     torch.Tensor.device.__get__: lambda far: CARD if far else HERE,  # type: ignore[attr-defined]
@@ -26,8 +26,8 @@ _FACTS: dict[Any, Callable[[bool], Any]] = {
 }
 
 
-class FarMemory(TorchFunctionMode):
-    """One for all threads: each enters it for itself."""
+class SeparateMemory(TorchFunctionMode):
+    """Shared by all threads; each has to enter it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class FarMemory(TorchFunctionMode):
 
     @property
     def held_bytes(self) -> int:
-        """Of tensors that are alive."""
+        """The bytes of all live tensors."""
         self._held = {at: each for at, each in self._held.items() if not each[0].expired()}
         return sum(size for _, size in self._held.values())
 
@@ -96,7 +96,7 @@ class FarMemory(TorchFunctionMode):
             )
 
     def _sent(self, args: Any, kwargs: dict[str, Any]) -> Any:
-        """Tensor.to in its three forms: a place, a dtype, another tensor to be like."""
+        """Handle Tensor.to in its three forms: to a device, to a dtype, like another tensor."""
         tensor, rest = args[0], list(args[1:])
         place = kwargs.pop("device", None)
         if rest and isinstance(rest[0], torch.Tensor):
@@ -131,16 +131,16 @@ class _Stream(contextlib.nullcontext[None]):
 
 
 @contextlib.contextmanager
-def far_memory() -> Iterator[FarMemory]:
-    """A card named cuda for this thread and those that paint. What it computes, the processor computes."""
-    memory = FarMemory()
+def separate_memory() -> Iterator[SeparateMemory]:
+    """Provide a device named cuda to this thread and to painting threads; the CPU does its work."""
+    memory = SeparateMemory()
 
-    def reports(work: Any) -> Any:
-        def there(tell: Any) -> None:
+    def iterate_reports(work: Any) -> Any:
+        def work_on_card(report: Any) -> None:
             with memory:
-                work(tell)
+                work(report)
 
-        return worker_thread.reports(there)
+        return worker_thread.iterate_reports(work_on_card)
 
     with contextlib.ExitStack() as around:
         for name, what in {
@@ -153,6 +153,6 @@ def far_memory() -> Iterator[FarMemory]:
             "diffusers.pipelines.pipeline_utils.get_device": lambda: "cuda",
         }.items():
             around.enter_context(patch(name, what))
-        around.enter_context(patch.object(painter, "reports", reports))
+        around.enter_context(patch.object(painter, "iterate_reports", iterate_reports))
         around.enter_context(memory)
         yield memory

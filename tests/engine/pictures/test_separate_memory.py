@@ -1,4 +1,4 @@
-"""Models on a card with a memory of its own, tiny and real: on a pretended one here, with -m card on the card of this machine."""
+"""Run tiny models on a card with separate memory: a simulated one, or with -m card this machine's."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from app.engine.models import catalog
 from app.engine.pictures import painter
 from app.engine.pipelines import placement
 from app.engine.speech import loader
-from tests.support import painters
+from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
-from tests.support.far_memory import FarMemory, far_memory
-from tests.support.painters import SMALL, breaking, gguf_of, lora, parts, pixels
+from tests.support.picture_fixtures import SMALL, break_denoiser, list_parts, make_gguf, make_lora, read_pixels
 from tests.support.plans import plan
-from tests.support.tiny import save_voice
+from tests.support.separate_memory import SeparateMemory, separate_memory
+from tests.support.tiny_voices import save_voice
 
-folders, gradient = painters.folders, painters.gradient
+folders, gradient = picture_fixtures.folders, picture_fixtures.gradient
 OFFLOADS = ("none", "model", "group", "sequential")
 WITHIN = {"float32": 3 / 255, "apart": 12 / 255}
 PRECISIONS = {"float32": ("float32", "float32"), "apart": ("float16", "float32")}
 
 
 @pytest.fixture(params=["pretended", pytest.param("real", marks=pytest.mark.card)], autouse=True)
-def card(request: pytest.FixtureRequest) -> Iterator[FarMemory | None]:
+def card(request: pytest.FixtureRequest) -> Iterator[SeparateMemory | None]:
     if request.param == "real":
         yield None
         return
-    with far_memory() as memory:
+    with separate_memory() as memory:
         yield memory
 
 
-def test_it_tells_the_two_memories_apart(card: FarMemory | None) -> None:
+def test_it_tells_the_two_memories_apart(card: SeparateMemory | None) -> None:
     here, there = torch.ones(3, 4), torch.ones(3, 4, device="cuda")
     assert there.device.type == "cuda" and there.is_cuda and here.device.type == "cpu"
     assert (there @ there.T).is_cuda and there[1:].is_cuda and (there * torch.tensor(2.0)).is_cuda
@@ -75,7 +75,7 @@ def load(folders: dict[str, Path], tmp_path: Path) -> Any:
         )  # fmt: skip
         fields = {"device": "cuda", "runs_on": "cuda", "precision": how, "kernels": ("efficient", "math"), **more}
         companions = fields.pop("companions", {})
-        return painter.load(folders[family], model, tiny.plan(model, compute, offload=offload, **fields), companions, tmp_path)
+        return painter.load(folders[family], model, tiny.make_plan(model, compute, offload=offload, **fields), companions, tmp_path)
 
     return load
 
@@ -84,11 +84,11 @@ def painted(paints: painter.Painter, job: Path, **more: Any) -> Any:
     asked = PictureRequest(**{"prompt": "a red ball", **SMALL, "preview_every": 1, **more})
     events = list(paints.run(asked, Control(), None, job))
     assert isinstance(events[-1], Finished)
-    return pixels(parts(events)[0].path)
+    return read_pixels(list_parts(events)[0].path)
 
 
 def forms(family: str, gradient: Path, worn: Path) -> list[dict[str, Any]]:
-    """What can be asked of it: from text, from a picture, within a mask, with weighted and long prompts, LoRAs, other schedulers."""
+    """List the kinds of request: text, picture, mask, weighted and long prompts, LoRAs, other schedulers."""
     picture = {"image": str(gradient)}
     asked: list[dict[str, Any]] = [{}] if family == "pixart-sigma" else [{}, picture]
     if family in ("sd15", "sdxl"):
@@ -105,9 +105,9 @@ def forms(family: str, gradient: Path, worn: Path) -> list[dict[str, Any]]:
 def test_a_card_paints_as_the_processor(
     family: str, offload: str, folders: dict[str, Path], load: Any, gradient: Path, tmp_path: Path
 ) -> None:
-    worn = lora(folders["sd15"], tmp_path / "one.safetensors", 1)
-    plain, paints, seen = painters.painter(folders[family])[0], load(family, offload), set()
-    modules = placement.modules(paints._pipe)
+    worn = make_lora(folders["sd15"], tmp_path / "one.safetensors", 1)
+    plain, paints, seen = picture_fixtures.load_painter(folders[family])[0], load(family, offload), set()
+    modules = placement.list_modules(paints._pipe)
     modules["vae"] = modules["vae"].decoder
     for name, module in modules.items():
         module.register_forward_hook(lambda _module, _args, out, name=name: seen.add((name, tensor_of(out).device.type)))
@@ -130,10 +130,10 @@ def tensor_of(out: Any) -> torch.Tensor:
 def test_a_broken_picture_goes_on_from_its_file(
     offload: str, scheduler: str, folders: dict[str, Path], load: Any, tmp_path: Path
 ) -> None:
-    """What was kept comes back from the disk into the processor's memory, and has to go to the card's."""
+    """A checkpoint is read into the CPU's memory and has to move to the card's."""
     paints, asked = load("sd15", offload, "float32"), {"scheduler": scheduler, "steps": 6}
     whole = painted(paints, tmp_path / "whole", **asked)
-    hook = breaking(paints, 4)
+    hook = break_denoiser(paints, 4)
     with pytest.raises(NumbersBroke):
         painted(paints, tmp_path / "broken", **asked)
     hook.remove()
@@ -143,9 +143,9 @@ def test_a_broken_picture_goes_on_from_its_file(
 
 @pytest.mark.parametrize("offload", ("none", "group"))
 def test_gguf_paints_on_a_card(offload: str, folders: dict[str, Path], load: Any, tmp_path: Path) -> None:
-    file = gguf_of(folders["flux"], tmp_path / "tiny.gguf")
+    file = make_gguf(folders["flux"], tmp_path / "tiny.gguf")
     paints = load("flux", offload, "float32", companions={"gguf": file}, quantised="gguf")
-    one, other = painted(paints, tmp_path / "g", guidance=1.0), painted(painters.painter(folders["flux"])[0], tmp_path / "p", guidance=1.0)
+    one, other = painted(paints, tmp_path / "g", guidance=1.0), painted(picture_fixtures.load_painter(folders["flux"])[0], tmp_path / "p", guidance=1.0)
     assert abs(one - other).mean() < 12 / 255
 
 

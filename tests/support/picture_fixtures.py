@@ -1,4 +1,4 @@
-"""What the tests of pictures share: tiny models in folders, painters loaded once, plain diffusers to compare with."""
+"""Share tiny picture models, painters loaded once, and the same pictures by plain diffusers to compare with."""
 
 from __future__ import annotations
 
@@ -28,54 +28,54 @@ SMALL: dict[str, Any] = {"width": 64, "height": 64, "steps": 3, "seed": 11, "pre
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Made once for all test files."""
+    """Make the models once for all test files."""
     return _folders(tmp_path_factory.getbasetemp() / "tiny-models")
 
 
 @cache
 def _folders(root: Path) -> dict[str, Path]:
-    return {family: tiny.made(family, root / family) for family in tiny.MAKERS}
+    return {family: tiny.save(family, root / family) for family in tiny.MAKERS}
 
 
 @cache
-def painter(folder: Path) -> tuple[picture_painter.Painter, Model]:
-    """Loaded once; a test that spoils one loads its own."""
+def load_painter(folder: Path) -> tuple[picture_painter.Painter, Model]:
+    """Load a painter once; a test that modifies one loads its own."""
     model = catalog.find(str(folder))
-    return picture_painter.load(folder, model, tiny.plan(model), {}), model
+    return picture_painter.load(folder, model, tiny.make_plan(model), {}), model
 
 
-def pixels(path: str | Path) -> np.ndarray:
+def read_pixels(path: str | Path) -> np.ndarray:
     with Image.open(path) as image:
         return np.asarray(image.convert("RGB"), dtype=np.float64) / 255
 
 
-def parts(events: list[Event]) -> list[PartDone]:
+def list_parts(events: list[Event]) -> list[PartDone]:
     return [event for event in events if isinstance(event, PartDone)]
 
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
-    """What the decoder gave, before it was rounded to the 256 steps of a PNG."""
+    """Record the VAE's output before it is rounded to 8 bits."""
     seen: list[torch.Tensor] = []
-    check = steps.check
+    check = steps.check_decoded
 
     def record(image: torch.Tensor, step: int, exact: bool) -> None:
         seen.append(image.detach().clone())
         check(image, step, exact)
 
-    monkeypatch.setattr(steps, "check", record)
+    monkeypatch.setattr(steps, "check_decoded", record)
     return seen
 
 
-def plainly(folder: Path, model: Model, form: str = "text", **told: Any) -> np.ndarray:
-    """The same from diffusers' own class alone: its own loading, loop and decoding."""
+def paint_with_diffusers(folder: Path, model: Model, kind: str = "text", **arguments: Any) -> np.ndarray:
+    """Paint with diffusers alone: its own loading, loop and decoding. `kind`: text, image or inpaint."""
     family = FAMILIES[model.family]
-    plain = getattr(diffusers, getattr(family, form)).from_pretrained(folder, **family.loaded_with)
+    plain = getattr(diffusers, getattr(family, f"{kind}_class")).from_pretrained(folder, **family.load_arguments)
     if model.settings.scheduler:
         row = schedulers.find_scheduler(model.settings.scheduler)
         plain.scheduler = getattr(diffusers, row.class_name).from_config(plain.scheduler.config, **row.settings)
     image = plain(
-        num_inference_steps=3, generator=torch.Generator("cpu").manual_seed(11), output_type="np", **family.told, **told
+        num_inference_steps=3, generator=torch.Generator("cpu").manual_seed(11), output_type="np", **family.call_arguments, **arguments
     ).images[0]
     return np.asarray(image, dtype=np.float64)
 
@@ -86,8 +86,8 @@ def assert_same(decoded: torch.Tensor, plain: np.ndarray) -> None:
     assert np.abs(mine - plain).max() <= 1e-4
 
 
-def breaking(paints: picture_painter.Painter, at: int) -> Any:
-    """The denoiser's numbers break once, at this call."""
+def break_denoiser(paints: picture_painter.Painter, at: int) -> Any:
+    """Make the denoiser return NaN once, at this call."""
     module = getattr(paints._pipe, paints._family.denoiser)
     calls = 0
 
@@ -110,8 +110,8 @@ def gradient(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def lora(folder: Path, path: Path, seed: int) -> Path:
-    """A random LoRA for this model's UNet, as peft and diffusers write it."""
+def make_lora(folder: Path, path: Path, seed: int) -> Path:
+    """Write a random LoRA for this model's UNet, as peft and diffusers do."""
     torch.manual_seed(seed)
     pipe = diffusers.StableDiffusionPipeline.from_pretrained(folder, safety_checker=None)
     state = {}
@@ -123,16 +123,16 @@ def lora(folder: Path, path: Path, seed: int) -> Path:
     return path
 
 
-def gguf_of(folder: Path, file: Path, without: str = "", original: bool = False) -> Path:
-    """The denoiser's weights in 8 bits, as GGUF files hold them: rows of 32 numbers share a scale. `original`: named as Z-Image's
-    makers do; `without`: what begins so is left out."""
+def make_gguf(folder: Path, file: Path, without: str = "", original: bool = False) -> Path:
+    """Write the denoiser's weights as 8-bit GGUF, where 32 numbers share a scale. `original`: with Z-Image's original names;
+    `without`: leave out the weights whose names start so."""
     weights = load_file(folder / "transformer" / "diffusion_pytorch_model.safetensors")
     kept = {name: weight for name, weight in weights.items() if not without or not name.startswith(without)}
     assert bool(without) == (len(kept) < len(weights))
-    return gguf_with(_originally(kept) if original else kept, file)
+    return write_gguf(_rename_to_original(kept) if original else kept, file)
 
 
-def gguf_with(weights: dict[str, torch.Tensor], file: Path) -> Path:
+def write_gguf(weights: dict[str, torch.Tensor], file: Path) -> Path:
     writer = gguf.GGUFWriter(str(file), "tiny")
     for name, tensor in weights.items():
         values = tensor.float().numpy()
@@ -152,8 +152,8 @@ Z_IMAGE = {
 }  # fmt: skip
 
 
-def _originally(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Its makers' names, and the three projections of attention in one weight."""
+def _rename_to_original(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Use Z-Image's original names, with the three projections of attention in one weight."""
     named: dict[str, torch.Tensor] = {}
     for name, weight in weights.items():
         before, _, place = name.partition(".attention.to_")

@@ -1,4 +1,4 @@
-"""Every kind of model Hearth runs, tiny and with random weights, each with one run that goes through all its attention."""
+"""Make a tiny random model of every kind that Hearth runs, each with a run through all of its attention."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Family:
     grouped: bool = False
     half_is_safe: bool = True
 
-    def made(self, dtype: torch.dtype) -> nn.Module:
-        """The same weights every time, rounded to `dtype`."""
+    def build(self, dtype: torch.dtype) -> nn.Module:
+        """Make the model with the same weights every time, rounded to `dtype`."""
         torch.manual_seed(7)
         return self.make().eval().requires_grad_(False).to(dtype)
 
@@ -54,8 +54,8 @@ def tokens(*shape: int, most: int) -> Tensor:
     return torch.randint(0, most, shape, generator=torch.Generator().manual_seed(3))
 
 
-def padded(rows: int, length: int, pad: int) -> Tensor:
-    """A batch whose second row is shorter."""
+def make_mask(rows: int, length: int, pad: int) -> Tensor:
+    """Return the mask of a batch whose second row is shorter."""
     mask = torch.ones(rows, length, dtype=torch.long)
     mask[1, length - pad :] = 0
     return mask
@@ -79,9 +79,9 @@ def dia() -> nn.Module:
 
 
 def run_dia(model: nn.Module, dtype: torch.dtype) -> Tensor:
-    """A padded text, a sound prompt of 40 rows, then one step with the cache."""
+    """Run a padded text and a sound prompt of 40 rows, then one step with the cache."""
     text, heard, step = tokens(2, 24, most=200), tokens(2, 40, 2, most=64), tokens(2, 1, 2, most=64)
-    asked = {"input_ids": text, "attention_mask": padded(2, 24, 9)}
+    asked = {"input_ids": text, "attention_mask": make_mask(2, 24, 9)}
     first = model(**asked, decoder_input_ids=heard, use_cache=True)
     second = model(
         encoder_outputs=(first.encoder_last_hidden_state,), attention_mask=asked["attention_mask"],
@@ -98,9 +98,9 @@ def clip() -> nn.Module:
 
 
 def run_clip(model: nn.Module, dtype: torch.dtype) -> Tensor:
-    """Without a mask, so that it is causal by flag, and with one."""
+    """Run without a mask, so that attention is causal by its flag, and with one."""
     words = tokens(2, WORDS, most=100)
-    return torch.cat([model(words, attention_mask=mask).last_hidden_state for mask in (None, padded(2, WORDS, 30))])
+    return torch.cat([model(words, attention_mask=mask).last_hidden_state for mask in (None, make_mask(2, WORDS, 30))])
 
 
 def t5() -> nn.Module:
@@ -108,7 +108,7 @@ def t5() -> nn.Module:
 
 
 def run_t5(model: nn.Module, dtype: torch.dtype) -> Tensor:
-    return model(tokens(2, 40, most=100), attention_mask=padded(2, 40, 15)).last_hidden_state
+    return model(tokens(2, 40, most=100), attention_mask=make_mask(2, 40, 15)).last_hidden_state
 
 
 def unet() -> nn.Module:
@@ -174,7 +174,7 @@ def run_pixart(model: nn.Module, dtype: torch.dtype) -> Tensor:
     latents, words = noise(2, 4, 16, 16, seed=1, dtype=dtype), noise(2, 20, 32, seed=2, dtype=dtype)
     no_size = {"resolution": None, "aspect_ratio": None}
     return model(
-        latents, words, timestep=torch.tensor([5, 5]), encoder_attention_mask=padded(2, 20, 8).to(dtype),
+        latents, words, timestep=torch.tensor([5, 5]), encoder_attention_mask=make_mask(2, 20, 8).to(dtype),
         added_cond_kwargs=no_size,
     ).sample  # fmt: skip
 
@@ -187,7 +187,7 @@ def flux() -> nn.Module:
 
 
 def places(side: int, axes: int) -> Tensor:
-    """Where each latent of a square lies: row and column in the second and third axis."""
+    """Return the row and column of each latent of a square, in the second and third axis."""
     found = torch.zeros(side * side, axes)
     found[:, 1] = torch.arange(side).repeat_interleave(side)
     found[:, 2] = torch.arange(side).repeat(side)
@@ -224,7 +224,7 @@ def z_image() -> nn.Module:
 
 
 def run_z_image(model: nn.Module, dtype: torch.dtype) -> Tensor:
-    """Two prompts of unequal length, so that there is padding."""
+    """Run two prompts of unequal length, so that there is padding."""
     latents = [noise(4, 1, 16, 16, seed=each, dtype=dtype) for each in (1, 2)]
     words = [noise(length, 32, seed=length, dtype=dtype) for length in (20, 40)]
     return torch.stack(model(latents, torch.tensor([0.5, 0.5]).to(dtype), words).sample)

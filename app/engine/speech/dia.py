@@ -1,0 +1,19 @@
+"""The loaded parts of a Dia voice, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from app.engine.speech.codec import Codec
+from app.engine.text.voice_limits import VoiceLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Dia:
+    model: Any
+    device: str
+    tokenizer: Any
+    codec: Codec
+    limits: VoiceLimits
+    name: str

@@ -1,0 +1,159 @@
+"""Speak one part of a script: decode it, send its sound as it is made, and save its state, so that a stopped part can resume."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from app.engine.files import sound, spoken_parts
+from app.engine.files.sound import Samples
+from app.engine.files.spoken_parts import SpokenPart
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Event, Note, Sound
+from app.engine.speech import unfinished_part
+from app.engine.speech.codec import OVERLAP_FRAMES
+from app.engine.speech.decoder import Decoding, PartInput, Sampling
+from app.engine.speech.dia import Dia
+from app.engine.speech.pace import STEP_EVERY_S, Pace
+from app.engine.speech.voice_prompt import VoiceContext, compose_text
+from app.engine.text import turns
+from app.sentence import say
+
+if TYPE_CHECKING:
+    from app.compat.attention.seam import Seam
+
+FIRST_SOUND_S = 0.5
+SOUND_S = 1.0
+ROOM = 3.0
+"""A part may take this many times its estimate, plus ROOM_S; beyond that the model has lost its way."""
+ROOM_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class PartTask:
+    """What one part is made from."""
+
+    index: int
+    part: turns.ScriptPart
+    context: VoiceContext | None
+    sampling: Sampling
+    seed: int
+    max_frames: int | None
+    key: str
+    """A hash of all of this: a part saved under another key is made again."""
+
+
+class PartRun:
+    """One part while it is spoken."""
+
+    def __init__(self, dia: Dia, task: PartTask, job: Path) -> None:
+        self._dia, self._task, self._job = dia, task, job
+        self._pieces: list[Samples] = []
+        self._frames_sent = 0
+        before = unfinished_part.find(job, task.index, task.key)
+        self._decoding = Decoding(dia.model, dia.device, _make_input(dia, task), before)
+        if before is not None and before.frames_sent:
+            self._decode_sound(before.frames_sent)
+
+    def events(self, control: Control, seam: Seam | None, pace: Pace) -> Generator[Event, None, SpokenPart | None]:
+        """Yield progress and sound; return the part, or None if it was stopped before it made any sound."""
+        decoding = self._decoding
+        yield from self._decode(control, seam, pace)
+        if decoding.frames > self._frames_sent:
+            yield self._send_sound(decoding.frames)
+        if not self._pieces:
+            if not decoding.done:
+                return None
+            self._pieces.append(np.zeros(self._dia.codec.hop, np.float32))
+        if decoding.done and decoding.cut_off:
+            yield Note(
+                say(
+                    "speech.cut-off",
+                    "Part {part} was cut off at {seconds} s because it did not end by itself. Speak it again with another seed.",
+                    part=self._task.index + 1,
+                    seconds=round(decoding.frames / self._dia.codec.frame_rate, 1),
+                )
+            )
+        return self._save_part()
+
+    def _decode(self, control: Control, seam: Seam | None, pace: Pace) -> Iterator[Event]:
+        """Make rows until the part ends or Stop, with progress, and sound once a second."""
+        decoding = self._decoding
+        began_s, rows_before = time.monotonic(), decoding.made
+        try:
+            while not decoding.done and not control.stopped:
+                decoding.step()
+                now_s = time.monotonic()
+                if now_s - pace.reported_s >= STEP_EVERY_S:
+                    pace.reported_s = now_s
+                    ran = seam.take_largest() if seam is not None else None
+                    rows = decoding.made - rows_before
+                    yield pace.make_step(self._task.index, decoding.frames, rows, now_s - began_s, ran)
+                if self._has_sound_to_send():
+                    yield self._send_sound(decoding.frames - OVERLAP_FRAMES)
+                    self._save_state()
+        finally:
+            # By Stop, by an error or at its end: the next run resumes from here.
+            self._save_state()
+        pace.worked_s += time.monotonic() - began_s
+        pace.made += decoding.made - rows_before
+
+    def _has_sound_to_send(self) -> bool:
+        seconds = SOUND_S if self._pieces else FIRST_SOUND_S
+        frames = int(seconds * self._dia.codec.frame_rate) + OVERLAP_FRAMES
+        return self._decoding.frames - self._frames_sent >= frames
+
+    def _send_sound(self, last: int) -> Sound:
+        """Write the sound from what was sent to before frame `last`."""
+        codec, first = self._dia.codec, self._frames_sent
+        samples = self._decode_sound(last)
+        path = self._job / f"sound-{self._task.index:03d}-{len(self._pieces) - 1:03d}.wav"
+        sound.write(path, samples, codec.rate)
+        return Sound(self._task.index, str(path), first / codec.frame_rate, len(samples) / codec.rate)
+
+    def _decode_sound(self, last: int) -> Samples:
+        codes = self._decoding.get_codes(0, self._decoding.frames)
+        samples = self._dia.codec.decode(codes, self._frames_sent, last)
+        self._pieces.append(samples)
+        self._frames_sent = last
+        return samples
+
+    def _save_state(self) -> None:
+        unfinished_part.save(self._job, self._task.index, self._task.key, self._decoding.get_state(self._frames_sent))
+
+    def _save_part(self) -> SpokenPart:
+        task, decoding = self._task, self._decoding
+        codes = decoding.get_codes(0, decoding.frames).numpy().astype(np.int16)
+        saved = spoken_parts.save(
+            self._job, task.index, np.concatenate(self._pieces), self._dia.codec.rate, text=task.part.text, seed=task.seed,
+            key=task.key, whole=decoding.done, codes=codes,
+        )  # fmt: skip
+        if decoding.done:
+            unfinished_part.drop(self._job, task.index)
+        return saved
+
+
+def _make_input(dia: Dia, task: PartTask) -> PartInput:
+    context = task.context
+    text = compose_text((*(context.turns if context else ()), *task.part.turns), dia.limits)
+    return PartInput(
+        torch.tensor(dia.tokenizer(text)["input_ids"]),
+        context.codes if context else None,
+        task.sampling,
+        task.seed,
+        _limit_rows(dia, task),
+    )
+
+
+def _limit_rows(dia: Dia, task: PartTask) -> int:
+    """Return how many rows the part may have: what the decoder has room for, what was asked, or what it should need."""
+    limits = dia.limits
+    available = limits.rows_most - 1 - (len(task.context.codes) if task.context else 0)
+    expected = int((ROOM * task.part.seconds + ROOM_S) * limits.frame_rate) + limits.delay + 1
+    return min(available, task.max_frames or expected)
