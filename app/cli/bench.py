@@ -23,7 +23,7 @@ from app.paths import home
 from app.sentence import Trouble, say
 
 if TYPE_CHECKING:
-    from app.cli.bench_cases import Case
+    from app.cli.bench_cases import BenchCall
 
 MIB: Final = 1 << 20
 LONGEST_ROUNDS: Final = 30
@@ -73,7 +73,7 @@ class Row:
 
 
 def measured(
-    case: Case, dtype: Dtype, plan: Plan, device: str, seconds: float, deviation: float, memory: bool
+    case: BenchCall, dtype: Dtype, plan: Plan, device: str, seconds: float, deviation: float, memory: bool
 ) -> Row:
     import torch
 
@@ -138,7 +138,7 @@ def _extra(answer: Any, shape: Shape, name: str, plan: Plan) -> None:
     answer.send(max(0, peak.extra() - result.numel() * result.element_size()))
 
 
-def planned(case: Case, dtype: Dtype, hardware: Hardware, known: Verdicts) -> Plan:
+def planned(case: BenchCall, dtype: Dtype, hardware: Hardware, known: Verdicts) -> Plan:
     call = case.call
     need = Need(
         batch=call.batch, heads=call.heads, kv_heads=call.kv_heads, head_dim=call.head_dim, queries=call.queries,
@@ -147,7 +147,7 @@ def planned(case: Case, dtype: Dtype, hardware: Hardware, known: Verdicts) -> Pl
     return decide(hardware, need, Choice(dtype=dtype), known)
 
 
-def learned(cases: Iterable[Case], dtypes: Iterable[Dtype], hardware: Hardware, known: Verdicts) -> Verdicts:
+def learned(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardware, known: Verdicts) -> Verdicts:
     """Measure what is not known yet, as the engine does in its idle time, but at once."""
     from app.compat.attention.measure import quickest
     from app.compat.planning.quickest_way import near, subject
@@ -195,12 +195,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     import torch
 
-    from app.cli.bench_cases import cases
+    from app.cli.bench_cases import bench_calls
 
     hardware, folder = probe(), home(args.home).verdicts
     known: Verdicts = seen.load(folder, hardware)
     sizes = tuple(args.size or (SIZES[:1] if args.quick else SIZES))
-    chosen = list(cases(tuple(args.only or ("dia", *PICTURES)), sizes))
+    chosen = list(bench_calls(tuple(args.only or ("dia", *PICTURES)), sizes))
     dtypes: list[Dtype] = args.dtype or ["float32", "bfloat16"]
     if args.measure:
         known = seen.learn(folder, hardware, *learned(chosen, dtypes, hardware, known).values())

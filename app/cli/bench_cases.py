@@ -19,7 +19,7 @@ OPERATIONS: Final = 20_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class BenchCall:
     """One call of attention that a model makes."""
 
     family: str
@@ -39,7 +39,7 @@ class Case:
         return reduced(self.shape(dtype), OPERATIONS, at_once)
 
 
-def cases(families: tuple[str, ...] = ("dia", *PICTURES), sizes: tuple[int, ...] = SIZES) -> Iterator[Case]:
+def bench_calls(families: tuple[str, ...] = ("dia", *PICTURES), sizes: tuple[int, ...] = SIZES) -> Iterator[BenchCall]:
     """Each call once: models of one family, and prompts at any size, make the same ones."""
     seen: set[Call] = set()
     for family in families:
@@ -48,7 +48,7 @@ def cases(families: tuple[str, ...] = ("dia", *PICTURES), sizes: tuple[int, ...]
                 bare = call._replace(name="")
                 if bare not in seen:
                     seen.add(bare)
-                    yield Case(family, size, call)
+                    yield BenchCall(family, size, call)
 
 
 def contenders(plan: Plan, shape: Shape, saw: Saw = unseen) -> dict[str, Contender]:

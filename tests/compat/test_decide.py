@@ -16,7 +16,7 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Verdict
 from app.compat.planning.decide import SETTLED, decide
 from app.compat.planning.memory_formulas import GIB, peak_bytes, scores_bytes, vae_bytes, weights_bytes
-from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Need, Offload, Part, Plan, Quantised, Reason
+from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Need, Offload, ModelPart, Plan, Quantised, Reason
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import need as need_of
 from app.sentence import Trouble
@@ -25,11 +25,11 @@ from tests.support.places import TOP
 DIA, SD15, MENDED_XL = (need_of(BY_ID[each]) for each in SHOWN)
 XL = replace(MENDED_XL, parts=tuple(replace(part, half_is_safe=part.role != "vae") for part in MENDED_XL.parts))
 """With its own VAE, which overflows in half precision."""
-SMALL = Need("small", "speech", parts=(Part("model", "speech", 3_000_000), Part("codec", "codec", 2_000_000)))
+SMALL = Need("small", "speech", parts=(ModelPart("model", "speech", 3_000_000), ModelPart("codec", "codec", 2_000_000)))
 HEAVY = Need(
-    "heavy", "picture", parts=(Part("transformer", "denoiser", 12_000_000_000), Part("text", "text", 4_700_000_000))
+    "heavy", "picture", parts=(ModelPart("transformer", "denoiser", 12_000_000_000), ModelPart("text", "text", 4_700_000_000))
 )
-UNSAFE = Need("unsafe", "picture", parts=(Part("transformer", "denoiser", 600_000_000, half_is_safe=False),))
+UNSAFE = Need("unsafe", "picture", parts=(ModelPart("transformer", "denoiser", 600_000_000, half_is_safe=False),))
 MODELS = {"any": Need(), "dia": DIA, "sd15": SD15, "sdxl": XL, "small": SMALL, "heavy": HEAVY, "unsafe": UNSAFE}
 
 CHOICES = (
@@ -216,7 +216,7 @@ def test_a_picture_is_decoded_in_tiles_where_it_does_not_fit() -> None:
 
 def test_quantised_follows_the_table() -> None:
     also = replace(HEAVY, also_published=("gguf",))
-    speech = Need("big", "speech", parts=(Part("model", "speech", 8_000_000_000),))
+    speech = Need("big", "speech", parts=(ModelPart("model", "speech", 8_000_000_000),))
     assert decide(MACHINES["t4"], also).quantised == "gguf"
     assert decide(MACHINES["rtx-3060"], also).quantised == "bnb-nf4"
     assert decide(MACHINES["m3-max-64gb"], also).quantised == "none"

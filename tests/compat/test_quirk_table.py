@@ -15,7 +15,7 @@ from app.compat.machine.verdicts import Verdict
 from app.compat.planning.decide import check, decide
 from app.compat.planning.quirk import Quirk, has_code, version
 from app.compat.planning.quirk_table import QUIRKS, applying, matching
-from app.compat.planning.types import Choice, Need, Part, Plan
+from app.compat.planning.types import Choice, Need, ModelPart, Plan
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import need
 from app.sentence import Trouble
@@ -33,7 +33,7 @@ FACTS = [
 ]  # fmt: skip
 
 M1, M2, M3 = MACHINES["m1-8gb"], MACHINES["m2-16gb"], MACHINES["m3-max-64gb"]
-LARGE = Need("large", "picture", 2, 8, 8, 40, 70000, 70000, parts=(Part("unet", "denoiser", 859_520_964),))
+LARGE = Need("large", "picture", 2, 8, 8, 40, 70000, 70000, parts=(ModelPart("unet", "denoiser", 859_520_964),))
 """Attention past every limit there is."""
 XL = need(BY_ID["sdxl"])
 OWN_VAE = replace(XL, parts=tuple(replace(part, half_is_safe=part.role != "vae") for part in XL.parts))

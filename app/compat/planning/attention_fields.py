@@ -11,16 +11,16 @@ from app.compat.planning.chunk_fields import bound, budget, chunk_k, chunk_q
 from app.compat.planning.options import (
     LEARNED_HERE,
     MEASURED_HERE,
-    Case,
+    Situation,
     Objection,
     Option,
-    Settled,
+    FieldDecision,
     objections,
     overruled,
     reasons,
     refuse,
     second,
-    settle,
+    decide_field,
 )
 from app.compat.planning.quickest_way import Shape, Way, shape_of, way_of
 from app.compat.planning.quirk import version
@@ -62,18 +62,18 @@ FLAGS: Final[dict[str, tuple[Sentence, Sentence]]] = {
 }
 
 
-def score_dtype(case: Case, dtype: Dtype) -> Settled:
+def score_dtype(case: Situation, dtype: Dtype) -> FieldDecision:
     if dtype not in HALVES:
         same = say("score_dtype.same", "The model computes in {dtype}, and its scores with it.", dtype=dtype)
-        return Settled("kernel", Reason("score_dtype", same, "Hearth's rule"))
+        return FieldDecision("kernel", Reason("score_dtype", same, "Hearth's rule"))
     options = (
         Option("kernel", say("score_dtype.kernel", "torch's kernels here sum scores in float32 by themselves.")),
         Option("float32", say("score_dtype.float32", "Scores are kept in float32.")),
     )
-    return settle(case, "score_dtype", options, dtype)
+    return decide_field(case, "score_dtype", options, dtype)
 
 
-def kernels(case: Case, dtype: Dtype) -> tuple[tuple[Kernel, ...], Settled]:
+def kernels(case: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ...], FieldDecision]:
     """Each kernel may run or not, by itself; none left means Hearth's own arithmetic."""
     here = KERNELS[case.hardware.kind]
     against = {name: objections(case, "kernels", name, dtype) for name in here}
@@ -112,15 +112,15 @@ def kernels(case: Case, dtype: Dtype) -> tuple[tuple[Kernel, ...], Settled]:
             say("kernels.none", "torch has no kernel of its own here, so Hearth computes attention itself."),
             "Hearth's rule",
         )
-    return taken, Settled(told, because, rejected, warnings)
+    return taken, FieldDecision(told, because, rejected, warnings)
 
 
-def wanted_kernels(case: Case) -> tuple[Kernel, ...] | None:
+def wanted_kernels(case: Situation) -> tuple[Kernel, ...] | None:
     wanted = case.choice.kernels
     return (wanted,) if isinstance(wanted, str) else wanted and tuple(wanted)
 
 
-def gqa(case: Case, dtype: Dtype, kernels: Sequence[Kernel]) -> Settled:
+def gqa(case: Situation, dtype: Dtype, kernels: Sequence[Kernel]) -> FieldDecision:
     native: list[Objection] = []
     if not kernels:
         native.append(
@@ -142,10 +142,10 @@ def gqa(case: Case, dtype: Dtype, kernels: Sequence[Kernel]) -> Settled:
         Option("folded", say("gqa.why.folded", "Groups are folded into the queries: nothing is copied.")),
         Option("expanded", say("gqa.why.expanded", "Keys and values are repeated: slow, and right everywhere.")),
     )
-    return settle(case, "gqa", options, dtype, {"native": native, "expanded": expanded}, case.choice.gqa)
+    return decide_field(case, "gqa", options, dtype, {"native": native, "expanded": expanded}, case.choice.gqa)
 
 
-def flag(case: Case, field: str, dtype: Dtype) -> Settled:
+def flag(case: Situation, field: str, dtype: Dtype) -> FieldDecision:
     no, yes = FLAGS[field]
     more: list[Objection] = []
     if field == "contiguous" and case.hardware.kind == "mps" and version(case.hardware.torch) < (2, 13):
@@ -158,16 +158,16 @@ def flag(case: Case, field: str, dtype: Dtype) -> Settled:
                 "pytorch #163597, #181133",
             )
         )
-    return settle(case, field, (Option(_NO, no), Option(_YES, yes)), dtype, {_NO: more})
+    return decide_field(case, field, (Option(_NO, no), Option(_YES, yes)), dtype, {_NO: more})
 
 
-def native_right(case: Case, dtype: Dtype, kernels: Sequence[Kernel], gqa: str) -> bool:
+def native_right(case: Situation, dtype: Dtype, kernels: Sequence[Kernel], gqa: str) -> bool:
     """On a processor only speed speaks against torch's own grouped heads, unless a row, the self-test or a run does."""
     at_will = case.choice.gqa is None and gqa == "folded" and bool(kernels)
     return at_will and case.hardware.kind == "cpu" and not objections(case, "gqa", "native", dtype)
 
 
-def ways(case: Case, kernels: Sequence[Kernel], gqa: str, native: bool) -> tuple[tuple[tuple[Shape, Way], ...], Settled]:
+def ways(case: Situation, kernels: Sequence[Kernel], gqa: str, native: bool) -> tuple[tuple[tuple[Shape, Way], ...], FieldDecision]:
     """What was measured here, of what the plan allows. Whoever chooses kernels or groups by hand is taken at his word."""
     by_hand = case.choice.kernels is not None or case.choice.gqa is not None
     told = ((shape_of(name), way_of(seen.words)) for name, seen in case.verdicts.items() if seen.passed)
@@ -177,9 +177,9 @@ def ways(case: Case, kernels: Sequence[Kernel], gqa: str, native: bool) -> tuple
     )  # fmt: skip
     if not found:
         sentence = say("ways.rule", "No shape of attention has been measured here yet; a rule measured elsewhere chooses the way.")
-        return (), Settled("rule", Reason("ways", sentence, "measured on torch 2.13"))
+        return (), FieldDecision("rule", Reason("ways", sentence, "measured on torch 2.13"))
     sentence = say("ways.measured", "{count} shapes of attention go the way that was the quickest here.", count=len(found))
-    return found, Settled(str(len(found)), Reason("ways", sentence, MEASURED_HERE))
+    return found, FieldDecision(str(len(found)), Reason("ways", sentence, MEASURED_HERE))
 
 
 def may(kernels: Sequence[Kernel], gqa: str, native: bool, way: Way) -> bool:
@@ -202,11 +202,11 @@ class Attention:
     flags: dict[str, bool]
     kernels: tuple[Kernel, ...]
     ways: tuple[tuple[Shape, Way], ...]
-    settled: dict[str, Settled]
+    settled: dict[str, FieldDecision]
     native_right: bool
 
 
-def attention(case: Case, dtype: Dtype, beside_bytes: int) -> Attention:
+def attention(case: Situation, dtype: Dtype, beside_bytes: int) -> Attention:
     """`beside_bytes`: what is free once the model lies in memory."""
     score = score_dtype(case, dtype)
     kept: Dtype | None = "float32" if score.option == "float32" else None

@@ -15,13 +15,13 @@ from app.compat.planning.memory_formulas import (
     free_bytes,
     scores_bytes,
 )
-from app.compat.planning.options import LEARNED_HERE, Case, Objection, Option, Settled, reasons, settle
+from app.compat.planning.options import LEARNED_HERE, Situation, Objection, Option, FieldDecision, reasons, decide_field
 from app.compat.planning.quirk import Unit
 from app.compat.planning.types import AUTO, Chunk, Dtype, Kernel, Need, Reason, Rejected
 from app.sentence import Sentence, Value, say
 
 
-def chunk_k(case: Case, dtype: Dtype) -> tuple[int | None, Settled]:
+def chunk_k(case: Situation, dtype: Dtype) -> tuple[int | None, FieldDecision]:
     caps = _limits(case, dtype, "keys")
     cap = min((most for _, most in caps), default=None)
     whole = Option(
@@ -29,15 +29,15 @@ def chunk_k(case: Case, dtype: Dtype) -> tuple[int | None, Settled]:
         say("chunk_k.automatic", "Keys are taken whole, and in pieces only where one row of scores is too large."),
     )
     if cap is None:
-        return None, settle(case, "chunk_k", (whole,), dtype)
+        return None, decide_field(case, "chunk_k", (whole,), dtype)
     pieces = Option(str(cap), say("chunk_k.capped", "Keys are taken {keys} at a time.", keys=cap))
-    settled = settle(case, "chunk_k", (whole, pieces), dtype, {"automatic": [each for each, _ in caps]})
+    settled = decide_field(case, "chunk_k", (whole, pieces), dtype, {"automatic": [each for each, _ in caps]})
     return (cap if settled.option == pieces.name else None), settled
 
 
 def chunk_q(
-    case: Case, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], keys: int | None, budget: int
-) -> tuple[Chunk, Settled]:
+    case: Situation, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], keys: int | None, budget: int
+) -> tuple[Chunk, FieldDecision]:
     need, forced = case.need, None if case.choice.chunk == AUTO else case.choice.chunk
     fixed = largest_chunk(need, score, keys, budget)
     automatic = Option(
@@ -65,32 +65,32 @@ def chunk_q(
         each.name: need.queries if each.name == "whole" else int(each.name) for each in options if each is not automatic
     }
     more = {name: _too_large(case, dtype, score, kernels, rows, keys, budget) for name, rows in sizes.items()}
-    settled = settle(case, "chunk_q", options, dtype, more, None if forced is None else str(forced))
+    settled = decide_field(case, "chunk_q", options, dtype, more, None if forced is None else str(forced))
     most = _bounding(case)
     if most is not None and settled.option.isdigit() and int(settled.option) > most.seen.chunk_most:  # type: ignore[operator]
         settled = _bounded(settled, most, forced is not None)
     return (int(settled.option) if settled.option.isdigit() else AUTO), settled
 
 
-def bound(case: Case) -> tuple[int | None, Settled]:
+def bound(case: Situation) -> tuple[int | None, FieldDecision]:
     """The most that may run at a time since memory ran out."""
     most = _bounding(case)
     if most is None:
         free = say("chunk_most.none", "Memory never ran out here with this model, so nothing limits the chunk.")
-        return None, Settled("none", Reason("chunk_most", free, "Hearth's rule"))
+        return None, FieldDecision("none", Reason("chunk_most", free, "Hearth's rule"))
     why = say(
         "chunk_most.learned", "Attention takes at most {chunk} queries at a time. {seen}",
         chunk=most.seen.chunk_most or 0, seen=told(most.seen),
     )  # fmt: skip
     none = Rejected("chunk_most", "none", (Reason("chunk_most", told(most.seen), LEARNED_HERE),))
-    return most.seen.chunk_most, Settled(str(most.seen.chunk_most), Reason("chunk_most", why, LEARNED_HERE), (none,))
+    return most.seen.chunk_most, FieldDecision(str(most.seen.chunk_most), Reason("chunk_most", why, LEARNED_HERE), (none,))
 
 
-def _bounding(case: Case) -> Learned | None:
+def _bounding(case: Situation) -> Learned | None:
     return next((each for each in case.learned if each.rung.id == CHUNK_RUNG and each.seen.chunk_most), None)
 
 
-def _bounded(settled: Settled, most: Learned, by_hand: bool) -> Settled:
+def _bounded(settled: FieldDecision, most: Learned, by_hand: bool) -> FieldDecision:
     """What was asked for or chosen is more than memory allowed before."""
     runs = str(most.seen.chunk_most)
     values: dict[str, Value] = {"asked": int(settled.option), "chunk": most.seen.chunk_most or 0, "seen": told(most.seen)}
@@ -100,7 +100,7 @@ def _bounded(settled: Settled, most: Learned, by_hand: bool) -> Settled:
         why = say("chunk_q.lowered", "{chunk} queries at a time instead of {asked}. {seen}", **values)
     because = Reason("chunk_q", why, LEARNED_HERE)
     gone = tuple(each for each in settled.rejected if each.option != runs)
-    return Settled(runs, because, (*gone, Rejected("chunk_q", settled.option, (because,))), settled.warnings)
+    return FieldDecision(runs, because, (*gone, Rejected("chunk_q", settled.option, (because,))), settled.warnings)
 
 
 def largest_chunk(need: Need, score: Dtype, keys: int | None, budget: int) -> int:
@@ -109,7 +109,7 @@ def largest_chunk(need: Need, score: Dtype, keys: int | None, budget: int) -> in
     return max(16, min(4096, 1 << max(0, (budget // max(1, row)).bit_length() - 1)))
 
 
-def budget(case: Case, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, Settled]:
+def budget(case: Situation, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, FieldDecision]:
     """A quarter of what is free beside the model, 16 MiB to 1 GiB; never more than the rows allow, nor than a bound needs."""
     most = min(max(free_bytes // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
     because = Reason("budget_bytes", _share(most, free_bytes), "Hearth's rule")
@@ -132,7 +132,7 @@ def budget(case: Case, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int
             gone.append(Rejected("budget_bytes", str(most), (Reason("budget_bytes", told(learned.seen), LEARNED_HERE),)))
             most = max(SCORES_AT_LEAST, enough)
             because = Reason("budget_bytes", _lowered(most, enough, learned.seen), LEARNED_HERE)
-    return most, Settled(str(most), because, tuple(gone))
+    return most, FieldDecision(str(most), because, tuple(gone))
 
 
 def _share(most: int, free_bytes: int) -> Sentence:
@@ -162,7 +162,7 @@ def _lowered(most: int, enough: int, seen: Seen) -> Sentence:
     )
 
 
-def _limits(case: Case, dtype: Dtype, unit: Unit) -> list[tuple[Objection, int]]:
+def _limits(case: Situation, dtype: Dtype, unit: Unit) -> list[tuple[Objection, int]]:
     return [
         (Objection(row.sentence, row.source, row.fatal), free_bytes(case.hardware) if unit == "free" else most)
         for row in case.rows
@@ -172,7 +172,7 @@ def _limits(case: Case, dtype: Dtype, unit: Unit) -> list[tuple[Objection, int]]
 
 
 def _too_large(
-    case: Case, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], rows: int, keys: int | None, budget: int
+    case: Situation, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], rows: int, keys: int | None, budget: int
 ) -> list[Objection]:
     need = case.need
     rows, keys = min(rows, need.queries), min(need.keys, keys or need.keys)

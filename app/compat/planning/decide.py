@@ -15,12 +15,12 @@ from app.compat.planning.memory_formulas import BYTES, free_bytes
 from app.compat.planning.options import (
     LEARNED_HERE,
     MEASURED_HERE,
-    Case,
+    Situation,
     Objection,
     Option,
-    Settled,
+    FieldDecision,
     retirement,
-    settle,
+    decide_field,
 )
 from app.compat.planning.quirk import Quirk, version
 from app.compat.planning.quirk_table import QUIRKS, is_retired
@@ -63,12 +63,12 @@ def decide(
     here = [row for each in rows if (row := each.here(hardware)) is not None]
     shows = tuple(row for row in here if not is_retired(row, verdicts))
     retired = tuple(row for row in here if is_retired(row, verdicts))
-    case = Case(hardware, need, choice, verdicts, shows, retired, learned(verdicts, need.model))
+    case = Situation(hardware, need, choice, verdicts, shows, retired, learned(verdicts, need.model))
     plan, settled = _planned(case)
     return replace(plan, rejected=(*plan.rejected, *_given_up(case, settled)))
 
 
-def _planned(case: Case) -> tuple[Plan, dict[str, Settled]]:
+def _planned(case: Situation) -> tuple[Plan, dict[str, FieldDecision]]:
     hardware = case.hardware
     device = "cuda" if hardware.kind == "rocm" else hardware.kind
     settled = {"device": _device(case), "dtype": precision_fields.dtype(case), "attention": _attention(case)}
@@ -91,7 +91,7 @@ def _planned(case: Case) -> tuple[Plan, dict[str, Settled]]:
     return plan, settled
 
 
-def _given_up(case: Case, settled: dict[str, Settled]) -> Iterator[Rejected]:
+def _given_up(case: Situation, settled: dict[str, FieldDecision]) -> Iterator[Rejected]:
     """What a rung changed by the way: each field as it would be but for that rung's last step, where it does not say so itself."""
     said = {(each.field, each.option) for its in settled.values() for each in its.rejected}
     for rung, less in before_each(case.learned):
@@ -177,17 +177,17 @@ def chunk_of(text: str | None) -> Chunk:
     return int(text)
 
 
-def _device(case: Case) -> Settled:
+def _device(case: Situation) -> FieldDecision:
     kind = case.hardware.kind
     own = Option(kind, say("device.own", "{machine} does the work.", machine=case.hardware.name), "this machine")
     if kind == "cpu":
-        return settle(case, "device", (own,), None)
+        return decide_field(case, "device", (own,), None)
     processor = Option("cpu", say("device.cpu", "The processor does the work."))
     slower = Objection(say("device.slower", "The processor is slower than {machine}.", machine=case.hardware.name))
-    return settle(case, "device", (own, processor), None, {"cpu": [slower]})
+    return decide_field(case, "device", (own, processor), None, {"cpu": [slower]})
 
 
-def _attention(case: Case) -> Settled:
+def _attention(case: Situation) -> FieldDecision:
     sdpa = Option(
         "sdpa",
         say(
@@ -197,7 +197,7 @@ def _attention(case: Case) -> Settled:
     )
     insisted = case.need.attention
     if insisted in ("", "sdpa"):
-        return settle(case, "attention", (sdpa,), None)
+        return decide_field(case, "attention", (sdpa,), None)
     own = Objection(
         say(
             "attention.own",
@@ -206,10 +206,10 @@ def _attention(case: Case) -> Settled:
     )
     other = Option(insisted, say("attention.insisted", "The model asks for {attention}.", attention=insisted))
     # The model's wish stands first, so that what speaks against it is what the plan says.
-    return settle(case, "attention", (other, sdpa), None, {insisted: [own]})
+    return decide_field(case, "attention", (other, sdpa), None, {insisted: [own]})
 
 
-def _environment(case: Case) -> Settled:
+def _environment(case: Situation) -> FieldDecision:
     because = Reason(
         "environment",
         say(
@@ -219,10 +219,10 @@ def _environment(case: Case) -> Settled:
         "transformers' sdpa_attention.py",
     )
     told = next((Reason("environment", row.sentence, row.source) for row in case.rows if row.sets), because)
-    return Settled("environment", told)
+    return FieldDecision("environment", told)
 
 
-def _beside(case: Case, parts: parts_of.Parts, dtype: Dtype) -> int:
+def _beside(case: Situation, parts: parts_of.Parts, dtype: Dtype) -> int:
     """What is free once weights and caches lie in memory."""
     return free_bytes(case.hardware) - parts.resident_bytes - case.need.cache_bytes * BYTES[dtype] // 2
 

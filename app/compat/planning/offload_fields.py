@@ -14,14 +14,14 @@ from app.compat.planning.memory_formulas import (
     resident_bytes,
     vae_bytes,
 )
-from app.compat.planning.options import LEARNED_HERE, Case, Objection, Option, Settled, settle
+from app.compat.planning.options import LEARNED_HERE, Situation, Objection, Option, FieldDecision, decide_field
 from app.compat.planning.types import Offload, Precision, Quantised, Vae
 from app.sentence import say
 
 SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
 
 
-def offload(case: Case, how: tuple[Precision, ...], quantisation: Quantised) -> Settled:
+def offload(case: Situation, how: tuple[Precision, ...], quantisation: Quantised) -> FieldDecision:
     free = free_bytes(case.hardware)
     names: tuple[Offload, ...] = ("none", "model", "group", "sequential")
     options = (
@@ -77,22 +77,22 @@ def offload(case: Case, how: tuple[Precision, ...], quantisation: Quantised) -> 
                     fatal=True,
                 )
             )
-    return settle(case, "offload", options, None, more, case.choice.offload, frugal=True)
+    return decide_field(case, "offload", options, None, more, case.choice.offload, frugal=True)
 
 
-def _unmoved(case: Case, how: tuple[Precision, ...], quantisation: Quantised, now: Offload) -> Offload:
+def _unmoved(case: Situation, how: tuple[Precision, ...], quantisation: Quantised, now: Offload) -> Offload:
     """What lay on the device before memory ran out."""
     if not case.learned or case.choice.offload is not None:
         return case.choice.offload or now
     return offload(replace(case, learned=()), how, quantisation).option  # type: ignore[return-value]
 
 
-def decode(case: Case, how: tuple[Precision, ...], quantisation: Quantised, offloading: Offload) -> tuple[Vae, Settled]:
+def decode(case: Situation, how: tuple[Precision, ...], quantisation: Quantised, offloading: Offload) -> tuple[Vae, FieldDecision]:
     need = case.need
     found = next(((part, each) for part, each in zip(need.parts, how, strict=True) if part.role == "vae"), None)
     if found is None or not need.width or not need.height:
         nothing = Option("whole", say("vae.nothing", "No picture is decoded here."))
-        return Vae(), settle(case, "vae", (nothing,), None)
+        return Vae(), decide_field(case, "vae", (nothing,), None)
     part, each = found
     room = free_bytes(case.hardware) - resident_bytes(need, how, quantisation, offloading, part)
     # Room that a run won by moving weights away is not for larger pieces.
@@ -123,6 +123,6 @@ def decode(case: Case, how: tuple[Precision, ...], quantisation: Quantised, offl
                     "InvokeAI's rule of 2200 bytes a pixel",
                 )
             ]
-    settled = settle(case, "vae", options, None, more, frugal=True)
+    settled = decide_field(case, "vae", options, None, more, frugal=True)
     # One picture of a batch at a time is exact and saves memory: always.
     return Vae(True, 0 if settled.option == "whole" else int(settled.option)), settled

@@ -17,7 +17,7 @@ LEARNED_HERE = "an earlier run on this machine"
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Situation:
     """Everything a decision may look at."""
 
     hardware: Hardware
@@ -53,7 +53,7 @@ Objections = Mapping[str, Sequence[Objection]]
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class FieldDecision:
     option: str
     because: Reason
     rejected: tuple[Rejected, ...] = ()
@@ -61,7 +61,7 @@ class Settled:
 
 
 def objections(
-    case: Case, field: str, option: str, dtype: Dtype | None, more: Sequence[Objection] = ()
+    case: Situation, field: str, option: str, dtype: Dtype | None, more: Sequence[Objection] = ()
 ) -> list[Objection]:
     """From the rows, from what was measured, from the rules: all of them, not the first."""
     name = f"{field}/{option}"
@@ -85,10 +85,10 @@ def objections(
     return [*broke, *found, *more]
 
 
-def settle(
-    case: Case, field: str, options: Sequence[Option], dtype: Dtype | None, more: Objections | None = None,
+def decide_field(
+    case: Situation, field: str, options: Sequence[Option], dtype: Dtype | None, more: Objections | None = None,
     forced: str | None = None, frugal: bool = False, falls_back: bool = False,
-) -> Settled:  # fmt: skip
+) -> FieldDecision:  # fmt: skip
     """The first option that nothing speaks against; else one that no run broke of and that is not wrong, with a warning: the
     first, or where the order is one of memory (`frugal`) the last. What speaks against the first says why another is taken; where
     each stands in for the one before it (`falls_back`), what speaks against that."""
@@ -108,7 +108,7 @@ def settle(
         because = _because(case, field, taken, options, against, dtype, falls_back)
         if broke is not None and taken.name != forced:
             because = Reason(field, overruled(forced or "", broke.sentence), broke.source)
-    return Settled(
+    return FieldDecision(
         taken.name,
         because,
         tuple(
@@ -120,7 +120,7 @@ def settle(
     )
 
 
-def refuse(case: Case, field: str, forced: str, against: Iterable[Objection]) -> None:
+def refuse(case: Situation, field: str, forced: str, against: Iterable[Objection]) -> None:
     """A forced choice that cannot work: every objection, and the way out."""
     if any(each.fatal for each in against):
         sentence = say(
@@ -144,7 +144,7 @@ def second(field: str, taken: str) -> Reason:
 
 
 def _because(
-    case: Case, field: str, taken: Option, options: Sequence[Option], against: Mapping[str, Sequence[Objection]],
+    case: Situation, field: str, taken: Option, options: Sequence[Option], against: Mapping[str, Sequence[Objection]],
     dtype: Dtype | None, falls_back: bool,
 ) -> Reason:  # fmt: skip
     for row in case.retired:

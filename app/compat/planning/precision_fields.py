@@ -7,8 +7,8 @@ from typing import Final
 
 from app.compat.machine.hardware import Kind
 from app.compat.planning.memory_formulas import SCRATCH_BYTES, free_bytes, gib, part_bytes
-from app.compat.planning.options import LEARNED_HERE, Case, Objection, Option, Settled, objections, reasons, settle
-from app.compat.planning.types import Dtype, Part, Precision, Reason, Rejected
+from app.compat.planning.options import LEARNED_HERE, Situation, Objection, Option, FieldDecision, objections, reasons, decide_field
+from app.compat.planning.types import Dtype, ModelPart, Precision, Reason, Rejected
 from app.sentence import Sentence, say
 
 DTYPES: Final[dict[Kind, tuple[Dtype, ...]]] = {
@@ -28,7 +28,7 @@ SMALL_MODEL: Final = 50_000_000
 """Parameters under which rounding costs more than half the memory is worth."""
 
 
-def dtype(case: Case) -> Settled:
+def dtype(case: Situation) -> FieldDecision:
     parameters = sum(part.parameters for part in case.need.parts)
     half: list[Objection] = []
     if 0 < parameters < SMALL_MODEL:
@@ -60,10 +60,10 @@ def dtype(case: Case) -> Settled:
     ]
     more = {"bfloat16": half + emulated, "float16": half + slow, "float64": double}
     options = [Option(name, _DTYPE_WHY[name]) for name in DTYPES[case.hardware.kind]]
-    return settle(case, "dtype", options, None, more, case.choice.dtype, falls_back=True)
+    return decide_field(case, "dtype", options, None, more, case.choice.dtype, falls_back=True)
 
 
-def precision(case: Case, dtype: Dtype, device: str) -> tuple[tuple[Precision, ...], Settled]:
+def precision(case: Situation, dtype: Dtype, device: str) -> tuple[tuple[Precision, ...], FieldDecision]:
     """Each part's own, in the order of the need's parts."""
     computed = [_compute(case, part, dtype) for part in case.need.parts]
     storing = _storage(case, dtype)
@@ -77,10 +77,10 @@ def precision(case: Case, dtype: Dtype, device: str) -> tuple[tuple[Precision, .
     wider.sort(key=lambda each: each.objections[0].source != LEARNED_HERE)
     narrower = [Rejected("precision", f"storage: {each.option}", each.objections) for each in storing.rejected]
     because = _told(made, dtype, wider, storing)
-    return tuple(made), Settled(storing.option, because, (*wider, *narrower), storing.warnings)
+    return tuple(made), FieldDecision(storing.option, because, (*wider, *narrower), storing.warnings)
 
 
-def _told(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: Settled) -> Reason:
+def _told(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: FieldDecision) -> Reason:
     if any(each.storage != each.compute for each in made):
         return replace(storing.because, field="precision")
     if wider:
@@ -92,7 +92,7 @@ def _told(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: S
     return Reason("precision", same, "Hearth's rule")
 
 
-def _compute(case: Case, part: Part, dtype: Dtype) -> tuple[Dtype, tuple[Rejected, ...]]:
+def _compute(case: Situation, part: ModelPart, dtype: Dtype) -> tuple[Dtype, tuple[Rejected, ...]]:
     if part.role == "codec":
         return "float32", ()
     broke = objections(case, "decoder", dtype, dtype) if part.role == "vae" else []
@@ -115,13 +115,13 @@ def _compute(case: Case, part: Part, dtype: Dtype) -> tuple[Dtype, tuple[Rejecte
     return wider, (Rejected("precision", f"{part.name}: float16", reasons("precision", against)),)
 
 
-def _storage(case: Case, dtype: Dtype) -> Settled:
+def _storage(case: Situation, dtype: Dtype) -> FieldDecision:
     """Weights may be kept narrower than they are computed with, where that is what lets them fit or arrive sooner."""
     half: Dtype = "bfloat16" if case.hardware.kind == "cpu" else "float16"
     names: tuple[Dtype, ...] = (dtype, half) if dtype == "float32" else (dtype,)
     options = [Option(name, say("storage.same", "Weights are kept in {dtype}.", dtype=name)) for name in names]
     if dtype != "float32":
-        return settle(case, "storage", options, dtype)
+        return decide_field(case, "storage", options, dtype)
     wide = sum(part.parameters for part in case.need.parts) * 4 + SCRATCH_BYTES[case.need.kind]
     more = []
     # A card widens weights for next to nothing, a processor does not.
@@ -135,10 +135,10 @@ def _storage(case: Case, dtype: Dtype) -> Settled:
                 )
             )
         )
-    return settle(case, "storage", options, dtype, {"float32": more})
+    return decide_field(case, "storage", options, dtype, {"float32": more})
 
 
-def _codec_aside(case: Case, made: list[Precision]) -> list[Precision]:
+def _codec_aside(case: Situation, made: list[Precision]) -> list[Precision]:
     """The codec goes to the processor where the speech model leaves it no room."""
     sizes = sum(part_bytes(part, how, "none") for part, how in zip(case.need.parts, made, strict=True))
     if sizes + case.need.cache_bytes + SCRATCH_BYTES["speech"] <= free_bytes(case.hardware):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, free_bytes, gib, needed_bytes, part_bytes
-from app.compat.planning.options import Case, Objection, Option, Settled, settle
+from app.compat.planning.options import Situation, Objection, Option, FieldDecision, decide_field
 from app.compat.planning.types import Offload, Precision, Quantised, Vae
 from app.sentence import say
 
@@ -22,7 +22,7 @@ _PACKAGE: Final = {
 _AMPERE: Final = (8, 0)
 
 
-def preferred(case: Case) -> tuple[Quantised, ...]:
+def preferred(case: Situation) -> tuple[Quantised, ...]:
     """By what the machine is and whether it is to speak or to paint."""
     hardware, speech = case.hardware, case.need.kind != "picture"
     if hardware.kind in ("cuda", "rocm"):
@@ -37,7 +37,7 @@ def preferred(case: Case) -> tuple[Quantised, ...]:
     return ("bnb-int8", "torchao-int8") if speech else ("gguf", "torchao-int8")
 
 
-def quantised(case: Case, how: tuple[Precision, ...]) -> Settled:
+def quantised(case: Situation, how: tuple[Precision, ...]) -> FieldDecision:
     first = preferred(case)
     order = [*first, *(name for name in _NAMES if name not in first)]
     why = {
@@ -55,10 +55,10 @@ def quantised(case: Case, how: tuple[Precision, ...]) -> Settled:
     if case.need.published != "none":
         # As it was published is how it was tested: that stands first.
         every.sort(key=lambda each: each.name != case.need.published)
-    return settle(case, "quantised", every, None, more, case.choice.quantised)
+    return decide_field(case, "quantised", every, None, more, case.choice.quantised)
 
 
-def _unusable(case: Case, name: Quantised) -> list[Objection]:
+def _unusable(case: Situation, name: Quantised) -> list[Objection]:
     hardware, need, found = case.hardware, case.need, list[Objection]()
     found += [Objection(why, "this machine", overrules=True) for kind, why in need.impossible if kind == name]
     if name == "awq" and (hardware.kind != "cuda" or (hardware.capability or (0, 0)) < _AMPERE):
@@ -119,7 +119,7 @@ def _unusable(case: Case, name: Quantised) -> list[Objection]:
     return found
 
 
-def _too_heavy(case: Case, how: tuple[Precision, ...]) -> list[Objection]:
+def _too_heavy(case: Situation, how: tuple[Precision, ...]) -> list[Objection]:
     """Speech reads all its weights at every step, so moving them in and out is no way for it."""
     allowed = _PICTURE_OFFLOADS if case.need.kind == "picture" else _PICTURE_OFFLOADS[:1]
     if case.hardware.unified:

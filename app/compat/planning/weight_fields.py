@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.compat.planning.memory_formulas import resident_bytes
 from app.compat.planning.offload_fields import decode, offload
-from app.compat.planning.options import Case, Settled
+from app.compat.planning.options import Situation, FieldDecision
 from app.compat.planning.precision_fields import precision
 from app.compat.planning.quantisation_field import quantised
 from app.compat.planning.types import Dtype, Offload, Precision, Quantised, Vae
@@ -20,10 +20,10 @@ class Parts:
     vae: Vae
     resident_bytes: int
     """The most weights that lie on the device at once."""
-    settled: dict[str, Settled]
+    settled: dict[str, FieldDecision]
 
 
-def parts(case: Case, dtype: Dtype, device: str) -> Parts:
+def parts(case: Situation, dtype: Dtype, device: str) -> Parts:
     how, precision_settled = precision(case, dtype, device)
     small = quantised(case, how)
     quantisation: Quantised = small.option  # type: ignore[assignment]

@@ -9,13 +9,13 @@ from typing import Any, Final
 import torch
 
 from app.compat.planning.memory_formulas import is_quantised
-from app.compat.planning.types import Part, Plan, Quantised
+from app.compat.planning.types import ModelPart, Plan, Quantised
 from app.sentence import Trouble, say
 
 WHILE_LOADING: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-nf4", "bnb-int8")
 
 
-def config(library: str, plan: Plan, part: Part, compute: torch.dtype) -> Any:
+def config(library: str, plan: Plan, part: ModelPart, compute: torch.dtype) -> Any:
     """What from_pretrained of diffusers or transformers is told; None where this part stays as it is."""
     if plan.quantised not in WHILE_LOADING or not is_quantised(part, plan.quantised):
         return None
@@ -42,7 +42,7 @@ def stays(part: torch.nn.Module) -> bool:
     return any(hasattr(weight, "SCB") for weight in part.parameters())
 
 
-def check(plan: Plan, parts: dict[str, torch.nn.Module], wanted: tuple[Part, ...]) -> None:
+def check(plan: Plan, parts: dict[str, torch.nn.Module], wanted: tuple[ModelPart, ...]) -> None:
     """What the plan says has happened: a loader that knows no way to make weights smaller says nothing about it."""
     if plan.quantised == "none":
         return

@@ -13,7 +13,7 @@ import diffusers
 import torch
 import transformers
 
-from app.compat.planning.types import Part, Plan
+from app.compat.planning.types import ModelPart, Plan
 from app.engine.files import safetensors
 from app.engine.files.path_checks import is_file
 from app.engine.loading import quantise, weights_complete
@@ -99,7 +99,7 @@ class _Opening:
         for path in files:
             safetensors.header(path)
         how = placement.precision(self.plan, name)
-        quantiser = quantise.config(library, self.plan, Part(name, how.role, 0), getattr(torch, how.compute))
+        quantiser = quantise.config(library, self.plan, ModelPart(name, how.role, 0), getattr(torch, how.compute))
         part, told = kind.from_pretrained(
             folder,
             dtype=getattr(torch, how.compute if quantiser else how.storage),
@@ -137,7 +137,7 @@ class _Opening:
         for name, part in placement.modules(pipe).items():
             weights_complete.check(self.folder, weights_complete.hollow(part), (), ())
             how = placement.precision(self.plan, name)
-            quantised = quantise.config("diffusers", self.plan, Part(name, how.role, 0), torch.float32) is not None
+            quantised = quantise.config("diffusers", self.plan, ModelPart(name, how.role, 0), torch.float32) is not None
             part.to(getattr(torch, how.compute if quantised else how.storage))
             if quantised:
                 quantise.quantise(part)

@@ -23,7 +23,7 @@ from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Seen, Verdict, learn
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import subject
-from app.compat.planning.types import Choice, Need, Part, Plan, Precision
+from app.compat.planning.types import Choice, Need, ModelPart, Plan, Precision
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Loading, Note
 from app.engine.jobs.request import Lora, PictureRequest
@@ -277,7 +277,7 @@ def test_a_way_that_did_nothing_is_refused(folders: dict[str, Path], loaded: Any
 
 
 XL = Need(
-    "xl", "picture", heads=10, kv_heads=10, parts=(Part("unet", "denoiser", 2_567_463_684),), width=1024, height=1024
+    "xl", "picture", heads=10, kv_heads=10, parts=(ModelPart("unet", "denoiser", 2_567_463_684),), width=1024, height=1024
 )
 
 

@@ -17,7 +17,7 @@ from app.compat.machine.verdicts import Seen, Verdict, learn, load
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices, subject
 from app.compat.planning.types import AUTO, Choice, Plan
-from app.compat.selftest.failures import Limits
+from app.compat.selftest.failures import DeviceLimits
 from app.compat.selftest.simulate import biting
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
@@ -341,7 +341,7 @@ def test_smaller_chunks_are_really_taken_when_memory_runs_out(models: dict[str, 
     session.dial.chunk = 4096
     plans: list[Plan] = []
     asked = picture(models, width=256, height=256, preview_every=0)
-    with biting("m1-8gb", limits=Limits(buffer_bytes=1_000_000)):
+    with biting("m1-8gb", limits=DeviceLimits(buffer_bytes=1_000_000)):
         events = list(session.run(asked, Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)))
     assert isinstance(events[-1], Finished), events[-1]
     assert [event.rung for event in events if isinstance(event, Adjusted)] == ["smaller-chunk"] * 2
