@@ -150,13 +150,13 @@ def planned(case: BenchCall, dtype: Dtype, hardware: Hardware, known: Verdicts) 
 def learned(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardware, known: Verdicts) -> Verdicts:
     """Measure what is not known yet, as the engine does in its idle time, but at once."""
     from app.compat.attention.measure import quickest
-    from app.compat.planning.quickest_way import near, subject
+    from app.compat.planning.quickest_way import round_up_lengths, subject
 
     found: dict[str, Verdict] = {}
     for dtype in dtypes:
         for case in cases:
             shape = case.shape(dtype)
-            if subject(near(shape)) not in {*known, *found}:
+            if subject(round_up_lengths(shape)) not in {*known, *found}:
                 plan = planned(case, dtype, hardware, {})
                 found |= {each.subject: each for each in quickest(shape, plan, plan.device) if each is not None}
     return found

@@ -20,7 +20,7 @@ from app.compat.machine import verdicts as seen
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Verdict, Verdicts
-from app.compat.planning.decide import SETTLED, check
+from app.compat.planning.decide import DECIDED_FIELDS, check_machine
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.types import AUTO, Choice, Plan, Reason
 from app.engine.models import catalog
@@ -54,7 +54,7 @@ def main(args: argparse.Namespace) -> int:
         return 0
     if not args.json:
         print("\n".join(wrapped(about(hardware))))
-    check(hardware)
+    check_machine(hardware)
     known = seen.load(folder, hardware)
     if args.selftest:
         known = seen.learn(folder, hardware, *test(hardware).values())
@@ -64,7 +64,7 @@ def main(args: argparse.Namespace) -> int:
         print(json.dumps(told(hardware, shown, known, chosen(place)), indent=1))
         return 0
     print("\n".join(wrapped(page(shown, args.why))))
-    print("\n".join(wrapped(tested(known, seen.file(folder, hardware)))))
+    print("\n".join(wrapped(tested(known, seen.verdict_file(folder, hardware)))))
     return 0
 
 
@@ -164,7 +164,7 @@ def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
             continue
         if each.note is not None:
             yield 2, str(each.note)
-        for field, reason in zip(SETTLED, plan.because, strict=True):
+        for field, reason in zip(DECIDED_FIELDS, plan.because, strict=True):
             weights = field in _WEIGHTS
             if field == "vae" and plan.of("vae") is None:
                 continue

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Final, get_args
 
 from app.cli import output_file
-from app.compat.planning.decide import chunk_of
+from app.compat.planning.decide import parse_chunk
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Offload, Quantised
 from app.engine.jobs.events import END, Adjusted, Event, Failed, Finished, Loading, Note, Part, Step, Stopped, Unloaded
 from app.engine.jobs.journal import Job
@@ -67,7 +67,7 @@ def choice_of(args: argparse.Namespace) -> Choice:
     if given.get("kernels") is not None:
         given["kernels"] = tuple(given["kernels"].split(","))
     if args.chunk is not None:
-        given["chunk"] = chunk_of(args.chunk)
+        given["chunk"] = parse_chunk(args.chunk)
     return dataclasses.replace(chosen(home(args.home)), **given)
 
 

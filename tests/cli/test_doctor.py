@@ -17,7 +17,7 @@ from app.compat.machine import verdicts
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Verdict
-from app.compat.planning.decide import SETTLED, decide
+from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.quirk_table import QUIRKS
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import need
@@ -36,7 +36,7 @@ def test_the_page_says_every_sentence_of_every_plan(
 ) -> None:
     page = told(capsys, "--pretend", name, "--home", str(tmp_path))
     assert f"on {MACHINES[name].name} (pretended)" in page and "Not run on this machine yet" in page
-    for field, reason in zip(SETTLED, decide(MACHINES[name]).because, strict=True):
+    for field, reason in zip(DECIDED_FIELDS, decide(MACHINES[name]).because, strict=True):
         if field not in ("precision", "offload", "vae", "quantised"):
             assert f"{reason.sentence} [{reason.source}]" in page, field
     for each in SHOWN:
@@ -68,7 +68,7 @@ def test_json_holds_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     found = json.loads(capsys.readouterr().out)
     assert found["machine"]["name"] == "Apple M2" and list(found["plans"]) == list(doctor.looked_at(home(str(tmp_path))))
     plan = found["plans"]["Attention of any model"]
-    assert [each["field"] for each in plan["because"]] == list(SETTLED)
+    assert [each["field"] for each in plan["because"]] == list(DECIDED_FIELDS)
     assert all(each["sentence"]["words"] and each["sentence"]["key"] for each in plan["because"])
     assert [each["field"] for each in plan["retired"]] == ["mps-leak"]
     assert {each["subject"]: each["error"] for each in found["verdicts"]}["path:gqa/native/float16"] is None

@@ -14,9 +14,9 @@ from app.cli.hardware_table import SHOWN, table
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Verdict
-from app.compat.planning.decide import SETTLED, decide
+from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.memory_formulas import GIB, peak_bytes, scores_bytes, vae_bytes, weights_bytes
-from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Need, Offload, ModelPart, Plan, Quantised, Reason
+from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, ModelPart, Need, Offload, Plan, Quantised, Reason
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import need as need_of
 from app.sentence import Trouble
@@ -47,8 +47,8 @@ CHOICES = (
 
 
 def explained(plan: Plan) -> None:
-    assert [each.field for each in plan.because] == list(SETTLED)
-    assert tuple(each.name for each in fields(Plan))[: len(SETTLED)] == SETTLED
+    assert [each.field for each in plan.because] == list(DECIDED_FIELDS)
+    assert tuple(each.name for each in fields(Plan))[: len(DECIDED_FIELDS)] == DECIDED_FIELDS
     for reason in every(plan):
         assert str(reason.sentence) and reason.source, reason
     # An option is taken or rejected, not both; and every rejection says why.

@@ -13,19 +13,19 @@ import pytest
 
 from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Fault, Seen, Verdict
-from app.compat.planning.decide import SETTLED, decide
+from app.compat.machine.verdicts import Fault, RunFailure, Verdict
+from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.fallbacks import (
     BY_ID,
     RUNGS,
     SMALLEST_CHUNK,
     Rung,
     choices,
-    climb,
+    describe_failure,
     learned,
+    next_fallback,
     running,
     subject,
-    told,
 )
 from app.compat.planning.memory_formulas import (
     BYTES,
@@ -56,7 +56,7 @@ FORCED = (
     Choice(gqa="native"), Choice(offload="none", quantised="none"), Choice(chunk=300, dtype="float16", offload="model"),
 )  # fmt: skip
 SEEN = {
-    "numbers": Seen("numbers", 4, "float16"), "memory": Seen("memory", 3), "crash": Seen("crash", None),
+    "numbers": RunFailure("numbers", 4, "float16"), "memory": RunFailure("memory", 3), "crash": RunFailure("crash", None),
 }  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def climbed(machine: str, asked: Need, fault: Fault, choice: Choice = Choice()) 
     def decided(known: frozenset[Verdict]) -> Plan:
         return decide(MACHINES[machine], asked, choice, {each.subject: each for each in known})
 
-    while (found := climb(lambda known: decided(frozenset(known.values())), asked, verdicts, SEEN[fault])) is not None:
+    while (found := next_fallback(lambda known: decided(frozenset(known.values())), asked, verdicts, SEEN[fault])) is not None:
         taken, new, plan = found
         verdicts[new.subject] = new
         steps.append((taken.rung.id, plan))
@@ -99,7 +99,7 @@ def positive(plan: Plan, reason: Reason) -> bool:
 
 
 def says_what_is(plan: Plan, asked: Need) -> None:
-    assert [each.field for each in plan.because] == list(SETTLED)
+    assert [each.field for each in plan.because] == list(DECIDED_FIELDS)
     for reason in plan.because:
         field, words = reason.field, str(reason.sentence)
         if field in OPTIONS and positive(plan, reason) and reason.sentence.key != "plan.overruled":
@@ -161,10 +161,10 @@ def test_each_field_that_a_rung_changes_says_so_with_what_was_seen(machine: str)
         for rung in RUNGS:
             plan = decide(MACHINES[machine], asked, Choice(), known(verdict(model, rung)))
             for field in (each.partition("/")[0] for each in rung.against):
-                if field not in SETTLED or getattr(plan, field) == getattr(plain, field):
+                if field not in DECIDED_FIELDS or getattr(plan, field) == getattr(plain, field):
                     continue
                 changed += 1
-                seen = str(told(verdict(model, rung).seen))  # type: ignore[arg-type]
+                seen = str(describe_failure(verdict(model, rung).seen))  # type: ignore[arg-type]
                 reason = next(each for each in plan.because if each.field == field)
                 assert seen in str(reason.sentence) and str(rung.sentence) in str(reason.sentence), (field, reason)
                 before = getattr(plain, field)
@@ -406,7 +406,7 @@ def test_a_memory_rung_never_plans_for_more_memory() -> None:
                 before = decided(verdicts)
             except Trouble:
                 continue
-            while (found := climb(decided, asked, verdicts, SEEN["memory"])) is not None:
+            while (found := next_fallback(decided, asked, verdicts, SEEN["memory"])) is not None:
                 taken, new, after = found
                 case = (name, share, model, choice, taken.rung.id)
                 assert peak_bytes(asked, after) <= peak_bytes(asked, before), case
@@ -443,7 +443,7 @@ def test_a_broken_decoder_is_helped_before_anything_else() -> None:
     asked = NEEDS["sd15"]
 
     def first(where: Any) -> str:
-        found = climb(lambda known: decide(MACHINES["t4"], asked, Choice(), known), asked, {}, Seen("memory"), where)
+        found = next_fallback(lambda known: decide(MACHINES["t4"], asked, Choice(), known), asked, {}, RunFailure("memory"), where)
         assert found is not None
         return found[0].rung.id
 
@@ -452,8 +452,8 @@ def test_a_broken_decoder_is_helped_before_anything_else() -> None:
 
 def test_where_the_weights_did_not_fit_only_what_holds_them_otherwise_is_tried() -> None:
     asked = NEEDS["sdxl"]
-    found = climb(
-        lambda known: decide(MACHINES["rtx-3060"], asked, Choice(), known), asked, {}, Seen("memory"), loading=True
+    found = next_fallback(
+        lambda known: decide(MACHINES["rtx-3060"], asked, Choice(), known), asked, {}, RunFailure("memory"), loading=True
     )
     assert found is not None and found[0].rung.id == "offload"
 

@@ -12,10 +12,10 @@ from app.cli.hardware_table import SHOWN
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Verdict
-from app.compat.planning.decide import check, decide
+from app.compat.planning.decide import check_machine, decide
 from app.compat.planning.quirk import Quirk, has_code, version
-from app.compat.planning.quirk_table import QUIRKS, applying, matching
-from app.compat.planning.types import Choice, Need, ModelPart, Plan
+from app.compat.planning.quirk_table import QUIRKS, applying_rows, match_symptom
+from app.compat.planning.types import Choice, ModelPart, Need, Plan
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import need
 from app.sentence import Trouble
@@ -123,7 +123,7 @@ def test_a_machine_that_cannot_be_driven_gets_a_sentence_and_a_cure(name: str) -
         decide(machine)
     assert caught.value.objections == (ROWS[name].sentence,) and caught.value.cure
     assert machine.name in str(caught.value) and "no kernel image" not in str(caught.value)
-    check(replace(machine, torch="2.13"), tuple(row for row in QUIRKS if row.id != name))
+    check_machine(replace(machine, torch="2.13"), tuple(row for row in QUIRKS if row.id != name))
 
 
 def test_an_old_torch_is_refused_with_a_sentence() -> None:
@@ -175,7 +175,7 @@ EDGES: tuple[tuple[str, Hardware, bool], ...] = (
 
 @pytest.mark.parametrize(("row", "machine", "holds"), EDGES)
 def test_a_row_holds_up_to_its_edge(row: str, machine: Hardware, holds: bool) -> None:
-    assert (ROWS[row] in applying(machine, {})) is holds
+    assert (ROWS[row] in applying_rows(machine, {})) is holds
 
 
 GTX16 = ["1660", "1660 Ti", "1660 SUPER", "1650", "1650 Ti", "1630"]
@@ -217,17 +217,17 @@ WORDS = {
 
 @pytest.mark.parametrize("row", [row.id for row in QUIRKS if row.symptom])
 def test_last_words_are_known(row: str) -> None:
-    found = matching(f"Traceback (most recent call last):\n  ...\n{WORDS[row]}\nAborted")
+    found = match_symptom(f"Traceback (most recent call last):\n  ...\n{WORDS[row]}\nAborted")
     assert found is ROWS[row]
 
 
 def test_other_words_are_not_taken_for_a_defect() -> None:
-    assert matching("KeyError: 'prompt'") is None and matching("") is None
+    assert match_symptom("KeyError: 'prompt'") is None and match_symptom("") is None
 
 
 def test_what_was_measured_retires_a_row() -> None:
     seen = {"row:mps-causal-leak": Verdict("row:mps-causal-leak", True), "row:mps-4gib": Verdict("row:mps-4gib", False)}
-    before, after = applying(M1, {}), applying(M1, seen)
+    before, after = applying_rows(M1, {}), applying_rows(M1, seen)
     assert set(before) - set(after) == {ROWS["mps-causal-leak"]}
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from app.compat.machine import verdicts
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Seen, Verdict, forget, learn, load
+from app.compat.machine.verdicts import RunFailure, Verdict, forget, learn, load
 
 T4 = MACHINES["t4"]
 SEEN = {
@@ -35,7 +35,7 @@ def test_what_was_seen_comes_back_on_the_same_machine_only(tmp_path: Path) -> No
 
 
 def test_every_pretended_machine_has_its_own_file(tmp_path: Path) -> None:
-    names = {verdicts.file(tmp_path, each).name for each in MACHINES.values()}
+    names = {verdicts.verdict_file(tmp_path, each).name for each in MACHINES.values()}
     assert len(names) == len(MACHINES)
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-") for name in names)
 
@@ -55,7 +55,7 @@ def test_one_more_is_learned_beside_the_others(tmp_path: Path) -> None:
      b'{"verdicts": [{"subject": "a", "passed": false, "seen": {"fault": "memory", "chunk_most": -4}}]}'],
 )  # fmt: skip
 def test_garbage_is_set_aside_and_not_fatal(tmp_path: Path, garbage: bytes) -> None:
-    path = verdicts.file(tmp_path, T4)
+    path = verdicts.verdict_file(tmp_path, T4)
     path.write_bytes(garbage)
     assert verdicts.load(tmp_path, T4) == {}
     assert not path.exists()
@@ -87,7 +87,7 @@ FORGETTING = """
 import sys
 from pathlib import Path
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Seen, Verdict, learn
+from app.compat.machine.verdicts import Verdict, learn
 folder, here = Path(sys.argv[1]), machine("gtx-1060")
 print("ready", flush=True)
 for number in range(10_000):
@@ -102,7 +102,7 @@ def test_what_is_forgotten_stays_so_beside_a_process_that_learns(tmp_path: Path)
         try:
             assert other.stdout is not None and other.stdout.readline() == "ready\n"
             for _ in range(150):
-                learn(tmp_path, here, Verdict("rung:sd15/offload", False, seen=Seen("memory", 3)))
+                learn(tmp_path, here, Verdict("rung:sd15/offload", False, seen=RunFailure("memory", 3)))
                 assert "rung:sd15/offload" in load(tmp_path, here)
                 assert forget(tmp_path, here, "sd15") == ("rung:sd15/offload",)
                 assert "rung:sd15/offload" not in load(tmp_path, here)

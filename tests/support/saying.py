@@ -13,7 +13,7 @@ import pytest
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import decide
-from app.compat.planning.types import Choice, Need, ModelPart, Plan
+from app.compat.planning.types import Choice, ModelPart, Need, Plan
 from app.engine.files import sound
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished

@@ -34,7 +34,7 @@ from app.compat.attention.tiled import (
     workspace_bytes,
 )
 from app.compat.planning.memory_formulas import SCORES_AT_LEAST
-from app.compat.planning.quickest_way import OWN, Shape, Way, near, rule
+from app.compat.planning.quickest_way import OWN, Shape, Way, choose_by_rule, round_up_lengths
 from app.compat.planning.types import Gqa, Plan
 
 Saw = Callable[..., None]
@@ -181,11 +181,11 @@ class Route:
             query.shape[0], query.shape[1], key.shape[1], query.shape[2], key.shape[2], query.shape[3], mask is not None, causal,
             str(query.dtype).removeprefix("torch."),
         )  # fmt: skip
-        if (measured := self.ways.get(near(shape)) if self.ways else None) is not None:
+        if (measured := self.ways.get(round_up_lengths(shape)) if self.ways else None) is not None:
             return measured
         if not self.on_cpu:
             return Way("torch")
-        return rule(shape, self.plan.gqa == "folded", self.plan.native_right, self.bfloat16_is_fast)
+        return choose_by_rule(shape, self.plan.gqa == "folded", self.plan.native_right, self.bfloat16_is_fast)
 
     def size(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from app.compat.attention.dispatch import AS_TORCH, Route
-from app.compat.planning.quickest_way import is_brief, is_few
+from app.compat.planning.quickest_way import is_brief, is_reading_bound
 
 FOLDED = "folded"
 TINY = 1 << 16
@@ -38,7 +38,7 @@ def shortcut(route: Route) -> Short:
         heads, few, queries = asked[1], held[1], asked[2]
         scores = asked[0] * heads * queries * held[2]
         if heads == few:
-            fits = scores <= small and not is_few(queries, key.numel() // 2) and route.lies_well(query, key, value)
+            fits = scores <= small and not is_reading_bound(queries, key.numel() // 2) and route.lies_well(query, key, value)
             told = mask is None or (mask.dtype in (torch.bool, dtype) and mask.dim() > 1 and not causal)
             return (AS_TORCH, scores, queries, False) if fits and told else None
         if not both or mask is not None or causal or dropout or not (few and scores and asked[3]) or heads % few:

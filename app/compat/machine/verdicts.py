@@ -24,7 +24,7 @@ Fault = Literal["numbers", "memory", "crash"]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RunFailure:
     """What a run of a model broke of."""
 
     fault: Fault
@@ -52,14 +52,14 @@ class Verdict:
     elapsed_s: float = 0.0
     words: str = ""
     """The machine's own words where it raised."""
-    seen: Seen | None = None
+    seen: RunFailure | None = None
     """For a rung: what the run broke of."""
 
 
 Verdicts = Mapping[str, Verdict]
 
 
-def file(folder: Path, hardware: Hardware) -> Path:
+def verdict_file(folder: Path, hardware: Hardware) -> Path:
     """Another torch, system or card is another machine: what was seen there says nothing here."""
     # A patch of the system comes every other week and changes nothing here.
     system = ".".join(hardware.system_version.split(".")[:2])
@@ -69,7 +69,7 @@ def file(folder: Path, hardware: Hardware) -> Path:
 
 def load(folder: Path, hardware: Hardware) -> dict[str, Verdict]:
     """What was seen on this machine; nothing where nobody looked. A file that cannot be read is set aside, to be looked at."""
-    path = file(folder, hardware)
+    path = verdict_file(folder, hardware)
     try:
         told = json.loads(path.read_text("utf-8"))
         return {each.subject: each for each in map(_read, told["verdicts"])}
@@ -82,7 +82,7 @@ def load(folder: Path, hardware: Hardware) -> dict[str, Verdict]:
 
 def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
     """All of them at once: a crash leaves the old file or the new one, never half of one."""
-    path = file(folder, hardware)
+    path = verdict_file(folder, hardware)
     told = {
         "format": _FORMAT, "machine": hardware.name, "torch": hardware.torch,
         "system": f"{hardware.system} {hardware.system_version}",
@@ -98,7 +98,7 @@ def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
 
 def learn(folder: Path, hardware: Hardware, *found: Verdict) -> dict[str, Verdict]:
     """Add what was seen to what is known by now, whichever process learned or forgot it."""
-    with _alone(folder, hardware):
+    with _lock(folder, hardware):
         known = load(folder, hardware) | {each.subject: each for each in found}
         store(folder, hardware, known)
     return known
@@ -106,7 +106,7 @@ def learn(folder: Path, hardware: Hardware, *found: Verdict) -> dict[str, Verdic
 
 def forget(folder: Path, hardware: Hardware, model: str = "") -> tuple[str, ...]:
     """Which rungs were forgotten: those of this model, or without one those of all. Its next run begins as if it had never broken."""
-    with _alone(folder, hardware):
+    with _lock(folder, hardware):
         known = load(folder, hardware)
         gone = tuple(each for each in known if each.startswith(RUNG) and model in ("", each[len(RUNG) :].rpartition("/")[0]))
         if gone:
@@ -114,14 +114,14 @@ def forget(folder: Path, hardware: Hardware, model: str = "") -> tuple[str, ...]
     return gone
 
 
-def _alone(folder: Path, hardware: Hardware) -> FileLock:
+def _lock(folder: Path, hardware: Hardware) -> FileLock:
     """Held from reading to writing, so that no process undoes what another did in between. The system frees it when its holder dies."""
     folder.mkdir(parents=True, exist_ok=True)
-    return FileLock(file(folder, hardware).with_suffix(".lock"))
+    return FileLock(verdict_file(folder, hardware).with_suffix(".lock"))
 
 
-def _seen(told: dict[str, Any]) -> Seen:
-    seen = Seen(**told)
+def _seen(told: dict[str, Any]) -> RunFailure:
+    seen = RunFailure(**told)
     counts = (seen.step, seen.chunk_most, seen.chunk_before)
     if seen.fault not in get_args(Fault) or any(each is not None and (type(each) is not int or each < 0) for each in counts):
         raise ValueError(told)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from app.compat.machine.hardware import Hardware
-from app.compat.planning.types import AUTO, Dtype, Need, Offload, ModelPart, Plan, Precision, Quantised, Vae
+from app.compat.planning.types import AUTO, Dtype, ModelPart, Need, Offload, Plan, Precision, Quantised, Vae
 
 BYTES: Final[dict[Dtype, int]] = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 BYTES_PER_PARAMETER: Final[dict[Quantised, float]] = {

@@ -14,15 +14,15 @@ from app.compat.planning.memory_formulas import (
     resident_bytes,
     vae_bytes,
 )
-from app.compat.planning.options import LEARNED_HERE, Situation, Objection, Option, FieldDecision, decide_field
+from app.compat.planning.options import LEARNED_HERE, FieldDecision, Objection, Option, Situation, decide_field
 from app.compat.planning.types import Offload, Precision, Quantised, Vae
 from app.sentence import say
 
 SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
 
 
-def offload(case: Situation, how: tuple[Precision, ...], quantisation: Quantised) -> FieldDecision:
-    free = free_bytes(case.hardware)
+def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised) -> FieldDecision:
+    free = free_bytes(situation.hardware)
     names: tuple[Offload, ...] = ("none", "model", "group", "sequential")
     options = (
         Option("none", say("offload.none", "Everything stays on the device: it fits.")),
@@ -34,8 +34,8 @@ def offload(case: Situation, how: tuple[Precision, ...], quantisation: Quantised
     )
     more: dict[str, list[Objection]] = {name: [] for name in names}
     for name in names:
-        needed = needed_bytes(case.need, how, quantisation, name, SMALLEST)
-        if needed > free and case.hardware.unified:
+        needed = needed_bytes(situation.need, how, quantisation, name, SMALLEST)
+        if needed > free and situation.hardware.unified:
             more[name].append(
                 Objection(
                     say(
@@ -57,7 +57,7 @@ def offload(case: Situation, how: tuple[Precision, ...], quantisation: Quantised
                     )
                 )
             )
-    if case.hardware.unified:
+    if situation.hardware.unified:
         one_memory = Objection(
             say(
                 "offload.unified",
@@ -67,7 +67,7 @@ def offload(case: Situation, how: tuple[Precision, ...], quantisation: Quantised
         )
         more["group"].append(one_memory)
         more["sequential"].append(one_memory)
-        if case.need.kind == "speech":
+        if situation.need.kind == "speech":
             more["model"].append(
                 Objection(
                     say(
@@ -77,26 +77,26 @@ def offload(case: Situation, how: tuple[Precision, ...], quantisation: Quantised
                     fatal=True,
                 )
             )
-    return decide_field(case, "offload", options, None, more, case.choice.offload, frugal=True)
+    return decide_field(situation, "offload", options, None, more, situation.choice.offload, frugal=True)
 
 
-def _unmoved(case: Situation, how: tuple[Precision, ...], quantisation: Quantised, now: Offload) -> Offload:
+def _unmoved(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, now: Offload) -> Offload:
     """What lay on the device before memory ran out."""
-    if not case.learned or case.choice.offload is not None:
-        return case.choice.offload or now
-    return offload(replace(case, learned=()), how, quantisation).option  # type: ignore[return-value]
+    if not situation.learned or situation.choice.offload is not None:
+        return situation.choice.offload or now
+    return decide_offload(replace(situation, learned=()), how, quantisation).option  # type: ignore[return-value]
 
 
-def decode(case: Situation, how: tuple[Precision, ...], quantisation: Quantised, offloading: Offload) -> tuple[Vae, FieldDecision]:
-    need = case.need
+def decide_vae(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, offloading: Offload) -> tuple[Vae, FieldDecision]:
+    need = situation.need
     found = next(((part, each) for part, each in zip(need.parts, how, strict=True) if part.role == "vae"), None)
     if found is None or not need.width or not need.height:
         nothing = Option("whole", say("vae.nothing", "No picture is decoded here."))
-        return Vae(), decide_field(case, "vae", (nothing,), None)
+        return Vae(), decide_field(situation, "vae", (nothing,), None)
     part, each = found
-    room = free_bytes(case.hardware) - resident_bytes(need, how, quantisation, offloading, part)
+    room = free_bytes(situation.hardware) - resident_bytes(need, how, quantisation, offloading, part)
     # Room that a run won by moving weights away is not for larger pieces.
-    before = free_bytes(case.hardware) - resident_bytes(need, how, quantisation, _unmoved(case, how, quantisation, offloading), part)
+    before = free_bytes(situation.hardware) - resident_bytes(need, how, quantisation, _unmoved(situation, how, quantisation, offloading), part)
     options = [Option("whole", say("vae.whole", "The picture is decoded whole: it fits."))]
     more: dict[str, list[Objection]] = {}
     # A tile as large as the picture would change nothing.
@@ -123,6 +123,6 @@ def decode(case: Situation, how: tuple[Precision, ...], quantisation: Quantised,
                     "InvokeAI's rule of 2200 bytes a pixel",
                 )
             ]
-    settled = decide_field(case, "vae", options, None, more, frugal=True)
+    decision = decide_field(situation, "vae", options, None, more, frugal=True)
     # One picture of a batch at a time is exact and saves memory: always.
-    return Vae(True, 0 if settled.option == "whole" else int(settled.option)), settled
+    return Vae(True, 0 if decision.option == "whole" else int(decision.option)), decision

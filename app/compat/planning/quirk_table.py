@@ -262,7 +262,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
 )  # fmt: skip
 
 
-def applying(hardware: Hardware, verdicts: Verdicts, rows: tuple[Quirk, ...] = QUIRKS) -> tuple[Quirk, ...]:
+def applying_rows(hardware: Hardware, verdicts: Verdicts, rows: tuple[Quirk, ...] = QUIRKS) -> tuple[Quirk, ...]:
     """The rows that speak of this machine, without those that its self-test refuted."""
     return tuple(row for row in rows if row.applies(hardware) and not is_retired(row, verdicts))
 
@@ -272,6 +272,6 @@ def is_retired(row: Quirk, verdicts: Verdicts) -> bool:
     return seen is not None and seen.passed
 
 
-def matching(text: str, rows: tuple[Quirk, ...] = QUIRKS) -> Quirk | None:
+def match_symptom(text: str, rows: tuple[Quirk, ...] = QUIRKS) -> Quirk | None:
     """The defect whose words a dying process spoke, if any is known by them."""
     return next((row for row in rows if row.symptom and re.search(row.symptom, text, re.DOTALL)), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from app.compat.planning.types import Need, ModelPart, Quantised
+from app.compat.planning.types import ModelPart, Need, Quantised
 from app.sentence import Sentence
 
 Kind = Literal["speech", "picture"]

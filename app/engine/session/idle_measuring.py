@@ -11,7 +11,7 @@ from app.compat.attention.measure import is_short, quickest
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdict, learn
 from app.compat.planning.attention_calls import Call, picture, speech
-from app.compat.planning.quickest_way import matters, near, subject
+from app.compat.planning.quickest_way import has_choice, round_up_lengths, subject
 from app.compat.planning.types import Choice
 from app.engine.models import catalog, on_disk
 from app.engine.models.chosen import chosen
@@ -40,7 +40,7 @@ def measuring(home: Home, hardware: Hardware, verdicts: dict[str, Verdict]) -> I
             continue
         for call in calls(model):
             shape = call.shape(plan.dtype)
-            if not matters(shape) or subject(near(shape)) in verdicts or not is_short(shape):
+            if not has_choice(shape) or subject(round_up_lengths(shape)) in verdicts or not is_short(shape):
                 continue
             if torch.get_num_threads() != THREADS:  # a small model's speech runs on fewer
                 return

@@ -9,7 +9,7 @@ import gradio as gr
 
 from app.compat.machine.chunk_curve import SIZES, read_curve
 from app.compat.machine.pretended import MACHINES
-from app.compat.planning.decide import chunk_of
+from app.compat.planning.decide import parse_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Offload, Quantised
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.models.catalog import CATALOG
@@ -85,7 +85,7 @@ def build(desk: Desk) -> Refresh:
 
     def typed(text: str, request: gr.Request) -> tuple[Any, str]:
         try:
-            size = chunk_of(text.strip() or None)
+            size = parse_chunk(text.strip() or None)
             if size == desk.keeper.chunk:
                 return gr.skip(), ""
             desk.set_chunk(size)

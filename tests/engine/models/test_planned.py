@@ -16,7 +16,7 @@ from app.cli import doctor
 from app.cli import job as cli_job
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Seen, Verdict, forget, learn, load, store
+from app.compat.machine.verdicts import RunFailure, Verdict, forget, learn, load, store
 from app.compat.planning.fallbacks import choices, learned, subject
 from app.compat.planning.memory_formulas import free_bytes, peak_bytes
 from app.compat.planning.types import AUTO, Choice, Plan
@@ -75,7 +75,7 @@ def taught(tmp_path: Path) -> Iterator[Home]:
     for machine in MACHINES.values():
         known = {}
         for model in CATALOG:
-            rung = Verdict(subject(model.id, "smaller-chunk"), False, seen=Seen("memory", 3, "", 64))
+            rung = Verdict(subject(model.id, "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 64))
             known[rung.subject] = rung
         store(place.verdicts, machine, known)
     yield place
@@ -247,7 +247,7 @@ def test_the_keeper_says_whose_job_it_is(tmp_path: Path) -> None:
 
 
 def broke(model: str) -> Verdict:
-    return Verdict(subject(model, "contiguous"), passed=False, seen=Seen("numbers", 4, "float16"))
+    return Verdict(subject(model, "contiguous"), passed=False, seen=RunFailure("numbers", 4, "float16"))
 
 
 def test_only_what_runs_of_this_model_taught_is_forgotten(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from app.compat.attention.seam import applied
 from app.compat.machine.pretended import MACHINES, machine
 from app.compat.planning.decide import decide
-from app.compat.planning.types import Need, ModelPart, Plan
+from app.compat.planning.types import ModelPart, Need, Plan
 from app.compat.selftest.failures import DeviceLimits
 from app.compat.selftest.simulate import Bites, biting
 from tests.support.families import FAMILIES, Family

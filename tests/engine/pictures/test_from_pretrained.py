@@ -16,7 +16,7 @@ from transformers import AutoConfig, LlamaConfig, LlamaForCausalLM
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.planning.decide import decide
-from app.compat.planning.types import Choice, Need, ModelPart, Plan
+from app.compat.planning.types import Choice, ModelPart, Need, Plan
 from app.engine.loading import awq
 from app.engine.loading.from_pretrained import load, loading, needing
 from app.sentence import Trouble

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import decide
-from app.compat.planning.types import Choice, Need, ModelPart
+from app.compat.planning.types import Choice, ModelPart, Need
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.request import PictureRequest

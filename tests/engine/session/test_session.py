@@ -13,7 +13,7 @@ import torch
 
 from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.meter import Reading
-from app.compat.machine.verdicts import Seen, Verdict, learn, load
+from app.compat.machine.verdicts import RunFailure, Verdict, learn, load
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices, subject
 from app.compat.planning.types import AUTO, Choice, Plan
@@ -411,7 +411,7 @@ def test_a_death_while_loading_is_not_answered_with_chunks(run: Run, models: dic
 def test_what_another_process_learned_meanwhile_counts_and_stays(
     run: Run, session: Session, models: dict[str, str], plans: list[Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rung = Verdict(subject(models["voice"], "contiguous"), passed=False, seen=Seen("numbers", 4, "float16"))
+    rung = Verdict(subject(models["voice"], "contiguous"), passed=False, seen=RunFailure("numbers", 4, "float16"))
     learn(session.home.verdicts, session.hardware, rung)
     run(speech(models))
     assert plans[0].contiguous
