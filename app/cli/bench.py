@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from app.compat.machine import verdicts as seen
 from app.compat.machine.hardware import Hardware, probe
-from app.compat.machine.verdicts import Verdict, Verdicts
+from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.attention_calls import PICTURES, SIZES
 from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import Shape
@@ -150,13 +150,13 @@ def planned(case: BenchCall, dtype: Dtype, hardware: Hardware, known: Verdicts) 
 def learned(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardware, known: Verdicts) -> Verdicts:
     """Measure what is not known yet, as the engine does in its idle time, but at once."""
     from app.compat.attention.measure import quickest
-    from app.compat.planning.quickest_way import round_up_lengths, subject
+    from app.compat.planning.quickest_way import round_up_lengths, way_subject
 
-    found: dict[str, Verdict] = {}
+    found: dict[Subject, Verdict] = {}
     for dtype in dtypes:
         for case in cases:
             shape = case.shape(dtype)
-            if subject(round_up_lengths(shape)) not in {*known, *found}:
+            if way_subject(round_up_lengths(shape)) not in {*known, *found}:
                 plan = planned(case, dtype, hardware, {})
                 found |= {each.subject: each for each in quickest(shape, plan, plan.device) if each is not None}
     return found

@@ -19,7 +19,7 @@ from app.cli.hardware_table import SHOWN
 from app.compat.machine import verdicts as seen
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Verdict, Verdicts
+from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.decide import DECIDED_FIELDS, check_machine
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.types import AUTO, Choice, Plan, Reason
@@ -110,14 +110,14 @@ def taught_by(hardware: Hardware, model: Model | None, known: Verdicts) -> tuple
     return (*(each.sentence for each in rungs), say("doctor.forget", "To try again as before: {command}", command=words))
 
 
-def forgotten(subjects: tuple[str, ...]) -> Sentence:
+def forgotten(subjects: tuple[Subject, ...]) -> Sentence:
     if not subjects:
         return say("forget.none", "There was nothing to forget: no broken run taught anything here.")
-    names = ", ".join(each.removeprefix(seen.RUNG) for each in subjects)
+    names = ", ".join(each.name for each in subjects)
     return say("forget.done", "Forgotten: {names}. The next run begins as before.", names=names)
 
 
-def test(hardware: Hardware) -> dict[str, Verdict]:
+def test(hardware: Hardware) -> dict[Subject, Verdict]:
     """The self-test, with its progress on standard error so that standard output stays a page or JSON."""
     from app.compat.selftest.run import run
 
@@ -237,8 +237,8 @@ def tested(known: Verdicts, file: Path) -> Iterator[Line]:
 
 def counted(known: Verdicts) -> Iterator[tuple[Sentence, list[Verdict]]]:
     """How many of each kind, and those that went wrong."""
-    rows = [each for each in known.values() if each.subject.startswith("row:")]
-    paths = [each for each in known.values() if each.subject.startswith("path:")]
+    rows = [each for each in known.values() if each.subject.kind == "row"]
+    paths = [each for each in known.values() if each.subject.kind == "path"]
     wrong, shown = ([each for each in some if not each.passed] for some in (paths, rows))
     if paths:
         yield say("doctor.paths", "{right} of {total} paths are right here; the others are never taken.", right=len(paths) - len(wrong), total=len(paths)), wrong  # fmt: skip
@@ -261,7 +261,7 @@ def told(hardware: Hardware, shown: Mapping[str, Shown], known: Verdicts, choice
         "choice": asdict(choice),
         "plans": {name: _told(each.plan) for name, each in shown.items()},
         "stands_in": {name: {"words": str(each.note), "plan": _told(each.here)} for name, each in shown.items() if each.here is not None},
-        "verdicts": [_plain(asdict(each)) for each in known.values()],
+        "verdicts": [seen.as_json(each) for each in known.values()],
     }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from app.cli.hardware_table import SHOWN
 from app.compat.machine import verdicts
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Verdict
+from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.quirk_table import QUIRKS
 from app.engine.models.catalog import BY_ID
@@ -60,8 +60,8 @@ def test_with_why_it_says_what_was_not_taken(tmp_path: Path, capsys: pytest.Capt
 def test_json_holds_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     machine = MACHINES["m2-16gb"]
     seen = {
-        "path:gqa/native/float16": Verdict("path:gqa/native/float16", False, float("inf"), words="garbage"),
-        "row:mps-leak": Verdict("row:mps-leak", True),
+        Subject("path", "gqa/native/float16"): Verdict(Subject("path", "gqa/native/float16"), False, float("inf"), words="garbage"),
+        Subject("row", "mps-leak"): Verdict(Subject("row", "mps-leak"), True),
     }
     verdicts.store(tmp_path / "verdicts", machine, seen)
     assert main(["doctor", "--json", "--pretend", "m2-16gb", "--home", str(tmp_path)]) == 0
@@ -76,8 +76,8 @@ def test_json_holds_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_what_the_self_test_found_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     seen = {
-        "path:gqa/native/float16": Verdict("path:gqa/native/float16", False, 0.7),
-        "row:mps-causal-leak": Verdict("row:mps-causal-leak", True),
+        Subject("path", "gqa/native/float16"): Verdict(Subject("path", "gqa/native/float16"), False, 0.7),
+        Subject("row", "mps-causal-leak"): Verdict(Subject("row", "mps-causal-leak"), True),
     }
     verdicts.store(tmp_path / "verdicts", MACHINES["m1-8gb"], seen)
     page = told(capsys, "--pretend", "m1-8gb", "--home", str(tmp_path))
@@ -96,14 +96,14 @@ def test_the_self_test_runs_and_is_kept(
 
     asked: list[Hardware] = []
 
-    def run(hardware: Hardware, tell: object) -> dict[str, Verdict]:
+    def run(hardware: Hardware, tell: object) -> dict[Subject, Verdict]:
         asked.append(hardware)
-        return {"row:mps-leak": Verdict("row:mps-leak", True)}
+        return {Subject("row", "mps-leak"): Verdict(Subject("row", "mps-leak"), True)}
 
     monkeypatch.setattr(selftest_run, "run", run)  # its own tests run it for real
     page = told(capsys, "--pretend", "m2-16gb", "--home", str(tmp_path), "--selftest")
     assert asked == [MACHINES["m2-16gb"]] and "chunk_q automatic" in page
-    assert set(verdicts.load(tmp_path / "verdicts", MACHINES["m2-16gb"])) == {"row:mps-leak"}
+    assert set(verdicts.load(tmp_path / "verdicts", MACHINES["m2-16gb"])) == {Subject("row", "mps-leak")}
     assert "chunk_q automatic" in told(capsys, "--pretend", "m2-16gb", "--home", str(tmp_path))
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Fault, RunFailure, Verdict
+from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict
 from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.fallbacks import (
     BY_ID,
@@ -25,7 +25,6 @@ from app.compat.planning.fallbacks import (
     learned,
     next_fallback,
     running,
-    subject,
 )
 from app.compat.planning.memory_formulas import (
     BYTES,
@@ -62,15 +61,15 @@ SEEN = {
 
 def verdict(model: str, rung: Rung, most: int | None = 512) -> Verdict:
     seen = SEEN[next(fault for fault in SEEN if fault in rung.faults)]
-    return Verdict(subject(model, rung.id), False, seen=replace(seen, chunk_most=most if rung.id == "smaller-chunk" else None))
+    return Verdict(Subject.rung(model, rung.id), False, seen=replace(seen, chunk_most=most if rung.id == "smaller-chunk" else None))
 
 
-def known(*verdicts: Verdict) -> dict[str, Verdict]:
+def known(*verdicts: Verdict) -> dict[Subject, Verdict]:
     return {each.subject: each for each in verdicts}
 
 
 def climbed(machine: str, asked: Need, fault: Fault, choice: Choice = Choice()) -> list[tuple[str, Plan]]:  # noqa: B008
-    verdicts: dict[str, Verdict] = {}
+    verdicts: dict[Subject, Verdict] = {}
     steps: list[tuple[str, Plan]] = []
 
     @cache
@@ -397,7 +396,7 @@ def test_a_memory_rung_never_plans_for_more_memory() -> None:
     for name, share, model in itertools.product(("rtx-3060", "gtx-1060", "m1-8gb"), (1.0, 0.4), ("sdxl", "sd15", "starter-voice")):
         machine = replace(MACHINES[name], free_bytes=int(MACHINES[name].free_bytes * share))
         for choice in (Choice(), Choice(quantised="torchao-int8"), Choice(offload="group")):
-            asked, verdicts = NEEDS[model], dict[str, Verdict]()
+            asked, verdicts = NEEDS[model], dict[Subject, Verdict]()
 
             def decided(known: Any, machine: Any = machine, asked: Any = asked, choice: Any = choice) -> Plan:
                 return decide(machine, asked, choice, known)

@@ -13,7 +13,7 @@ from app.compat.attention import measure
 from app.compat.attention.compose import compose
 from app.compat.attention.measure import chosen, is_short, operations, quickest, reduced
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Verdict, learn, load
+from app.compat.machine.verdicts import Subject, Verdict, learn, load
 from app.compat.planning.attention_calls import DIA, PICTURES, SIZES, picture
 from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import (
@@ -25,7 +25,7 @@ from app.compat.planning.quickest_way import (
     parse_shape,
     parse_way,
     round_up_lengths,
-    subject,
+    way_subject,
     way_words,
 )
 from app.compat.planning.types import Choice, Need, Plan
@@ -43,10 +43,10 @@ CLIP = Shape(2, 16, 4, 512, 512, 128, False, True, "bfloat16")
 
 @pytest.mark.parametrize("shape", [STEP, PICTURE, CLIP, PICTURE._replace(masked=True, causal=True)])
 def test_a_verdict_names_its_shape(shape: Shape) -> None:
-    assert parse_shape(subject(shape)) == shape
+    assert parse_shape(way_subject(shape)) == shape
 
 
-@pytest.mark.parametrize("other", ["path:gqa/native/float32", "way:", "way:2x8 float32", "way:axbxcxdxexf float32", "way:1x1x1x1x1x1"])
+@pytest.mark.parametrize("other", [Subject("path", "gqa/native/float32"), Subject("way", ""), Subject("way", "2x8 float32"), Subject("way", "axbxcxdxexf float32"), Subject("way", "1x1x1x1x1x1")])
 def test_what_is_no_shape_is_passed_by(other: str) -> None:
     assert parse_shape(other) is None
 
@@ -149,7 +149,7 @@ def test_what_memory_once_did_not_allow_bounds_every_way(way: Way, keys: int | N
 
 
 def decided(way: Way, kind: str = "cpu", **choice: Any) -> Plan:
-    verdict = Verdict(subject(round_up_lengths(CLIP)), passed=True, words=way_words(way))
+    verdict = Verdict(way_subject(round_up_lengths(CLIP)), passed=True, words=way_words(way))
     return decide(machine(kind), Need(heads=16, kv_heads=4), Choice(**choice), {verdict.subject: verdict})
 
 
@@ -183,7 +183,7 @@ def test_the_quickest_is_found_in_short_pieces(one_core: None) -> None:
     assert len(told) > 10 and not any(told[:-1])
     verdict = told[-1]
     assert verdict is not None and verdict.passed and verdict.elapsed_s > 0 and verdict.error < 1e-5
-    assert verdict.subject == subject(round_up_lengths(STEP._replace(keys=700))) and parse_way(verdict.words) is not None
+    assert verdict.subject == way_subject(round_up_lengths(STEP._replace(keys=700))) and parse_way(verdict.words) is not None
 
 
 def test_what_is_coarser_than_torch_is_never_the_quickest(monkeypatch: pytest.MonkeyPatch, one_core: None) -> None:
@@ -225,12 +225,12 @@ def test_calls_hold_the_catalogs_widest_attention(model: catalog.Model) -> None:
 
 
 def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, known = home(tmp_path).made(), dict[str, Verdict]()
+    place, known = home(tmp_path).made(), dict[Subject, Verdict]()
     here = replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "calls", lambda model: DIA[-4:])
-    monkeypatch.setattr(idle_measuring.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
-    monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: iter([None, Verdict(subject(round_up_lengths(shape)), True, words="own 0")]))
+    monkeypatch.setattr(idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: iter([None, Verdict(way_subject(round_up_lengths(shape)), True, words="own 0")]))
     assert len(list(idle_measuring.measuring(place, here, known))) == 2 * len(known) > 0
     assert all(has_choice(shape) for shape in map(parse_shape, known) if shape is not None)
     assert list(idle_measuring.measuring(place, here, known)) == [], "not again"
@@ -242,8 +242,8 @@ def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(
     place, here = home(tmp_path).made(), replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "calls", lambda model: DIA[-4:])
-    monkeypatch.setattr(idle_measuring.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
-    monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: iter([Verdict(subject(round_up_lengths(shape)), True, words="own 0")]))
+    monkeypatch.setattr(idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: iter([Verdict(way_subject(round_up_lengths(shape)), True, words="own 0")]))
     dia = need(next(each for each in catalog.CATALOG if each.id == "dia-1.6b"))
     for facts, before in ((here, 0), (here, 3), (replace(here, torch="2.99.0"), 0), (replace(here, name="another processor"), 0)):
         known = load(place.verdicts, facts)
@@ -253,7 +253,7 @@ def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(
 
 
 def test_a_session_starts_with_what_is_known(tmp_path: Path) -> None:
-    found = Verdict(subject(round_up_lengths(CLIP)), passed=True, words=way_words(OWN))
+    found = Verdict(way_subject(round_up_lengths(CLIP)), passed=True, words=way_words(OWN))
     place = home(tmp_path).made()
     first = Session(place)
     assert first.verdicts == {}
@@ -268,7 +268,7 @@ def test_what_would_keep_an_order_waiting_is_not_measured(tmp_path: Path, monkey
     asked: list[Shape] = []
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "calls", lambda model: (long, short))
-    monkeypatch.setattr(idle_measuring.stock, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: asked.append(shape) or iter(()))
     list(idle_measuring.measuring(home(tmp_path).made(), replace(machine("cpu"), pretended=""), {}))
     assert long.head_dim == 512 and asked and {each.head_dim for each in asked} == {short.head_dim}

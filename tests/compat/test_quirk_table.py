@@ -11,7 +11,7 @@ import pytest
 from app.cli.hardware_table import SHOWN
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Verdict
+from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import check_machine, decide
 from app.compat.planning.quirk import Quirk, has_code, version
 from app.compat.planning.quirk_table import QUIRKS, applying_rows, match_symptom
@@ -226,7 +226,7 @@ def test_other_words_are_not_taken_for_a_defect() -> None:
 
 
 def test_what_was_measured_retires_a_row() -> None:
-    seen = {"row:mps-causal-leak": Verdict("row:mps-causal-leak", True), "row:mps-4gib": Verdict("row:mps-4gib", False)}
+    seen = {Subject("row", "mps-causal-leak"): Verdict(Subject("row", "mps-causal-leak"), True), Subject("row", "mps-4gib"): Verdict(Subject("row", "mps-4gib"), False)}
     before, after = applying_rows(M1, {}), applying_rows(M1, seen)
     assert set(before) - set(after) == {ROWS["mps-causal-leak"]}
 

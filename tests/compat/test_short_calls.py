@@ -12,7 +12,7 @@ from torch import Tensor
 from app.compat.attention.compose import compose
 from app.compat.attention.dispatch import Route
 from app.compat.machine.pretended import MACHINES, machine
-from app.compat.machine.verdicts import Verdict
+from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import BRIEF_NUMBERS
 from app.compat.planning.types import Choice, Need, Plan
@@ -86,7 +86,7 @@ def test_only_a_processor_takes_both(name: str) -> None:
 
 
 def test_what_the_self_test_found_wrong_is_not_taken() -> None:
-    wrong = Verdict("path:gqa/native/float32", passed=False)
+    wrong = Verdict(Subject("path", "gqa/native/float32"), passed=False)
     told = decide(machine("cpu"), DIA, Choice(dtype="float32"), {wrong.subject: wrong})
     assert told.gqa == "folded" and not told.native_right
     assert asked(told, 1, 64) == [(4, 4, False)]

@@ -16,7 +16,7 @@ from app.compat.attention.compose import compose
 from app.compat.attention.dispatch import Saw, unseen
 from app.compat.machine.verdicts import Verdict
 from app.compat.planning.attention_fields import allows_way
-from app.compat.planning.quickest_way import Shape, Way, choose_by_rule, round_up_lengths, subject, way_words
+from app.compat.planning.quickest_way import Shape, Way, choose_by_rule, round_up_lengths, way_subject, way_words
 from app.compat.planning.types import AUTO, Plan
 
 Given = tuple[Tensor, Tensor, Tensor, Tensor | None]
@@ -154,10 +154,10 @@ def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
         yield None
     exact = [name for name in times if errors[name] <= allowed]
     if not exact:
-        yield Verdict(subject(round_up_lengths(shape)), passed=False, error=min(errors.values()))
+        yield Verdict(way_subject(round_up_lengths(shape)), passed=False, error=min(errors.values()))
         return
     best = chosen({name: times[name] for name in exact}, way_words(first))
-    yield Verdict(subject(round_up_lengths(shape)), passed=True, error=errors[best], elapsed_s=median(times[best]), words=best)
+    yield Verdict(way_subject(round_up_lengths(shape)), passed=True, error=errors[best], elapsed_s=median(times[best]), words=best)
 
 
 def chosen(times: dict[str, list[float]], ruled: str) -> str:

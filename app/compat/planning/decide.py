@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Final, get_args
 
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Verdict, Verdicts
+from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning import attention_fields, precision_fields
 from app.compat.planning import weight_fields as parts_of
 from app.compat.planning.fallbacks import before_each_fallback, learned
@@ -47,7 +47,7 @@ DECIDED_FIELDS: Final = tuple(each.name for each in fields(Plan) if each.name no
 """The fields that have a reason, in their order."""
 _SINGLE: Final = tuple(field for field in DECIDED_FIELDS if field not in ("kernels", "precision", "ways", "environment"))
 """Those that are one option of several."""
-_NO_VERDICTS: Final[dict[str, Verdict]] = {}
+_NO_VERDICTS: Final[dict[Subject, Verdict]] = {}
 
 
 def decide(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.compat.machine.verdicts import RUNG, Fault, RunFailure, Verdict, Verdicts
+from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict, Verdicts
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, FUSED, peak_bytes, scores_bytes
 from app.compat.planning.types import AUTO, Need, Plan, Role
 from app.sentence import Sentence, say
@@ -110,13 +110,9 @@ def describe_failure(seen: RunFailure) -> Sentence:
     }[seen.fault]  # fmt: skip
 
 
-def subject(model: str, rung: str) -> str:
-    return f"{RUNG}{model}/{rung}"
-
-
 def learned(verdicts: Verdicts, model: str) -> tuple[Learned, ...]:
     """In the ladder's order."""
-    found = ((rung, verdicts.get(subject(model, rung.id))) for rung in RUNGS)
+    found = ((rung, verdicts.get(Subject.rung(model, rung.id))) for rung in RUNGS)
     return tuple(Learned(rung, verdict.seen) for rung, verdict in found if verdict is not None and verdict.seen)
 
 
@@ -136,7 +132,7 @@ def next_fallback(
             continue
         until = before.chunk_most if most is not None else None
         known = replace(seen, chunk_most=most, chunk_before=until, dtype=seen.dtype or computing_dtype(before, where))
-        verdict = Verdict(subject(need.model, rung.id), passed=False, words=words, seen=known)
+        verdict = Verdict(Subject.rung(need.model, rung.id), passed=False, words=words, seen=known)
         after = decided({**verdicts, verdict.subject: verdict})
         if choices(after) == choices(before) or (loading and weights_held(after) == weights_held(before)):
             continue

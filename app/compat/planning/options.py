@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Verdicts
+from app.compat.machine.verdicts import Subject, Verdicts
 from app.compat.planning.fallbacks import Learned
 from app.compat.planning.quirk import Quirk
 from app.compat.planning.types import Choice, Dtype, Need, Reason, Rejected
@@ -70,7 +70,7 @@ def find_objections(
         for row in situation.rows
         if name in row.against and row.concerns(situation.need, dtype)
     ]
-    seen = situation.verdicts.get(f"path:{name}/{dtype or option}")
+    seen = situation.verdicts.get(Subject.path(name, dtype or option))
     if seen is not None and not seen.passed:
         wrong = say(
             "plan.failed", "The self-test found {option} wrong on this machine: {words}",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple, get_args
 
+from app.compat.machine.verdicts import Subject
+
 By = Literal["torch", "native", "folded", "own"]
 
 
@@ -35,8 +37,6 @@ class Way(NamedTuple):
 
 
 OWN: Final = Way("own")
-MEASURED: Final = "way:"
-"""With a shape: the verdict whose words are the quickest way."""
 FEW_ROWS: Final = 8
 MANY_NUMBERS: Final = 1 << 20
 BRIEF_NUMBERS: Final = 1 << 18
@@ -100,17 +100,17 @@ def choose_by_rule(shape: Shape, folds: bool, native: bool, fast_bfloat16: bool)
     return Way("torch")
 
 
-def subject(shape: Shape) -> str:
-    """A verdict's name for it."""
+def way_subject(shape: Shape) -> Subject:
+    """The verdict whose words are the quickest way for this shape."""
     flags = [name for name, on in (("masked", shape.masked), ("causal", shape.causal)) if on]
-    return MEASURED + " ".join(["x".join(map(str, shape[:6])), shape.dtype, *flags])
+    return Subject.way(" ".join(["x".join(map(str, shape[:6])), shape.dtype, *flags]))
 
 
-def parse_shape(subject: str) -> Shape | None:
+def parse_shape(subject: Subject) -> Shape | None:
     """None where the subject is not a shape's."""
-    sizes, *rest = subject.removeprefix(MEASURED).split(" ")
+    sizes, *rest = subject.name.split(" ")
     numbers = sizes.split("x")
-    if not subject.startswith(MEASURED) or not rest or len(numbers) != 6 or not all(map(str.isdecimal, numbers)):
+    if subject.kind != "way" or not rest or len(numbers) != 6 or not all(map(str.isdecimal, numbers)):
         return None
     batch, heads, kv_heads, queries, keys, head_dim = map(int, numbers)
     return Shape(batch, heads, kv_heads, queries, keys, head_dim, "masked" in rest, "causal" in rest, rest[0])

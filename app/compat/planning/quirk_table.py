@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Verdicts
+from app.compat.machine.verdicts import Subject, Verdicts
 from app.compat.planning.quirk import Quirk, Where
 from app.sentence import say
 
@@ -268,7 +268,7 @@ def applying_rows(hardware: Hardware, verdicts: Verdicts, rows: tuple[Quirk, ...
 
 
 def is_retired(row: Quirk, verdicts: Verdicts) -> bool:
-    seen = verdicts.get(f"row:{row.id}")
+    seen = verdicts.get(Subject.row(row.id))
     return seen is not None and seen.passed
 
 

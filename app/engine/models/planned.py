@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Verdict, Verdicts
+from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
 from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
@@ -17,7 +17,7 @@ from app.engine.models.pretended_device import impossible
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
-NOTHING_SEEN: Final = MappingProxyType[str, Verdict]({})
+NOTHING_SEEN: Final = MappingProxyType[Subject, Verdict]({})
 
 
 def planned(

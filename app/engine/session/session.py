@@ -11,7 +11,7 @@ from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware, probe, with_room
 from app.compat.machine.meter import read
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import RunFailure, Verdict, Verdicts, learn, load
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict, Verdicts, learn, load
 from app.compat.planning.fallbacks import CAUSES, Learned, next_fallback
 from app.compat.planning.types import Choice, Chunk, Need, Plan, Role
 from app.engine.jobs.control import Control, Dial
@@ -42,7 +42,7 @@ class Session:
         self.home = home
         self.dial = dial or Dial()
         self.hardware: Hardware = machine(pretended) if pretended else probe()
-        self.verdicts: dict[str, Verdict] = dict(load(home.verdicts, self.hardware))
+        self.verdicts: dict[Subject, Verdict] = dict(load(home.verdicts, self.hardware))
         self._owner = Owner(home)
 
     @property

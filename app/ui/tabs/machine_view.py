@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from app import __version__
 from app.compat.machine.chunk_curve import Curve, read_curve
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Verdict
+from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, scores_bytes
 from app.compat.planning.types import AUTO, Chunk, Need, Plan
@@ -65,7 +65,7 @@ def errand_seen(desk: Desk, spoken: Language) -> View:
 def report(desk: Desk) -> str:
     """For a bug report: the machine, the plan, the verdicts that failed. No private paths, no prompts."""
     hardware = desk.keeper.state.hardware
-    failed = [each.subject for each in desk.verdicts().values() if not each.passed]
+    failed = [str(each.subject) for each in desk.verdicts().values() if not each.passed]
     told_facts = dataclasses.asdict(hardware) if hardware else {}
     trouble = desk.keeper.state.trouble
     return json.dumps(
@@ -229,17 +229,17 @@ def machine_words(hardware: Hardware, spoken: Language) -> str:
     return told(sentence, spoken)
 
 
-def selftest_view(verdicts: Mapping[str, Verdict]) -> View:
+def selftest_view(verdicts: Mapping[Subject, Verdict]) -> View:
     """Path by path; rows of known defects apart."""
 
-    def rows(prefix: str) -> list[View]:
+    def rows(kind: str) -> list[View]:
         return [
-            {"subject": each.subject.removeprefix(prefix), "passed": each.passed, "error": each.error if math.isfinite(each.error) else None, "ms": each.elapsed_s * 1000, "words": each.words}
+            {"subject": each.subject.name, "passed": each.passed, "error": each.error if math.isfinite(each.error) else None, "ms": each.elapsed_s * 1000, "words": each.words}
             for each in sorted(verdicts.values(), key=lambda each: (each.passed, each.subject))
-            if each.subject.startswith(prefix)
+            if each.subject.kind == kind
         ]  # fmt: skip
 
-    paths, known = rows("path:"), rows("row:")
+    paths, known = rows("path"), rows("row")
     return {"paths": paths, "rows": known, "right": sum(row["passed"] for row in paths), "total": len(paths)}
 
 

@@ -20,9 +20,8 @@ from diffusers.hooks.group_offloading import _is_group_offload_enabled
 from safetensors import SafetensorError
 
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import RunFailure, Verdict, learn
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn
 from app.compat.planning.decide import decide
-from app.compat.planning.fallbacks import subject
 from app.compat.planning.types import Choice, ModelPart, Need, Plan, Precision
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Loading, Note
@@ -307,7 +306,7 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
 
     def run(request: PictureRequest, choice: Choice, *rungs: str) -> list[Any]:
         for rung in rungs:
-            verdict = Verdict(subject(asked.model, rung), passed=False, seen=RunFailure("memory"))
+            verdict = Verdict(Subject.rung(asked.model, rung), passed=False, seen=RunFailure("memory"))
             learn(session.home.verdicts, session.hardware, verdict)
         job = tmp_path / str(len(list(tmp_path.iterdir())))
         events = list(session.run(request, choice, Control(), job, lambda *_: None))
