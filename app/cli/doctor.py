@@ -22,7 +22,8 @@ from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.decide import DECIDED_FIELDS, check_machine
 from app.compat.planning.fallbacks import learned
-from app.compat.planning.types import AUTO, Choice, Plan, Reason
+from app.compat.planning.plan_words import word_option, word_value
+from app.compat.planning.types import Choice, Plan, Reason
 from app.engine.models import catalog
 from app.engine.models.chosen import chosen
 from app.engine.models.model import Model
@@ -32,7 +33,7 @@ from app.paths import Home, home
 from app.sentence import Sentence, Trouble, say
 
 _WEIGHTS = ("precision", "offload", "vae", "quantised")
-_MIB, _GIB = 1 << 20, 1 << 30
+_GIB = 1 << 30
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -168,9 +169,9 @@ def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
             weights = field in _WEIGHTS
             if field == "vae" and plan.of("vae") is None:
                 continue
-            told = not weights if plan is first else weights or first is None or value(plan, field) != value(first, field)
+            told = not weights if plan is first else weights or first is None or word_value(plan, field) != word_value(first, field)
             if told:
-                yield 2, f"{field:<18}{value(plan, field)}"
+                yield 2, f"{field:<18}{word_value(plan, field)!s}"
                 yield 20, reason_line(reason)
         yield from ((2, f"{'beware':<18}{reason.sentence}") for reason in plan.warnings)
         yield from ((2, f"{'learned':<18}{sentence}") for sentence in each.taught)
@@ -183,42 +184,12 @@ def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
 def not_taken(plan: Plan) -> Iterator[Line]:
     yield 2, "not taken"
     for rejected in plan.rejected:
-        yield 4, f"{rejected.field} {rejected.option}"
+        yield 4, f"{rejected.field} {word_option(rejected.field, rejected.option)!s}"
         yield from ((20, reason_line(each)) for each in rejected.objections)
 
 
 def reason_line(reason: Reason) -> str:
     return f"{reason.sentence} [{reason.source}]"
-
-
-def value(plan: Plan, field: str) -> str:
-    """One field in words."""
-    found = getattr(plan, field)
-    match field:
-        case "precision":
-            return ", ".join(
-                f"{each.part} {each.compute}{'' if each.storage == each.compute else f' kept in {each.storage}'} on {each.device}"
-                for each in plan.precision
-            ) or "none"  # fmt: skip
-        case "budget_bytes":
-            return f"{plan.budget_bytes // _MIB} MiB"
-        case "kernels":
-            return ", ".join(plan.kernels) or "Hearth's own arithmetic"
-        case "ways":
-            return f"{len(plan.ways)} measured here" if plan.ways else "by rule"
-        case "environment":
-            return " ".join(f"{name}={setting}" for name, setting in plan.environment)
-        case "vae":
-            return f"tiles of {plan.vae.tile_pixels} pixels" if plan.vae.tile_pixels else "whole"
-        case "chunk_q":
-            return "automatic" if found == AUTO else str(found)
-        case "chunk_k":
-            return str(found or "automatic")
-        case "chunk_most":
-            return str(found or "not limited")
-        case "score_dtype":
-            return str(found or "as the kernel keeps them")
-    return {True: "yes", False: "no"}.get(found, str(found))
 
 
 def tested(known: Verdicts, file: Path) -> Iterator[Line]:

@@ -10,6 +10,7 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
+from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.models.model import Model, need
@@ -46,12 +47,7 @@ def in_place(plan: Plan, asked: Chunk, trouble: Trouble) -> Plan:
 
 
 def differs(asked: Chunk, runs: Chunk, why: Sentence) -> Sentence:
-    return say("chunk_q.differs", "{asked} asked; {chunk} runs: {why}", asked=named(asked), chunk=named(runs), why=why)
-
-
-def named(chunk: Chunk) -> int | Sentence:
-    """A chunk size as a value of a sentence."""
-    return say("word.automatic", "automatic") if chunk == AUTO else chunk
+    return say("chunk_q.differs", "{asked} asked; {chunk} runs: {why}", asked=word_chunk(asked), chunk=word_chunk(runs), why=why)
 
 
 def needed(
