@@ -98,7 +98,7 @@ def test_sizes_of_real_models(name: str, shape: tuple[int, ...], kv_heads: int, 
         for way, fields in WAYS.items():
             for chunk in (None, 512) if way != "keys in pieces" else ():
                 seen: list[str] = []
-                attend = compose(plan(device="cuda", **fields, chunk_q=chunk), TORCH, saw=seen.append)
+                attend = compose(plan(device="cuda", **fields, chunk_q=chunk), TORCH, observe=seen.append)
                 error = off(attend(query, key, value, None, 0.0, causal, enable_gqa=heads > kv_heads), wanted)
                 assert error < within, (name, way, dtype, chunk, seen, error)
 

@@ -121,7 +121,7 @@ def test_what_matters_has_a_choice(shape: Shape, choice: bool) -> None:
 def paths(which: Plan, shape: Shape, chunk: int | None = None) -> list[str]:
     seen: list[str] = []
     query, key, value, mask = measure.made(shape, "cpu")
-    compose(which, chunk=lambda: chunk, saw=lambda path, *_: seen.append(path))(query, key, value, mask, is_causal=shape.causal)
+    compose(which, chunk=lambda: chunk, observe=lambda path, *_: seen.append(path))(query, key, value, mask, is_causal=shape.causal)
     return seen
 
 
@@ -144,7 +144,7 @@ def test_what_memory_once_did_not_allow_bounds_every_way(way: Way, keys: int | N
     query, key, value, _mask = measure.made(shape, "cpu")
     told = plan(ways=((round_up_lengths(shape), way),), chunk_most=32, chunk_k=keys)
     for asked in (None, 512, 16):
-        compose(told, chunk=lambda asked=asked: asked, saw=lambda path, scores, rows, queries: sizes.append(rows))(query, key, value)  # type: ignore[misc]
+        compose(told, chunk=lambda asked=asked: asked, observe=lambda path, scores, rows, queries: sizes.append(rows))(query, key, value)  # type: ignore[misc]
     assert max(sizes[:2]) <= 32 and sizes[2] <= 16
 
 

@@ -9,8 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from app.compat.attention.call import AttentionCall
 from app.compat.attention.compose import compose
-from app.compat.attention.dispatch import Route
+from app.compat.attention.dispatch import Dispatcher
 from app.compat.machine.pretended import MACHINES, machine
 from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import decide
@@ -43,13 +44,13 @@ def asked(which: Plan, queries: int, keys: int, dtype: torch.dtype = torch.float
 def met(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The queries of each call that the route is asked about."""
     met: list[int] = []
-    held = Route.__call__
+    held = Dispatcher.__call__
 
-    def spy(self: Route, query: Tensor, *rest: Any) -> Tensor:
-        met.append(query.shape[2])
-        return held(self, query, *rest)
+    def spy(self: Dispatcher, call: AttentionCall, *rest: Any) -> Tensor:
+        met.append(call.query.shape[2])
+        return held(self, call, *rest)
 
-    monkeypatch.setattr(Route, "__call__", spy)
+    monkeypatch.setattr(Dispatcher, "__call__", spy)
     return met
 
 

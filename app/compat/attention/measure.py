@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from app.compat.attention.compose import compose
-from app.compat.attention.dispatch import Saw, unseen
+from app.compat.attention.dispatch import Observe, ignore
 from app.compat.machine.verdicts import Verdict
 from app.compat.planning.attention_fields import allows_way
 from app.compat.planning.quickest_way import Shape, Way, choose_by_rule, round_up_lengths, way_subject, way_words
@@ -89,8 +89,8 @@ def torchs(shape: Shape) -> Contender:
     )
 
 
-def composed(plan: Plan, shape: Shape, saw: Saw = unseen) -> Contender:
-    attend = compose(plan, saw=saw)
+def composed(plan: Plan, shape: Shape, observe: Observe = ignore) -> Contender:
+    attend = compose(plan, observe=observe)
     return lambda query, key, value, mask: attend(
         query, key, value, mask, is_causal=shape.causal, enable_gqa=shape.groups > 1
     )
