@@ -214,7 +214,7 @@ def counted(known: Verdicts) -> Iterator[tuple[Sentence, list[Verdict]]]:
     if paths:
         yield say("doctor.paths", "{right} of {total} paths are right here; the others are never taken.", right=len(paths) - len(wrong), total=len(paths)), wrong  # fmt: skip
     if rows:
-        yield say("doctor.rows", "{shown} of {total} known defects show here, and are gone round.", shown=len(shown), total=len(rows)), shown  # fmt: skip
+        yield say("doctor.rows", "{shown} of {total} known defects occur here and are worked around.", shown=len(shown), total=len(rows)), shown  # fmt: skip
 
 
 def wrapped(lines: Iterator[Line]) -> Iterator[str]:

@@ -40,34 +40,34 @@ KERNELS: Final[dict[Kind, tuple[Kernel, ...]]] = {
 
 FLAGS: Final[dict[str, tuple[Sentence, Sentence]]] = {
     "contiguous": (
-        say("contiguous.no", "Tensors go in as they lie: this machine reads strides rightly."),
-        say("contiguous.yes", "Tensors are copied into order first."),
+        say("contiguous.no", "Tensors are passed unchanged: this machine handles strides correctly."),
+        say("contiguous.yes", "Tensors are made contiguous first."),
     ),
     "explicit_mask": (
-        say("explicit_mask.no", "Causal attention is left to torch: it is right here."),
-        say("explicit_mask.yes", "The causal mask is handed over as a tensor."),
+        say("explicit_mask.no", "torch applies the causal mask itself: it is correct here."),
+        say("explicit_mask.yes", "The causal mask is passed as a tensor."),
     ),
     "expand_mask": (
-        say("expand_mask.no", "Masks go in as they are: this machine broadcasts them rightly."),
-        say("expand_mask.yes", "Masks are written out in full."),
+        say("expand_mask.no", "Masks are passed unchanged: this machine broadcasts them correctly."),
+        say("expand_mask.yes", "Masks are expanded to full size."),
     ),
     "pad_value": (
-        say("pad_value.no", "Values may be of another width than queries here."),
+        say("pad_value.no", "Values may have a different width from queries here."),
         say("pad_value.yes", "Values are padded to the width of the queries."),
     ),
     "zero_masked_rows": (
-        say("zero_masked_rows.no", "torch itself gives zeros for rows that are masked throughout here."),
-        say("zero_masked_rows.yes", "Rows that are masked throughout are set to zero."),
+        say("zero_masked_rows.no", "torch returns zeros for fully masked rows here."),
+        say("zero_masked_rows.yes", "Fully masked rows are set to zero."),
     ),
 }
 
 
 def decide_score_dtype(situation: Situation, dtype: Dtype) -> FieldDecision:
     if dtype not in HALVES:
-        same = say("score_dtype.same", "The model computes in {dtype}, and its scores with it.", dtype=dtype)
+        same = say("score_dtype.same", "The model and its attention scores are computed in {dtype}.", dtype=dtype)
         return FieldDecision("kernel", Reason("score_dtype", same, "Hearth's rule"))
     options = (
-        Option("kernel", say("score_dtype.kernel", "torch's kernels here sum scores in float32 by themselves.")),
+        Option("kernel", say("score_dtype.kernel", "torch's kernels already sum scores in float32 here.")),
         Option("float32", say("score_dtype.float32", "Scores are kept in float32.")),
     )
     return decide_field(situation, "score_dtype", options, dtype)
@@ -90,7 +90,7 @@ def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ..
     told = ", ".join(taken) or "own"
     why = Reason(
         "kernels",
-        say("kernels.all", "torch chooses among {kernels}: all are right here.", kernels=told),
+        say("kernels.all", "torch chooses among {kernels}: all are correct here.", kernels=told),
         "torch's sdp_utils.cpp",
     )
     first = next((reason for name in here for reason in as_reasons("kernels", against[name])), None)
@@ -127,7 +127,7 @@ def decide_gqa(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel]) ->
             Objection(
                 say(
                     "gqa.own",
-                    "Grouped heads are torch's business only where torch computes the attention; here Hearth does.",
+                    "Native grouped heads need a torch kernel; here Hearth computes attention itself.",
                 )
             )
         )
@@ -138,9 +138,9 @@ def decide_gqa(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel]) ->
         ))  # fmt: skip
     expanded = [Objection(say("gqa.copies", "Expanding copies every key and value for each query head of its group."))]
     options = (
-        Option("native", say("gqa.why.native", "torch's own grouped attention is right and fast here.")),
+        Option("native", say("gqa.why.native", "torch's own grouped attention is correct and fast here.")),
         Option("folded", say("gqa.why.folded", "Groups are folded into the queries: nothing is copied.")),
-        Option("expanded", say("gqa.why.expanded", "Keys and values are repeated: slow, and right everywhere.")),
+        Option("expanded", say("gqa.why.expanded", "Keys and values are repeated: slow, but correct everywhere.")),
     )
     return decide_field(situation, "gqa", options, dtype, {"native": native, "expanded": expanded}, situation.choice.gqa)
 
@@ -153,7 +153,7 @@ def decide_flag(situation: Situation, field: str, dtype: Dtype) -> FieldDecision
             Objection(
                 say(
                     "contiguous.metal",
-                    "Metal misread strides in several releases before torch 2.13, so tensors are copied into order first.",
+                    "Metal misread strides in several releases before torch 2.13, so tensors are made contiguous first.",
                 ),
                 "pytorch #163597, #181133",
             )
@@ -178,7 +178,7 @@ def decide_ways(situation: Situation, kernels: Sequence[Kernel], gqa: str, nativ
     if not found:
         sentence = say("ways.rule", "No shape of attention has been measured here yet; a rule measured elsewhere chooses the way.")
         return (), FieldDecision("rule", Reason("ways", sentence, "measured on torch 2.13"))
-    sentence = say("ways.measured", "{count} shapes of attention go the way that was the quickest here.", count=len(found))
+    sentence = say("ways.measured", "{count} attention shapes use the way measured fastest here.", count=len(found))
     return found, FieldDecision(str(len(found)), Reason("ways", sentence, MEASURED_HERE))
 
 

@@ -34,7 +34,7 @@ def decide_chunk_k(situation: Situation, dtype: Dtype) -> tuple[int | None, Fiel
     cap = min((most for _, most in caps), default=None)
     whole = Option(
         "automatic",
-        say("chunk_k.automatic", "Keys are taken whole, and in pieces only where one row of scores is too large."),
+        say("chunk_k.automatic", "Keys are processed all at once, and split only if one row of scores is too large."),
     )
     if cap is None:
         return None, decide_field(situation, "chunk_k", (whole,), dtype)
@@ -50,14 +50,14 @@ def decide_chunk_q(
     fixed = largest_chunk(need, score, keys, budget)
     automatic = Option(
         "automatic",
-        say("chunk_q.automatic", "The chunk follows free memory at each call, exactly; where all fits there is one."),
+        say("chunk_q.automatic", "The chunk size is taken from free memory at every call; if everything fits, nothing is split."),
     )
     if need.queries == 1 or need.kind == "speech":
         automatic = Option(
             "automatic",
             say(
                 "chunk_q.decode",
-                "While sound is made one query at a time there is nothing to cut; the chunk acts on the reading of the prompt.",
+                "Speech is generated one query at a time, so there is nothing to split; the chunk size applies to reading the prompt.",
             ),
         )
     options = [
@@ -195,7 +195,7 @@ def _too_large(
             Objection(
                 say(
                     "chunk_q.budget",
-                    "Scores of {mib} MiB in one piece are more than what is free beside the model allows.",
+                    "Scores of {mib} MiB in one piece do not fit in the memory left beside the model.",
                     mib=sizes["bytes"] // MIB,
                 )
             )

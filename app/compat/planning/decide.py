@@ -192,7 +192,7 @@ def _decide_implementation(situation: Situation) -> FieldDecision:
         "sdpa",
         say(
             "attention.sdpa",
-            "Models are told to use torch's attention: that is the one place where it can be watched and mended.",
+            "Models are set to torch's attention, the one place where Hearth can watch and correct it.",
         ),
     )
     insisted = situation.need.attention
@@ -201,7 +201,7 @@ def _decide_implementation(situation: Situation) -> FieldDecision:
     own = Objection(
         say(
             "attention.own",
-            "Attention other than torch's own cannot be watched or mended; torch holds the same kernels where the card has them.",
+            "Hearth cannot watch or correct other attention libraries; torch has the same kernels where the card supports them.",
         )
     )
     other = Option(insisted, say("attention.insisted", "The model asks for {attention}.", attention=insisted))
@@ -214,7 +214,7 @@ def _decide_environment(situation: Situation) -> FieldDecision:
         "environment",
         say(
             "environment.gqa",
-            "transformers is told to leave key heads as they are, so that nothing is repeated in vain.",
+            "transformers is set to pass key heads unchanged, so that nothing is repeated needlessly.",
         ),
         "transformers' sdpa_attention.py",
     )

@@ -77,9 +77,9 @@ RUNGS: Final[tuple[Rung, ...]] = (
 )  # fmt: skip
 BY_ID: Final = {rung.id: rung for rung in RUNGS}
 CAUSES: Final[dict[Fault, Sentence]] = {
-    "numbers": say("fault.numbers", "The model produced NaN or infinity; the run goes on from the last good step."),
-    "memory": say("fault.memory", "Memory ran out; the run goes on with less."),
-    "crash": say("fault.crash", "torch failed at this calculation; the run goes on another way."),
+    "numbers": say("fault.numbers", "The model produced NaN or infinity; the run continues from the last good step."),
+    "memory": say("fault.memory", "Memory ran out; the run continues with less."),
+    "crash": say("fault.crash", "torch failed at this calculation; the run continues another way."),
 }
 
 

@@ -26,10 +26,10 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
     names: tuple[Offload, ...] = ("none", "model", "group", "sequential")
     options = (
         Option("none", say("offload.none", "Everything stays on the device: it fits.")),
-        Option("model", say("offload.model", "One part at a time is on the device.")),
-        Option("group", say("offload.group", "Layers come to the device in groups.")),
+        Option("model", say("offload.model", "One component at a time is on the device.")),
+        Option("group", say("offload.group", "Layers are moved to the device in groups.")),
         Option(
-            "sequential", say("offload.sequential", "Layers come to the device one by one: slow, in the least memory.")
+            "sequential", say("offload.sequential", "Layers are moved to the device one by one: slow, but uses the least memory.")
         ),
     )
     more: dict[str, list[Objection]] = {name: [] for name in names}
@@ -40,7 +40,7 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
                 Objection(
                     say(
                         "offload.swap",
-                        "It asks for {gib} GiB of the {free} that are free, so parts are unloaded after their turn.",
+                        "It needs {gib} GiB and {free} GiB are free, so components are unloaded after use.",
                         gib=gib(needed),
                         free=gib(free),
                     )
@@ -51,7 +51,7 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
                 Objection(
                     say(
                         "offload.full",
-                        "It asks for {gib} GiB, and {free} GiB of the card are free.",
+                        "It needs {gib} GiB, and the card has {free} GiB free.",
                         gib=gib(needed),
                         free=gib(free),
                     )
@@ -72,7 +72,7 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
                 Objection(
                     say(
                         "offload.voice",
-                        "A voice and its codec work in turn all the time, so neither can be unloaded meanwhile.",
+                        "The speech model and its codec alternate all the time, so neither can be unloaded.",
                     ),
                     fatal=True,
                 )
@@ -97,7 +97,7 @@ def decide_vae(situation: Situation, how: tuple[Precision, ...], quantisation: Q
     room = free_bytes(situation.hardware) - resident_bytes(need, how, quantisation, offloading, part)
     # Room that a run won by moving weights away is not for larger pieces.
     before = free_bytes(situation.hardware) - resident_bytes(need, how, quantisation, _unmoved(situation, how, quantisation, offloading), part)
-    options = [Option("whole", say("vae.whole", "The picture is decoded whole: it fits."))]
+    options = [Option("whole", say("vae.whole", "The picture is decoded in one piece: it fits."))]
     more: dict[str, list[Objection]] = {}
     # A tile as large as the picture would change nothing.
     tiles = (0, *(each for each in (TILE_PIXELS, SMALLEST_TILE_PIXELS) if each < max(need.width, need.height)))
@@ -109,14 +109,14 @@ def decide_vae(situation: Situation, how: tuple[Precision, ...], quantisation: Q
             )
         needed = vae_bytes(need.width, need.height, each.compute, tile)
         if room >= needed > before and tile != tiles[-1]:
-            kept = say("vae.kept", "Memory ran out here before, so the pieces grow no larger now that more of it is free.")
+            kept = say("vae.kept", "Memory ran out here before, so the tiles stay small even though more memory is free now.")
             more[name] = [Objection(kept, LEARNED_HERE)]
         elif needed > room:
             more[name] = [
                 Objection(
                     say(
                         "vae.room",
-                        "Decoding in this way takes {gib} GiB, and {room} GiB are left beside the weights, so it goes in smaller pieces.",
+                        "Decoding this way takes {gib} GiB, and {room} GiB are left beside the weights, so smaller tiles are used.",
                         gib=gib(needed),
                         room=gib(max(0, room)),
                     ),

@@ -131,7 +131,7 @@ def refuse(situation: Situation, field: str, forced: str, against: Iterable[Obje
 
 
 def overruled_sentence(asked: str, why: Sentence) -> Sentence:
-    return say("plan.overruled", "You asked for {option}, which gives way here. {why}", option=asked, why=why)
+    return say("plan.overruled", "You asked for {option}, but it is not used here. {why}", option=asked, why=why)
 
 
 def as_reasons(field: str, against: Iterable[Objection]) -> tuple[Reason, ...]:
@@ -139,7 +139,7 @@ def as_reasons(field: str, against: Iterable[Objection]) -> tuple[Reason, ...]:
 
 
 def second_choice(field: str, taken: str) -> Reason:
-    sentence = say("plan.second", "{taken} comes before it, and nothing speaks against that.", taken=taken)
+    sentence = say("plan.second", "{taken} is preferred and works here.", taken=taken)
     return Reason(field, sentence, "Hearth's rule")
 
 
@@ -156,7 +156,7 @@ def _because(
         return Reason(field, broke.sentence, broke.source)
     if against[taken.name]:
         least = say(
-            "plan.least", "Something speaks against every way here; {option} is the least of them.", option=taken.name
+            "plan.least", "Every option has a drawback here; {option} has the smallest.", option=taken.name
         )
         return Reason(field, least, "Hearth's rule")
     if better:

@@ -30,7 +30,7 @@ DTYPES: Final[dict[Kind, tuple[Dtype, ...]]] = {
 _DTYPE_WHY: Final[dict[Dtype, Sentence]] = {
     "bfloat16": say("dtype.bfloat16", "bfloat16 is fast here and does not overflow."),
     "float16": say("dtype.float16", "float16 is this machine's fastest."),
-    "float32": say("dtype.float32", "float32 is exact enough for everything and right everywhere."),
+    "float32": say("dtype.float32", "float32 is precise enough for everything and correct everywhere."),
     "float64": say("dtype.float64", "float64 is for comparing results."),
 }
 SMALL_MODEL: Final = 50_000_000
@@ -48,7 +48,7 @@ def decide_dtype(situation: Situation) -> FieldDecision:
         )
     emulated, slow = [], []
     if situation.hardware.kind == "cpu":
-        slow.append(Objection(say("dtype.cpu-float16", "Processors compute float16 by way of float32: slower.")))
+        slow.append(Objection(say("dtype.cpu-float16", "Processors convert float16 to float32 to compute, which is slower.")))
         if not situation.hardware.fast_bf16:
             emulated.append(
                 Objection(

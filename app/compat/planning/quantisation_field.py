@@ -48,7 +48,7 @@ def decide_quantised(situation: Situation, how: tuple[Precision, ...]) -> FieldD
     more: dict[str, list[Objection]] = {name: _unusable(situation, name) for name in order}
     for name in order[len(first) :]:
         more[name].append(
-            Objection(say("quantised.elsewhere", "{kind} is not what this machine does best.", kind=name))
+            Objection(say("quantised.elsewhere", "Other formats run better than {kind} on this machine.", kind=name))
         )
     more["none"] = _too_heavy(situation, how)
     every = [none, *options]
@@ -132,7 +132,7 @@ def _too_heavy(situation: Situation, how: tuple[Precision, ...]) -> list[Objecti
             Objection(
                 say(
                     "quantised.heavy",
-                    "The weights as they are ask for {gib} GiB at least, and {free} GiB are free.",
+                    "The unquantised weights need at least {gib} GiB, and {free} GiB are free.",
                     gib=gib(least),
                     free=gib(free),
                 )

@@ -32,12 +32,12 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "mps-q-stride", (Where(("mps",), torch_from="2.8", torch_before="2.9", ),),
-        say("quirk.mps-q-stride", "Transposed queries are read wrongly by Metal under torch 2.8, so they are copied into order first."),
+        say("quirk.mps-q-stride", "Transposed queries are misread by Metal under torch 2.8, so they are made contiguous first."),
         "pytorch #163597, PR 163598", against=("contiguous/no",),
     ),
     Quirk(
         "mps-batch-stride", (Where(("mps",), torch_from="2.8", torch_before="2.12"),),
-        say("quirk.mps-batch-stride", "Permuted tensors in a batch are read wrongly by Metal under torch 2.8 to 2.11, so they are copied into order first."),
+        say("quirk.mps-batch-stride", "Permuted tensors in a batch are misread by Metal under torch 2.8 to 2.11, so they are made contiguous first."),
         "pytorch #181133, PR 181151", against=("contiguous/no",),
     ),
     Quirk(
@@ -241,7 +241,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "rocm-strided-v", (Where(("rocm",)),),
-        say("quirk.rocm-strided-v", "Strided values are read wrongly on AMD cards, so they are copied into order first."),
+        say("quirk.rocm-strided-v", "Strided values are misread on AMD cards, so they are made contiguous first."),
         "ROCm/pytorch #3230", against=("contiguous/no",),
     ),
     Quirk(
