@@ -13,6 +13,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.memory_formulas import MIB, SCORES_AT_LEAST, SCORES_AT_MOST, SCRATCH_BYTES
 from app.compat.planning.quirk import Quirk, Where
 from app.compat.planning.types import Choice, ModelPart, Need, Plan, Reason
+from app.sentence import say
 
 VOICE = Need(model="mine", kind="speech", parts=(ModelPart("model", "speech", 400_000_000),))
 WIDE_BYTES = 400_000_000 * 4 + SCRATCH_BYTES["speech"]
