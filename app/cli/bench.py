@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from app.compat.machine import verdicts as seen
 from app.compat.machine.hardware import Hardware, probe
-from app.compat.machine.verdicts import Verdict, Verdicts
+from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.attention_calls import PICTURES, SIZES
 from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import Shape
@@ -23,7 +23,7 @@ from app.paths import home
 from app.sentence import Trouble, say
 
 if TYPE_CHECKING:
-    from app.cli.bench_cases import Case
+    from app.cli.bench_cases import BenchCall
 
 MIB: Final = 1 << 20
 LONGEST_ROUNDS: Final = 30
@@ -73,7 +73,7 @@ class Row:
 
 
 def measured(
-    case: Case, dtype: Dtype, plan: Plan, device: str, seconds: float, deviation: float, memory: bool
+    case: BenchCall, dtype: Dtype, plan: Plan, device: str, seconds: float, deviation: float, memory: bool
 ) -> Row:
     import torch
 
@@ -138,7 +138,7 @@ def _extra(answer: Any, shape: Shape, name: str, plan: Plan) -> None:
     answer.send(max(0, peak.extra() - result.numel() * result.element_size()))
 
 
-def planned(case: Case, dtype: Dtype, hardware: Hardware, known: Verdicts) -> Plan:
+def planned(case: BenchCall, dtype: Dtype, hardware: Hardware, known: Verdicts) -> Plan:
     call = case.call
     need = Need(
         batch=call.batch, heads=call.heads, kv_heads=call.kv_heads, head_dim=call.head_dim, queries=call.queries,
@@ -147,16 +147,16 @@ def planned(case: Case, dtype: Dtype, hardware: Hardware, known: Verdicts) -> Pl
     return decide(hardware, need, Choice(dtype=dtype), known)
 
 
-def learned(cases: Iterable[Case], dtypes: Iterable[Dtype], hardware: Hardware, known: Verdicts) -> Verdicts:
+def learned(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardware, known: Verdicts) -> Verdicts:
     """Measure what is not known yet, as the engine does in its idle time, but at once."""
     from app.compat.attention.measure import quickest
-    from app.compat.planning.quickest_way import near, subject
+    from app.compat.planning.quickest_way import round_up_lengths, way_subject
 
-    found: dict[str, Verdict] = {}
+    found: dict[Subject, Verdict] = {}
     for dtype in dtypes:
         for case in cases:
             shape = case.shape(dtype)
-            if subject(near(shape)) not in {*known, *found}:
+            if way_subject(round_up_lengths(shape)) not in {*known, *found}:
                 plan = planned(case, dtype, hardware, {})
                 found |= {each.subject: each for each in quickest(shape, plan, plan.device) if each is not None}
     return found
@@ -195,12 +195,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     import torch
 
-    from app.cli.bench_cases import cases
+    from app.cli.bench_cases import bench_calls
 
     hardware, folder = probe(), home(args.home).verdicts
     known: Verdicts = seen.load(folder, hardware)
     sizes = tuple(args.size or (SIZES[:1] if args.quick else SIZES))
-    chosen = list(cases(tuple(args.only or ("dia", *PICTURES)), sizes))
+    chosen = list(bench_calls(tuple(args.only or ("dia", *PICTURES)), sizes))
     dtypes: list[Dtype] = args.dtype or ["float32", "bfloat16"]
     if args.measure:
         known = seen.learn(folder, hardware, *learned(chosen, dtypes, hardware, known).values())

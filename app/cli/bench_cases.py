@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.compat.attention.dispatch import Saw, unseen
+from app.compat.attention.dispatch import Observe, ignore
 from app.compat.attention.measure import Contender, composed, reduced, torchs
 from app.compat.planning.attention_calls import DIA, PICTURES, SIZES, Call, picture
 from app.compat.planning.quickest_way import Shape
@@ -19,7 +19,7 @@ OPERATIONS: Final = 20_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class BenchCall:
     """One call of attention that a model makes."""
 
     family: str
@@ -39,7 +39,7 @@ class Case:
         return reduced(self.shape(dtype), OPERATIONS, at_once)
 
 
-def cases(families: tuple[str, ...] = ("dia", *PICTURES), sizes: tuple[int, ...] = SIZES) -> Iterator[Case]:
+def bench_calls(families: tuple[str, ...] = ("dia", *PICTURES), sizes: tuple[int, ...] = SIZES) -> Iterator[BenchCall]:
     """Each call once: models of one family, and prompts at any size, make the same ones."""
     seen: set[Call] = set()
     for family in families:
@@ -48,16 +48,16 @@ def cases(families: tuple[str, ...] = ("dia", *PICTURES), sizes: tuple[int, ...]
                 bare = call._replace(name="")
                 if bare not in seen:
                     seen.add(bare)
-                    yield Case(family, size, call)
+                    yield BenchCall(family, size, call)
 
 
-def contenders(plan: Plan, shape: Shape, saw: Saw = unseen) -> dict[str, Contender]:
+def contenders(plan: Plan, shape: Shape, observe: Observe = ignore) -> dict[str, Contender]:
     """By name: "torch", the same again (what it differs by is noise), "automatic", "512" and so on by hand; with "own" before them where no kernel of torch's is allowed."""
     bare = replace(plan, chunk_q=AUTO)
     alone = replace(bare, kernels=(), gqa="folded", ways=())
     sizes = [size for size in CHUNKS if size < shape.queries]
     return {
-        TORCH: torchs(shape), AGAIN: torchs(shape), AUTOMATIC: composed(bare, shape, saw), OWN: composed(alone, shape),
+        TORCH: torchs(shape), AGAIN: torchs(shape), AUTOMATIC: composed(bare, shape, observe), OWN: composed(alone, shape),
         **{f"{size}": composed(replace(bare, chunk_q=size), shape) for size in sizes},
         **{f"{OWN} {size}": composed(replace(alone, chunk_q=size), shape) for size in sizes},
     }  # fmt: skip

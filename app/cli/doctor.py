@@ -19,10 +19,11 @@ from app.cli.hardware_table import SHOWN
 from app.compat.machine import verdicts as seen
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Verdict, Verdicts
-from app.compat.planning.decide import SETTLED, check
+from app.compat.machine.verdicts import Subject, Verdict, Verdicts
+from app.compat.planning.decide import DECIDED_FIELDS, check_machine
 from app.compat.planning.fallbacks import learned
-from app.compat.planning.types import AUTO, Choice, Plan, Reason
+from app.compat.planning.plan_words import word_option, word_value
+from app.compat.planning.types import Choice, Plan, Reason
 from app.engine.models import catalog
 from app.engine.models.chosen import read_choice
 from app.engine.models.model import Model
@@ -32,7 +33,7 @@ from app.paths import Home, home
 from app.sentence import Sentence, Trouble, say
 
 _WEIGHTS = ("precision", "offload", "vae", "quantised")
-_MIB, _GIB = 1 << 20, 1 << 30
+_GIB = 1 << 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +55,7 @@ def main(args: argparse.Namespace) -> int:
         return 0
     if not args.json:
         print("\n".join(wrapped(about(hardware))))
-    check(hardware)
+    check_machine(hardware)
     known = seen.load(folder, hardware)
     if args.selftest:
         known = seen.learn(folder, hardware, *test(hardware).values())
@@ -64,7 +65,7 @@ def main(args: argparse.Namespace) -> int:
         print(json.dumps(told(hardware, shown, known, read_choice(place)), indent=1))
         return 0
     print("\n".join(wrapped(page(shown, args.why))))
-    print("\n".join(wrapped(tested(known, seen.file(folder, hardware)))))
+    print("\n".join(wrapped(tested(known, seen.verdict_file(folder, hardware)))))
     return 0
 
 
@@ -110,14 +111,14 @@ def taught_by(hardware: Hardware, model: Model | None, known: Verdicts) -> tuple
     return (*(each.sentence for each in rungs), say("doctor.forget", "To try again as before: {command}", command=words))
 
 
-def forgotten(subjects: tuple[str, ...]) -> Sentence:
+def forgotten(subjects: tuple[Subject, ...]) -> Sentence:
     if not subjects:
         return say("forget.none", "There was nothing to forget: no broken run taught anything here.")
-    names = ", ".join(each.removeprefix(seen.RUNG) for each in subjects)
+    names = ", ".join(each.name for each in subjects)
     return say("forget.done", "Forgotten: {names}. The next run begins as before.", names=names)
 
 
-def test(hardware: Hardware) -> dict[str, Verdict]:
+def test(hardware: Hardware) -> dict[Subject, Verdict]:
     """The self-test, with its progress on standard error so that standard output stays a page or JSON."""
     from app.compat.selftest.run import run
 
@@ -164,13 +165,13 @@ def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
             continue
         if each.note is not None:
             yield 2, str(each.note)
-        for field, reason in zip(SETTLED, plan.because, strict=True):
+        for field, reason in zip(DECIDED_FIELDS, plan.because, strict=True):
             weights = field in _WEIGHTS
             if field == "vae" and plan.of("vae") is None:
                 continue
-            told = not weights if plan is first else weights or first is None or value(plan, field) != value(first, field)
+            told = not weights if plan is first else weights or first is None or word_value(plan, field) != word_value(first, field)
             if told:
-                yield 2, f"{field:<18}{value(plan, field)}"
+                yield 2, f"{field:<18}{word_value(plan, field)!s}"
                 yield 20, reason_line(reason)
         yield from ((2, f"{'beware':<18}{reason.sentence}") for reason in plan.warnings)
         yield from ((2, f"{'learned':<18}{sentence}") for sentence in each.taught)
@@ -183,42 +184,12 @@ def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
 def not_taken(plan: Plan) -> Iterator[Line]:
     yield 2, "not taken"
     for rejected in plan.rejected:
-        yield 4, f"{rejected.field} {rejected.option}"
+        yield 4, f"{rejected.field} {word_option(rejected.field, rejected.option)!s}"
         yield from ((20, reason_line(each)) for each in rejected.objections)
 
 
 def reason_line(reason: Reason) -> str:
     return f"{reason.sentence} [{reason.source}]"
-
-
-def value(plan: Plan, field: str) -> str:
-    """One field in words."""
-    found = getattr(plan, field)
-    match field:
-        case "precision":
-            return ", ".join(
-                f"{each.part} {each.compute}{'' if each.storage == each.compute else f' kept in {each.storage}'} on {each.device}"
-                for each in plan.precision
-            ) or "none"  # fmt: skip
-        case "budget_bytes":
-            return f"{plan.budget_bytes // _MIB} MiB"
-        case "kernels":
-            return ", ".join(plan.kernels) or "Hearth's own arithmetic"
-        case "ways":
-            return f"{len(plan.ways)} measured here" if plan.ways else "by rule"
-        case "environment":
-            return " ".join(f"{name}={setting}" for name, setting in plan.environment)
-        case "vae":
-            return f"tiles of {plan.vae.tile_pixels} pixels" if plan.vae.tile_pixels else "whole"
-        case "chunk_q":
-            return "automatic" if found == AUTO else str(found)
-        case "chunk_k":
-            return str(found or "automatic")
-        case "chunk_most":
-            return str(found or "not limited")
-        case "score_dtype":
-            return str(found or "as the kernel keeps them")
-    return {True: "yes", False: "no"}.get(found, str(found))
 
 
 def tested(known: Verdicts, file: Path) -> Iterator[Line]:
@@ -237,13 +208,13 @@ def tested(known: Verdicts, file: Path) -> Iterator[Line]:
 
 def counted(known: Verdicts) -> Iterator[tuple[Sentence, list[Verdict]]]:
     """How many of each kind, and those that went wrong."""
-    rows = [each for each in known.values() if each.subject.startswith("row:")]
-    paths = [each for each in known.values() if each.subject.startswith("path:")]
+    rows = [each for each in known.values() if each.subject.kind == "row"]
+    paths = [each for each in known.values() if each.subject.kind == "path"]
     wrong, shown = ([each for each in some if not each.passed] for some in (paths, rows))
     if paths:
         yield say("doctor.paths", "{right} of {total} paths are right here; the others are never taken.", right=len(paths) - len(wrong), total=len(paths)), wrong  # fmt: skip
     if rows:
-        yield say("doctor.rows", "{shown} of {total} known defects show here, and are gone round.", shown=len(shown), total=len(rows)), shown  # fmt: skip
+        yield say("doctor.rows", "{shown} of {total} known defects occur here and are worked around.", shown=len(shown), total=len(rows)), shown  # fmt: skip
 
 
 def wrapped(lines: Iterator[Line]) -> Iterator[str]:
@@ -261,7 +232,7 @@ def told(hardware: Hardware, shown: Mapping[str, Shown], known: Verdicts, choice
         "choice": asdict(choice),
         "plans": {name: _told(each.plan) for name, each in shown.items()},
         "stands_in": {name: {"words": str(each.note), "plan": _told(each.here)} for name, each in shown.items() if each.here is not None},
-        "verdicts": [_plain(asdict(each)) for each in known.values()],
+        "verdicts": [seen.as_json(each) for each in known.values()],
     }  # fmt: skip
 
 

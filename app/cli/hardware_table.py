@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.planning.types import AUTO, Plan
+from app.compat.planning.plan_words import FIELDS, word_value
+from app.compat.planning.types import Plan
 from app.engine.models.catalog import BY_ID
 from app.engine.models.planned import make_plan
 from app.paths import home
 
+ATTENTION_FIELDS = ("dtype", "score_dtype", "gqa", "chunk_q", "chunk_k", "kernels")
 SHOWN = ("dia-1.6b", "sd15", "sdxl")
-COLUMNS = ("Machine", "torch", "Computes in", "Scores", "Grouped heads", "Chunk", "torch's kernels", *(BY_ID[each].title for each in SHOWN))
+COLUMNS = ("Machine", "torch", *(str(FIELDS[each]) for each in ATTENTION_FIELDS), *(BY_ID[each].title for each in SHOWN))
 
 
 def table() -> str:
@@ -20,11 +22,9 @@ def table() -> str:
 
 def _row(machine: Hardware) -> tuple[str, ...]:
     plan = make_plan(home(), machine, itself=True)
-    chunk = "fixed" if plan.chunk_q != AUTO else "automatic"
-    keys = f", {plan.chunk_k} keys" if plan.chunk_k else ""
     return (
-        f"{machine.name}, {round(machine.memory_bytes / 2**30)} GB", machine.torch, plan.dtype, plan.score_dtype or "the kernel's",
-        plan.gqa, chunk + keys, ", ".join(plan.kernels) or "none: Hearth's own", *(_fit(make_plan(home(), machine, BY_ID[each], itself=True)) for each in SHOWN),
+        f"{machine.name}, {round(machine.memory_bytes / 2**30)} GB", machine.torch, *(str(word_value(plan, field)) for field in ATTENTION_FIELDS),
+        *(_fit(make_plan(home(), machine, BY_ID[each], itself=True)) for each in SHOWN),
     )  # fmt: skip
 
 
@@ -35,7 +35,7 @@ def _fit(plan: Plan) -> str:
     if plan.quantised != "none":
         words.append(plan.quantised)
     if plan.offload != "none":
-        words.append(f"offload: {plan.offload}")
+        words.append(str(word_value(plan, "offload")))
     if plan.vae.tile_pixels:
-        words.append(f"tiles of {plan.vae.tile_pixels}")
+        words.append(str(word_value(plan, "vae")))
     return "; ".join([*words, "tight"] if plan.warnings else words)

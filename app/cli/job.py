@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 
 from app.cli import output_file
 from app.cli.progress import print_json, print_progress
-from app.compat.planning.decide import chunk_of
+from app.compat.planning.decide import parse_chunk
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Offload, Quantised
 from app.engine.jobs.events import END, Event, Failed, Finished, Stopped
 from app.engine.jobs.journal import Job
@@ -65,7 +65,7 @@ def choose_by_hand(args: argparse.Namespace) -> Choice:
     if values.get("kernels") is not None:
         values["kernels"] = tuple(values["kernels"].split(","))
     if args.chunk is not None:
-        values["chunk"] = chunk_of(args.chunk)
+        values["chunk"] = parse_chunk(args.chunk)
     return dataclasses.replace(read_choice(home(args.home)), **values)
 
 

@@ -12,8 +12,7 @@ from playwright.sync_api import Page, expect
 from app.compat.machine.chunk_curve import SIZES, Curve, Point, keep_curve
 from app.compat.machine.hardware import probe
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Seen, Verdict, learn, load
-from app.compat.planning.fallbacks import subject
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn, load
 from app.engine.models.catalog import BY_ID
 from app.paths import home
 from tests.support.window import Open, Visit, choose, go, held, needs_chromium, shut_out, unfold, until, while_it_waits
@@ -182,7 +181,7 @@ def test_a_page_looks_at_the_model_that_is_loaded(visit: Visit, opened: Open) ->
 def test_what_broken_runs_taught_can_be_forgotten(visit: Visit, opened: Open) -> None:
     """In both languages; the reason stands beside the button."""
     verdicts, machine = home(opened.home).verdicts, probe()
-    taught = Verdict(subject("sd15", "float32-decoder"), passed=False, seen=Seen("numbers", 4, "bfloat16"))
+    taught = Verdict(Subject.rung("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16"))
     learn(verdicts, machine, taught)
     for locale, words in (("zh-CN", "像原来那样再试"), ("en-US", "Try again as before")):
         page = visit("machine", locale=locale)

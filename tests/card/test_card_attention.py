@@ -98,7 +98,7 @@ def test_sizes_of_real_models(name: str, shape: tuple[int, ...], kv_heads: int, 
         for way, fields in WAYS.items():
             for chunk in (None, 512) if way != "keys in pieces" else ():
                 seen: list[str] = []
-                attend = compose(plan(device="cuda", **fields, chunk_q=chunk), TORCH, saw=seen.append)
+                attend = compose(plan(device="cuda", **fields, chunk_q=chunk), TORCH, observe=seen.append)
                 error = off(attend(query, key, value, None, 0.0, causal, enable_gqa=heads > kv_heads), wanted)
                 assert error < within, (name, way, dtype, chunk, seen, error)
 
@@ -128,4 +128,4 @@ def test_this_card_passes_its_own_self_test() -> None:
     verdicts = run(hardware, lambda *_: None)
     bad = {name: (each.error, each.words) for name, each in verdicts.items() if not each.passed}
     print(f"{hardware.name}, torch {hardware.torch}: {len(verdicts) - len(bad)} of {len(verdicts)} right; {bad}")
-    assert not {name for name in bad if name.startswith("path:")}, bad
+    assert not {name for name in bad if name.kind == "path"}, bad

@@ -16,8 +16,8 @@ from app.cli.hardware_table import SHOWN
 from app.compat.machine import verdicts
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Verdict
-from app.compat.planning.decide import SETTLED, decide
+from app.compat.machine.verdicts import Subject, Verdict
+from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.quirk_table import QUIRKS
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
@@ -36,7 +36,7 @@ def test_the_page_says_every_sentence_of_every_plan(
 ) -> None:
     page = told(capsys, "--pretend", name, "--home", str(tmp_path))
     assert f"on {MACHINES[name].name} (pretended)" in page and "Not run on this machine yet" in page
-    for field, reason in zip(SETTLED, decide(MACHINES[name]).because, strict=True):
+    for field, reason in zip(DECIDED_FIELDS, decide(MACHINES[name]).because, strict=True):
         if field not in ("precision", "offload", "vae", "quantised"):
             assert f"{reason.sentence} [{reason.source}]" in page, field
     for each in SHOWN:
@@ -60,15 +60,15 @@ def test_with_why_it_says_what_was_not_taken(tmp_path: Path, capsys: pytest.Capt
 def test_json_holds_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     machine = MACHINES["m2-16gb"]
     seen = {
-        "path:gqa/native/float16": Verdict("path:gqa/native/float16", False, float("inf"), words="garbage"),
-        "row:mps-leak": Verdict("row:mps-leak", True),
+        Subject("path", "gqa/native/float16"): Verdict(Subject("path", "gqa/native/float16"), False, float("inf"), words="garbage"),
+        Subject("row", "mps-leak"): Verdict(Subject("row", "mps-leak"), True),
     }
     verdicts.store(tmp_path / "verdicts", machine, seen)
     assert main(["doctor", "--json", "--pretend", "m2-16gb", "--home", str(tmp_path)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["machine"]["name"] == "Apple M2" and list(found["plans"]) == list(doctor.looked_at(home(str(tmp_path))))
     plan = found["plans"]["Attention of any model"]
-    assert [each["field"] for each in plan["because"]] == list(SETTLED)
+    assert [each["field"] for each in plan["because"]] == list(DECIDED_FIELDS)
     assert all(each["sentence"]["words"] and each["sentence"]["key"] for each in plan["because"])
     assert [each["field"] for each in plan["retired"]] == ["mps-leak"]
     assert {each["subject"]: each["error"] for each in found["verdicts"]}["path:gqa/native/float16"] is None
@@ -76,14 +76,14 @@ def test_json_holds_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_what_the_self_test_found_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     seen = {
-        "path:gqa/native/float16": Verdict("path:gqa/native/float16", False, 0.7),
-        "row:mps-causal-leak": Verdict("row:mps-causal-leak", True),
+        Subject("path", "gqa/native/float16"): Verdict(Subject("path", "gqa/native/float16"), False, 0.7),
+        Subject("row", "mps-causal-leak"): Verdict(Subject("row", "mps-causal-leak"), True),
     }
     verdicts.store(tmp_path / "verdicts", MACHINES["m1-8gb"], seen)
     page = told(capsys, "--pretend", "m1-8gb", "--home", str(tmp_path))
     assert (
         "0 of 1 paths are right here" in page
-        and "0 of 1 known defects show here" in page
+        and "0 of 1 known defects occur here" in page
         and "path:gqa/native/float16: wrong by 0.7" in page
     )
     assert "mps-causal-leak is known to go wrong" in page and "explicit_mask no" in page
@@ -96,14 +96,14 @@ def test_the_self_test_runs_and_is_kept(
 
     asked: list[Hardware] = []
 
-    def run(hardware: Hardware, tell: object) -> dict[str, Verdict]:
+    def run(hardware: Hardware, tell: object) -> dict[Subject, Verdict]:
         asked.append(hardware)
-        return {"row:mps-leak": Verdict("row:mps-leak", True)}
+        return {Subject("row", "mps-leak"): Verdict(Subject("row", "mps-leak"), True)}
 
     monkeypatch.setattr(selftest_run, "run", run)  # its own tests run it for real
     page = told(capsys, "--pretend", "m2-16gb", "--home", str(tmp_path), "--selftest")
     assert asked == [MACHINES["m2-16gb"]] and "chunk_q automatic" in page
-    assert set(verdicts.load(tmp_path / "verdicts", MACHINES["m2-16gb"])) == {"row:mps-leak"}
+    assert set(verdicts.load(tmp_path / "verdicts", MACHINES["m2-16gb"])) == {Subject("row", "mps-leak")}
     assert "chunk_q automatic" in told(capsys, "--pretend", "m2-16gb", "--home", str(tmp_path))
 
 

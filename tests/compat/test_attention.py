@@ -17,7 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from app.compat.attention import sdpa_kernels, tiled
 from app.compat.attention.compose import compose
-from app.compat.attention.prepare import layout
+from app.compat.attention.prepare import find_layout
 from app.compat.planning.types import Plan
 from app.sentence import Trouble
 from tests.support.plans import plan
@@ -196,15 +196,15 @@ def test_equals_the_reference_everywhere(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("name", PLANS)
 def test_views_of_one_fused_tensor(name: str, fuse: Callable[..., tuple[Tensor, ...]]) -> None:
     query, key, value = fuse(2, 4, 11, 16)
-    assert layout(query, key, value) == fuse.__name__.replace("_", " ")
+    assert find_layout(query, key, value) == fuse.__name__.replace("_", " ")
     assert off(compose(plan(**PLANS[name]), TORCH)(query, key, value), reference(query, key, value)) < 1e-5
 
 
 def test_layouts_are_told_apart() -> None:
     query, key, value = fused_by_tensor(2, 4, 11, 16)
-    assert layout(query, value, key) == "unknown"
-    assert layout(query, key, key) == "unknown"
-    assert layout(query, key.clone(), value) == "separate"
+    assert find_layout(query, value, key) == "unknown"
+    assert find_layout(query, key, key) == "unknown"
+    assert find_layout(query, key.clone(), value) == "separate"
     copied = []
     spy = compose(
         plan(device="cuda"), lambda *given, **named: copied.append(given[1].is_contiguous()) or TORCH(*given, **named)
@@ -293,7 +293,7 @@ def test_random_shapes(data: st.DataObject) -> None:
 
 def paths(which: Plan, *given: Any, **named: Any) -> list[str]:
     seen: list[str] = []
-    compose(which, TORCH, saw=lambda path, *_: seen.append(path))(*given, **named)
+    compose(which, TORCH, observe=lambda path, *_: seen.append(path))(*given, **named)
     return seen
 
 
@@ -358,7 +358,7 @@ def test_a_long_causal_fold_goes_group_by_group() -> None:
 def test_own_causal_tiles_leave_out_most_of_what_is_masked() -> None:
     rows: list[int] = []
     query = torch.randn(1, 2, 512, 16)
-    attend = compose(plan(kernels=()), TORCH, saw=lambda path, scores, rows_told, queries: rows.append(rows_told))
+    attend = compose(plan(kernels=()), TORCH, observe=lambda path, scores, rows_told, queries: rows.append(rows_told))
     attend(query, query, query, is_causal=True)
     attend(query, query, query)
     assert rows == [128, 512]
@@ -461,7 +461,7 @@ def test_small_memory_means_small_chunks(name: str) -> None:
     for causal in (False, True):
         seen: Counter[str] = Counter()
         attend = compose(
-            plan(**PLANS[name] | {"budget_bytes": 1 << 16}), TORCH, saw=lambda path, *_, seen=seen: seen.update([path])
+            plan(**PLANS[name] | {"budget_bytes": 1 << 16}), TORCH, observe=lambda path, *_, seen=seen: seen.update([path])
         )
         assert off(attend(query, key, key, None, 0.0, causal), reference(query, key, key, None, causal)) < 1e-5
         assert "chunked" in next(iter(seen)), seen
@@ -522,7 +522,7 @@ def test_free_memory_is_asked_once_a_second(monkeypatch: pytest.MonkeyPatch) -> 
     asked, clock = [], [100.0]
     monkeypatch.setattr(tiled, "ask_free", lambda device: asked.append(device) or 5)
     monkeypatch.setattr(tiled.time, "monotonic", lambda: clock[0])
-    free = tiled.Free()
+    free = tiled.FreeMemory()
     assert [free(torch.device("cpu")) for _ in range(50)] == [5] * 50 and len(asked) == 1
     clock[0] += 1.5
     assert free(torch.device("cpu")) == 5 and len(asked) == 2

@@ -13,10 +13,10 @@ import pytest
 from app.cli.hardware_table import SHOWN, table
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Verdict
-from app.compat.planning.decide import SETTLED, decide
+from app.compat.machine.verdicts import Subject, Verdict
+from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.memory_formulas import GIB, peak_bytes, scores_bytes, vae_bytes, weights_bytes
-from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Need, Offload, Part, Plan, Quantised, Reason
+from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, ModelPart, Need, Offload, Plan, Quantised, Reason
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need as need_of
 from app.sentence import Trouble
@@ -25,11 +25,11 @@ from tests.support.places import TOP
 DIA, SD15, MENDED_XL = (need_of(BY_ID[each]) for each in SHOWN)
 XL = replace(MENDED_XL, parts=tuple(replace(part, half_is_safe=part.role != "vae") for part in MENDED_XL.parts))
 """With its own VAE, which overflows in half precision."""
-SMALL = Need("small", "speech", parts=(Part("model", "speech", 3_000_000), Part("codec", "codec", 2_000_000)))
+SMALL = Need("small", "speech", parts=(ModelPart("model", "speech", 3_000_000), ModelPart("codec", "codec", 2_000_000)))
 HEAVY = Need(
-    "heavy", "picture", parts=(Part("transformer", "denoiser", 12_000_000_000), Part("text", "text", 4_700_000_000))
+    "heavy", "picture", parts=(ModelPart("transformer", "denoiser", 12_000_000_000), ModelPart("text", "text", 4_700_000_000))
 )
-UNSAFE = Need("unsafe", "picture", parts=(Part("transformer", "denoiser", 600_000_000, half_is_safe=False),))
+UNSAFE = Need("unsafe", "picture", parts=(ModelPart("transformer", "denoiser", 600_000_000, half_is_safe=False),))
 MODELS = {"any": Need(), "dia": DIA, "sd15": SD15, "sdxl": XL, "small": SMALL, "heavy": HEAVY, "unsafe": UNSAFE}
 
 CHOICES = (
@@ -47,8 +47,8 @@ CHOICES = (
 
 
 def explained(plan: Plan) -> None:
-    assert [each.field for each in plan.because] == list(SETTLED)
-    assert tuple(each.name for each in fields(Plan))[: len(SETTLED)] == SETTLED
+    assert [each.field for each in plan.because] == list(DECIDED_FIELDS)
+    assert tuple(each.name for each in fields(Plan))[: len(DECIDED_FIELDS)] == DECIDED_FIELDS
     for reason in every(plan):
         assert str(reason.sentence) and reason.source, reason
     # An option is taken or rejected, not both; and every rejection says why.
@@ -216,7 +216,7 @@ def test_a_picture_is_decoded_in_tiles_where_it_does_not_fit() -> None:
 
 def test_quantised_follows_the_table() -> None:
     also = replace(HEAVY, also_published=("gguf",))
-    speech = Need("big", "speech", parts=(Part("model", "speech", 8_000_000_000),))
+    speech = Need("big", "speech", parts=(ModelPart("model", "speech", 8_000_000_000),))
     assert decide(MACHINES["t4"], also).quantised == "gguf"
     assert decide(MACHINES["rtx-3060"], also).quantised == "bnb-nf4"
     assert decide(MACHINES["m3-max-64gb"], also).quantised == "none"
@@ -348,24 +348,24 @@ def test_heads_that_do_not_divide_get_a_sentence() -> None:
 
 def test_a_row_that_was_right_here_no_longer_counts_and_the_plan_says_so() -> None:
     mac = MACHINES["m1-8gb"]
-    seen = {"row:mps-causal-leak": Verdict("row:mps-causal-leak", True)}
+    seen = {Subject("row", "mps-causal-leak"): Verdict(Subject("row", "mps-causal-leak"), True)}
     before, after = decide(mac, DIA), decide(mac, DIA, verdicts=seen)
     assert before.explicit_mask and not after.explicit_mask
     assert "mps-causal-leak is known to go wrong" in str(said(after, "explicit_mask").sentence)
     assert said(after, "explicit_mask").source == "measured here"
     assert [each.field for each in after.retired] == ["mps-causal-leak"] and not before.retired
-    worse = {"row:mps-causal-leak": Verdict("row:mps-causal-leak", False)}
+    worse = {Subject("row", "mps-causal-leak"): Verdict(Subject("row", "mps-causal-leak"), False)}
     assert decide(mac, DIA, verdicts=worse).explicit_mask
 
 
 @pytest.mark.parametrize(
     ("subject", "field", "option"),
     [
-        ("path:gqa/folded/float16", "gqa", "folded"),
-        ("path:kernels/efficient/float16", "kernels", "efficient"),
-        ("path:dtype/float16/float16", "dtype", "float16"),
-        ("path:contiguous/no/float16", "contiguous", "no"),
-        ("path:score_dtype/kernel/float16", "score_dtype", "kernel"),
+        (Subject("path", "gqa/folded/float16"), "gqa", "folded"),
+        (Subject("path", "kernels/efficient/float16"), "kernels", "efficient"),
+        (Subject("path", "dtype/float16/float16"), "dtype", "float16"),
+        (Subject("path", "contiguous/no/float16"), "contiguous", "no"),
+        (Subject("path", "score_dtype/kernel/float16"), "score_dtype", "kernel"),
     ],
 )
 def test_a_path_that_failed_here_is_never_planned(subject: str, field: str, option: str) -> None:
@@ -385,7 +385,7 @@ def test_a_path_that_failed_here_is_never_planned(subject: str, field: str, opti
 
 def test_with_every_path_failed_there_is_still_a_plan_and_a_warning() -> None:
     names = ("gqa/native", "gqa/folded", "gqa/expanded", "kernels/efficient", "kernels/math")
-    failed = {f"path:{name}/float16": Verdict(f"path:{name}/float16", False) for name in names}
+    failed = {Subject("path", f"{name}/float16"): Verdict(Subject("path", f"{name}/float16"), False) for name in names}
     plan = decide(MACHINES["t4"], DIA, verdicts=failed)
     assert plan.kernels == () and plan.gqa == "expanded" and plan.warnings
 

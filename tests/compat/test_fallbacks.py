@@ -13,19 +13,18 @@ import pytest
 
 from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Fault, Seen, Verdict
-from app.compat.planning.decide import SETTLED, decide
+from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict
+from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.fallbacks import (
     BY_ID,
     RUNGS,
     SMALLEST_CHUNK,
     Rung,
     choices,
-    climb,
+    describe_failure,
     learned,
+    next_fallback,
     running,
-    subject,
-    told,
 )
 from app.compat.planning.memory_formulas import (
     BYTES,
@@ -56,28 +55,28 @@ FORCED = (
     Choice(gqa="native"), Choice(offload="none", quantised="none"), Choice(chunk=300, dtype="float16", offload="model"),
 )  # fmt: skip
 SEEN = {
-    "numbers": Seen("numbers", 4, "float16"), "memory": Seen("memory", 3), "crash": Seen("crash", None),
+    "numbers": RunFailure("numbers", 4, "float16"), "memory": RunFailure("memory", 3), "crash": RunFailure("crash", None),
 }  # fmt: skip
 
 
 def verdict(model: str, rung: Rung, most: int | None = 512) -> Verdict:
     seen = SEEN[next(fault for fault in SEEN if fault in rung.faults)]
-    return Verdict(subject(model, rung.id), False, seen=replace(seen, chunk_most=most if rung.id == "smaller-chunk" else None))
+    return Verdict(Subject.rung(model, rung.id), False, seen=replace(seen, chunk_most=most if rung.id == "smaller-chunk" else None))
 
 
-def known(*verdicts: Verdict) -> dict[str, Verdict]:
+def known(*verdicts: Verdict) -> dict[Subject, Verdict]:
     return {each.subject: each for each in verdicts}
 
 
 def climbed(machine: str, asked: Need, fault: Fault, choice: Choice = Choice()) -> list[tuple[str, Plan]]:  # noqa: B008
-    verdicts: dict[str, Verdict] = {}
+    verdicts: dict[Subject, Verdict] = {}
     steps: list[tuple[str, Plan]] = []
 
     @cache
     def decided(known: frozenset[Verdict]) -> Plan:
         return decide(MACHINES[machine], asked, choice, {each.subject: each for each in known})
 
-    while (found := climb(lambda known: decided(frozenset(known.values())), asked, verdicts, SEEN[fault])) is not None:
+    while (found := next_fallback(lambda known: decided(frozenset(known.values())), asked, verdicts, SEEN[fault])) is not None:
         taken, new, plan = found
         verdicts[new.subject] = new
         steps.append((taken.rung.id, plan))
@@ -99,7 +98,7 @@ def positive(plan: Plan, reason: Reason) -> bool:
 
 
 def says_what_is(plan: Plan, asked: Need) -> None:
-    assert [each.field for each in plan.because] == list(SETTLED)
+    assert [each.field for each in plan.because] == list(DECIDED_FIELDS)
     for reason in plan.because:
         field, words = reason.field, str(reason.sentence)
         if field in OPTIONS and positive(plan, reason) and reason.sentence.key != "plan.overruled":
@@ -161,10 +160,10 @@ def test_each_field_that_a_rung_changes_says_so_with_what_was_seen(machine: str)
         for rung in RUNGS:
             plan = decide(MACHINES[machine], asked, Choice(), known(verdict(model, rung)))
             for field in (each.partition("/")[0] for each in rung.against):
-                if field not in SETTLED or getattr(plan, field) == getattr(plain, field):
+                if field not in DECIDED_FIELDS or getattr(plan, field) == getattr(plain, field):
                     continue
                 changed += 1
-                seen = str(told(verdict(model, rung).seen))  # type: ignore[arg-type]
+                seen = str(describe_failure(verdict(model, rung).seen))  # type: ignore[arg-type]
                 reason = next(each for each in plan.because if each.field == field)
                 assert seen in str(reason.sentence) and str(rung.sentence) in str(reason.sentence), (field, reason)
                 before = getattr(plain, field)
@@ -397,7 +396,7 @@ def test_a_memory_rung_never_plans_for_more_memory() -> None:
     for name, share, model in itertools.product(("rtx-3060", "gtx-1060", "m1-8gb"), (1.0, 0.4), ("sdxl", "sd15", "starter-voice")):
         machine = replace(MACHINES[name], free_bytes=int(MACHINES[name].free_bytes * share))
         for choice in (Choice(), Choice(quantised="torchao-int8"), Choice(offload="group")):
-            asked, verdicts = NEEDS[model], dict[str, Verdict]()
+            asked, verdicts = NEEDS[model], dict[Subject, Verdict]()
 
             def decided(known: Any, machine: Any = machine, asked: Any = asked, choice: Any = choice) -> Plan:
                 return decide(machine, asked, choice, known)
@@ -406,7 +405,7 @@ def test_a_memory_rung_never_plans_for_more_memory() -> None:
                 before = decided(verdicts)
             except Trouble:
                 continue
-            while (found := climb(decided, asked, verdicts, SEEN["memory"])) is not None:
+            while (found := next_fallback(decided, asked, verdicts, SEEN["memory"])) is not None:
                 taken, new, after = found
                 case = (name, share, model, choice, taken.rung.id)
                 assert peak_bytes(asked, after) <= peak_bytes(asked, before), case
@@ -443,7 +442,7 @@ def test_a_broken_decoder_is_helped_before_anything_else() -> None:
     asked = NEEDS["sd15"]
 
     def first(where: Any) -> str:
-        found = climb(lambda known: decide(MACHINES["t4"], asked, Choice(), known), asked, {}, Seen("memory"), where)
+        found = next_fallback(lambda known: decide(MACHINES["t4"], asked, Choice(), known), asked, {}, RunFailure("memory"), where)
         assert found is not None
         return found[0].rung.id
 
@@ -452,8 +451,8 @@ def test_a_broken_decoder_is_helped_before_anything_else() -> None:
 
 def test_where_the_weights_did_not_fit_only_what_holds_them_otherwise_is_tried() -> None:
     asked = NEEDS["sdxl"]
-    found = climb(
-        lambda known: decide(MACHINES["rtx-3060"], asked, Choice(), known), asked, {}, Seen("memory"), loading=True
+    found = next_fallback(
+        lambda known: decide(MACHINES["rtx-3060"], asked, Choice(), known), asked, {}, RunFailure("memory"), loading=True
     )
     assert found is not None and found[0].rung.id == "offload"
 

@@ -13,10 +13,21 @@ from app.compat.attention import measure
 from app.compat.attention.compose import compose
 from app.compat.attention.measure import chosen, is_short, operations, quickest, reduced
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Verdict, learn, load
+from app.compat.machine.verdicts import Subject, Verdict, learn, load
 from app.compat.planning.attention_calls import DIA, PICTURES, SIZES, picture
 from app.compat.planning.decide import decide
-from app.compat.planning.quickest_way import OWN, Shape, Way, matters, near, rule, shape_of, subject, way_of, words
+from app.compat.planning.quickest_way import (
+    OWN,
+    Shape,
+    Way,
+    choose_by_rule,
+    has_choice,
+    parse_shape,
+    parse_way,
+    round_up_lengths,
+    way_subject,
+    way_words,
+)
 from app.compat.planning.types import Choice, Need, Plan
 from app.engine.models import catalog
 from app.engine.models.model import describe_need
@@ -32,22 +43,22 @@ CLIP = Shape(2, 16, 4, 512, 512, 128, False, True, "bfloat16")
 
 @pytest.mark.parametrize("shape", [STEP, PICTURE, CLIP, PICTURE._replace(masked=True, causal=True)])
 def test_a_verdict_names_its_shape(shape: Shape) -> None:
-    assert shape_of(subject(shape)) == shape
+    assert parse_shape(way_subject(shape)) == shape
 
 
-@pytest.mark.parametrize("other", ["path:gqa/native/float32", "way:", "way:2x8 float32", "way:axbxcxdxexf float32", "way:1x1x1x1x1x1"])
+@pytest.mark.parametrize("other", [Subject("path", "gqa/native/float32"), Subject("way", ""), Subject("way", "2x8 float32"), Subject("way", "axbxcxdxexf float32"), Subject("way", "1x1x1x1x1x1")])
 def test_what_is_no_shape_is_passed_by(other: str) -> None:
-    assert shape_of(other) is None
+    assert parse_shape(other) is None
 
 
 def test_ways_as_words() -> None:
-    assert [way_of(words(way)) for way in (OWN, Way("folded", 64))] == [OWN, Way("folded", 64)]
-    assert [way_of(each) for each in ("", "own", "own x", "flash 0")] == [None] * 4
+    assert [parse_way(way_words(way)) for way in (OWN, Way("folded", 64))] == [OWN, Way("folded", 64)]
+    assert [parse_way(each) for each in ("", "own", "own x", "flash 0")] == [None] * 4
 
 
 def test_a_growing_cache_is_measured_once_an_octave() -> None:
-    assert {near(STEP._replace(keys=keys)).keys for keys in range(1025, 2049)} == {2048}
-    assert near(STEP).queries == 1
+    assert {round_up_lengths(STEP._replace(keys=keys)).keys for keys in range(1025, 2049)} == {2048}
+    assert round_up_lengths(STEP).queries == 1
 
 
 @pytest.mark.parametrize(
@@ -83,17 +94,17 @@ def test_a_growing_cache_is_measured_once_an_octave() -> None:
     ],
 )
 def test_the_rule(shape: Shape, folds: bool, way: Way) -> None:
-    assert rule(shape, folds, native=True, fast_bfloat16=True) == way
+    assert choose_by_rule(shape, folds, native=True, fast_bfloat16=True) == way
 
 
 @pytest.mark.parametrize("shape", [STEP._replace(keys=64), CLIP._replace(queries=128, keys=128)])
 def test_groups_are_folded_where_torchs_own_are_wrong(shape: Shape) -> None:
-    assert rule(shape, folds=True, native=False, fast_bfloat16=True) == Way("folded")
+    assert choose_by_rule(shape, folds=True, native=False, fast_bfloat16=True) == Way("folded")
 
 
 def test_bfloat16_is_left_to_torch_where_a_processor_has_no_products_of_it() -> None:
     shape = STEP._replace(kv_heads=16, dtype="bfloat16")
-    assert rule(shape, True, True, fast_bfloat16=False) == Way("torch")
+    assert choose_by_rule(shape, True, True, fast_bfloat16=False) == Way("torch")
 
 
 @pytest.mark.parametrize(
@@ -104,25 +115,25 @@ def test_bfloat16_is_left_to_torch_where_a_processor_has_no_products_of_it() -> 
     ],
 )  # fmt: skip
 def test_what_matters_has_a_choice(shape: Shape, choice: bool) -> None:
-    assert matters(shape) is choice
+    assert has_choice(shape) is choice
 
 
 def paths(which: Plan, shape: Shape, chunk: int | None = None) -> list[str]:
     seen: list[str] = []
     query, key, value, mask = measure.made(shape, "cpu")
-    compose(which, chunk=lambda: chunk, saw=lambda path, *_: seen.append(path))(query, key, value, mask, is_causal=shape.causal)
+    compose(which, chunk=lambda: chunk, observe=lambda path, *_: seen.append(path))(query, key, value, mask, is_causal=shape.causal)
     return seen
 
 
 def test_what_was_measured_goes_before_the_rule_and_a_size_by_hand_before_both() -> None:
     shape = PICTURE._replace(queries=1500, keys=1500)
-    told = plan(dtype="bfloat16", ways=((near(shape), OWN),))
+    told = plan(dtype="bfloat16", ways=((round_up_lengths(shape), OWN),))
     assert paths(plan(), shape) == ["as torch"]
     assert "own arithmetic" in paths(told, shape)[0]
     assert "own arithmetic" in paths(told, shape._replace(queries=1030, keys=2000))[0], "the same octave"
     assert paths(told, shape._replace(queries=600)) == ["as torch"], "another one"
     assert paths(told, shape, 100)[0].startswith("chunked 100")
-    assert paths(replace(told, ways=((near(shape), Way("torch", 300)),)), shape) == ["chunked 300"]
+    assert paths(replace(told, ways=((round_up_lengths(shape), Way("torch", 300)),)), shape) == ["chunked 300"]
 
 
 @pytest.mark.parametrize("way", [OWN, Way("own", 256), Way("torch", 256), Way("torch")])
@@ -131,20 +142,20 @@ def test_what_memory_once_did_not_allow_bounds_every_way(way: Way, keys: int | N
     shape = PICTURE._replace(queries=1024, keys=1024, dtype="float32")
     sizes: list[int] = []
     query, key, value, _mask = measure.made(shape, "cpu")
-    told = plan(ways=((near(shape), way),), chunk_most=32, chunk_k=keys)
+    told = plan(ways=((round_up_lengths(shape), way),), chunk_most=32, chunk_k=keys)
     for asked in (None, 512, 16):
-        compose(told, chunk=lambda asked=asked: asked, saw=lambda path, scores, rows, queries: sizes.append(rows))(query, key, value)  # type: ignore[misc]
+        compose(told, chunk=lambda asked=asked: asked, observe=lambda path, scores, rows, queries: sizes.append(rows))(query, key, value)  # type: ignore[misc]
     assert max(sizes[:2]) <= 32 and sizes[2] <= 16
 
 
 def decided(way: Way, kind: str = "cpu", **choice: Any) -> Plan:
-    verdict = Verdict(subject(near(CLIP)), passed=True, words=words(way))
+    verdict = Verdict(way_subject(round_up_lengths(CLIP)), passed=True, words=way_words(way))
     return decide(machine(kind), Need(heads=16, kv_heads=4), Choice(**choice), {verdict.subject: verdict})
 
 
 def test_a_plan_holds_what_was_measured_and_says_so() -> None:
     told = decided(Way("native"))
-    assert told.ways == ((near(CLIP), Way("native")),)
+    assert told.ways == ((round_up_lengths(CLIP), Way("native")),)
     assert next(each for each in told.because if each.field == "ways").source == "measured here"
     assert decide(machine("cpu")).ways == ()
 
@@ -158,7 +169,7 @@ def test_nothing_that_a_plan_forbids_is_taken() -> None:
     """A Mac's plan folds because native groups are wrong there: having been quick does not make them right."""
     mac = decided(Way("native"), "m2-16gb")
     assert mac.gqa != "native" and mac.ways == ()
-    assert decided(OWN, "m2-16gb").ways == ((near(CLIP), OWN),)
+    assert decided(OWN, "m2-16gb").ways == ((round_up_lengths(CLIP), OWN),)
 
 
 def test_a_measurement_that_wavers_does_not_move_the_rule() -> None:
@@ -172,7 +183,7 @@ def test_the_quickest_is_found_in_short_pieces(one_core: None) -> None:
     assert len(told) > 10 and not any(told[:-1])
     verdict = told[-1]
     assert verdict is not None and verdict.passed and verdict.elapsed_s > 0 and verdict.error < 1e-5
-    assert verdict.subject == subject(near(STEP._replace(keys=700))) and way_of(verdict.words) is not None
+    assert verdict.subject == way_subject(round_up_lengths(STEP._replace(keys=700))) and parse_way(verdict.words) is not None
 
 
 def test_what_is_coarser_than_torch_is_never_the_quickest(monkeypatch: pytest.MonkeyPatch, one_core: None) -> None:
@@ -214,25 +225,25 @@ def test_calls_hold_the_catalogs_widest_attention(model: catalog.Model) -> None:
 
 
 def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, known = home(tmp_path).create(), dict[str, Verdict]()
+    place, known = home(tmp_path).made(), dict[Subject, Verdict]()
     here = replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model: DIA[-4:])
-    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
-    monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: iter([None, Verdict(subject(near(shape)), True, words="own 0")]))
+    monkeypatch.setattr(idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: iter([None, Verdict(way_subject(round_up_lengths(shape)), True, words="own 0")]))
     assert len(list(idle_measuring.measure_while_idle(place, here, known))) == 2 * len(known) > 0
-    assert all(matters(shape) for shape in map(shape_of, known) if shape is not None)
+    assert all(has_choice(shape) for shape in map(parse_shape, known) if shape is not None)
     assert list(idle_measuring.measure_while_idle(place, here, known)) == [], "not again"
     assert list(idle_measuring.measure_while_idle(place, here, dict(idle_measuring.learn(place.verdicts, here, next(iter(known.values())))))) == []
     assert list(idle_measuring.measure_while_idle(place, machine("m2-16gb"), {})) == [], "a pretended machine measures nothing"
 
 
 def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, here = home(tmp_path).create(), replace(machine("cpu"), pretended="")
+    place, here = home(tmp_path).made(), replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model: DIA[-4:])
-    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
-    monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: iter([Verdict(subject(near(shape)), True, words="own 0")]))
+    monkeypatch.setattr(idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: iter([Verdict(way_subject(round_up_lengths(shape)), True, words="own 0")]))
     dia = describe_need(next(each for each in catalog.CATALOG if each.id == "dia-1.6b"))
     for facts, before in ((here, 0), (here, 3), (replace(here, torch="2.99.0"), 0), (replace(here, name="another processor"), 0)):
         known = load(place.verdicts, facts)
@@ -242,8 +253,8 @@ def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(
 
 
 def test_a_session_starts_with_what_is_known(tmp_path: Path) -> None:
-    found = Verdict(subject(near(CLIP)), passed=True, words=words(OWN))
-    place = home(tmp_path).create()
+    found = Verdict(way_subject(round_up_lengths(CLIP)), passed=True, words=way_words(OWN))
+    place = home(tmp_path).made()
     first = Session(place)
     assert first.verdicts == {}
     learn(place.verdicts, first.hardware, found)
@@ -257,7 +268,7 @@ def test_what_would_keep_an_order_waiting_is_not_measured(tmp_path: Path, monkey
     asked: list[Shape] = []
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model: (long, short))
-    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
+    monkeypatch.setattr(idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: asked.append(shape) or iter(()))
-    list(idle_measuring.measure_while_idle(home(tmp_path).create(), replace(machine("cpu"), pretended=""), {}))
+    list(idle_measuring.measure_while_idle(home(tmp_path).made(), replace(machine("cpu"), pretended=""), {}))
     assert long.head_dim == 512 and asked and {each.head_dim for each in asked} == {short.head_dim}

@@ -11,11 +11,11 @@ import pytest
 from app.cli.hardware_table import SHOWN
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Verdict
-from app.compat.planning.decide import check, decide
+from app.compat.machine.verdicts import Subject, Verdict
+from app.compat.planning.decide import check_machine, decide
 from app.compat.planning.quirk import Quirk, has_code, version
-from app.compat.planning.quirk_table import QUIRKS, applying, matching
-from app.compat.planning.types import Choice, Need, Part, Plan
+from app.compat.planning.quirk_table import QUIRKS, applying_rows, match_symptom
+from app.compat.planning.types import Choice, ModelPart, Need, Plan
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
 from app.sentence import Trouble
@@ -33,7 +33,7 @@ FACTS = [
 ]  # fmt: skip
 
 M1, M2, M3 = MACHINES["m1-8gb"], MACHINES["m2-16gb"], MACHINES["m3-max-64gb"]
-LARGE = Need("large", "picture", 2, 8, 8, 40, 70000, 70000, parts=(Part("unet", "denoiser", 859_520_964),))
+LARGE = Need("large", "picture", 2, 8, 8, 40, 70000, 70000, parts=(ModelPart("unet", "denoiser", 859_520_964),))
 """Attention past every limit there is."""
 XL = describe_need(BY_ID["sdxl"])
 OWN_VAE = replace(XL, parts=tuple(replace(part, half_is_safe=part.role != "vae") for part in XL.parts))
@@ -66,11 +66,34 @@ def test_every_row_of_the_facts_is_there_once() -> None:
     assert set(ROWS) == {*FACTS, "maxwell-fp16"}
 
 
+CURES = {
+    "mps-baddbmm": ("app/compat/planning/chunk_fields.py", 'chunk_q'),
+    "mps-device-map": ("app/engine/loading/from_pretrained.py", 'mps-device-map'),
+    "mps-memory": ("app/compat/machine/hardware.py", 'driver_allocated_memory'),
+    "mps-oom-type": ("app/engine/session/run_errors.py", '"out of memory"'),
+    "rng-device": ("app/engine/pictures/painter.py", 'Generator("cpu")'),
+    "conv-65536": ("app/engine/speech/codec.py", '127'),
+    "uv-backend": ("app/launcher/torch_build.py", 'cu126'),
+    "sdpa-dtype": ("app/compat/attention/dispatch.py", 'dtype'),
+    "sdpa-mask-dtype": ("app/compat/attention/dispatch.py", 'align_mask('),
+    "sdpa-heads": ("app/compat/attention/dispatch.py", 'groups'),
+    "fused-qkv-stride": ("app/compat/attention/dispatch.py", 'layout('),
+}
+"""Rows without an effect on a plan: the file that holds the cure, and what it must say, so that no row is left behind when its
+cure moves."""
+
+
+@pytest.mark.parametrize("row", CURES)
+def test_a_cure_that_is_built_in_lies_there(row: str) -> None:
+    place, code = CURES[row]
+    assert code in (TOP / place).read_text("utf-8")
+
+
 @pytest.mark.parametrize("row", QUIRKS, ids=lambda row: row.id)
 def test_every_row_says_something_has_a_source_and_an_effect(row: Quirk) -> None:
     assert str(row.sentence).endswith(".") and row.sentence.key == f"quirk.{row.id}"
     assert row.source and row.where
-    assert row.against or row.limits or row.sets or row.stops or row.place
+    assert row.against or row.limits or row.sets or row.stops or row.id in CURES
 
 
 def effect(row_less: tuple[Quirk, ...], machine: Hardware, need: Need, choice: Choice) -> Plan | str:
@@ -90,25 +113,12 @@ def grid() -> tuple[tuple[Hardware, Need, Choice, Plan | str], ...]:
     )
 
 
-@pytest.mark.parametrize("row", [row for row in QUIRKS if not row.stops and not row.place], ids=lambda row: row.id)
+@pytest.mark.parametrize("row", [row for row in QUIRKS if not row.stops and row.id not in CURES], ids=lambda row: row.id)
 def test_deleting_a_row_changes_a_plan(row: Quirk) -> None:
     rest = tuple(other for other in QUIRKS if other is not row)
     assert any(
         effect(rest, machine, need, choice) != known for machine, need, choice, known in grid() if row.applies(machine)
     )
-
-
-CURES = {
-    "mps-baddbmm": "chunk_q", "mps-device-map": "mps-device-map", "mps-memory": "driver_allocated_memory",
-    "mps-oom-type": '"out of memory"', "rng-device": 'Generator("cpu")', "conv-65536": "127", "uv-backend": "cu126",
-    "sdpa-dtype": "dtype", "sdpa-mask-dtype": "align_mask(", "sdpa-heads": "groups", "fused-qkv-stride": "layout(",
-}  # fmt: skip
-"""What the file that holds a cure must say, so that the row is not left behind when the cure moves."""
-
-
-@pytest.mark.parametrize("row", [row for row in QUIRKS if row.place], ids=lambda row: row.id)
-def test_a_cure_that_lies_elsewhere_lies_there(row: Quirk) -> None:
-    assert CURES[row.id] in (TOP / row.place).read_text("utf-8")
 
 
 def test_sliced_attention_is_never_switched_on() -> None:
@@ -123,7 +133,7 @@ def test_a_machine_that_cannot_be_driven_gets_a_sentence_and_a_cure(name: str) -
         decide(machine)
     assert caught.value.objections == (ROWS[name].sentence,) and caught.value.cure
     assert machine.name in str(caught.value) and "no kernel image" not in str(caught.value)
-    check(replace(machine, torch="2.13"), tuple(row for row in QUIRKS if row.id != name))
+    check_machine(replace(machine, torch="2.13"), tuple(row for row in QUIRKS if row.id != name))
 
 
 def test_an_old_torch_is_refused_with_a_sentence() -> None:
@@ -175,7 +185,7 @@ EDGES: tuple[tuple[str, Hardware, bool], ...] = (
 
 @pytest.mark.parametrize(("row", "machine", "holds"), EDGES)
 def test_a_row_holds_up_to_its_edge(row: str, machine: Hardware, holds: bool) -> None:
-    assert (ROWS[row] in applying(machine, {})) is holds
+    assert (ROWS[row] in applying_rows(machine, {})) is holds
 
 
 GTX16 = ["1660", "1660 Ti", "1660 SUPER", "1650", "1650 Ti", "1630"]
@@ -217,17 +227,17 @@ WORDS = {
 
 @pytest.mark.parametrize("row", [row.id for row in QUIRKS if row.symptom])
 def test_last_words_are_known(row: str) -> None:
-    found = matching(f"Traceback (most recent call last):\n  ...\n{WORDS[row]}\nAborted")
+    found = match_symptom(f"Traceback (most recent call last):\n  ...\n{WORDS[row]}\nAborted")
     assert found is ROWS[row]
 
 
 def test_other_words_are_not_taken_for_a_defect() -> None:
-    assert matching("KeyError: 'prompt'") is None and matching("") is None
+    assert match_symptom("KeyError: 'prompt'") is None and match_symptom("") is None
 
 
 def test_what_was_measured_retires_a_row() -> None:
-    seen = {"row:mps-causal-leak": Verdict("row:mps-causal-leak", True), "row:mps-4gib": Verdict("row:mps-4gib", False)}
-    before, after = applying(M1, {}), applying(M1, seen)
+    seen = {Subject("row", "mps-causal-leak"): Verdict(Subject("row", "mps-causal-leak"), True), Subject("row", "mps-4gib"): Verdict(Subject("row", "mps-4gib"), False)}
+    before, after = applying_rows(M1, {}), applying_rows(M1, seen)
     assert set(before) - set(after) == {ROWS["mps-causal-leak"]}
 
 

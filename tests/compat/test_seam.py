@@ -15,7 +15,8 @@ from transformers import LlamaConfig, LlamaModel
 from transformers.integrations import sdpa_attention
 
 from app.compat.attention import sdpa_kernels, tiled
-from app.compat.attention.dispatch import Route
+from app.compat.attention.call import AttentionCall
+from app.compat.attention.dispatch import Dispatcher
 from app.compat.attention.seam import FORCE_GQA, applied
 from app.compat.planning.decide import LONGEST_CHUNK
 from app.compat.planning.quickest_way import Way
@@ -156,8 +157,8 @@ def test_a_chunk_that_means_nothing_gets_a_sentence(chunk: object) -> None:
 
 def sized(asked: int | None, queries: int = 4096, **fields: object) -> tiled.Tile:
     query = torch.empty(1).expand(1, 8, queries, 40)
-    route = Route(plan(device="mps", kernels=("math",), **fields), F.scaled_dot_product_attention)
-    return route.size(query, query, query, None, 0.0, False, None, asked, Way("torch"))
+    dispatch = Dispatcher(plan(device="mps", kernels=("math",), **fields), F.scaled_dot_product_attention)
+    return dispatch.choose_tile(AttentionCall(query, query, query), asked, Way("torch"))
 
 
 def test_a_chunk_that_is_moved_in_a_run_stays_below_what_metal_bears() -> None:

@@ -12,7 +12,7 @@ import torch
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Verdict
+from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import decide
 from app.compat.planning.quirk_table import QUIRKS
 from app.compat.planning.types import Need, Plan
@@ -49,11 +49,11 @@ def silent(done: int, total: int, words: Sentence) -> None:
     pass
 
 
-def bad(verdicts: Mapping[str, Verdict], start: str) -> set[str]:
+def bad(verdicts: Mapping[Subject, Verdict], start: str) -> set[str]:
     return {
-        each.subject.removeprefix(start)
+        str(each.subject).removeprefix(start)
         for each in verdicts.values()
-        if each.subject.startswith(start) and not each.passed
+        if str(each.subject).startswith(start) and not each.passed
     }
 
 
@@ -129,8 +129,8 @@ def test_a_machine_that_kills_leaves_a_verdict_and_the_rest_is_asked(monkeypatch
     only_rows(monkeypatch, hardware, *wanted)
     verdicts = run.run(hardware, silent, isolated=True)
     assert bad(verdicts, "row:") == set(wanted)
-    assert "Failed to infer result type" in verdicts["row:mps-gqa-abort"].words
-    assert not verdicts["row:masked-rows"].words and verdicts["row:masked-rows"].error == math.inf
+    assert "Failed to infer result type" in verdicts[Subject("row", "mps-gqa-abort")].words
+    assert not verdicts[Subject("row", "masked-rows")].words and verdicts[Subject("row", "masked-rows")].error == math.inf
 
 
 def test_a_child_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

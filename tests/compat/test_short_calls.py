@@ -9,10 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from app.compat.attention.call import AttentionCall
 from app.compat.attention.compose import compose
-from app.compat.attention.dispatch import Route
+from app.compat.attention.dispatch import Dispatcher
 from app.compat.machine.pretended import MACHINES, machine
-from app.compat.machine.verdicts import Verdict
+from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import BRIEF_NUMBERS
 from app.compat.planning.types import Choice, Need, Plan
@@ -43,13 +44,13 @@ def asked(which: Plan, queries: int, keys: int, dtype: torch.dtype = torch.float
 def met(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The queries of each call that the route is asked about."""
     met: list[int] = []
-    held = Route.__call__
+    held = Dispatcher.__call__
 
-    def spy(self: Route, query: Tensor, *rest: Any) -> Tensor:
-        met.append(query.shape[2])
-        return held(self, query, *rest)
+    def spy(self: Dispatcher, call: AttentionCall, *rest: Any) -> Tensor:
+        met.append(call.query.shape[2])
+        return held(self, call, *rest)
 
-    monkeypatch.setattr(Route, "__call__", spy)
+    monkeypatch.setattr(Dispatcher, "__call__", spy)
     return met
 
 
@@ -86,7 +87,7 @@ def test_only_a_processor_takes_both(name: str) -> None:
 
 
 def test_what_the_self_test_found_wrong_is_not_taken() -> None:
-    wrong = Verdict("path:gqa/native/float32", passed=False)
+    wrong = Verdict(Subject("path", "gqa/native/float32"), passed=False)
     told = decide(machine("cpu"), DIA, Choice(dtype="float32"), {wrong.subject: wrong})
     assert told.gqa == "folded" and not told.native_right
     assert asked(told, 1, 64) == [(4, 4, False)]

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES, machine
 from app.compat.planning.quirk_table import QUIRKS
-from app.compat.selftest.failures import ATTENTION, Aborted, Limits
+from app.compat.selftest.failures import ATTENTION, Aborted, DeviceLimits
 from app.compat.selftest.simulate import Bites, biting
 
-SMALL = Limits(
+SMALL = DeviceLimits(
     ndarray_bytes=1 << 16, indexed_elements=1 << 14, bias_pairs=1 << 12, broadcast_elements=1 << 12, reduction=512,
     softmax_keys=96, decode_keys=64, convolution_length=256,
 )  # fmt: skip
@@ -63,32 +63,32 @@ def masked(queries: int, keys: int, blind_row: bool = False) -> Callable[[], Ten
 
 
 half, bf16 = torch.float16, torch.bfloat16
-RAISING: list[tuple[str, str | Hardware, Limits, Callable[[], Callable[[], Tensor]]]] = [
-    ("mps-gqa-abort", "m1-8gb", Limits(), grouped),
-    ("mps-stride-zero", "m2-16gb", Limits(), lambda: attend(*(made(1, 1, 16, 64).expand(2, 4, -1, -1) for _ in range(3)))),
+RAISING: list[tuple[str, str | Hardware, DeviceLimits, Callable[[], Callable[[], Tensor]]]] = [
+    ("mps-gqa-abort", "m1-8gb", DeviceLimits(), grouped),
+    ("mps-stride-zero", "m2-16gb", DeviceLimits(), lambda: attend(*(made(1, 1, 16, 64).expand(2, 4, -1, -1) for _ in range(3)))),
     ("mps-placeholder", "m1-8gb", SMALL, lambda: masked(64, 64)),
     ("mps-4gib", "m1-8gb", SMALL, lambda: attend(*qkv(64, 64, dim=40))),
     ("mps-4gib", "m1-8gb", SMALL, lambda: lambda: made(4, 128, 8) @ made(4, 8, 64)),
     ("mps-buffer", "m3-max-64gb", replace(SMALL, buffer_bytes=1 << 14), lambda: attend(*qkv(64, 64, dim=40))),
     ("mps-buffer", "m3-max-64gb", replace(SMALL, buffer_bytes=1 << 14), lambda: lambda: made(4, 128, 8) @ made(4, 8, 64)),
-    ("mps-fp64", "m3-max-64gb", Limits(), lambda: attend(*qkv(8, 8, dtype=torch.float64))),
-    ("mps-fp64", "m3-max-64gb", Limits(), lambda: partial(torch.bmm, made(2, 8, 8).double(), made(2, 8, 8).double())),
-    ("mps-bf16", OLD_MAC, Limits(), lambda: attend(*qkv(8, 8, dtype=bf16))),
-    ("mps-bf16", OLD_MAC, Limits(), lambda: partial(torch.matmul, made(8, 8, dtype=bf16), made(8, 8, dtype=bf16))),
+    ("mps-fp64", "m3-max-64gb", DeviceLimits(), lambda: attend(*qkv(8, 8, dtype=torch.float64))),
+    ("mps-fp64", "m3-max-64gb", DeviceLimits(), lambda: partial(torch.bmm, made(2, 8, 8).double(), made(2, 8, 8).double())),
+    ("mps-bf16", OLD_MAC, DeviceLimits(), lambda: attend(*qkv(8, 8, dtype=bf16))),
+    ("mps-bf16", OLD_MAC, DeviceLimits(), lambda: partial(torch.matmul, made(8, 8, dtype=bf16), made(8, 8, dtype=bf16))),
     ("conv-65536", "m2-16gb", SMALL, lambda: lambda: nn.Conv1d(1, 1, 3)(made(1, 1, 300))),
-    ("wheel-arch", WRONG_WHEEL, Limits(), lambda: attend(*qkv(8, 8))),
-    ("wheel-arch", WRONG_WHEEL, Limits(), lambda: lambda: made(8, 8) @ made(8, 8)),
+    ("wheel-arch", WRONG_WHEEL, DeviceLimits(), lambda: attend(*qkv(8, 8))),
+    ("wheel-arch", WRONG_WHEEL, DeviceLimits(), lambda: lambda: made(8, 8) @ made(8, 8)),
 ]  # fmt: skip
 
-SPOILING: list[tuple[str, str | Hardware, Limits, Callable[[], Callable[[], Tensor]]]] = [
-    ("mps-q-stride", "m2-16gb", Limits(), lambda: attend(made(1, 4, 4, 64).transpose(1, 2), *qkv(1, 16, batch=1)[1:])),
-    ("mps-batch-stride", "m2-16gb", Limits(), permuted),
-    ("fused-qkv-stride", "rtx-3060", Limits(), fused),
-    ("fused-qkv-stride", "t4", Limits(), lambda: fused(torch.float32)),
-    ("rocm-strided-v", ROCM, Limits(), permuted),
-    ("mps-causal-leak", "m2-16gb", Limits(), lambda: attend(*qkv(6, 6, dim=40, dtype=bf16), is_causal=True)),
-    ("mps-value-dim", "m1-8gb", Limits(), lambda: attend(*qkv(16, 16)[:2], made(2, 4, 16, 32))),
-    ("mps-value-dim", "m1-8gb", Limits(), lambda: attend(*qkv(16, 16)[:2], made(2, 4, 16, 96))),
+SPOILING: list[tuple[str, str | Hardware, DeviceLimits, Callable[[], Callable[[], Tensor]]]] = [
+    ("mps-q-stride", "m2-16gb", DeviceLimits(), lambda: attend(made(1, 4, 4, 64).transpose(1, 2), *qkv(1, 16, batch=1)[1:])),
+    ("mps-batch-stride", "m2-16gb", DeviceLimits(), permuted),
+    ("fused-qkv-stride", "rtx-3060", DeviceLimits(), fused),
+    ("fused-qkv-stride", "t4", DeviceLimits(), lambda: fused(torch.float32)),
+    ("rocm-strided-v", ROCM, DeviceLimits(), permuted),
+    ("mps-causal-leak", "m2-16gb", DeviceLimits(), lambda: attend(*qkv(6, 6, dim=40, dtype=bf16), is_causal=True)),
+    ("mps-value-dim", "m1-8gb", DeviceLimits(), lambda: attend(*qkv(16, 16)[:2], made(2, 4, 16, 32))),
+    ("mps-value-dim", "m1-8gb", DeviceLimits(), lambda: attend(*qkv(16, 16)[:2], made(2, 4, 16, 96))),
     ("mps-decode-oob", "m2-16gb", SMALL, lambda: attend(*qkv(1, 80, dtype=bf16))),
     ("mps-int32", "m3-max-64gb", SMALL, lambda: attend(*qkv(80, 80, dim=40))),
     ("mps-int32", "m3-max-64gb", SMALL, lambda: lambda: made(4, 128, 8) @ made(4, 8, 64)),
@@ -96,14 +96,14 @@ SPOILING: list[tuple[str, str | Hardware, Limits, Callable[[], Callable[[], Tens
     ("mps-long-k", "m2-16gb", SMALL, lambda: lambda: made(2, 4, 600) @ made(2, 600, 8)),
     ("mps-half-softmax", "m3-max-64gb", SMALL, lambda: attend(*qkv(9, 128, dim=40, dtype=bf16))),
     ("mps-half-softmax", "m3-max-64gb", SMALL, lambda: lambda: made(2, 9, 128, dtype=bf16).softmax(-1)),
-    ("mps-fp16-black", "m3-max-64gb", Limits(), lambda: attend(*qkv(16, 16, dtype=half))),
-    ("mps-fp16-black", "m3-max-64gb", Limits(), lambda: lambda: made(2, 16, 16, dtype=half).softmax(-1)),
-    ("mps-baddbmm", "m3-max-64gb", Limits(), lambda: lambda: torch.baddbmm(made(2, 8, 8), made(2, 8, 8), made(2, 8, 8), beta=0)),
+    ("mps-fp16-black", "m3-max-64gb", DeviceLimits(), lambda: attend(*qkv(16, 16, dtype=half))),
+    ("mps-fp16-black", "m3-max-64gb", DeviceLimits(), lambda: lambda: made(2, 16, 16, dtype=half).softmax(-1)),
+    ("mps-baddbmm", "m3-max-64gb", DeviceLimits(), lambda: lambda: torch.baddbmm(made(2, 8, 8), made(2, 8, 8), made(2, 8, 8), beta=0)),
     ("bias-overflow", "gtx-1060", SMALL, lambda: masked(96, 96)),
-    ("gtx16-fp16", "gtx-1660", Limits(), lambda: attend(*qkv(16, 16, dtype=half))),
-    ("gtx16-fp16", "gtx-1660", Limits(), lambda: partial(nn.Linear(8, 8).half(), made(2, 8, dtype=half))),
-    ("gtx16-fp16", "gtx-1660", Limits(), lambda: partial(nn.Conv2d(2, 2, 3).half(), made(1, 2, 8, 8, dtype=half))),
-    ("masked-rows", "m3-max-64gb", Limits(), lambda: masked(16, 16, blind_row=True)),
+    ("gtx16-fp16", "gtx-1660", DeviceLimits(), lambda: attend(*qkv(16, 16, dtype=half))),
+    ("gtx16-fp16", "gtx-1660", DeviceLimits(), lambda: partial(nn.Linear(8, 8).half(), made(2, 8, dtype=half))),
+    ("gtx16-fp16", "gtx-1660", DeviceLimits(), lambda: partial(nn.Conv2d(2, 2, 3).half(), made(1, 2, 8, 8, dtype=half))),
+    ("masked-rows", "m3-max-64gb", DeviceLimits(), lambda: masked(16, 16, blind_row=True)),
 ]  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def test_cards_before_ampere_take_the_quadratic_path_silently() -> None:
 
 
 def test_the_quadratic_path_runs_out_of_memory() -> None:
-    small = Limits(buffer_bytes=1 << 10)
+    small = DeviceLimits(buffer_bytes=1 << 10)
     with biting("t4", limits=small), pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory"):
         grouped()()
     with biting("t4", limits=small):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
@@ -12,12 +13,12 @@ import pytest
 
 from app.compat.machine import verdicts
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Seen, Verdict, forget, learn, load
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict, forget, learn, load
 
 T4 = MACHINES["t4"]
 SEEN = {
-    "path:gqa/native/float16": Verdict("path:gqa/native/float16", False, 0.7, 0.01, "wrong by 0.7"),
-    "row:mps-leak": Verdict("row:mps-leak", True, 1e-4),
+    Subject("path", "gqa/native/float16"): Verdict(Subject("path", "gqa/native/float16"), False, 0.7, 0.01, "wrong by 0.7"),
+    Subject("row", "mps-leak"): Verdict(Subject("row", "mps-leak"), True, 1e-4),
 }
 
 
@@ -35,27 +36,27 @@ def test_what_was_seen_comes_back_on_the_same_machine_only(tmp_path: Path) -> No
 
 
 def test_every_pretended_machine_has_its_own_file(tmp_path: Path) -> None:
-    names = {verdicts.file(tmp_path, each).name for each in MACHINES.values()}
+    names = {verdicts.verdict_file(tmp_path, each).name for each in MACHINES.values()}
     assert len(names) == len(MACHINES)
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-") for name in names)
 
 
 def test_one_more_is_learned_beside_the_others(tmp_path: Path) -> None:
     verdicts.store(tmp_path, T4, SEEN)
-    death = Verdict("path:kernels/efficient/float16", False, words="LLVM ERROR")
+    death = Verdict(Subject("path", "kernels/efficient/float16"), False, words="LLVM ERROR")
     assert verdicts.learn(tmp_path, T4, death) == {**SEEN, death.subject: death} == verdicts.load(tmp_path, T4)
 
 
 @pytest.mark.parametrize(
     "garbage",
-    [b"", b"\xff\xfe", b"{", b"[]", b"null", b'{"verdicts": 3}', b'{"verdicts": [{"subject": "a"}]}',
-     b'{"verdicts": [{"subject": "a", "passed": "yes"}]}', b'{"verdicts": [{"subject": "a", "passed": true, "error": "x"}]}',
-     b'{"verdicts": [{"subject": "a", "passed": false, "seen": {"fault": "numbres"}}]}',
-     b'{"verdicts": [{"subject": "a", "passed": false, "seen": {"fault": "memory", "chunk_most": "256"}}]}',
-     b'{"verdicts": [{"subject": "a", "passed": false, "seen": {"fault": "memory", "chunk_most": -4}}]}'],
+    [b'{"verdicts": [{"subject": "a", "passed": true}]}', b'{"verdicts": [{"subject": 3, "passed": true}]}', b"", b"\xff\xfe", b"{", b"[]", b"null", b'{"verdicts": 3}', b'{"verdicts": [{"subject": "row:a"}]}',
+     b'{"verdicts": [{"subject": "row:a", "passed": "yes"}]}', b'{"verdicts": [{"subject": "row:a", "passed": true, "error": "x"}]}',
+     b'{"verdicts": [{"subject": "row:a", "passed": false, "seen": {"fault": "numbres"}}]}',
+     b'{"verdicts": [{"subject": "row:a", "passed": false, "seen": {"fault": "memory", "chunk_most": "256"}}]}',
+     b'{"verdicts": [{"subject": "row:a", "passed": false, "seen": {"fault": "memory", "chunk_most": -4}}]}'],
 )  # fmt: skip
 def test_garbage_is_set_aside_and_not_fatal(tmp_path: Path, garbage: bytes) -> None:
-    path = verdicts.file(tmp_path, T4)
+    path = verdicts.verdict_file(tmp_path, T4)
     path.write_bytes(garbage)
     assert verdicts.load(tmp_path, T4) == {}
     assert not path.exists()
@@ -65,8 +66,35 @@ def test_garbage_is_set_aside_and_not_fatal(tmp_path: Path, garbage: bytes) -> N
 
 
 def test_a_result_that_was_not_a_number_is_kept_as_infinitely_wrong(tmp_path: Path) -> None:
-    verdicts.store(tmp_path, T4, {"a": Verdict("a", False, error=math.nan), "b": Verdict("b", False, error=math.inf)})
+    verdicts.store(tmp_path, T4, {each: Verdict(each, False, error=error) for each, error in ((Subject.row("a"), math.nan), (Subject.row("b"), math.inf))})
     assert [each.error for each in verdicts.load(tmp_path, T4).values()] == [math.inf, math.inf]
+
+
+OF_BEFORE = """{
+ "format": 1,
+ "machine": "Tesla T4",
+ "torch": "2.13.0+cu126",
+ "system": "linux 6.8",
+ "verdicts": [
+  {"subject": "chunk:sd15/512", "passed": true, "error": 0.0, "elapsed_s": 0.0, "words": "", "seen": null},
+  {"subject": "path:gqa/native/float16", "passed": false, "error": null, "elapsed_s": 0.01, "words": "", "seen": null},
+  {"subject": "row:mps-leak", "passed": true, "error": 0.0001, "elapsed_s": 0.0, "words": "", "seen": null},
+  {"subject": "rung:C:/models/mine/offload", "passed": false, "error": 0.0, "elapsed_s": 0.0, "words": "",
+   "seen": {"fault": "memory", "step": 3, "dtype": "float16", "chunk_most": null, "chunk_before": null}},
+  {"subject": "way:2x16x4x1x256x128 float32", "passed": true, "error": 0.0, "elapsed_s": 0.0, "words": "own 0", "seen": null}
+ ]
+}"""
+
+
+def test_a_file_of_an_earlier_version_is_read_and_written_alike(tmp_path: Path) -> None:
+    path = verdicts.verdict_file(tmp_path, T4)
+    path.write_text(OF_BEFORE, "utf-8")
+    found = verdicts.load(tmp_path, T4)
+    assert Subject.path("gqa/native", "float16") in found and Subject.row("mps-leak") in found
+    assert Subject.rung("C:/models/mine", "offload") in found and Subject.way("2x16x4x1x256x128 float32") in found
+    verdicts.store(tmp_path, T4, dict(reversed(found.items())))
+    assert path.read_text("utf-8") == json.dumps(json.loads(OF_BEFORE), indent=1)
+    assert forget(tmp_path, T4, "C:/models/mine") == (Subject.rung("C:/models/mine", "offload"),)
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,11 +115,11 @@ FORGETTING = """
 import sys
 from pathlib import Path
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Seen, Verdict, learn
+from app.compat.machine.verdicts import Verdict, learn
 folder, here = Path(sys.argv[1]), machine("gtx-1060")
 print("ready", flush=True)
 for number in range(10_000):
-    learn(folder, here, Verdict(f"way:{number % 50}", True, words="own 0"))
+    learn(folder, here, Verdict(Subject("way", f"{number % 50}"), True, words="own 0"))
 """
 
 
@@ -102,9 +130,9 @@ def test_what_is_forgotten_stays_so_beside_a_process_that_learns(tmp_path: Path)
         try:
             assert other.stdout is not None and other.stdout.readline() == "ready\n"
             for _ in range(150):
-                learn(tmp_path, here, Verdict("rung:sd15/offload", False, seen=Seen("memory", 3)))
-                assert "rung:sd15/offload" in load(tmp_path, here)
-                assert forget(tmp_path, here, "sd15") == ("rung:sd15/offload",)
-                assert "rung:sd15/offload" not in load(tmp_path, here)
+                learn(tmp_path, here, Verdict(Subject("rung", "sd15/offload"), False, seen=RunFailure("memory", 3)))
+                assert Subject("rung", "sd15/offload") in load(tmp_path, here)
+                assert forget(tmp_path, here, "sd15") == (Subject("rung", "sd15/offload"),)
+                assert Subject("rung", "sd15/offload") not in load(tmp_path, here)
         finally:
             other.kill()

@@ -13,7 +13,7 @@ import pytest
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import decide
-from app.compat.planning.types import Choice, Need, Part, Plan
+from app.compat.planning.types import Choice, ModelPart, Need, Plan
 from app.engine.files import sound
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished
@@ -43,7 +43,7 @@ def _folders(top: Path) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def plan() -> Plan:
-    parts = (Part("model", "speech", 10_000), Part("codec", "codec", 10_000))
+    parts = (ModelPart("model", "speech", 10_000), ModelPart("codec", "codec", 10_000))
     return decide(probe(), Need(kind="speech", parts=parts), Choice(dtype="float32"), {})
 
 

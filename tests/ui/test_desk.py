@@ -14,9 +14,8 @@ from starlette.testclient import TestClient
 
 from app.compat.machine.chunk_curve import SIZES
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Seen, Verdict, learn
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn
 from app.compat.planning.decide import decide
-from app.compat.planning.fallbacks import subject
 from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.events import Stopped
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
@@ -132,9 +131,9 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
     """With what runs broke of before, the memory of now and what the owner chose; while a job runs, the plan of that job."""
     with desk_at(tmp_path) as desk:
         hardware = dataclasses.replace(MACHINES["cpu"], pretended="", free_bytes=3 << 30)
-        seen = Verdict(subject("sd15", "float32-decoder"), passed=False, seen=Seen("numbers", 4, "bfloat16"))
+        seen = Verdict(Subject.rung("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16"))
         learn(desk.keeper.home.verdicts, hardware, seen)
-        learn(desk.keeper.home.verdicts, hardware, Verdict(subject("sd15", "smaller-chunk"), False, seen=Seen("memory", 3, "", 512)))
+        learn(desk.keeper.home.verdicts, hardware, Verdict(Subject.rung("sd15", "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 512)))
         desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
         desk.set_chunk(4096)
         desk.keep_choice(Choice(dtype="bfloat16"))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Verdict
+from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import decide
 from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.jobs.control import Dial
@@ -27,9 +27,9 @@ METAL = "Metal refuses a buffer larger than its memory, so scores are computed i
 
 def test_a_path_that_raised_or_gave_nan_can_be_told() -> None:
     raised = Verdict(
-        "row:sdpa-dtype", passed=False, error=math.inf, words="Expected query and key to have the same dtype."
+        Subject("row", "sdpa-dtype"), passed=False, error=math.inf, words="Expected query and key to have the same dtype."
     )
-    right = Verdict("path:gqa/folded/float32", passed=True, error=1e-7, elapsed_s=0.002)
+    right = Verdict(Subject("path", "gqa/folded/float32"), passed=True, error=1e-7, elapsed_s=0.002)
     view = selftest_view({each.subject: each for each in (raised, right)})
     told = json.loads(json.dumps(view, allow_nan=False))
     assert [row["error"] for row in (*told["rows"], *told["paths"])] == [None, 1e-7]

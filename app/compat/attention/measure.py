@@ -13,10 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from app.compat.attention.compose import compose
-from app.compat.attention.dispatch import Saw, unseen
+from app.compat.attention.dispatch import Observe, ignore
 from app.compat.machine.verdicts import Verdict
-from app.compat.planning.attention_fields import may
-from app.compat.planning.quickest_way import Shape, Way, near, rule, subject, words
+from app.compat.planning.attention_fields import allows_way
+from app.compat.planning.quickest_way import Shape, Way, choose_by_rule, round_up_lengths, way_subject, way_words
 from app.compat.planning.types import AUTO, Plan
 
 Given = tuple[Tensor, Tensor, Tensor, Tensor | None]
@@ -89,8 +89,8 @@ def torchs(shape: Shape) -> Contender:
     )
 
 
-def composed(plan: Plan, shape: Shape, saw: Saw = unseen) -> Contender:
-    attend = compose(plan, saw=saw)
+def composed(plan: Plan, shape: Shape, observe: Observe = ignore) -> Contender:
+    attend = compose(plan, observe=observe)
     return lambda query, key, value, mask: attend(
         query, key, value, mask, is_causal=shape.causal, enable_gqa=shape.groups > 1
     )
@@ -128,7 +128,7 @@ def wait(device: str) -> None:
 def candidates(plan: Plan, shape: Shape) -> tuple[Way, ...]:
     by: tuple[Way, ...] = (Way("torch"),) if shape.groups == 1 else (Way("native"), Way("folded"))
     chunks = (Way(way.by, rows) for way in by for rows in (64, 128) if shape.causal and rows < shape.queries)
-    return tuple(way for way in (*by, *chunks, Way("own"), Way("own", 256)) if may(plan.kernels, plan.gqa, plan.native_right, way))
+    return tuple(way for way in (*by, *chunks, Way("own"), Way("own", 256)) if allows_way(plan.kernels, plan.gqa, plan.native_right, way))
 
 
 def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
@@ -136,10 +136,10 @@ def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
     small = reduced(shape, PIECE, torch.get_num_threads())
     given = made(small, device)
     fast = bool(torch.cpu._is_avx512_bf16_supported())
-    first = rule(small, plan.gqa == "folded", plan.native_right, fast) if plan.device == "cpu" else Way("torch")
-    ways = {words(way): way for way in (first, *candidates(plan, small))}
+    first = choose_by_rule(small, plan.gqa == "folded", plan.native_right, fast) if plan.device == "cpu" else Way("torch")
+    ways = {way_words(way): way for way in (first, *candidates(plan, small))}
     run = {
-        name: composed(replace(plan, ways=((near(small), way),), chunk_q=AUTO, chunk_k=None), small) for name, way in ways.items()
+        name: composed(replace(plan, ways=((round_up_lengths(small), way),), chunk_q=AUTO, chunk_k=None), small) for name, way in ways.items()
     }
     allowed = max(ROUNDING.get(shape.dtype, 0.0), NO_COARSER * error(torchs(small)(*given), small, given))
     yield None
@@ -154,10 +154,10 @@ def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
         yield None
     exact = [name for name in times if errors[name] <= allowed]
     if not exact:
-        yield Verdict(subject(near(shape)), passed=False, error=min(errors.values()))
+        yield Verdict(way_subject(round_up_lengths(shape)), passed=False, error=min(errors.values()))
         return
-    best = chosen({name: times[name] for name in exact}, words(first))
-    yield Verdict(subject(near(shape)), passed=True, error=errors[best], elapsed_s=median(times[best]), words=best)
+    best = chosen({name: times[name] for name in exact}, way_words(first))
+    yield Verdict(way_subject(round_up_lengths(shape)), passed=True, error=errors[best], elapsed_s=median(times[best]), words=best)
 
 
 def chosen(times: dict[str, list[float]], ruled: str) -> str:

@@ -21,7 +21,7 @@ class WrongDims(WrongShape, IndexError):
 Layout = Literal["separate", "fused by head", "fused by tensor", "unknown"]
 
 
-def upright(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor, tuple[int, ...]]:
+def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor, tuple[int, ...]]:
     """Batch, heads, length, width: as torch broadcasts, but the key's heads may be a divisor of the query's. And the batch as it was given."""
     for name, each in (("query", query), ("key", key), ("value", value)):
         if each.dim() < 2:
@@ -36,7 +36,7 @@ def upright(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
             say(
                 "attention.sizes",
                 "Attention was asked of query {query}, key {key} and value {value}. Query and key need the same width, key and value the same length.",
-                query=shaped(query), key=shaped(key), value=shaped(value),
+                query=shape_words(query), key=shape_words(key), value=shape_words(value),
             )
         )  # fmt: skip
     asked, held = query.shape, key.shape
@@ -65,7 +65,7 @@ def upright(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
             say(
                 "attention.batch",
                 "Attention was asked of query {query}, key {key} and value {value}, whose batches do not broadcast. Give them one batch size.",
-                query=shaped(query), key=shaped(key), value=shaped(value),
+                query=shape_words(query), key=shape_words(key), value=shape_words(value),
             )
         ) from None  # fmt: skip
     query, key, value = (each.expand(*lead, *each.shape[-3:]).flatten(0, dims - 4) for each in (query, key, value))
@@ -77,7 +77,7 @@ def divides(few: int, heads: int) -> bool:
     return few in (1, heads) or (few > 0 and heads > 0 and not heads % few)
 
 
-def upright_mask(mask: Tensor, lead: tuple[int, ...], heads: int, queries: int, keys: int) -> Tensor:
+def make_mask_4d(mask: Tensor, lead: tuple[int, ...], heads: int, queries: int, keys: int) -> Tensor:
     """Four dimensions, each whole or 1; never expanded but where several batch dimensions become one."""
     full = (*lead, heads, queries, keys)
     fits = all(size in (1, want) for size, want in zip(reversed(mask.shape), reversed(full), strict=False))
@@ -86,7 +86,7 @@ def upright_mask(mask: Tensor, lead: tuple[int, ...], heads: int, queries: int, 
             say(
                 "attention.mask",
                 "Attention was asked with a mask of {given} for {heads} heads, {queries} queries and {keys} keys, to which it does not broadcast. Each of its sizes must be that number or 1, and the last two must be there.",
-                given=shaped(mask), heads=heads, queries=queries, keys=keys,
+                given=shape_words(mask), heads=heads, queries=queries, keys=keys,
             )
         )  # fmt: skip
     mask = mask[(None,) * (len(full) - mask.dim())]
@@ -96,7 +96,7 @@ def upright_mask(mask: Tensor, lead: tuple[int, ...], heads: int, queries: int, 
     return mask
 
 
-def shaped(tensor: Tensor) -> str:
+def shape_words(tensor: Tensor) -> str:
     return "x".join(str(size) for size in tensor.shape)
 
 
@@ -116,7 +116,7 @@ def align_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return cast.to(dtype).masked_fill(mask == -torch.inf, -torch.inf)
 
 
-def layout(query: Tensor, key: Tensor, value: Tensor) -> Layout:
+def find_layout(query: Tensor, key: Tensor, value: Tensor) -> Layout:
     """How the three lie in memory. Offsets are compared with the query's, so that a slice of a longer fused tensor is known too."""
     if query.untyped_storage().data_ptr() != key.untyped_storage().data_ptr():
         return "separate"
@@ -172,7 +172,7 @@ def fold_mask(mask: Tensor, groups: int, queries: int) -> Tensor:
     return mask.expand(batch, heads, groups, queries, keys).reshape(batch, heads, groups * queries, keys)
 
 
-def visible(
+def visible_mask(
     mask: Tensor | None, causal: bool, start: int, stop: int, first: int, last: int, device: torch.device
 ) -> Tensor | None:
     """The mask of queries start..stop over keys first..last; causal as torch has it, key j <= query i."""
@@ -187,7 +187,7 @@ def visible(
     return mask & below if mask.dtype == torch.bool else torch.where(below, mask, -torch.inf)
 
 
-def dead_rows(mask: Tensor) -> Tensor:
+def fully_masked_rows(mask: Tensor) -> Tensor:
     """True where a query may see no key at all."""
     if mask.dtype == torch.bool:
         return ~mask.any(-1, keepdim=True)

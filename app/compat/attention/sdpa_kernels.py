@@ -1,4 +1,4 @@
-"""Which of torch's attention kernels may run: torch keeps that as switches of the whole process."""
+"""Switch torch's attention kernels on and off. The switches belong to the whole process."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from app.compat.attention.call import AttentionCall
 from app.compat.planning.types import Kernel, Plan
 
 BACKENDS: dict[Kernel, SDPBackend] = {
@@ -85,22 +86,13 @@ def through(torch_attention: Callable[..., Tensor], kernels: Collection[Kernel])
     return attention
 
 
-def streams(
-    plan: Plan,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    dropout: float,
-    causal: bool,
-    scale: float | None,
-    grouped: bool,
-) -> bool:
+def streams(plan: Plan, call: AttentionCall) -> bool:
     """Whether torch would take a kernel that never writes all scores down. On Metal nobody can ask, so the answer is no."""
     choose = getattr(torch, "_fused_sdp_choice", None)
     if choose is None or plan.device not in EXIST or not plan.kernels:
         return False
+    query, key, value, mask, dropout, causal, scale = call
     if mask is not None and query.shape[-2] * key.shape[-2] >= 1 << 32:
         return False  # the efficient kernel's index into its mask overflows (bias-overflow)
-    chosen = choose(query, key, value, mask, dropout, causal, scale=scale, enable_gqa=grouped)
+    chosen = choose(query, key, value, mask, dropout, causal, scale=scale, enable_gqa=call.groups > 1)
     return any(chosen == BACKENDS[each].value for each in plan.kernels if each != "math")

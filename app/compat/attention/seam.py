@@ -36,7 +36,7 @@ class Seam:
         self._largest_scores = -1
         self._found: Attention = F.scaled_dot_product_attention
         self._outer: Seam | None = next((each for each in _seams if each.attention is self._found), None)
-        self.attention: Attention = compose(plan, self._found, self._rows, self._saw)
+        self.attention: Attention = compose(plan, self._found, self._rows, self._observe)
 
     @property
     def calls(self) -> int:
@@ -75,13 +75,13 @@ class Seam:
             largest, self._largest, self._largest_scores = self._largest, None, -1
         return largest
 
-    def _saw(self, path: str, scores: int = 0, rows: int = 0, queries: int = 0) -> None:
+    def _observe(self, path: str, scores: int = 0, rows: int = 0, queries: int = 0) -> None:
         with self._lock:
             self.paths[path] += 1
             if scores > self._largest_scores:
                 self._largest, self._largest_scores = Ran(path, rows, queries), scores
         if self._outer is not None:
-            self._outer._saw(path, scores, rows, queries)
+            self._outer._observe(path, scores, rows, queries)
 
 
 class _World:

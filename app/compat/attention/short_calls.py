@@ -1,4 +1,4 @@
-"""Recognise calls so short that choosing their way would take longer than the call: torch answers them whole, natively grouped or folded."""
+"""Answer calls so short that choosing their way would take longer than the call: torch takes them whole, natively grouped or folded."""
 
 from __future__ import annotations
 
@@ -7,24 +7,55 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from app.compat.attention.dispatch import AS_TORCH, Route
-from app.compat.planning.quickest_way import is_brief, is_few
+from app.compat.attention.call import AttentionCall
+from app.compat.attention.dispatch import AS_TORCH, Dispatcher, Observe, check_shapes
+from app.compat.attention.sdpa_kernels import none_takes_it
+from app.compat.planning.quickest_way import is_brief, is_reading_bound
 
 FOLDED = "folded"
 TINY = 1 << 16
 """Scores of a grouped call that need no thought about the way it goes."""
 Known = tuple[str, int, int, bool]
 """Its path, how many scores it has, its queries, and whether its heads are grouped for torch to see."""
-Short = Callable[[Tensor, Tensor, Tensor, Tensor | None, float, bool], Known | None]
+Recognise = Callable[[Tensor, Tensor, Tensor, Tensor | None, float, bool], Known | None]
+Answer = Callable[[Tensor, Tensor, Tensor, Tensor | None, float, bool, float | None], Tensor | None]
 
 
-def shortcut(route: Route) -> Short:
-    """What is known of a short call; None where the route has to choose."""
-    plan, easy, small = route.plan, route.easy, route.small
-    both = bool(easy) and route.on_cpu and plan.gqa == "folded" and {"flash", "math"} <= set(plan.kernels)
+def answer_short_calls(dispatch: Dispatcher, observe: Observe) -> Answer:
+    """What answers a short call, and gives None where a way has to be chosen."""
+    recognise, by_torch = recognise_short_calls(dispatch), dispatch.through_torch.by_torch
+
+    def answer(
+        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool, scale: float | None
+    ) -> Tensor | None:
+        known = recognise(query, key, value, mask, dropout, causal)
+        if known is None:
+            return None
+        path, scores, queries, grouped = known
+        try:
+            if path is FOLDED:
+                lines = query.reshape(query.shape[0], key.shape[1], -1, query.shape[3])
+                out = by_torch(lines, key, value, None, 0.0, False, scale=scale).reshape(query.shape)
+            else:
+                out = by_torch(query, key, value, mask, dropout, causal, scale=scale, enable_gqa=grouped)
+        except (RuntimeError, IndexError) as error:
+            check_shapes(AttentionCall(query, key, value, mask))  # in plain words, where it is the question that is wrong
+            if not none_takes_it(error):
+                raise
+            return None
+        observe(path, scores, queries, queries)
+        return out
+
+    return answer
+
+
+def recognise_short_calls(dispatch: Dispatcher) -> Recognise:
+    """What is known of a short call; None where a way has to be chosen."""
+    plan, easy, small = dispatch.plan, dispatch.easy, dispatch.small
+    both = bool(easy) and dispatch.on_cpu and plan.gqa == "folded" and {"flash", "math"} <= set(plan.kernels)
     native = both and plan.native_right
 
-    def short(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool) -> Known | None:
+    def recognise(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool) -> Known | None:
         asked, held, dtype = query.shape, key.shape, value.dtype
         if (
             dtype not in easy
@@ -38,13 +69,13 @@ def shortcut(route: Route) -> Short:
         heads, few, queries = asked[1], held[1], asked[2]
         scores = asked[0] * heads * queries * held[2]
         if heads == few:
-            fits = scores <= small and not is_few(queries, key.numel() // 2) and route.lies_well(query, key, value)
-            told = mask is None or (mask.dtype in (torch.bool, dtype) and mask.dim() > 1 and not causal)
-            return (AS_TORCH, scores, queries, False) if fits and told else None
+            fits = scores <= small and not is_reading_bound(queries, key.numel() // 2) and dispatch.is_laid_out(query, key, value)
+            plain = mask is None or (mask.dtype in (torch.bool, dtype) and mask.dim() > 1 and not causal)
+            return (AS_TORCH, scores, queries, False) if fits and plain else None
         if not both or mask is not None or causal or dropout or not (few and scores and asked[3]) or heads % few:
             return None
         if native and dtype == torch.float32 and is_brief(queries, key.numel()):
             return AS_TORCH, scores, queries, True
         return (FOLDED, scores, queries, False) if scores <= TINY else None
 
-    return short
+    return recognise

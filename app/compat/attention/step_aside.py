@@ -18,8 +18,8 @@ _PLAIN = frozenset({Tensor, Parameter})
 _TRACERS = tuple(torch._C._TorchDispatchModeKey.__members__.values())
 
 
-def aside(query: Tensor, key: Tensor, value: Tensor) -> str | None:
-    """The path to count where torch's own must take the call; None where there are numbers to compute with. For every
+def path_aside(query: Tensor, key: Tensor, value: Tensor) -> str | None:
+    """The path to count where torch's own must take the call; None where there are numbers to compute with. Run at every
     call, so nothing here takes more than a few dozen nanoseconds."""
     if _are_functorch_transforms_active():
         return TRANSFORMED

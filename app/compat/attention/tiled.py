@@ -1,4 +1,4 @@
-"""Exact attention in little memory: how large a tile may be, and Hearth's own arithmetic over tiles of queries and keys."""
+"""Compute exact attention in little memory, over tiles of queries and keys; choose the size of a tile."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from app.compat.attention.prepare import by_group, dead_rows, split_heads, visible
-from app.compat.planning.quickest_way import FEW_ROWS, MANY_NUMBERS, is_few
+from app.compat.attention.call import AttentionCall
+from app.compat.attention.prepare import by_group, fully_masked_rows, split_heads, visible_mask
+from app.compat.planning.quickest_way import FEW_ROWS, MANY_NUMBERS, is_reading_bound
 
 COPIES = 3
 """Scores, their softmax and the masked scores may live at the same time."""
@@ -42,7 +43,7 @@ class Tile(NamedTuple):
     """Keys; None: all."""
 
 
-class Free:
+class FreeMemory:
     """Free memory of a device, asked at most once a second: a generation makes hundreds of calls in that time."""
 
     def __init__(self) -> None:
@@ -80,20 +81,20 @@ def tile_size(
     if fit < fewest:
         return Tile(1, fewest, max(1, scores // (groups * fewest)))
     least = max(1, min(heads, at_once, fit // min(queries, ENOUGH_ROWS)))
-    rows = even(min(queries, fit // least), queries) if asked is None else min(queries, asked)
+    rows = even_rows(min(queries, fit // least), queries) if asked is None else min(queries, asked)
     return Tile(min(heads, fit // rows), rows, None)
 
 
-def even(rows: int, queries: int) -> int:
+def even_rows(rows: int, queries: int) -> int:
     """As many chunks, all of about one size."""
     return -(-queries // -(-queries // rows))
 
 
-class Room:
-    """Memory for the tiles of one call, taken once: fresh pages for every tile cost time, and the system is slow to take them back."""
+class Scratch:
+    """Buffers reused by all tiles of a call; allocating per tile is slower."""
 
     def __init__(self, *tensors: Tensor | None) -> None:
-        self._held: dict[str, Tensor] | None = None if followed(*tensors) else {}
+        self._held: dict[str, Tensor] | None = None if wants_gradients(*tensors) else {}
 
     @property
     def reused(self) -> bool:
@@ -109,122 +110,151 @@ class Room:
         return self._held[name][:numel].view(shape)
 
 
-def followed(*tensors: Tensor | None) -> bool:
-    """Whether gradients are wanted, of whatever kind."""
+def wants_gradients(*tensors: Tensor | None) -> bool:
+    """Whether gradients are wanted, forward or backward."""
     if torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in tensors):
         return True
     return bool(forward_ad._current_level >= 0)
 
 
-def own(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    dropout: float,
-    causal: bool,
-    scale: float,
-    tile: Tile,
-    prescale: bool,
-) -> Tensor:
+class Block(NamedTuple):
+    """One tile's operands, with batch and heads merged and the queries of a group beside each other."""
+
+    lines: Tensor
+    """The queries, widened."""
+    keys: Tensor
+    values: Tensor
+    mask: Tensor | None
+    """Of all queries; five dimensions, those of `shape` and the keys."""
+    shape: tuple[int, int, int, int]
+    """Batch, key/value heads, groups, queries."""
+    start: int
+    """Which query is the first."""
+    causal: bool
+    scale: float
+    dropout: float
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.shape[-1]
+
+    @property
+    def length(self) -> int:
+        """How many keys its queries may see."""
+        return min(self.stop, self.keys.shape[1]) if self.causal else self.keys.shape[1]
+
+    def mask_over(self, first: int, last: int) -> Tensor | None:
+        return visible_mask(self.mask, self.causal, self.start, self.stop, first, last, self.lines.device)
+
+
+def attend_in_tiles(call: AttentionCall, tile: Tile, prescale: bool) -> Tensor:
     """Attention by Hearth's own arithmetic, tile by tile. Grouped heads share K and V as they lie. Half precision is
     widened tile by tile: with rounded scores the error was 2 to 20 times that of torch's kernels, with rounded weights alone 2 times.
 
     `prescale`: the scale goes into the queries, because Metal's baddbmm multiplies what it should not read (mps-baddbmm).
     """
-    batch, heads, queries, _ = query.shape
-    few, dtype = key.shape[1], exact(query.dtype)
-    groups, room = heads // few, Room(query, key, value, mask)
-    mask = None if mask is None else split_heads(mask, groups)
+    query, key, value, *_ = call
+    batch, heads, queries, width = query.shape
+    few, dtype, factor = key.shape[1], widened_dtype(query.dtype), call.factor
+    groups, scratch = heads // few, Scratch(query, key, value, call.mask)
+    mask = None if call.mask is None else split_heads(call.mask, groups)
     # K and V whose batch and heads do not merge are taken one by one, not copied.
-    together = tile.heads >= batch * few and flat(key) and flat(value)
+    together = tile.heads >= batch * few and merges_freely(key) and merges_freely(value)
     out = value.new_empty(batch, queries, heads, value.shape[-1]).transpose(1, 2)
-    for part, some in pieces(1 if together else batch, few, tile.heads):
+    for part, some in head_slices(1 if together else batch, few, tile.heads):
         part = slice(None) if together else part
-        keys, values = key[part, some].flatten(0, 1), value[part, some].flatten(0, 1)
-        keys, values = (written(name, each, dtype, room) for name, each in (("keys", keys), ("values", values)))
-        grouped = by_group(query, groups)[part, some]
-        seen = mask if mask is None else piece(mask, part, some)
+        keys = widen("keys", key[part, some].flatten(0, 1), dtype, scratch)
+        values = widen("values", value[part, some].flatten(0, 1), dtype, scratch)
+        grouped, result = by_group(query, groups)[part, some], by_group(out, groups)[part, some]
+        seen = None if mask is None else slice_mask(mask, part, some)
         for start in range(0, queries, tile.rows):
             stop = min(start + tile.rows, queries)
-            lines = grouped[..., start:stop, :].reshape(keys.shape[0], -1, query.shape[-1])
-            lines = written("lines", lines, dtype, room)
+            lines = widen("lines", grouped[..., start:stop, :].reshape(keys.shape[0], -1, width), dtype, scratch)
             # baddbmm leaves its result unwritten where alpha and beta are 0 (bfloat16 on a processor).
-            alpha, lines = (1.0, lines * scale) if prescale or not scale else (scale, lines)
-            shape = (*grouped.shape[:3], stop - start)
-            if tile.cols is None:
-                last = min(stop, keys.shape[1]) if causal else keys.shape[1]
-                told = visible(seen, causal, start, stop, 0, last, query.device)
-                block = whole_rows(lines, keys[:, :last], values[:, :last], told, shape, dropout, alpha, room)
-            else:
-                block = running(lines, keys, values, seen, shape, dropout, causal, alpha, start, tile.cols, room)
-            by_group(out, groups)[part, some, :, start:stop].copy_(block.view(*shape, -1))
+            scale, lines = (1.0, lines * factor) if prescale or not factor else (factor, lines)
+            shape = (grouped.shape[0], grouped.shape[1], groups, stop - start)
+            block = Block(lines, keys, values, seen, shape, start, call.causal, scale, call.dropout)
+            found = whole_rows(block, scratch) if tile.cols is None else running_rows(block, tile.cols, scratch)
+            result[:, :, :, start:stop].copy_(found.view(*shape, -1))
     return out
 
 
-def exact(dtype: torch.dtype) -> torch.dtype:
+def widened_dtype(dtype: torch.dtype) -> torch.dtype:
     """What scores and sums are kept in: float32 at least."""
     return torch.promote_types(dtype, torch.float32)
 
 
-def pieces(batch: int, heads: int, at_once: int) -> Iterator[tuple[slice, slice]]:
+def head_slices(batch: int, heads: int, at_once: int) -> Iterator[tuple[slice, slice]]:
     for at in range(batch):
         for first in range(0, heads, at_once):
             yield slice(at, at + 1), slice(first, first + at_once)
 
 
-def piece(mask: Tensor, part: slice, some: slice) -> Tensor:
-    """Its batch and heads where it has more than one of them."""
+def slice_mask(mask: Tensor, part: slice, some: slice) -> Tensor:
+    """The mask of some of the batch and heads, where it has more than one of them."""
     mask = mask[part] if mask.shape[0] > 1 else mask
     return mask[:, some] if mask.shape[1] > 1 else mask
 
 
-def flat(tensor: Tensor) -> bool:
+def merges_freely(tensor: Tensor) -> bool:
     """Whether batch and heads merge without a copy."""
     return tensor.shape[0] == 1 or tensor.shape[1] == 1 or tensor.stride(0) == tensor.stride(1) * tensor.shape[1]
 
 
-def scores(
-    lines: Tensor, keys: Tensor, mask: Tensor | None, shape: tuple[int, ...], scale: float, room: Room
-) -> Tensor:
-    unused, place = lines.new_empty(1), room("scores", lines, *lines.shape[:2], keys.shape[1])
+def compute_scores(block: Block, keys: Tensor, mask: Tensor | None, scratch: Scratch) -> Tensor:
+    """Of all of the block's queries and some of its keys, masked."""
+    lines, scale = block.lines, block.scale
+    unused, place = lines.new_empty(1), scratch("scores", lines, *lines.shape[:2], keys.shape[1])
     if scale == 1.0:
         found = torch.bmm(lines, keys.transpose(1, 2), out=place)
-    elif keys.device.type == "cpu" and is_few(lines.shape[1], keys.numel()):
+    elif keys.device.type == "cpu" and is_reading_bound(lines.shape[1], keys.numel()):
         # Long keys are read once and in order when they stand on the left: 1.3 ms against 2.1 at Dia's decode.
         found = torch.baddbmm(unused, keys, lines.transpose(1, 2), beta=0, alpha=scale).transpose(1, 2)
     else:
         found = torch.baddbmm(unused, lines, keys.transpose(1, 2), beta=0, alpha=scale, out=place)
     if mask is None:
         return found
-    wide = found.view(*shape, -1) if found.is_contiguous() else found.contiguous().view(*shape, -1)
+    wide = found.view(*block.shape, -1) if found.is_contiguous() else found.contiguous().view(*block.shape, -1)
     wide = wide.masked_fill_(~mask, -torch.inf) if mask.dtype == torch.bool else wide.add_(mask)
     return wide.view(found.shape)
 
 
-def whole_rows(
-    lines: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    mask: Tensor | None,
-    shape: tuple[int, ...],
-    dropout: float,
-    scale: float,
-    room: Room,
-) -> Tensor:
-    dead = None if mask is None else dead_rows(mask)
-    if mask is not None and dead is not None and followed(lines, keys, values, mask):
+def drop(weights: Tensor, dropout: float) -> Tensor:
+    return torch.nn.functional.dropout(weights, dropout) if dropout else weights
+
+
+def whole_rows(block: Block, scratch: Scratch) -> Tensor:
+    """Attention over all keys at once; a row that sees nothing gives zeros."""
+    keys, values = block.keys[:, : block.length], block.values[:, : block.length]
+    mask = block.mask_over(0, block.length)
+    dead = None if mask is None else fully_masked_rows(mask)
+    if mask is not None and dead is not None and wants_gradients(block.lines, keys, values, mask):
         mask = mask | dead if mask.dtype == torch.bool else mask.masked_fill(dead, 0)  # 0 / 0 would spoil all gradients
-    found = scores(lines, keys, mask, shape, scale, room)
+    found = compute_scores(block, keys, mask, scratch)
     # On a processor each row is read before it is written: in place it takes half of the caches (375 ms against 467).
-    in_place = room.reused and found.device.type == "cpu" and found.is_contiguous()
-    weights = torch.softmax(found, -1, out=found if in_place else room("softmax", found, *found.shape))
-    if dropout:
-        weights = torch.nn.functional.dropout(weights, dropout)
-    block = torch.bmm(weights, values)
+    in_place = scratch.reused and found.device.type == "cpu" and found.is_contiguous()
+    weights = torch.softmax(found, -1, out=found if in_place else scratch("softmax", found, *found.shape))
+    result = torch.bmm(drop(weights, block.dropout), values)
     if dead is None:
-        return block
-    return block.view(*shape, -1).masked_fill_(dead, 0).view(block.shape)
+        return result
+    return result.view(*block.shape, -1).masked_fill_(dead, 0).view(result.shape)
+
+
+def running_rows(block: Block, cols: int, scratch: Scratch) -> Tensor:
+    """Keys in chunks with a running maximum (Rabe & Staats, arXiv 2112.05682); a row that sees nothing gives zeros."""
+    lines, values = block.lines, block.values
+    highest = lines.new_full((*lines.shape[:2], 1), -torch.inf)
+    total, sums = torch.zeros_like(highest), lines.new_zeros((*lines.shape[:2], values.shape[-1]))
+    for first in range(0, block.length, cols):
+        last = min(first + cols, block.keys.shape[1])
+        found = compute_scores(block, block.keys[:, first:last], block.mask_over(first, last), scratch)
+        higher = torch.maximum(highest, found.detach().amax(-1, keepdim=True))
+        base = higher.masked_fill(higher == -torch.inf, 0)
+        weights, fade = found.sub_(base).exp_(), torch.exp(highest - base)
+        total = total * fade + weights.sum(-1, keepdim=True)
+        sums = sums * fade + torch.bmm(drop(weights, block.dropout), values[:, first:last])
+        highest = higher
+    return sums / total.masked_fill(total == 0, 1)
 
 
 def is_step(query: Tensor, key: Tensor, value: Tensor, dtypes: Collection[torch.dtype]) -> bool:
@@ -247,8 +277,8 @@ def is_step(query: Tensor, key: Tensor, value: Tensor, dtypes: Collection[torch.
     )
 
 
-def step(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> Tensor:
-    """What own() comes to there, with nothing in between: beside cold caches Python itself took a tenth of the time."""
+def attend_step(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> Tensor:
+    """What attend_in_tiles comes to there, with nothing in between: beside cold caches Python itself took a tenth of the time."""
     batch, heads, length, width = key.shape
     lines = query.reshape(batch * heads, -1, width)
     keys, values = key.view(-1, length, width), value.view(-1, length, width)
@@ -257,40 +287,8 @@ def step(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> Tens
     return torch.bmm(torch.softmax(found.transpose(1, 2), -1), values).view(query.shape)
 
 
-def written(name: str, tensor: Tensor, dtype: torch.dtype, room: Room) -> Tensor:
+def widen(name: str, tensor: Tensor, dtype: torch.dtype, scratch: Scratch) -> Tensor:
     if tensor.dtype == dtype:
         return tensor
-    place = room(name, tensor, *tensor.shape, dtype=dtype)
+    place = scratch(name, tensor, *tensor.shape, dtype=dtype)
     return tensor.to(dtype) if place is None else place.copy_(tensor)
-
-
-def running(
-    lines: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    mask: Tensor | None,
-    shape: tuple[int, ...],
-    dropout: float,
-    causal: bool,
-    scale: float,
-    start: int,
-    cols: int,
-    room: Room,
-) -> Tensor:
-    """Keys in chunks with a running maximum (Rabe & Staats, arXiv 2112.05682); a row that sees nothing gives zeros."""
-    highest = lines.new_full((*lines.shape[:2], 1), -torch.inf)
-    total, sums = torch.zeros_like(highest), lines.new_zeros((*lines.shape[:2], values.shape[-1]))
-    stop = start + shape[-1]
-    for first in range(0, min(keys.shape[1], stop) if causal else keys.shape[1], cols):
-        last = min(first + cols, keys.shape[1])
-        told = visible(mask, causal, start, stop, first, last, lines.device)
-        found = scores(lines, keys[:, first:last], told, shape, scale, room)
-        higher = torch.maximum(highest, found.detach().amax(-1, keepdim=True))
-        base = higher.masked_fill(higher == -torch.inf, 0)
-        weights, fade = found.sub_(base).exp_(), torch.exp(highest - base)
-        total = total * fade + weights.sum(-1, keepdim=True)
-        if dropout:
-            weights = torch.nn.functional.dropout(weights, dropout)
-        sums = sums * fade + torch.bmm(weights, values[:, first:last])
-        highest = higher
-    return sums / total.masked_fill(total == 0, 1)

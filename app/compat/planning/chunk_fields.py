@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.compat.machine.verdicts import Seen
-from app.compat.planning.fallbacks import CHUNK_RUNG, Learned, told
+from app.compat.machine.verdicts import RunFailure
+from app.compat.planning.fallbacks import CHUNK_RUNG, Learned, describe_failure
 from app.compat.planning.memory_formulas import (
     COPIES_OF_SCORES,
     FUSED,
@@ -15,41 +15,49 @@ from app.compat.planning.memory_formulas import (
     free_bytes,
     scores_bytes,
 )
-from app.compat.planning.options import LEARNED_HERE, Case, Objection, Option, Settled, reasons, settle
+from app.compat.planning.options import (
+    LEARNED_HERE,
+    FieldDecision,
+    Objection,
+    Option,
+    Situation,
+    as_reasons,
+    decide_field,
+)
 from app.compat.planning.quirk import Unit
 from app.compat.planning.types import AUTO, Chunk, Dtype, Kernel, Need, Reason, Rejected
 from app.sentence import Sentence, Value, say
 
 
-def chunk_k(case: Case, dtype: Dtype) -> tuple[int | None, Settled]:
-    caps = _limits(case, dtype, "keys")
+def decide_chunk_k(situation: Situation, dtype: Dtype) -> tuple[int | None, FieldDecision]:
+    caps = _row_limits(situation, dtype, "keys")
     cap = min((most for _, most in caps), default=None)
     whole = Option(
         "automatic",
-        say("chunk_k.automatic", "Keys are taken whole, and in pieces only where one row of scores is too large."),
+        say("chunk_k.automatic", "Keys are processed all at once, and split only if one row of scores is too large."),
     )
     if cap is None:
-        return None, settle(case, "chunk_k", (whole,), dtype)
+        return None, decide_field(situation, "chunk_k", (whole,), dtype)
     pieces = Option(str(cap), say("chunk_k.capped", "Keys are taken {keys} at a time.", keys=cap))
-    settled = settle(case, "chunk_k", (whole, pieces), dtype, {"automatic": [each for each, _ in caps]})
-    return (cap if settled.option == pieces.name else None), settled
+    decision = decide_field(situation, "chunk_k", (whole, pieces), dtype, {"automatic": [each for each, _ in caps]})
+    return (cap if decision.option == pieces.name else None), decision
 
 
-def chunk_q(
-    case: Case, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], keys: int | None, budget: int
-) -> tuple[Chunk, Settled]:
-    need, forced = case.need, None if case.choice.chunk == AUTO else case.choice.chunk
+def decide_chunk_q(
+    situation: Situation, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], keys: int | None, budget: int
+) -> tuple[Chunk, FieldDecision]:
+    need, forced = situation.need, None if situation.choice.chunk == AUTO else situation.choice.chunk
     fixed = largest_chunk(need, score, keys, budget)
     automatic = Option(
         "automatic",
-        say("chunk_q.automatic", "The chunk follows free memory at each call, exactly; where all fits there is one."),
+        say("chunk_q.automatic", "The chunk size is taken from free memory at every call; if everything fits, nothing is split."),
     )
     if need.queries == 1 or need.kind == "speech":
         automatic = Option(
             "automatic",
             say(
                 "chunk_q.decode",
-                "While sound is made one query at a time there is nothing to cut; the chunk acts on the reading of the prompt.",
+                "Speech is generated one query at a time, so there is nothing to split; the chunk size applies to reading the prompt.",
             ),
         )
     options = [
@@ -64,43 +72,43 @@ def chunk_q(
     sizes = {
         each.name: need.queries if each.name == "whole" else int(each.name) for each in options if each is not automatic
     }
-    more = {name: _too_large(case, dtype, score, kernels, rows, keys, budget) for name, rows in sizes.items()}
-    settled = settle(case, "chunk_q", options, dtype, more, None if forced is None else str(forced))
-    most = _bounding(case)
-    if most is not None and settled.option.isdigit() and int(settled.option) > most.seen.chunk_most:  # type: ignore[operator]
-        settled = _bounded(settled, most, forced is not None)
-    return (int(settled.option) if settled.option.isdigit() else AUTO), settled
+    more = {name: _too_large(situation, dtype, score, kernels, rows, keys, budget) for name, rows in sizes.items()}
+    decision = decide_field(situation, "chunk_q", options, dtype, more, None if forced is None else str(forced))
+    most = _memory_fallback(situation)
+    if most is not None and decision.option.isdigit() and int(decision.option) > most.seen.chunk_most:  # type: ignore[operator]
+        decision = _bounded(decision, most, forced is not None)
+    return (int(decision.option) if decision.option.isdigit() else AUTO), decision
 
 
-def bound(case: Case) -> tuple[int | None, Settled]:
+def decide_chunk_most(situation: Situation) -> tuple[int | None, FieldDecision]:
     """The most that may run at a time since memory ran out."""
-    most = _bounding(case)
+    most = _memory_fallback(situation)
     if most is None:
         free = say("chunk_most.none", "Memory never ran out here with this model, so nothing limits the chunk.")
-        return None, Settled("none", Reason("chunk_most", free, "Hearth's rule"))
+        return None, FieldDecision("none", Reason("chunk_most", free, "Hearth's rule"))
     why = say(
         "chunk_most.learned", "Attention takes at most {chunk} queries at a time. {seen}",
-        chunk=most.seen.chunk_most or 0, seen=told(most.seen),
+        chunk=most.seen.chunk_most or 0, seen=describe_failure(most.seen),
     )  # fmt: skip
-    none = Rejected("chunk_most", "none", (Reason("chunk_most", told(most.seen), LEARNED_HERE),))
-    return most.seen.chunk_most, Settled(str(most.seen.chunk_most), Reason("chunk_most", why, LEARNED_HERE), (none,))
+    none = Rejected("chunk_most", "none", (Reason("chunk_most", describe_failure(most.seen), LEARNED_HERE),))
+    return most.seen.chunk_most, FieldDecision(str(most.seen.chunk_most), Reason("chunk_most", why, LEARNED_HERE), (none,))
 
 
-def _bounding(case: Case) -> Learned | None:
-    return next((each for each in case.learned if each.rung.id == CHUNK_RUNG and each.seen.chunk_most), None)
+def _memory_fallback(situation: Situation) -> Learned | None:
+    return next((each for each in situation.learned if each.rung.id == CHUNK_RUNG and each.seen.chunk_most), None)
 
 
-def _bounded(settled: Settled, most: Learned, by_hand: bool) -> Settled:
+def _bounded(decision: FieldDecision, most: Learned, by_hand: bool) -> FieldDecision:
     """What was asked for or chosen is more than memory allowed before."""
     runs = str(most.seen.chunk_most)
-    values: dict[str, Value] = {"asked": int(settled.option), "chunk": most.seen.chunk_most or 0, "seen": told(most.seen)}
+    values: dict[str, Value] = {"asked": int(decision.option), "chunk": most.seen.chunk_most or 0, "seen": describe_failure(most.seen)}
     if by_hand:
         why = say("chunk_q.bounded", "{asked} asked for; {chunk} runs. {seen}", **values)
     else:
         why = say("chunk_q.lowered", "{chunk} queries at a time instead of {asked}. {seen}", **values)
     because = Reason("chunk_q", why, LEARNED_HERE)
-    gone = tuple(each for each in settled.rejected if each.option != runs)
-    return Settled(runs, because, (*gone, Rejected("chunk_q", settled.option, (because,))), settled.warnings)
+    gone = tuple(each for each in decision.rejected if each.option != runs)
+    return FieldDecision(runs, because, (*gone, Rejected("chunk_q", decision.option, (because,))), decision.warnings)
 
 
 def largest_chunk(need: Need, score: Dtype, keys: int | None, budget: int) -> int:
@@ -109,30 +117,30 @@ def largest_chunk(need: Need, score: Dtype, keys: int | None, budget: int) -> in
     return max(16, min(4096, 1 << max(0, (budget // max(1, row)).bit_length() - 1)))
 
 
-def budget(case: Case, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, Settled]:
+def decide_budget(situation: Situation, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, FieldDecision]:
     """A quarter of what is free beside the model, 16 MiB to 1 GiB; never more than the rows allow, nor than a bound needs."""
     most = min(max(free_bytes // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
     because = Reason("budget_bytes", _share(most, free_bytes), "Hearth's rule")
     gone: list[Rejected] = []
     units: tuple[tuple[Unit, int], ...] = (("bytes", 1), ("elements", scores_bytes(1, 1, 1, 1, score)))
-    limits = [(limit * share, why) for unit, share in units for why, limit in _limits(case, dtype, unit)]
+    limits = [(limit * share, why) for unit, share in units for why, limit in _row_limits(situation, dtype, unit)]
     limit, why = min(limits, key=lambda each: each[0], default=(most, None))
     if why is not None and limit < most:
-        gone.append(Rejected("budget_bytes", str(most), reasons("budget_bytes", (why,))))
+        gone.append(Rejected("budget_bytes", str(most), as_reasons("budget_bytes", (why,))))
         limited = say(
             "budget.limit", "The scores of one call may take {mib} MiB, the most that this machine can be trusted with. {why}",
             mib=limit // MIB, why=why.sentence,
         )  # fmt: skip
         most, because = limit, Reason("budget_bytes", limited, why.source)
-    need, learned = case.need, _bounding(case)
+    need, learned = situation.need, _memory_fallback(situation)
     if learned is not None:
         rows = learned.seen.chunk_most or 0
         enough = scores_bytes(need.batch, need.heads, rows, need.keys, score) * COPIES_OF_SCORES
         if max(SCORES_AT_LEAST, enough) < most:
-            gone.append(Rejected("budget_bytes", str(most), (Reason("budget_bytes", told(learned.seen), LEARNED_HERE),)))
+            gone.append(Rejected("budget_bytes", str(most), (Reason("budget_bytes", describe_failure(learned.seen), LEARNED_HERE),)))
             most = max(SCORES_AT_LEAST, enough)
             because = Reason("budget_bytes", _lowered(most, enough, learned.seen), LEARNED_HERE)
-    return most, Settled(str(most), because, tuple(gone))
+    return most, FieldDecision(str(most), because, tuple(gone))
 
 
 def _share(most: int, free_bytes: int) -> Sentence:
@@ -149,8 +157,8 @@ def _share(most: int, free_bytes: int) -> Sentence:
     )
 
 
-def _lowered(most: int, enough: int, seen: Seen) -> Sentence:
-    values: dict[str, Value] = {"mib": most // MIB, "chunk": seen.chunk_most or 0, "seen": told(seen)}
+def _lowered(most: int, enough: int, seen: RunFailure) -> Sentence:
+    values: dict[str, Value] = {"mib": most // MIB, "chunk": seen.chunk_most or 0, "seen": describe_failure(seen)}
     if enough < most:
         return say(
             "budget.learned-least",
@@ -162,32 +170,32 @@ def _lowered(most: int, enough: int, seen: Seen) -> Sentence:
     )
 
 
-def _limits(case: Case, dtype: Dtype, unit: Unit) -> list[tuple[Objection, int]]:
+def _row_limits(situation: Situation, dtype: Dtype, unit: Unit) -> list[tuple[Objection, int]]:
     return [
-        (Objection(row.sentence, row.source, row.fatal), free_bytes(case.hardware) if unit == "free" else most)
-        for row in case.rows
+        (Objection(row.sentence, row.source, row.fatal), free_bytes(situation.hardware) if unit == "free" else most)
+        for row in situation.rows
         for its, most in row.limits
-        if its == unit and row.concerns(case.need, dtype)
+        if its == unit and row.concerns(situation.need, dtype)
     ]
 
 
 def _too_large(
-    case: Case, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], rows: int, keys: int | None, budget: int
+    situation: Situation, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], rows: int, keys: int | None, budget: int
 ) -> list[Objection]:
-    need = case.need
+    need = situation.need
     rows, keys = min(rows, need.queries), min(need.keys, keys or need.keys)
     elements = need.batch * need.heads * rows * keys
     sizes: dict[Unit, int] = {
         "elements": elements, "bytes": scores_bytes(need.batch, need.heads, rows, keys, score), "pairs": rows * keys,
     }  # fmt: skip
     sizes["free"] = sizes["bytes"]
-    found = [each for unit, size in sizes.items() for each, most in _limits(case, dtype, unit) if size > most]
+    found = [each for unit, size in sizes.items() for each, most in _row_limits(situation, dtype, unit) if size > most]
     if not FUSED & set(kernels) and sizes["bytes"] * COPIES_OF_SCORES > budget:
         found.append(
             Objection(
                 say(
                     "chunk_q.budget",
-                    "Scores of {mib} MiB in one piece are more than what is free beside the model allows.",
+                    "Scores of {mib} MiB in one piece do not fit in the memory left beside the model.",
                     mib=sizes["bytes"] // MIB,
                 )
             )

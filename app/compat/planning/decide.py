@@ -7,20 +7,20 @@ from dataclasses import fields, replace
 from typing import Final, get_args
 
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Verdict, Verdicts
+from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning import attention_fields, precision_fields
 from app.compat.planning import weight_fields as parts_of
-from app.compat.planning.fallbacks import before_each, learned
+from app.compat.planning.fallbacks import before_each_fallback, learned
 from app.compat.planning.memory_formulas import BYTES, free_bytes
 from app.compat.planning.options import (
     LEARNED_HERE,
     MEASURED_HERE,
-    Case,
+    FieldDecision,
     Objection,
     Option,
-    Settled,
-    retirement,
-    settle,
+    Situation,
+    decide_field,
+    retired_sentence,
 )
 from app.compat.planning.quirk import Quirk, version
 from app.compat.planning.quirk_table import QUIRKS, is_retired
@@ -42,12 +42,12 @@ from app.sentence import Trouble, say
 
 LONGEST_CHUNK: Final = 65536
 OLDEST_TORCH: Final = "2.6"
-_NOT_SETTLED: Final = ("because", "rejected", "warnings", "retired", "runs_on", "native_right")
-SETTLED: Final = tuple(each.name for each in fields(Plan) if each.name not in _NOT_SETTLED)
+_NOT_DECIDED: Final = ("because", "rejected", "warnings", "retired", "runs_on", "native_right")
+DECIDED_FIELDS: Final = tuple(each.name for each in fields(Plan) if each.name not in _NOT_DECIDED)
 """The fields that have a reason, in their order."""
-_SINGLE: Final = tuple(field for field in SETTLED if field not in ("kernels", "precision", "ways", "environment"))
+_SINGLE: Final = tuple(field for field in DECIDED_FIELDS if field not in ("kernels", "precision", "ways", "environment"))
 """Those that are one option of several."""
-_NO_VERDICTS: Final[dict[str, Verdict]] = {}
+_NO_VERDICTS: Final[dict[Subject, Verdict]] = {}
 
 
 def decide(
@@ -58,55 +58,55 @@ def decide(
     rows: tuple[Quirk, ...] = QUIRKS,
 ) -> Plan:
     """The best that is right on this machine. Trouble where a choice cannot work, or where nothing can."""
-    check(hardware, rows)
-    validate(choice, need)
+    check_machine(hardware, rows)
+    check_choice(choice, need)
     here = [row for each in rows if (row := each.here(hardware)) is not None]
     shows = tuple(row for row in here if not is_retired(row, verdicts))
     retired = tuple(row for row in here if is_retired(row, verdicts))
-    case = Case(hardware, need, choice, verdicts, shows, retired, learned(verdicts, need.model))
-    plan, settled = _planned(case)
-    return replace(plan, rejected=(*plan.rejected, *_given_up(case, settled)))
+    situation = Situation(hardware, need, choice, verdicts, shows, retired, learned(verdicts, need.model))
+    plan, decisions = _make_plan(situation)
+    return replace(plan, rejected=(*plan.rejected, *_replaced_by_fallbacks(situation, decisions)))
 
 
-def _planned(case: Case) -> tuple[Plan, dict[str, Settled]]:
-    hardware = case.hardware
+def _make_plan(situation: Situation) -> tuple[Plan, dict[str, FieldDecision]]:
+    hardware = situation.hardware
     device = "cuda" if hardware.kind == "rocm" else hardware.kind
-    settled = {"device": _device(case), "dtype": precision_fields.dtype(case), "attention": _attention(case)}
-    dtype: Dtype = settled["dtype"].option  # type: ignore[assignment]
-    parts = parts_of.parts(case, dtype, device)
-    attention = attention_fields.attention(case, dtype, _beside(case, parts, dtype))
-    environment = (("TRANSFORMERS_SDPA_FORCE_GQA", "1"), *(pair for row in case.rows for pair in row.sets))
-    settled |= {**parts.settled, **attention.settled, "environment": _environment(case)}
+    decisions = {"device": _decide_device(situation), "dtype": precision_fields.decide_dtype(situation), "attention": _decide_implementation(situation)}
+    dtype: Dtype = decisions["dtype"].option  # type: ignore[assignment]
+    parts = parts_of.decide_weights(situation, dtype, device)
+    attention = attention_fields.decide_attention(situation, dtype, _beside(situation, parts, dtype))
+    environment = (("TRANSFORMERS_SDPA_FORCE_GQA", "1"), *(pair for row in situation.rows for pair in row.sets))
+    decisions |= {**parts.decisions, **attention.decisions, "environment": _decide_environment(situation)}
     plan = Plan(
         device=device, dtype=dtype, score_dtype=attention.score_dtype, gqa=attention.gqa,  # type: ignore[arg-type]
         chunk_q=attention.chunk_q, chunk_most=attention.chunk_most, chunk_k=attention.chunk_k, budget_bytes=attention.budget_bytes, **attention.flags,
         kernels=attention.kernels, ways=attention.ways, precision=parts.precision, offload=parts.offload, vae=parts.vae,
         quantised=parts.quantised, attention="sdpa", environment=environment,
-        because=tuple(settled[field].because for field in SETTLED),
-        rejected=tuple(each for field in SETTLED for each in settled[field].rejected),
-        warnings=(*_unseen(hardware), *(each for field in SETTLED for each in settled[field].warnings)),
-        retired=tuple(Reason(row.id, retirement(row), MEASURED_HERE) for row in case.retired),
+        because=tuple(decisions[field].because for field in DECIDED_FIELDS),
+        rejected=tuple(each for field in DECIDED_FIELDS for each in decisions[field].rejected),
+        warnings=(*_unseen(hardware), *(each for field in DECIDED_FIELDS for each in decisions[field].warnings)),
+        retired=tuple(Reason(row.id, retired_sentence(row), MEASURED_HERE) for row in situation.retired),
         runs_on="cpu" if hardware.pretended else device, native_right=attention.native_right,
     )  # fmt: skip
-    return plan, settled
+    return plan, decisions
 
 
-def _given_up(case: Case, settled: dict[str, Settled]) -> Iterator[Rejected]:
+def _replaced_by_fallbacks(situation: Situation, decisions: dict[str, FieldDecision]) -> Iterator[Rejected]:
     """What a rung changed by the way: each field as it would be but for that rung's last step, where it does not say so itself."""
-    said = {(each.field, each.option) for its in settled.values() for each in its.rejected}
-    for rung, less in before_each(case.learned):
+    said = {(each.field, each.option) for its in decisions.values() for each in its.rejected}
+    for rung, less in before_each_fallback(situation.learned):
         try:
-            _, before = _planned(replace(case, learned=less))
+            _, before = _make_plan(replace(situation, learned=less))
         except Trouble:
             continue  # What was asked for cannot work without that rung: nothing was before.
         for field in _SINGLE:
             was = before[field].option
-            if was != settled[field].option and (field, was) not in said:
+            if was != decisions[field].option and (field, was) not in said:
                 said.add((field, was))
                 yield Rejected(field, was, (Reason(field, rung.sentence, LEARNED_HERE),))
 
 
-def check(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:
+def check_machine(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:
     """Trouble on a machine that this torch cannot drive: what is missing, and the cure."""
     stopped = next((row for row in rows if row.stops and row.applies(hardware)), None)
     if stopped is not None:
@@ -125,7 +125,7 @@ def check(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:
         )  # fmt: skip
 
 
-def validate(choice: Choice, need: Need) -> None:
+def check_choice(choice: Choice, need: Need) -> None:
     """A choice and a need that mean something."""
     if choice.chunk != AUTO and (
         isinstance(choice.chunk, bool) or not isinstance(choice.chunk, int) or not 1 <= choice.chunk <= LONGEST_CHUNK
@@ -163,7 +163,7 @@ def validate(choice: Choice, need: Need) -> None:
         )  # fmt: skip
 
 
-def chunk_of(text: str | None) -> Chunk:
+def parse_chunk(text: str | None) -> Chunk:
     """As a person writes it."""
     if text is None or text == AUTO:
         return AUTO
@@ -177,54 +177,54 @@ def chunk_of(text: str | None) -> Chunk:
     return int(text)
 
 
-def _device(case: Case) -> Settled:
-    kind = case.hardware.kind
-    own = Option(kind, say("device.own", "{machine} does the work.", machine=case.hardware.name), "this machine")
+def _decide_device(situation: Situation) -> FieldDecision:
+    kind = situation.hardware.kind
+    own = Option(kind, say("device.own", "{machine} does the work.", machine=situation.hardware.name), "this machine")
     if kind == "cpu":
-        return settle(case, "device", (own,), None)
+        return decide_field(situation, "device", (own,), None)
     processor = Option("cpu", say("device.cpu", "The processor does the work."))
-    slower = Objection(say("device.slower", "The processor is slower than {machine}.", machine=case.hardware.name))
-    return settle(case, "device", (own, processor), None, {"cpu": [slower]})
+    slower = Objection(say("device.slower", "The processor is slower than {machine}.", machine=situation.hardware.name))
+    return decide_field(situation, "device", (own, processor), None, {"cpu": [slower]})
 
 
-def _attention(case: Case) -> Settled:
+def _decide_implementation(situation: Situation) -> FieldDecision:
     sdpa = Option(
         "sdpa",
         say(
             "attention.sdpa",
-            "Models are told to use torch's attention: that is the one place where it can be watched and mended.",
+            "Models are set to torch's attention, the one place where Hearth can watch and correct it.",
         ),
     )
-    insisted = case.need.attention
+    insisted = situation.need.attention
     if insisted in ("", "sdpa"):
-        return settle(case, "attention", (sdpa,), None)
+        return decide_field(situation, "attention", (sdpa,), None)
     own = Objection(
         say(
             "attention.own",
-            "Attention other than torch's own cannot be watched or mended; torch holds the same kernels where the card has them.",
+            "Hearth cannot watch or correct other attention libraries; torch has the same kernels where the card supports them.",
         )
     )
     other = Option(insisted, say("attention.insisted", "The model asks for {attention}.", attention=insisted))
     # The model's wish stands first, so that what speaks against it is what the plan says.
-    return settle(case, "attention", (other, sdpa), None, {insisted: [own]})
+    return decide_field(situation, "attention", (other, sdpa), None, {insisted: [own]})
 
 
-def _environment(case: Case) -> Settled:
+def _decide_environment(situation: Situation) -> FieldDecision:
     because = Reason(
         "environment",
         say(
             "environment.gqa",
-            "transformers is told to leave key heads as they are, so that nothing is repeated in vain.",
+            "transformers is set to pass key heads unchanged, so that nothing is repeated needlessly.",
         ),
         "transformers' sdpa_attention.py",
     )
-    told = next((Reason("environment", row.sentence, row.source) for row in case.rows if row.sets), because)
-    return Settled("environment", told)
+    told = next((Reason("environment", row.sentence, row.source) for row in situation.rows if row.sets), because)
+    return FieldDecision("environment", told)
 
 
-def _beside(case: Case, parts: parts_of.Parts, dtype: Dtype) -> int:
+def _beside(situation: Situation, parts: parts_of.WeightFields, dtype: Dtype) -> int:
     """What is free once weights and caches lie in memory."""
-    return free_bytes(case.hardware) - parts.resident_bytes - case.need.cache_bytes * BYTES[dtype] // 2
+    return free_bytes(situation.hardware) - parts.resident_bytes - situation.need.cache_bytes * BYTES[dtype] // 2
 
 
 def _unseen(hardware: Hardware) -> tuple[Reason, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.compat.machine.verdicts import RUNG, Fault, Seen, Verdict, Verdicts
+from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict, Verdicts
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, FUSED, peak_bytes, scores_bytes
 from app.compat.planning.types import AUTO, Need, Plan, Role
 from app.sentence import Sentence, say
@@ -77,9 +77,9 @@ RUNGS: Final[tuple[Rung, ...]] = (
 )  # fmt: skip
 BY_ID: Final = {rung.id: rung for rung in RUNGS}
 CAUSES: Final[dict[Fault, Sentence]] = {
-    "numbers": say("fault.numbers", "The model produced NaN or infinity; the run goes on from the last good step."),
-    "memory": say("fault.memory", "Memory ran out; the run goes on with less."),
-    "crash": say("fault.crash", "torch failed at this calculation; the run goes on another way."),
+    "numbers": say("fault.numbers", "The model produced NaN or infinity; the run continues from the last good step."),
+    "memory": say("fault.memory", "Memory ran out; the run continues with less."),
+    "crash": say("fault.crash", "torch failed at this calculation; the run continues another way."),
 }
 
 
@@ -88,14 +88,14 @@ class Learned:
     """A rung that a model's runs on this machine have taken, and what they broke of."""
 
     rung: Rung
-    seen: Seen
+    seen: RunFailure
 
     @property
     def sentence(self) -> Sentence:
-        return say("learned", "{rung} {seen}", rung=self.rung.sentence, seen=told(self.seen))
+        return say("learned", "{rung} {seen}", rung=self.rung.sentence, seen=describe_failure(self.seen))
 
 
-def told(seen: Seen) -> Sentence:
+def describe_failure(seen: RunFailure) -> Sentence:
     """What was seen, for a person."""
     if seen.step is None:
         return {
@@ -110,18 +110,14 @@ def told(seen: Seen) -> Sentence:
     }[seen.fault]  # fmt: skip
 
 
-def subject(model: str, rung: str) -> str:
-    return f"{RUNG}{model}/{rung}"
-
-
 def learned(verdicts: Verdicts, model: str) -> tuple[Learned, ...]:
     """In the ladder's order."""
-    found = ((rung, verdicts.get(subject(model, rung.id))) for rung in RUNGS)
+    found = ((rung, verdicts.get(Subject.rung(model, rung.id))) for rung in RUNGS)
     return tuple(Learned(rung, verdict.seen) for rung, verdict in found if verdict is not None and verdict.seen)
 
 
-def climb(
-    decided: Callable[[Verdicts], Plan], need: Need, verdicts: Verdicts, seen: Seen, where: Role | None = None, words: str = "",
+def next_fallback(
+    decided: Callable[[Verdicts], Plan], need: Need, verdicts: Verdicts, seen: RunFailure, where: Role | None = None, words: str = "",
     loading: bool = False,
 ) -> tuple[Learned, Verdict, Plan] | None:  # fmt: skip
     """The first rung for this fault that changes the plan, what is learned by taking it, and the plan with it; None: there is none left.
@@ -131,14 +127,14 @@ def climb(
     for rung in sorted(RUNGS, key=lambda rung: where is None or rung.first_for != where):
         if seen.fault not in rung.faults:
             continue
-        most = smaller(before, need) if rung.id == CHUNK_RUNG else None
+        most = smaller_chunk(before, need) if rung.id == CHUNK_RUNG else None
         if rung.id == CHUNK_RUNG and most is None:
             continue
         until = before.chunk_most if most is not None else None
-        known = replace(seen, chunk_most=most, chunk_before=until, dtype=seen.dtype or computed(before, where))
-        verdict = Verdict(subject(need.model, rung.id), passed=False, words=words, seen=known)
+        known = replace(seen, chunk_most=most, chunk_before=until, dtype=seen.dtype or computing_dtype(before, where))
+        verdict = Verdict(Subject.rung(need.model, rung.id), passed=False, words=words, seen=known)
         after = decided({**verdicts, verdict.subject: verdict})
-        if choices(after) == choices(before) or (loading and held(after) == held(before)):
+        if choices(after) == choices(before) or (loading and weights_held(after) == weights_held(before)):
             continue
         if seen.fault == "memory" and not loading and peak_bytes(need, after) > peak_bytes(need, before):
             continue
@@ -146,7 +142,7 @@ def climb(
     return None
 
 
-def before_each(taken: tuple[Learned, ...]) -> Iterator[tuple[Learned, tuple[Learned, ...]]]:
+def before_each_fallback(taken: tuple[Learned, ...]) -> Iterator[tuple[Learned, tuple[Learned, ...]]]:
     """Each rung, and all that was learned but for its last step."""
     for each in taken:
         until = each.seen.chunk_before
@@ -159,17 +155,17 @@ def choices(plan: Plan) -> Plan:
     return replace(plan, because=(), rejected=(), warnings=(), retired=())
 
 
-def held(plan: Plan) -> tuple[object, ...]:
+def weights_held(plan: Plan) -> tuple[object, ...]:
     """How the weights are held."""
     return plan.precision, plan.offload, plan.quantised
 
 
-def computed(plan: Plan, where: Role | None) -> str:
+def computing_dtype(plan: Plan, where: Role | None) -> str:
     part = plan.of(where) if where is not None else None
     return part.compute if part is not None else plan.dtype
 
 
-def smaller(plan: Plan, need: Need) -> int | None:
+def smaller_chunk(plan: Plan, need: Need) -> int | None:
     """How many queries at a time are fewer than what runs now; None where it cannot be fewer."""
     now = running(plan, need)
     if now <= SMALLEST_CHUNK:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from app.compat.machine.hardware import Hardware
-from app.compat.planning.types import AUTO, Dtype, Need, Offload, Part, Plan, Precision, Quantised, Vae
+from app.compat.planning.types import AUTO, Dtype, ModelPart, Need, Offload, Plan, Precision, Quantised, Vae
 
 BYTES: Final[dict[Dtype, int]] = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 BYTES_PER_PARAMETER: Final[dict[Quantised, float]] = {
@@ -42,7 +42,7 @@ def vae_bytes(width: int, height: int, dtype: Dtype, tile_pixels: int = 0) -> in
     return width * height * BYTES[dtype] * VAE_WORK
 
 
-def part_bytes(part: Part, precision: Precision, quantised: Quantised) -> int:
+def part_bytes(part: ModelPart, precision: Precision, quantised: Quantised) -> int:
     """The weights of one part. Quantised are the large ones alone: a VAE and a codec stay as they are."""
     half = precision.storage == precision.compute == "float16"
     widened = part.wide * (BYTES["float32"] - BYTES["float16"]) if half else 0
@@ -64,13 +64,13 @@ def part_bytes(part: Part, precision: Precision, quantised: Quantised) -> int:
     return int(small * BYTES_PER_PARAMETER[quantised]) + rest + widened
 
 
-def is_quantised(part: Part, quantised: Quantised) -> bool:
+def is_quantised(part: ModelPart, quantised: Quantised) -> bool:
     # diffusers reads only the denoiser from a GGUF file.
     return part.role in (("denoiser",) if quantised == "gguf" else ("denoiser", "text", "speech"))
 
 
 def resident_bytes(
-    need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, part: Part
+    need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, part: ModelPart
 ) -> int:
     """The weights on the device while `part` works."""
     its = next(how for each, how in zip(need.parts, precision, strict=True) if each is part)

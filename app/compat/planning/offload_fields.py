@@ -14,33 +14,33 @@ from app.compat.planning.memory_formulas import (
     resident_bytes,
     vae_bytes,
 )
-from app.compat.planning.options import LEARNED_HERE, Case, Objection, Option, Settled, settle
+from app.compat.planning.options import LEARNED_HERE, FieldDecision, Objection, Option, Situation, decide_field
 from app.compat.planning.types import Offload, Precision, Quantised, Vae
 from app.sentence import say
 
 SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
 
 
-def offload(case: Case, how: tuple[Precision, ...], quantisation: Quantised) -> Settled:
-    free = free_bytes(case.hardware)
+def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised) -> FieldDecision:
+    free = free_bytes(situation.hardware)
     names: tuple[Offload, ...] = ("none", "model", "group", "sequential")
     options = (
         Option("none", say("offload.none", "Everything stays on the device: it fits.")),
-        Option("model", say("offload.model", "One part at a time is on the device.")),
-        Option("group", say("offload.group", "Layers come to the device in groups.")),
+        Option("model", say("offload.model", "One component at a time is on the device.")),
+        Option("group", say("offload.group", "Layers are moved to the device in groups.")),
         Option(
-            "sequential", say("offload.sequential", "Layers come to the device one by one: slow, in the least memory.")
+            "sequential", say("offload.sequential", "Layers are moved to the device one by one: slow, but uses the least memory.")
         ),
     )
     more: dict[str, list[Objection]] = {name: [] for name in names}
     for name in names:
-        needed = needed_bytes(case.need, how, quantisation, name, SMALLEST)
-        if needed > free and case.hardware.unified:
+        needed = needed_bytes(situation.need, how, quantisation, name, SMALLEST)
+        if needed > free and situation.hardware.unified:
             more[name].append(
                 Objection(
                     say(
                         "offload.swap",
-                        "It asks for {gib} GiB of the {free} that are free, so parts are unloaded after their turn.",
+                        "It needs {gib} GiB and {free} GiB are free, so components are unloaded after use.",
                         gib=gib(needed),
                         free=gib(free),
                     )
@@ -51,13 +51,13 @@ def offload(case: Case, how: tuple[Precision, ...], quantisation: Quantised) -> 
                 Objection(
                     say(
                         "offload.full",
-                        "It asks for {gib} GiB, and {free} GiB of the card are free.",
+                        "It needs {gib} GiB, and the card has {free} GiB free.",
                         gib=gib(needed),
                         free=gib(free),
                     )
                 )
             )
-    if case.hardware.unified:
+    if situation.hardware.unified:
         one_memory = Objection(
             say(
                 "offload.unified",
@@ -67,37 +67,37 @@ def offload(case: Case, how: tuple[Precision, ...], quantisation: Quantised) -> 
         )
         more["group"].append(one_memory)
         more["sequential"].append(one_memory)
-        if case.need.kind == "speech":
+        if situation.need.kind == "speech":
             more["model"].append(
                 Objection(
                     say(
                         "offload.voice",
-                        "A voice and its codec work in turn all the time, so neither can be unloaded meanwhile.",
+                        "The speech model and its codec alternate all the time, so neither can be unloaded.",
                     ),
                     fatal=True,
                 )
             )
-    return settle(case, "offload", options, None, more, case.choice.offload, frugal=True)
+    return decide_field(situation, "offload", options, None, more, situation.choice.offload, frugal=True)
 
 
-def _unmoved(case: Case, how: tuple[Precision, ...], quantisation: Quantised, now: Offload) -> Offload:
+def _unmoved(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, now: Offload) -> Offload:
     """What lay on the device before memory ran out."""
-    if not case.learned or case.choice.offload is not None:
-        return case.choice.offload or now
-    return offload(replace(case, learned=()), how, quantisation).option  # type: ignore[return-value]
+    if not situation.learned or situation.choice.offload is not None:
+        return situation.choice.offload or now
+    return decide_offload(replace(situation, learned=()), how, quantisation).option  # type: ignore[return-value]
 
 
-def decode(case: Case, how: tuple[Precision, ...], quantisation: Quantised, offloading: Offload) -> tuple[Vae, Settled]:
-    need = case.need
+def decide_vae(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, offloading: Offload) -> tuple[Vae, FieldDecision]:
+    need = situation.need
     found = next(((part, each) for part, each in zip(need.parts, how, strict=True) if part.role == "vae"), None)
     if found is None or not need.width or not need.height:
         nothing = Option("whole", say("vae.nothing", "No picture is decoded here."))
-        return Vae(), settle(case, "vae", (nothing,), None)
+        return Vae(), decide_field(situation, "vae", (nothing,), None)
     part, each = found
-    room = free_bytes(case.hardware) - resident_bytes(need, how, quantisation, offloading, part)
+    room = free_bytes(situation.hardware) - resident_bytes(need, how, quantisation, offloading, part)
     # Room that a run won by moving weights away is not for larger pieces.
-    before = free_bytes(case.hardware) - resident_bytes(need, how, quantisation, _unmoved(case, how, quantisation, offloading), part)
-    options = [Option("whole", say("vae.whole", "The picture is decoded whole: it fits."))]
+    before = free_bytes(situation.hardware) - resident_bytes(need, how, quantisation, _unmoved(situation, how, quantisation, offloading), part)
+    options = [Option("whole", say("vae.whole", "The picture is decoded in one piece: it fits."))]
     more: dict[str, list[Objection]] = {}
     # A tile as large as the picture would change nothing.
     tiles = (0, *(each for each in (TILE_PIXELS, SMALLEST_TILE_PIXELS) if each < max(need.width, need.height)))
@@ -109,20 +109,20 @@ def decode(case: Case, how: tuple[Precision, ...], quantisation: Quantised, offl
             )
         needed = vae_bytes(need.width, need.height, each.compute, tile)
         if room >= needed > before and tile != tiles[-1]:
-            kept = say("vae.kept", "Memory ran out here before, so the pieces grow no larger now that more of it is free.")
+            kept = say("vae.kept", "Memory ran out here before, so the tiles stay small even though more memory is free now.")
             more[name] = [Objection(kept, LEARNED_HERE)]
         elif needed > room:
             more[name] = [
                 Objection(
                     say(
                         "vae.room",
-                        "Decoding in this way takes {gib} GiB, and {room} GiB are left beside the weights, so it goes in smaller pieces.",
+                        "Decoding this way takes {gib} GiB, and {room} GiB are left beside the weights, so smaller tiles are used.",
                         gib=gib(needed),
                         room=gib(max(0, room)),
                     ),
                     "InvokeAI's rule of 2200 bytes a pixel",
                 )
             ]
-    settled = settle(case, "vae", options, None, more, frugal=True)
+    decision = decide_field(situation, "vae", options, None, more, frugal=True)
     # One picture of a batch at a time is exact and saves memory: always.
-    return Vae(True, 0 if settled.option == "whole" else int(settled.option)), settled
+    return Vae(True, 0 if decision.option == "whole" else int(decision.option)), decision

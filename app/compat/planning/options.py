@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Verdicts
+from app.compat.machine.verdicts import Subject, Verdicts
 from app.compat.planning.fallbacks import Learned
 from app.compat.planning.quirk import Quirk
 from app.compat.planning.types import Choice, Dtype, Need, Reason, Rejected
@@ -17,7 +17,7 @@ LEARNED_HERE = "an earlier run on this machine"
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Situation:
     """Everything a decision may look at."""
 
     hardware: Hardware
@@ -53,24 +53,24 @@ Objections = Mapping[str, Sequence[Objection]]
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class FieldDecision:
     option: str
     because: Reason
     rejected: tuple[Rejected, ...] = ()
     warnings: tuple[Reason, ...] = ()
 
 
-def objections(
-    case: Case, field: str, option: str, dtype: Dtype | None, more: Sequence[Objection] = ()
+def find_objections(
+    situation: Situation, field: str, option: str, dtype: Dtype | None, more: Sequence[Objection] = ()
 ) -> list[Objection]:
     """From the rows, from what was measured, from the rules: all of them, not the first."""
     name = f"{field}/{option}"
     found = [
         Objection(row.sentence, row.source, row.fatal)
-        for row in case.rows
-        if name in row.against and row.concerns(case.need, dtype)
+        for row in situation.rows
+        if name in row.against and row.concerns(situation.need, dtype)
     ]
-    seen = case.verdicts.get(f"path:{name}/{dtype or option}")
+    seen = situation.verdicts.get(Subject.path(name, dtype or option))
     if seen is not None and not seen.passed:
         wrong = say(
             "plan.failed", "The self-test found {option} wrong on this machine: {words}",
@@ -79,25 +79,25 @@ def objections(
         found.append(Objection(wrong, MEASURED_HERE, fatal=True))
     broke = [
         Objection(each.sentence, LEARNED_HERE, overrules=True)
-        for each in case.learned
+        for each in situation.learned
         if name in each.rung.against
     ]
     return [*broke, *found, *more]
 
 
-def settle(
-    case: Case, field: str, options: Sequence[Option], dtype: Dtype | None, more: Objections | None = None,
+def decide_field(
+    situation: Situation, field: str, options: Sequence[Option], dtype: Dtype | None, more: Objections | None = None,
     forced: str | None = None, frugal: bool = False, falls_back: bool = False,
-) -> Settled:  # fmt: skip
+) -> FieldDecision:  # fmt: skip
     """The first option that nothing speaks against; else one that no run broke of and that is not wrong, with a warning: the
     first, or where the order is one of memory (`frugal`) the last. What speaks against the first says why another is taken; where
     each stands in for the one before it (`falls_back`), what speaks against that."""
     against = {
-        each.name: objections(case, field, each.name, dtype, (more or {}).get(each.name, ())) for each in options
+        each.name: find_objections(situation, field, each.name, dtype, (more or {}).get(each.name, ())) for each in options
     }
     broke = next((each for each in against.get(forced or "", ()) if each.overrules), None)
     if forced is not None and broke is None:
-        refuse(case, field, forced, against.get(forced, ()))
+        refuse(situation, field, forced, against.get(forced, ()))
         taken = next(each for each in options if each.name == forced)
         because = Reason(field, say("plan.yours", "You asked for {option}.", option=forced), "your choice")
     else:
@@ -105,58 +105,58 @@ def settle(
         right = [each for each in options if not any(objection.fatal for objection in against[each.name])]
         whole = [each for each in right if not any(objection.overrules for objection in against[each.name])]
         taken = free[0] if free else (whole or right or options)[-1 if frugal or not right else 0]
-        because = _because(case, field, taken, options, against, dtype, falls_back)
+        because = _because(situation, field, taken, options, against, dtype, falls_back)
         if broke is not None and taken.name != forced:
-            because = Reason(field, overruled(forced or "", broke.sentence), broke.source)
-    return Settled(
+            because = Reason(field, overruled_sentence(forced or "", broke.sentence), broke.source)
+    return FieldDecision(
         taken.name,
         because,
         tuple(
-            Rejected(field, each.name, reasons(field, against[each.name]) or (second(field, taken.name),))
+            Rejected(field, each.name, as_reasons(field, against[each.name]) or (second_choice(field, taken.name),))
             for each in options
             if each is not taken
         ),
-        reasons(field, against[taken.name]),
+        as_reasons(field, against[taken.name]),
     )
 
 
-def refuse(case: Case, field: str, forced: str, against: Iterable[Objection]) -> None:
+def refuse(situation: Situation, field: str, forced: str, against: Iterable[Objection]) -> None:
     """A forced choice that cannot work: every objection, and the way out."""
     if any(each.fatal for each in against):
         sentence = say(
             "plan.refused", "{field} = {option} was asked for, and it cannot work on {machine}. Leave it automatic.",
-            field=field, option=forced, machine=case.hardware.name,
+            field=field, option=forced, machine=situation.hardware.name,
         )  # fmt: skip
         raise Trouble(sentence, *(each.sentence for each in against), cure="automatic")
 
 
-def overruled(asked: str, why: Sentence) -> Sentence:
-    return say("plan.overruled", "You asked for {option}, which gives way here. {why}", option=asked, why=why)
+def overruled_sentence(asked: str, why: Sentence) -> Sentence:
+    return say("plan.overruled", "You asked for {option}, but it is not used here. {why}", option=asked, why=why)
 
 
-def reasons(field: str, against: Iterable[Objection]) -> tuple[Reason, ...]:
+def as_reasons(field: str, against: Iterable[Objection]) -> tuple[Reason, ...]:
     return tuple(Reason(field, each.sentence, each.source) for each in against)
 
 
-def second(field: str, taken: str) -> Reason:
-    sentence = say("plan.second", "{taken} comes before it, and nothing speaks against that.", taken=taken)
+def second_choice(field: str, taken: str) -> Reason:
+    sentence = say("plan.second", "{taken} is preferred and works here.", taken=taken)
     return Reason(field, sentence, "Hearth's rule")
 
 
 def _because(
-    case: Case, field: str, taken: Option, options: Sequence[Option], against: Mapping[str, Sequence[Objection]],
+    situation: Situation, field: str, taken: Option, options: Sequence[Option], against: Mapping[str, Sequence[Objection]],
     dtype: Dtype | None, falls_back: bool,
 ) -> Reason:  # fmt: skip
-    for row in case.retired:
-        if f"{field}/{taken.name}" in row.against and row.concerns(case.need, dtype):
-            return Reason(field, retirement(row), MEASURED_HERE)
+    for row in situation.retired:
+        if f"{field}/{taken.name}" in row.against and row.concerns(situation.need, dtype):
+            return Reason(field, retired_sentence(row), MEASURED_HERE)
     better = options[: options.index(taken)]
     broke = next((each for option in reversed(better) for each in against[option.name] if each.source == LEARNED_HERE), None)
     if broke is not None:
         return Reason(field, broke.sentence, broke.source)
     if against[taken.name]:
         least = say(
-            "plan.least", "Something speaks against every way here; {option} is the least of them.", option=taken.name
+            "plan.least", "Every option has a drawback here; {option} has the smallest.", option=taken.name
         )
         return Reason(field, least, "Hearth's rule")
     if better:
@@ -166,7 +166,7 @@ def _because(
     return Reason(field, taken.why, taken.source)
 
 
-def retirement(row: Quirk) -> Sentence:
+def retired_sentence(row: Quirk) -> Sentence:
     return say(
         "plan.retired", "{row} is known to go wrong on machines like this one; it was right in this machine's self-test.",
         row=row.id,

@@ -7,8 +7,17 @@ from typing import Final
 
 from app.compat.machine.hardware import Kind
 from app.compat.planning.memory_formulas import SCRATCH_BYTES, free_bytes, gib, part_bytes
-from app.compat.planning.options import LEARNED_HERE, Case, Objection, Option, Settled, objections, reasons, settle
-from app.compat.planning.types import Dtype, Part, Precision, Reason, Rejected
+from app.compat.planning.options import (
+    LEARNED_HERE,
+    FieldDecision,
+    Objection,
+    Option,
+    Situation,
+    as_reasons,
+    decide_field,
+    find_objections,
+)
+from app.compat.planning.types import Dtype, ModelPart, Precision, Reason, Rejected
 from app.sentence import Sentence, say
 
 DTYPES: Final[dict[Kind, tuple[Dtype, ...]]] = {
@@ -21,15 +30,15 @@ DTYPES: Final[dict[Kind, tuple[Dtype, ...]]] = {
 _DTYPE_WHY: Final[dict[Dtype, Sentence]] = {
     "bfloat16": say("dtype.bfloat16", "bfloat16 is fast here and does not overflow."),
     "float16": say("dtype.float16", "float16 is this machine's fastest."),
-    "float32": say("dtype.float32", "float32 is exact enough for everything and right everywhere."),
+    "float32": say("dtype.float32", "float32 is precise enough for everything and correct everywhere."),
     "float64": say("dtype.float64", "float64 is for comparing results."),
 }
 SMALL_MODEL: Final = 50_000_000
 """Parameters under which rounding costs more than half the memory is worth."""
 
 
-def dtype(case: Case) -> Settled:
-    parameters = sum(part.parameters for part in case.need.parts)
+def decide_dtype(situation: Situation) -> FieldDecision:
+    parameters = sum(part.parameters for part in situation.need.parts)
     half: list[Objection] = []
     if 0 < parameters < SMALL_MODEL:
         half.append(
@@ -38,9 +47,9 @@ def dtype(case: Case) -> Settled:
             )
         )
     emulated, slow = [], []
-    if case.hardware.kind == "cpu":
-        slow.append(Objection(say("dtype.cpu-float16", "Processors compute float16 by way of float32: slower.")))
-        if not case.hardware.fast_bf16:
+    if situation.hardware.kind == "cpu":
+        slow.append(Objection(say("dtype.cpu-float16", "Processors convert float16 to float32 to compute, which is slower.")))
+        if not situation.hardware.fast_bf16:
             emulated.append(
                 Objection(
                     say(
@@ -59,28 +68,28 @@ def dtype(case: Case) -> Settled:
         )
     ]
     more = {"bfloat16": half + emulated, "float16": half + slow, "float64": double}
-    options = [Option(name, _DTYPE_WHY[name]) for name in DTYPES[case.hardware.kind]]
-    return settle(case, "dtype", options, None, more, case.choice.dtype, falls_back=True)
+    options = [Option(name, _DTYPE_WHY[name]) for name in DTYPES[situation.hardware.kind]]
+    return decide_field(situation, "dtype", options, None, more, situation.choice.dtype, falls_back=True)
 
 
-def precision(case: Case, dtype: Dtype, device: str) -> tuple[tuple[Precision, ...], Settled]:
+def decide_precision(situation: Situation, dtype: Dtype, device: str) -> tuple[tuple[Precision, ...], FieldDecision]:
     """Each part's own, in the order of the need's parts."""
-    computed = [_compute(case, part, dtype) for part in case.need.parts]
-    storing = _storage(case, dtype)
+    computed = [_compute(situation, part, dtype) for part in situation.need.parts]
+    storing = _storage(situation, dtype)
     made = []
-    for part, (compute, _) in zip(case.need.parts, computed, strict=True):
+    for part, (compute, _) in zip(situation.need.parts, computed, strict=True):
         narrow = compute == dtype and part.role in ("text", "denoiser", "speech")
         stored: Dtype = storing.option if narrow else compute  # type: ignore[assignment]
         made.append(Precision(part.name, part.role, stored, compute, device))
-    made = _codec_aside(case, made)
+    made = _codec_aside(situation, made)
     wider = [each for _, found in computed for each in found]
     wider.sort(key=lambda each: each.objections[0].source != LEARNED_HERE)
     narrower = [Rejected("precision", f"storage: {each.option}", each.objections) for each in storing.rejected]
     because = _told(made, dtype, wider, storing)
-    return tuple(made), Settled(storing.option, because, (*wider, *narrower), storing.warnings)
+    return tuple(made), FieldDecision(storing.option, because, (*wider, *narrower), storing.warnings)
 
 
-def _told(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: Settled) -> Reason:
+def _told(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: FieldDecision) -> Reason:
     if any(each.storage != each.compute for each in made):
         return replace(storing.because, field="precision")
     if wider:
@@ -92,40 +101,40 @@ def _told(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: S
     return Reason("precision", same, "Hearth's rule")
 
 
-def _compute(case: Case, part: Part, dtype: Dtype) -> tuple[Dtype, tuple[Rejected, ...]]:
+def _compute(situation: Situation, part: ModelPart, dtype: Dtype) -> tuple[Dtype, tuple[Rejected, ...]]:
     if part.role == "codec":
         return "float32", ()
-    broke = objections(case, "decoder", dtype, dtype) if part.role == "vae" else []
+    broke = find_objections(situation, "decoder", dtype, dtype) if part.role == "vae" else []
     if broke:
-        return "float32", (Rejected("precision", f"{part.name}: {dtype}", reasons("precision", broke)),)
+        return "float32", (Rejected("precision", f"{part.name}: {dtype}", as_reasons("precision", broke)),)
     if part.half_is_safe or dtype != "float16":
         return dtype, ()
-    against = objections(case, "unsafe", "float16", dtype)
+    against = find_objections(situation, "unsafe", "float16", dtype)
     if not against:
         return dtype, ()
     # The next of this machine's dtypes that nothing speaks against and that does not overflow.
     wider: Dtype = next(
         (
             each
-            for each in DTYPES[case.hardware.kind]
-            if each != "float16" and not objections(case, "dtype", each, None)
+            for each in DTYPES[situation.hardware.kind]
+            if each != "float16" and not find_objections(situation, "dtype", each, None)
         ),
         "float32",
     )
-    return wider, (Rejected("precision", f"{part.name}: float16", reasons("precision", against)),)
+    return wider, (Rejected("precision", f"{part.name}: float16", as_reasons("precision", against)),)
 
 
-def _storage(case: Case, dtype: Dtype) -> Settled:
+def _storage(situation: Situation, dtype: Dtype) -> FieldDecision:
     """Weights may be kept narrower than they are computed with, where that is what lets them fit or arrive sooner."""
-    half: Dtype = "bfloat16" if case.hardware.kind == "cpu" else "float16"
+    half: Dtype = "bfloat16" if situation.hardware.kind == "cpu" else "float16"
     names: tuple[Dtype, ...] = (dtype, half) if dtype == "float32" else (dtype,)
     options = [Option(name, say("storage.same", "Weights are kept in {dtype}.", dtype=name)) for name in names]
     if dtype != "float32":
-        return settle(case, "storage", options, dtype)
-    wide = sum(part.parameters for part in case.need.parts) * 4 + SCRATCH_BYTES[case.need.kind]
+        return decide_field(situation, "storage", options, dtype)
+    wide = sum(part.parameters for part in situation.need.parts) * 4 + SCRATCH_BYTES[situation.need.kind]
     more = []
     # A card widens weights for next to nothing, a processor does not.
-    if wide > free_bytes(case.hardware) // (1 if case.hardware.unified else 2):
+    if wide > free_bytes(situation.hardware) // (1 if situation.hardware.unified else 2):
         more.append(
             Objection(
                 say(
@@ -135,12 +144,12 @@ def _storage(case: Case, dtype: Dtype) -> Settled:
                 )
             )
         )
-    return settle(case, "storage", options, dtype, {"float32": more})
+    return decide_field(situation, "storage", options, dtype, {"float32": more})
 
 
-def _codec_aside(case: Case, made: list[Precision]) -> list[Precision]:
+def _codec_aside(situation: Situation, made: list[Precision]) -> list[Precision]:
     """The codec goes to the processor where the speech model leaves it no room."""
-    sizes = sum(part_bytes(part, how, "none") for part, how in zip(case.need.parts, made, strict=True))
-    if sizes + case.need.cache_bytes + SCRATCH_BYTES["speech"] <= free_bytes(case.hardware):
+    sizes = sum(part_bytes(part, how, "none") for part, how in zip(situation.need.parts, made, strict=True))
+    if sizes + situation.need.cache_bytes + SCRATCH_BYTES["speech"] <= free_bytes(situation.hardware):
         return made
     return [replace(how, device="cpu") if how.role == "codec" else how for how in made]

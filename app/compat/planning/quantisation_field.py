@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, free_bytes, gib, needed_bytes, part_bytes
-from app.compat.planning.options import Case, Objection, Option, Settled, settle
+from app.compat.planning.options import FieldDecision, Objection, Option, Situation, decide_field
 from app.compat.planning.types import Offload, Precision, Quantised, Vae
 from app.sentence import say
 
@@ -22,9 +22,9 @@ _PACKAGE: Final = {
 _AMPERE: Final = (8, 0)
 
 
-def preferred(case: Case) -> tuple[Quantised, ...]:
+def preferred_ways(situation: Situation) -> tuple[Quantised, ...]:
     """By what the machine is and whether it is to speak or to paint."""
-    hardware, speech = case.hardware, case.need.kind != "picture"
+    hardware, speech = situation.hardware, situation.need.kind != "picture"
     if hardware.kind in ("cuda", "rocm"):
         capability = hardware.capability or _AMPERE
         if capability >= _AMPERE:
@@ -37,29 +37,29 @@ def preferred(case: Case) -> tuple[Quantised, ...]:
     return ("bnb-int8", "torchao-int8") if speech else ("gguf", "torchao-int8")
 
 
-def quantised(case: Case, how: tuple[Precision, ...]) -> Settled:
-    first = preferred(case)
+def decide_quantised(situation: Situation, how: tuple[Precision, ...]) -> FieldDecision:
+    first = preferred_ways(situation)
     order = [*first, *(name for name in _NAMES if name not in first)]
     why = {
         name: say("quantised.smaller", "{kind} weights are what fits here and runs right.", kind=name) for name in order
     }
     options = [Option(name, why[name], "a judgement, by device") for name in order]
     none = Option("none", say("quantised.none", "The weights fit as they are, and nothing is lost."))
-    more: dict[str, list[Objection]] = {name: _unusable(case, name) for name in order}
+    more: dict[str, list[Objection]] = {name: _unusable(situation, name) for name in order}
     for name in order[len(first) :]:
         more[name].append(
-            Objection(say("quantised.elsewhere", "{kind} is not what this machine does best.", kind=name))
+            Objection(say("quantised.elsewhere", "Other formats run better than {kind} on this machine.", kind=name))
         )
-    more["none"] = _too_heavy(case, how)
+    more["none"] = _too_heavy(situation, how)
     every = [none, *options]
-    if case.need.published != "none":
+    if situation.need.published != "none":
         # As it was published is how it was tested: that stands first.
-        every.sort(key=lambda each: each.name != case.need.published)
-    return settle(case, "quantised", every, None, more, case.choice.quantised)
+        every.sort(key=lambda each: each.name != situation.need.published)
+    return decide_field(situation, "quantised", every, None, more, situation.choice.quantised)
 
 
-def _unusable(case: Case, name: Quantised) -> list[Objection]:
-    hardware, need, found = case.hardware, case.need, list[Objection]()
+def _unusable(situation: Situation, name: Quantised) -> list[Objection]:
+    hardware, need, found = situation.hardware, situation.need, list[Objection]()
     found += [Objection(why, "this machine", overrules=True) for kind, why in need.impossible if kind == name]
     if name == "awq" and (hardware.kind != "cuda" or (hardware.capability or (0, 0)) < _AMPERE):
         found.append(
@@ -119,26 +119,26 @@ def _unusable(case: Case, name: Quantised) -> list[Objection]:
     return found
 
 
-def _too_heavy(case: Case, how: tuple[Precision, ...]) -> list[Objection]:
+def _too_heavy(situation: Situation, how: tuple[Precision, ...]) -> list[Objection]:
     """Speech reads all its weights at every step, so moving them in and out is no way for it."""
-    allowed = _PICTURE_OFFLOADS if case.need.kind == "picture" else _PICTURE_OFFLOADS[:1]
-    if case.hardware.unified:
+    allowed = _PICTURE_OFFLOADS if situation.need.kind == "picture" else _PICTURE_OFFLOADS[:1]
+    if situation.hardware.unified:
         allowed = allowed[:2]
-    least = min(needed_bytes(case.need, how, "none", offload, _SMALLEST) for offload in allowed)
-    free = free_bytes(case.hardware)
-    total = sum(part_bytes(part, each, "none") for part, each in zip(case.need.parts, how, strict=True))
+    least = min(needed_bytes(situation.need, how, "none", offload, _SMALLEST) for offload in allowed)
+    free = free_bytes(situation.hardware)
+    total = sum(part_bytes(part, each, "none") for part, each in zip(situation.need.parts, how, strict=True))
     if least > free:
         return [
             Objection(
                 say(
                     "quantised.heavy",
-                    "The weights as they are ask for {gib} GiB at least, and {free} GiB are free.",
+                    "The unquantised weights need at least {gib} GiB, and {free} GiB are free.",
                     gib=gib(least),
                     free=gib(free),
                 )
             )
         ]
-    if not case.hardware.unified and case.hardware.ram_bytes and total > case.hardware.ram_bytes * 3 // 4:
+    if not situation.hardware.unified and situation.hardware.ram_bytes and total > situation.hardware.ram_bytes * 3 // 4:
         return [
             Objection(
                 say(

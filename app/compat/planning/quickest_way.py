@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple, get_args
 
+from app.compat.machine.verdicts import Subject
+
 By = Literal["torch", "native", "folded", "own"]
 
 
@@ -35,8 +37,6 @@ class Way(NamedTuple):
 
 
 OWN: Final = Way("own")
-MEASURED: Final = "way:"
-"""With a shape: the verdict whose words are the quickest way."""
 FEW_ROWS: Final = 8
 MANY_NUMBERS: Final = 1 << 20
 BRIEF_NUMBERS: Final = 1 << 18
@@ -46,7 +46,7 @@ CAUSAL_ROWS: Final = 64
 SMALL_SCORES: Final = 1 << 19
 
 
-def is_few(rows: int, numbers: int) -> bool:
+def is_reading_bound(rows: int, numbers: int) -> bool:
     """Few queries over keys that no cache holds: time goes into reading them."""
     return rows <= FEW_ROWS and numbers >= MANY_NUMBERS
 
@@ -56,13 +56,13 @@ def is_brief(rows: int, numbers: int) -> bool:
     return rows == 1 and numbers <= BRIEF_NUMBERS
 
 
-def matters(shape: Shape) -> bool:
+def has_choice(shape: Shape) -> bool:
     """Whether there is a choice; small calls go straight to torch."""
-    few = is_few(shape.queries, shape.batch * shape.kv_heads * shape.keys * shape.head_dim // 2)
+    few = is_reading_bound(shape.queries, shape.batch * shape.kv_heads * shape.keys * shape.head_dim // 2)
     return shape.groups > 1 or few or shape.batch * shape.heads * shape.queries * shape.keys > SMALL_SCORES
 
 
-def near(shape: Shape) -> Shape:
+def round_up_lengths(shape: Shape) -> Shape:
     """One for all lengths up to the next power of two, so that a growing cache is measured a few times, not a thousand."""
     return shape._replace(queries=_up(shape.queries), keys=_up(shape.keys))
 
@@ -71,7 +71,7 @@ def _up(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-def rule(shape: Shape, folds: bool, native: bool, fast_bfloat16: bool) -> Way:
+def choose_by_rule(shape: Shape, folds: bool, native: bool, fast_bfloat16: bool) -> Way:
     """The way on a processor where none was measured; `folds`, `native`: grouped heads may be folded
     into the queries, torch's own are right.
 
@@ -83,7 +83,7 @@ def rule(shape: Shape, folds: bool, native: bool, fast_bfloat16: bool) -> Way:
     0.91 (width 128) to 1.1 (width 40) in bfloat16; torch's kernel in chunks 1.0 to 1.4.
     """
     numbers = shape.batch * shape.kv_heads * shape.keys * shape.head_dim
-    few = is_few(shape.groups * shape.queries, numbers if shape.groups > 1 else numbers // 2)
+    few = is_reading_bound(shape.groups * shape.queries, numbers if shape.groups > 1 else numbers // 2)
     if shape.groups > 1:
         if not folds:
             return Way("torch")
@@ -100,26 +100,26 @@ def rule(shape: Shape, folds: bool, native: bool, fast_bfloat16: bool) -> Way:
     return Way("torch")
 
 
-def subject(shape: Shape) -> str:
-    """A verdict's name for it."""
+def way_subject(shape: Shape) -> Subject:
+    """The verdict whose words are the quickest way for this shape."""
     flags = [name for name, on in (("masked", shape.masked), ("causal", shape.causal)) if on]
-    return MEASURED + " ".join(["x".join(map(str, shape[:6])), shape.dtype, *flags])
+    return Subject.way(" ".join(["x".join(map(str, shape[:6])), shape.dtype, *flags]))
 
 
-def shape_of(subject: str) -> Shape | None:
+def parse_shape(subject: Subject) -> Shape | None:
     """None where the subject is not a shape's."""
-    sizes, *rest = subject.removeprefix(MEASURED).split(" ")
+    sizes, *rest = subject.name.split(" ")
     numbers = sizes.split("x")
-    if not subject.startswith(MEASURED) or not rest or len(numbers) != 6 or not all(map(str.isdecimal, numbers)):
+    if subject.kind != "way" or not rest or len(numbers) != 6 or not all(map(str.isdecimal, numbers)):
         return None
     batch, heads, kv_heads, queries, keys, head_dim = map(int, numbers)
     return Shape(batch, heads, kv_heads, queries, keys, head_dim, "masked" in rest, "causal" in rest, rest[0])
 
 
-def words(way: Way) -> str:
+def way_words(way: Way) -> str:
     return f"{way.by} {way.rows}"
 
 
-def way_of(words: str) -> Way | None:
+def parse_way(words: str) -> Way | None:
     by, _, rows = words.partition(" ")
     return Way(by, int(rows)) if by in get_args(By) and rows.isdecimal() else None  # type: ignore[arg-type]

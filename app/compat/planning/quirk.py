@@ -87,8 +87,6 @@ class Quirk:
     """Wrong or dead; False: only slow, so that a person may insist."""
     stops: bool = False
     """Nothing runs here at all."""
-    place: str = ""
-    """The file that holds the cure where no field of a plan does."""
 
     def applies(self, hardware: Hardware) -> bool:
         return any(where.holds(hardware) for where in self.where)

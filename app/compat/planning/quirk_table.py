@@ -1,7 +1,7 @@
 """QUIRKS: what is known to go wrong, where, how it shows, what cures it. One table, long because the world is; it decides nothing.
 
-A row speaks against options of a plan, limits the scores of one call, sets an environment variable, or names the file that
-holds its cure. The rows were collected from the threads named as their source; each is a claim that the self-test of the
+A row speaks against options of a plan, limits the scores of one call, sets an environment variable, or only
+tells of a cure that is built in (tests/compat/test_quirk_table.py lists where). The rows were collected from the threads named as their source; each is a claim that the self-test of the
 user's machine confirms or refutes.
 """
 
@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Verdicts
+from app.compat.machine.verdicts import Subject, Verdicts
 from app.compat.planning.quirk import Quirk, Where
 from app.sentence import say
 
@@ -32,12 +32,12 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "mps-q-stride", (Where(("mps",), torch_from="2.8", torch_before="2.9", ),),
-        say("quirk.mps-q-stride", "Transposed queries are read wrongly by Metal under torch 2.8, so they are copied into order first."),
+        say("quirk.mps-q-stride", "Transposed queries are misread by Metal under torch 2.8, so they are made contiguous first."),
         "pytorch #163597, PR 163598", against=("contiguous/no",),
     ),
     Quirk(
         "mps-batch-stride", (Where(("mps",), torch_from="2.8", torch_before="2.12"),),
-        say("quirk.mps-batch-stride", "Permuted tensors in a batch are read wrongly by Metal under torch 2.8 to 2.11, so they are copied into order first."),
+        say("quirk.mps-batch-stride", "Permuted tensors in a batch are misread by Metal under torch 2.8 to 2.11, so they are made contiguous first."),
         "pytorch #181133, PR 181151", against=("contiguous/no",),
     ),
     Quirk(
@@ -101,7 +101,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "mps-baddbmm", (Where(("mps",)),),
         say("quirk.mps-baddbmm", "Sliced attention of diffusers gives NaN on Metal, so it is never switched on: chunks take its place."),
-        "diffusers #11229, #14438; pytorch #187521", place="app/compat/planning/chunk_fields.py",
+        "diffusers #11229, #14438; pytorch #187521",
     ),
     Quirk(
         "mps-leak", (Where(("mps",), system_from="15", system_before="16"),),
@@ -111,7 +111,7 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "mps-device-map", (Where(("mps",)),),
         say("quirk.mps-device-map", "A device map to Metal can leave weights unwritten, so a model is loaded on the processor and then moved."),
-        "pytorch #189690; diffusers #13227, #14556", place="app/engine/loading/from_pretrained.py",
+        "pytorch #189690; diffusers #13227, #14556",
     ),
     Quirk(
         "mps-stride-zero", (Where(("mps",), torch_from="2.8", torch_before="2.9"),),
@@ -144,22 +144,22 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "mps-memory", (Where(("mps",)),),
         say("quirk.mps-memory", "What Metal has left is its recommended size without what its driver holds, not what torch counts."),
-        "torch's source", place="app/compat/machine/hardware.py",
+        "torch's source",
     ),
     Quirk(
         "mps-oom-type", (Where(("mps",)),),
         say("quirk.mps-oom-type", "Metal says that memory is full in an ordinary error, so its text is read."),
-        "ComfyUI and InvokeAI threads", r"MPS backend out of memory", place="app/engine/session/run_errors.py",
+        "ComfyUI and InvokeAI threads", r"MPS backend out of memory",
     ),
     Quirk(
         "rng-device", (Where(("cuda", "rocm", "mps", "cpu")),),
         say("quirk.rng-device", "The same seed gives another picture on another device, so noise is drawn on the processor everywhere."),
-        "A1111 PR 9734; diffusers #13298", place="app/engine/pictures/painter.py",
+        "A1111 PR 9734; diffusers #13298",
     ),
     Quirk(
         "conv-65536", (Where(("mps",), system_before="15.1"),),
         say("quirk.conv-65536", "Long sound does not fit one convolution on this macOS, so it is decoded 127 frames at a time."),
-        "pytorch #140726; dia #39", r"Output channels > 65536", place="app/engine/speech/codec.py",
+        "pytorch #140726; dia #39", r"Output channels > 65536",
     ),
     Quirk(
         "cuda-flash", (Where(("cuda",), capability_before=(8, 0)), Where(("cuda",), capability_from=(12, 2))),
@@ -205,19 +205,16 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
         "sdpa-dtype", (Where(),),
         say("quirk.sdpa-dtype", "torch refuses attention of mixed dtypes, so all are cast to that of the values."),
         "seen on torch 2.13; dia #45, #108, #113, #158", r"Expected query, key, and value to have the same dtype",
-        place="app/compat/attention/dispatch.py",
     ),
     Quirk(
         "sdpa-mask-dtype", (Where(),),
         say("quirk.sdpa-mask-dtype", "torch refuses a mask of another dtype than the queries, so it is cast with them."),
         "seen on torch 2.13", r"Expected attn_mask dtype to be bool or float or to match query dtype",
-        place="app/compat/attention/dispatch.py",
     ),
     Quirk(
         "sdpa-heads", (Where(),),
         say("quirk.sdpa-heads", "torch refuses fewer key heads than query heads unless told, so groups are found from the shapes."),
         "seen on torch 2.13", r"The size of tensor a \(\d+\) must match the size of tensor b \(\d+\) at non-singleton dimension 1",
-        place="app/compat/attention/dispatch.py",
     ),
     Quirk(
         "bias-overflow", (Where(("cuda", "rocm"), masked=True),),
@@ -232,16 +229,16 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "uv-backend", (Where(("cuda",), capability_before=(7, 5)),),
         say("quirk.uv-backend", "An installer that looks at the driver alone picks a torch without code for this card, so the build is named."),
-        "uv #14742, #17236", place="app/launcher/torch_build.py",
+        "uv #14742, #17236",
     ),
     Quirk(
         "fused-qkv-stride", (Where(("cuda", "rocm")),),
         say("quirk.fused-qkv-stride", "Views of one interleaved tensor are misread by fused kernels, so their layout is recognised or they are copied."),
-        "TransformerEngine's get_qkv_layout", place="app/compat/attention/dispatch.py",
+        "TransformerEngine's get_qkv_layout",
     ),
     Quirk(
         "rocm-strided-v", (Where(("rocm",)),),
-        say("quirk.rocm-strided-v", "Strided values are read wrongly on AMD cards, so they are copied into order first."),
+        say("quirk.rocm-strided-v", "Strided values are misread on AMD cards, so they are made contiguous first."),
         "ROCm/pytorch #3230", against=("contiguous/no",),
     ),
     Quirk(
@@ -262,16 +259,16 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
 )  # fmt: skip
 
 
-def applying(hardware: Hardware, verdicts: Verdicts, rows: tuple[Quirk, ...] = QUIRKS) -> tuple[Quirk, ...]:
+def applying_rows(hardware: Hardware, verdicts: Verdicts, rows: tuple[Quirk, ...] = QUIRKS) -> tuple[Quirk, ...]:
     """The rows that speak of this machine, without those that its self-test refuted."""
     return tuple(row for row in rows if row.applies(hardware) and not is_retired(row, verdicts))
 
 
 def is_retired(row: Quirk, verdicts: Verdicts) -> bool:
-    seen = verdicts.get(f"row:{row.id}")
+    seen = verdicts.get(Subject.row(row.id))
     return seen is not None and seen.passed
 
 
-def matching(text: str, rows: tuple[Quirk, ...] = QUIRKS) -> Quirk | None:
+def match_symptom(text: str, rows: tuple[Quirk, ...] = QUIRKS) -> Quirk | None:
     """The defect whose words a dying process spoke, if any is known by them."""
     return next((row for row in rows if row.symptom and re.search(row.symptom, text, re.DOTALL)), None)

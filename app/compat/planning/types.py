@@ -20,7 +20,7 @@ AUTO: Final = "auto"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ModelPart:
     """One part of a model, under the name its pipeline gives it."""
 
     name: str
@@ -50,7 +50,7 @@ class Need:
     keys: int = 4096
     masked: bool = True
     causal: bool = True
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ModelPart, ...] = ()
     cache_bytes: int = 0
     """Key/value caches at their longest, in two-byte numbers."""
     width: int = 0

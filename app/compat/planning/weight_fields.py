@@ -1,37 +1,37 @@
-"""Where a model's weights go and in what shape: precision, quantisation, offload and decoding, settled one after the other."""
+"""Where a model's weights go and in what shape: precision, quantisation, offload and decoding, decided one after the other."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from app.compat.planning.memory_formulas import resident_bytes
-from app.compat.planning.offload_fields import decode, offload
-from app.compat.planning.options import Case, Settled
-from app.compat.planning.precision_fields import precision
-from app.compat.planning.quantisation_field import quantised
+from app.compat.planning.offload_fields import decide_offload, decide_vae
+from app.compat.planning.options import FieldDecision, Situation
+from app.compat.planning.precision_fields import decide_precision
+from app.compat.planning.quantisation_field import decide_quantised
 from app.compat.planning.types import Dtype, Offload, Precision, Quantised, Vae
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class WeightFields:
     precision: tuple[Precision, ...]
     quantised: Quantised
     offload: Offload
     vae: Vae
     resident_bytes: int
     """The most weights that lie on the device at once."""
-    settled: dict[str, Settled]
+    decisions: dict[str, FieldDecision]
 
 
-def parts(case: Case, dtype: Dtype, device: str) -> Parts:
-    how, precision_settled = precision(case, dtype, device)
-    small = quantised(case, how)
+def decide_weights(situation: Situation, dtype: Dtype, device: str) -> WeightFields:
+    how, precision_decision = decide_precision(situation, dtype, device)
+    small = decide_quantised(situation, how)
     quantisation: Quantised = small.option  # type: ignore[assignment]
-    moved = offload(case, how, quantisation)
+    moved = decide_offload(situation, how, quantisation)
     offloading: Offload = moved.option  # type: ignore[assignment]
-    vae, decoding = decode(case, how, quantisation, offloading)
+    vae, decoding = decide_vae(situation, how, quantisation, offloading)
     resident = max(
-        (resident_bytes(case.need, how, quantisation, offloading, each) for each in case.need.parts), default=0
+        (resident_bytes(situation.need, how, quantisation, offloading, each) for each in situation.need.parts), default=0
     )
-    settled = {"precision": precision_settled, "quantised": small, "offload": moved, "vae": decoding}
-    return Parts(how, quantisation, offloading, vae, resident, settled)
+    decisions = {"precision": precision_decision, "quantised": small, "offload": moved, "vae": decoding}
+    return WeightFields(how, quantisation, offloading, vae, resident, decisions)

@@ -16,6 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware
+from app.compat.machine.verdicts import Subject
 from app.compat.planning.attention_fields import KERNELS
 from app.compat.planning.decide import decide
 from app.compat.planning.precision_fields import DTYPES
@@ -37,7 +38,7 @@ Measured = tuple[float, float]
 class Probe:
     """One question to the machine, answered by a verdict on `subject`."""
 
-    subject: str
+    subject: Subject
     dtype: Dtype
     look: Callable[[str], Measured]
     """On a device."""
@@ -176,7 +177,7 @@ def rows(quirks: tuple[Quirk, ...]) -> Iterator[Probe]:
     for quirk in quirks:
         if quirk.id in SHOWN_BY:
             dtypes, look = SHOWN_BY[quirk.id]
-            yield from (Probe(f"row:{quirk.id}", dtype, _at(look, dtype)) for dtype in dtypes)
+            yield from (Probe(Subject.row(quirk.id), dtype, _at(look, dtype)) for dtype in dtypes)
 
 
 def _at(look: Callable[[Dtype, str], Measured], dtype: Dtype) -> Callable[[str], Measured]:
@@ -227,7 +228,7 @@ OPTIONS: Final[tuple[Change, ...]] = (
 def paths(hardware: Hardware, plan: Plan) -> Iterator[Probe]:
     here = DTYPES[hardware.kind]
     for dtype in here:
-        yield Probe(f"path:dtype/{dtype}/{dtype}", dtype, _at(arithmetic, dtype))
+        yield Probe(Subject.path(f"dtype/{dtype}", dtype), dtype, _at(arithmetic, dtype))
     safe = careful(plan)
     scores = {dtype: _score_dtype(hardware, dtype) for dtype in here}
     for dtype in here:
@@ -240,7 +241,7 @@ def paths(hardware: Hardware, plan: Plan) -> Iterator[Probe]:
         ]
         for option, change, shapes in changes:
             yield Probe(
-                f"path:{option}/{dtype}",
+                Subject.path(option, dtype),
                 dtype,
                 through(replace(safe, dtype=dtype, **_filled(change, hardware)), dtype, shapes),
             )

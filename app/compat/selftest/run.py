@@ -22,7 +22,7 @@ from typing import Any, Final
 import torch
 
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Verdict
+from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import decide
 from app.compat.planning.quirk_table import QUIRKS
 from app.compat.planning.types import Choice, Need, Plan
@@ -41,17 +41,17 @@ _LAST_WORDS: Final = 600
 
 def run(
     hardware: Hardware, tell: Tell, *, stage: Stage | None = None, isolated: bool | None = None
-) -> dict[str, Verdict]:
+) -> dict[Subject, Verdict]:
     """Verdicts by subject. `tell(done, total, words)` is called before each question and once at the end. A pretended machine bites,
     so that one sees what its self-test would find."""
-    found: dict[str, Verdict] = {}
+    found: dict[Subject, Verdict] = {}
     for step in steps(hardware, found, stage=stage, isolated=isolated):
         tell(*step)
     return found
 
 
 def steps(
-    hardware: Hardware, found: dict[str, Verdict], *, stage: Stage | None = None, isolated: bool | None = None
+    hardware: Hardware, found: dict[Subject, Verdict], *, stage: Stage | None = None, isolated: bool | None = None
 ) -> Iterator[tuple[int, int, Sentence]]:
     """The same, question by question: how far it is before each, and at the end. Verdicts go into `found`."""
     asked = questions(hardware)
@@ -59,7 +59,7 @@ def steps(
     around = stage or _stage(hardware, kill=False)
     answers = _from_children(hardware, asked) if apart else (ask(each, hardware, around) for each in asked)
     for done, probe in enumerate(asked):
-        words = say("selftest.asking", "Testing {subject} in {dtype}", subject=_plain(probe), dtype=probe.dtype)
+        words = say("selftest.asking", "Testing {subject} in {dtype}", subject=_probe_words(probe), dtype=probe.dtype)
         yield done, len(asked), words
         answer = next(answers)
         found[answer.subject] = _worse(found.get(answer.subject), answer)
@@ -109,8 +109,8 @@ def _worse(before: Verdict | None, now: Verdict) -> Verdict:
     return Verdict(now.subject, worst.passed, worst.error, before.elapsed_s + now.elapsed_s, worst.words)
 
 
-def _plain(probe: Probe) -> str:
-    return probe.subject.partition(":")[2].removesuffix(f"/{probe.dtype}")
+def _probe_words(probe: Probe) -> str:
+    return probe.subject.name.removesuffix(f"/{probe.dtype}")
 
 
 def _from_children(hardware: Hardware, asked: tuple[Probe, ...]) -> Iterator[Verdict]:
@@ -127,7 +127,7 @@ def _from_children(hardware: Hardware, asked: tuple[Probe, ...]) -> Iterator[Ver
                         json.dumps(
                             {
                                 "hardware": asdict(hardware),
-                                "asked": [(each.subject, each.dtype) for each in asked[done:]],
+                                "asked": [(str(each.subject), each.dtype) for each in asked[done:]],
                             }
                         )
                         + "\n"
@@ -137,12 +137,12 @@ def _from_children(hardware: Hardware, asked: tuple[Probe, ...]) -> Iterator[Ver
                         began_s = time.perf_counter()
                         too_long = Timer(LONGEST_ANSWER_S, child.kill)
                         too_long.start()
-                        told = child.stdout.readline()
+                        reply = child.stdout.readline()
                         too_long.cancel()
-                        if not told:
+                        if not reply:
                             break
                         done += 1
-                        yield Verdict(**json.loads(told))
+                        yield _read_reply(reply)
                 finally:
                     child.kill()
             if done < len(asked):
@@ -153,16 +153,25 @@ def _from_children(hardware: Hardware, asked: tuple[Probe, ...]) -> Iterator[Ver
                 done += 1
 
 
+def _write_reply(verdict: Verdict) -> str:
+    return json.dumps({**asdict(verdict), "subject": str(verdict.subject)})
+
+
+def _read_reply(line: str) -> Verdict:
+    reply = json.loads(line)
+    return Verdict(**{**reply, "subject": Subject.parse(reply["subject"])})
+
+
 def answer() -> None:
     """In the child: questions come as one line of JSON, verdicts go out as one line each. What else is printed goes aside."""
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    told = json.loads(sys.stdin.readline())
+    order = json.loads(sys.stdin.readline())
     facts: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in told["hardware"].items()
+        name: tuple(value) if isinstance(value, list) else value for name, value in order["hardware"].items()
     }
     hardware = Hardware(**facts)
-    known = {(each.subject, each.dtype): each for each in questions(hardware)}
-    for subject, dtype in told["asked"]:
+    known = {(str(each.subject), each.dtype): each for each in questions(hardware)}
+    for subject, dtype in order["asked"]:
         found = ask(known[subject, dtype], hardware, _stage(hardware, kill=True))
-        print(json.dumps(asdict(found)), file=replies, flush=True)
+        print(_write_reply(found), file=replies, flush=True)

@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
 from app.compat.selftest import failures
-from app.compat.selftest.failures import ATTENTION, HALVES, Aborted, Call, Facts, Limits
+from app.compat.selftest.failures import ATTENTION, HALVES, Aborted, Call, DeviceLimits, Facts
 
 aten: Final = torch.ops.aten
 _SEAM: Final = ("app.compat.attention.seam", "app.compat.attention.compose")
@@ -168,11 +168,11 @@ class _Below(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 @contextmanager
 def biting(
-    name: str | Hardware, *, repaired: Iterable[str] = (), limits: Limits | None = None, kill: bool = False
+    name: str | Hardware, *, repaired: Iterable[str] = (), limits: DeviceLimits | None = None, kill: bool = False
 ) -> Iterator[Bites]:
     """`repaired`: rows whose defect is gone. `kill`: abort the process where the machine would, instead of raising Aborted."""
     hardware = machine(name) if isinstance(name, str) else name
-    bites = Bites(Facts(hardware, limits or Limits(), frozenset(repaired)), kill)
+    bites = Bites(Facts(hardware, limits or DeviceLimits(), frozenset(repaired)), kill)
     torch_attention = F.scaled_dot_product_attention
 
     def attention(

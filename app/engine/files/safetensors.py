@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.compat.planning.types import Part, Role
+from app.compat.planning.types import ModelPart, Role
 from app.sentence import Trouble, say
 
 PICKLES: Final = frozenset({".ckpt", ".pt", ".pth", ".bin", ".pkl", ".pickle"})
@@ -101,13 +101,13 @@ def list_weights(folder: Path) -> list[Path]:
     return full or found
 
 
-def describe_part(name: str, role: Role, folder: Path, half_is_safe: bool = True) -> Part:
+def describe_part(name: str, role: Role, folder: Path, half_is_safe: bool = True) -> ModelPart:
     """A part as its headers have it: how many parameters, and how many of those lie where they can be made smaller."""
     held = {each: entry.shape for path in list_weights(folder) for each, entry in read_header(path).items()}
     linear = {each: math.prod(shape) for each, shape in held.items() if len(shape) == 2 and each.endswith(".weight")}
     if role != "denoiser":  # whose embedders are linear layers, and only named so
         linear = {each: count for each, count in linear.items() if not any(mark in each for mark in _STAYS_WHOLE)}
-    return Part(
+    return ModelPart(
         name, role, sum(map(math.prod, held.values())), half_is_safe, sum(linear.values()),
         sum(count for each, count in linear.items() if each.endswith(_KEPT_WIDE)),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any, Final
 import torch
 
 from app.compat.planning.memory_formulas import is_quantised
-from app.compat.planning.types import Part, Plan, Quantised
+from app.compat.planning.types import ModelPart, Plan, Quantised
 from app.sentence import Trouble, say
 
 WHILE_LOADING: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-nf4", "bnb-int8")
@@ -33,7 +33,7 @@ def make_config(library: str, kind: Quantised, compute: torch.dtype) -> Any:
     )  # fmt: skip
 
 
-def make_part_config(library: str, plan: Plan, part: Part, compute: torch.dtype) -> Any:
+def make_part_config(library: str, plan: Plan, part: ModelPart, compute: torch.dtype) -> Any:
     """Return the quantization_config for one part of a pipeline; None if it is not quantised while loading."""
     if plan.quantised not in WHILE_LOADING or not is_quantised(part, plan.quantised):
         return None
@@ -55,7 +55,7 @@ def is_fixed_on_device(part: torch.nn.Module) -> bool:
     return any(hasattr(weight, "SCB") for weight in part.parameters())
 
 
-def check_quantised(plan: Plan, loaded: dict[str, torch.nn.Module], parts: tuple[Part, ...]) -> None:
+def check_quantised(plan: Plan, loaded: dict[str, torch.nn.Module], parts: tuple[ModelPart, ...]) -> None:
     """Raise a Trouble if a part was planned as quantised but is not: loaders without support ignore the config silently."""
     if plan.quantised == "none":
         return

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from app import paths
-from app.compat.planning.types import Part
+from app.compat.planning.types import ModelPart
 from app.engine.files.path_checks import find_path
 from app.engine.models import detect
 from app.engine.models.model import NOT_NEEDED, Attention, Companion, Kind, Model, Settings, Source
@@ -17,13 +17,13 @@ from app.sentence import Trouble, say
 _MB: Final = 1_000_000
 _GB: Final = 1_000_000_000
 
-_CLIP_L: Final = Part("text_encoder", "text", 123_060_480, linear=84_934_656)
-_CLIP_L_PROJECTED: Final = Part("text_encoder", "text", 123_650_304, linear=84_934_656)
-_CLIP_G: Final = Part("text_encoder_2", "text", 694_659_840, linear=629_145_600)
-_T5: Final = Part("text_encoder", "text", 4_762_310_656, linear=4_630_511_616, wide=1_006_632_960)
-_QWEN3_4B: Final = Part("text_encoder", "text", 4_022_468_096, linear=3_633_315_840)
-_VAE: Final = Part("vae", "vae", 83_653_863)
-_VAE_16: Final = Part("vae", "vae", 83_819_683)
+_CLIP_L: Final = ModelPart("text_encoder", "text", 123_060_480, linear=84_934_656)
+_CLIP_L_PROJECTED: Final = ModelPart("text_encoder", "text", 123_650_304, linear=84_934_656)
+_CLIP_G: Final = ModelPart("text_encoder_2", "text", 694_659_840, linear=629_145_600)
+_T5: Final = ModelPart("text_encoder", "text", 4_762_310_656, linear=4_630_511_616, wide=1_006_632_960)
+_QWEN3_4B: Final = ModelPart("text_encoder", "text", 4_022_468_096, linear=3_633_315_840)
+_VAE: Final = ModelPart("vae", "vae", 83_653_863)
+_VAE_16: Final = ModelPart("vae", "vae", 83_819_683)
 
 _SIZES_512: Final = ((512, 512), (512, 768), (768, 512), (640, 448), (448, 640))
 _SIZES_1024: Final = ((1024, 1024), (896, 1152), (1152, 896), (832, 1216), (1216, 832), (768, 1344), (1344, 768))
@@ -58,7 +58,7 @@ _UNET_XL: Final = Attention(heads=10, kv_heads=10, head_dim=64, pixels_a_token=1
 CATALOG: Final[tuple[Model, ...]] = (
     Model(
         "starter-voice", "speech", "dia", "Starter voice",
-        parts=(Part("model", "speech", 3_554_880), Part("codec", "codec", 2_085_385)),
+        parts=(ModelPart("model", "speech", 3_554_880), ModelPart("codec", "codec", 2_085_385)),
         attention=Attention(4, 2, 48, text_tokens=256, keys=512, masked=True),
         path=str(paths.assets() / "starter" / "voice"), licence="Apache-2.0", starter=True, cache_bytes=4 * _MB,
         least=say("catalog.least.any", "Any machine."),
@@ -66,7 +66,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "starter-painter", "picture", "sd15", "Starter painter",
-        parts=(Part("text_encoder", "text", 503_808), Part("unet", "denoiser", 3_832_188), Part("vae", "vae", 428_615)),
+        parts=(ModelPart("text_encoder", "text", 503_808), ModelPart("unet", "denoiser", 3_832_188), ModelPart("vae", "vae", 428_615)),
         attention=Attention(4, 4, 16, pixels_a_token=16),
         settings=Settings(20, 1.6, "", 256, 256, ((256, 256),), least=256, most=256),
         path=str(paths.assets() / "starter" / "painter"), licence="Apache-2.0", starter=True,
@@ -75,7 +75,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "dia-1.6b", "speech", "dia", "Dia 1.6B",
-        parts=(Part("model", "speech", 1_611_160_576, linear=1_572_864_000), Part("codec", "codec", 76_600_000)),
+        parts=(ModelPart("model", "speech", 1_611_160_576, linear=1_572_864_000), ModelPart("codec", "codec", 76_600_000)),
         attention=Attention(16, 4, 128, text_tokens=1024, keys=3072, masked=True),
         source=Source("nari-labs/Dia-1.6B-0626", ("*.json", "*.safetensors", "*.txt"), 6_445 * _MB),
         companions=(Companion("codec", Source("descript/dac_44khz", ("*.json", "model.safetensors"), 307 * _MB), "MIT"),),
@@ -85,7 +85,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "sd15", "picture", "sd15", "Stable Diffusion 1.5",
-        parts=(_CLIP_L, Part("unet", "denoiser", 859_520_964, linear=270_049_280), _VAE),
+        parts=(_CLIP_L, ModelPart("unet", "denoiser", 859_520_964, linear=270_049_280), _VAE),
         attention=Attention(8, 8, 40, pixels_a_token=8),
         settings=Settings(6, 1.5, "LCM", 512, 512, _SIZES_512, most=1024),
         plain=Settings(25, 7.0, "DPM++ 2M Karras", 512, 512, _SIZES_512, most=1024),
@@ -96,7 +96,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "sdxl", "picture", "sdxl", "Stable Diffusion XL",
-        parts=(_CLIP_L, _CLIP_G, Part("unet", "denoiser", 2_567_463_684, linear=2_232_647_680), _VAE),
+        parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 2_567_463_684, linear=2_232_647_680), _VAE),
         attention=_UNET_XL, settings=_make_xl_settings(),
         source=Source("stabilityai/stable-diffusion-xl-base-1.0", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="OpenRAIL++",
@@ -105,7 +105,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "sdxl-turbo", "picture", "sdxl", "SDXL Turbo",
-        parts=(_CLIP_L, _CLIP_G, Part("unet", "denoiser", 2_567_463_684, linear=2_232_647_680), _VAE),
+        parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 2_567_463_684, linear=2_232_647_680), _VAE),
         attention=_UNET_XL,
         settings=Settings(4, 0.0, "Euler a trailing", 512, 512, _SIZES_512, most=1024),
         source=Source("stabilityai/sdxl-turbo", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
@@ -116,7 +116,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     Model(
         "ssd-1b", "picture", "sdxl", "SSD-1B",
         # Its denoiser has about 1.33 billion parameters (2.66 GB in half precision), its convolutions about SDXL's own.
-        parts=(_CLIP_L, _CLIP_G, Part("unet", "denoiser", 1_330_000_000, linear=1_000_000_000), _VAE),
+        parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 1_330_000_000, linear=1_000_000_000), _VAE),
         attention=_UNET_XL, settings=_make_xl_settings(guidance=7.5),
         source=Source("segmind/SSD-1B", _HALF, 4_470 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="Apache-2.0",
@@ -126,8 +126,8 @@ CATALOG: Final[tuple[Model, ...]] = (
     Model(
         "pixart-sigma", "picture", "pixart-sigma", "PixArt-Sigma",
         parts=(
-            _T5, Part("transformer", "denoiser", 610_856_096),
-            Part("vae", "vae", 83_653_863, half_is_safe=False),
+            _T5, ModelPart("transformer", "denoiser", 610_856_096),
+            ModelPart("vae", "vae", 83_653_863, half_is_safe=False),
         ),
         attention=Attention(16, 16, 72, pixels_a_token=16, masked=True, causal=False),
         settings=Settings(20, 4.5, "DPM++ 2M", 1024, 1024, _SIZES_1024),
@@ -141,7 +141,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         "sd35-medium", "picture", "sd3", "Stable Diffusion 3.5 Medium",
         parts=(
             _CLIP_L_PROJECTED, _CLIP_G, replace(_T5, name="text_encoder_3"),
-            Part("transformer", "denoiser", 2_243_171_520), _VAE_16,
+            ModelPart("transformer", "denoiser", 2_243_171_520), _VAE_16,
         ),
         attention=Attention(24, 24, 64, pixels_a_token=16, text_tokens=333),
         settings=Settings(28, 4.5, "", 1024, 1024, _SIZES_1024, multiple=16),
@@ -153,7 +153,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     Model(
         "flux1-schnell", "picture", "flux", "FLUX.1 schnell",
         parts=(
-            _CLIP_L, replace(_T5, name="text_encoder_2"), Part("transformer", "denoiser", 11_891_178_560), _VAE_16,
+            _CLIP_L, replace(_T5, name="text_encoder_2"), ModelPart("transformer", "denoiser", 11_891_178_560), _VAE_16,
         ),
         attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=256),
         settings=Settings(4, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
@@ -165,7 +165,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "flux2-klein", "picture", "flux2-klein", "FLUX.2 klein 4B",
-        parts=(_QWEN3_4B, Part("transformer", "denoiser", 3_875_544_576), Part("vae", "vae", 84_046_115)),
+        parts=(_QWEN3_4B, ModelPart("transformer", "denoiser", 3_875_544_576), ModelPart("vae", "vae", 84_046_115)),
         attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=512, masked=True),
         settings=Settings(4, 1.0, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("black-forest-labs/FLUX.2-klein-4B", _WHOLE, 15_980 * _MB, _SAFE),
@@ -176,7 +176,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "z-image-turbo", "picture", "z-image", "Z-Image Turbo",
-        parts=(_QWEN3_4B, Part("transformer", "denoiser", 6_154_908_736, half_is_safe=False), _VAE_16),
+        parts=(_QWEN3_4B, ModelPart("transformer", "denoiser", 6_154_908_736, half_is_safe=False), _VAE_16),
         attention=Attention(30, 30, 128, pixels_a_token=16, text_tokens=512, masked=True),
         settings=Settings(9, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("Tongyi-MAI/Z-Image-Turbo", _WHOLE, 32_900 * _MB, _SAFE),

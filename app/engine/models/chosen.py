@@ -6,7 +6,7 @@ import dataclasses
 import json
 from typing import Any
 
-from app.compat.planning.decide import chunk_of
+from app.compat.planning.decide import parse_chunk
 from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.journal import restore_choice
 from app.paths import Home
@@ -27,7 +27,7 @@ def parse_choice(kept: Any) -> Choice:
     known = keep_known_fields(kept)
     chunk = known.get("chunk")
     try:
-        return dataclasses.replace(restore_choice(known), chunk=chunk_of(None if chunk is None else str(chunk)))
+        return dataclasses.replace(restore_choice(known), chunk=parse_chunk(None if chunk is None else str(chunk)))
     except Trouble:  # Whoever wrote in the file by hand sees on the slider that it is automatic.
         return dataclasses.replace(restore_choice(known), chunk=AUTO)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from app.compat.planning.types import Need, Part, Quantised
+from app.compat.planning.types import ModelPart, Need, Quantised
 from app.sentence import Sentence
 
 Kind = Literal["speech", "picture"]
@@ -84,7 +84,7 @@ class Model:
     kind: Kind
     family: Family
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[ModelPart, ...]
     attention: Attention
     settings: Settings = Settings()
     source: Source | None = None
@@ -141,7 +141,7 @@ def describe_need(model: Model, *, width: int | None = None, height: int | None 
     )  # fmt: skip
 
 
-def _add_gguf_bytes(model: Model) -> tuple[Part, ...]:
+def _add_gguf_bytes(model: Model) -> tuple[ModelPart, ...]:
     """With the size of the GGUF file that takes the denoiser's place, where one is published."""
     file = next((each.source.bytes for each in model.companions if each.when == "gguf"), None)
     return tuple(replace(part, gguf_bytes=file) if part.role == "denoiser" else part for part in model.parts)

@@ -7,9 +7,10 @@ from types import MappingProxyType
 from typing import Final
 
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Verdict, Verdicts
+from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
+from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.models.model import Model, describe_need
@@ -17,7 +18,7 @@ from app.engine.models.pretended_device import list_impossible
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
-NOTHING_SEEN: Final = MappingProxyType[str, Verdict]({})
+NOTHING_SEEN: Final = MappingProxyType[Subject, Verdict]({})
 
 
 def make_plan(
@@ -46,12 +47,7 @@ def note_refused_chunk(plan: Plan, asked: Chunk, trouble: Trouble) -> Plan:
 
 
 def chunk_differs(asked: Chunk, runs: Chunk, why: Sentence) -> Sentence:
-    return say("chunk_q.differs", "{asked} asked; {chunk} runs: {why}", asked=name_chunk(asked), chunk=name_chunk(runs), why=why)
-
-
-def name_chunk(chunk: Chunk) -> int | Sentence:
-    """A chunk size as a value of a sentence."""
-    return say("word.automatic", "automatic") if chunk == AUTO else chunk
+    return say("chunk_q.differs", "{asked} asked; {chunk} runs: {why}", asked=word_chunk(asked), chunk=word_chunk(runs), why=why)
 
 
 def find_need(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.compat.machine.meter import Reading
 from app.compat.machine.verdicts import Fault
-from app.compat.planning.quirk_table import matching
+from app.compat.planning.quirk_table import match_symptom
 from app.engine.jobs.events import Failed, Finished, Stopped
 from app.engine.jobs.journal import Job
 from app.engine.jobs.progress import Progress
@@ -35,7 +35,7 @@ def diagnose(exit_code: int | None, last_words: str, wedged: bool = False, last:
         return Death(
             say("death.wedged", "The engine stopped answering in the middle of a step and was ended."), "crash"
         )
-    if quirk := matching(last_words):
+    if quirk := match_symptom(last_words):
         return Death(quirk.sentence, "crash", quirk.id)
     killed = exit_code == -getattr(signal, "SIGKILL", 9)
     roomy = last is not None and last.system_free_bytes > last.system_bytes // 4 > 0

@@ -21,7 +21,7 @@ import psutil
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading, read
-from app.compat.planning.quirk_table import applying
+from app.compat.planning.quirk_table import applying_rows
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import END, Event, Step
 from app.engine.jobs.messages import Beat, Free, JobEvent, Order, Planned, Quit, Ready, Report, Run, SetChunk, Stop
@@ -158,7 +158,7 @@ def choose_environment() -> dict[str, str]:
     facts = Hardware(
         kind="mps" if system == "macos" else "cpu", system=system, system_version=platform.mac_ver()[0], torch=version("torch"),  # type: ignore[arg-type]
     )  # fmt: skip
-    wanted = dict(pair for row in applying(facts, {}) for pair in row.sets)
+    wanted = dict(pair for row in applying_rows(facts, {}) for pair in row.sets)
     return {name: value for name, value in wanted.items() if name not in os.environ}
 
 

@@ -9,9 +9,9 @@ import torch
 
 from app.compat.attention.measure import is_short, quickest
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Verdict, learn
+from app.compat.machine.verdicts import Subject, Verdict, learn
 from app.compat.planning.attention_calls import Call, picture, speech
-from app.compat.planning.quickest_way import matters, near, subject
+from app.compat.planning.quickest_way import has_choice, round_up_lengths, way_subject
 from app.compat.planning.types import Choice
 from app.engine.models import catalog, on_disk
 from app.engine.models.chosen import read_choice
@@ -25,7 +25,7 @@ KINDS: Final = ("cpu", "cuda", "rocm")
 """On Metal a shape that it does not bear ends the process: nothing is tried there that nobody asked for."""
 
 
-def measure_while_idle(home: Home, hardware: Hardware, verdicts: dict[str, Verdict]) -> Iterator[None]:
+def measure_while_idle(home: Home, hardware: Hardware, verdicts: dict[Subject, Verdict]) -> Iterator[None]:
     """Verdicts are kept for this torch, system and card as they come; whoever stops in the middle loses the shape that he is at."""
     if hardware.pretended or hardware.kind not in KINDS:
         return
@@ -40,7 +40,7 @@ def measure_while_idle(home: Home, hardware: Hardware, verdicts: dict[str, Verdi
             continue
         for call in list_calls(model):
             shape = call.shape(plan.dtype)
-            if not matters(shape) or subject(near(shape)) in verdicts or not is_short(shape):
+            if not has_choice(shape) or way_subject(round_up_lengths(shape)) in verdicts or not is_short(shape):
                 continue
             if torch.get_num_threads() != THREADS:  # a small model's speech runs on fewer
                 return

@@ -14,8 +14,8 @@ from app.compat.attention.seam import applied
 from app.compat.machine.chunk_curve import KNEE, ROUNDS, SIZES, Curve, Point, keep_curve
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import read
-from app.compat.machine.verdicts import Verdict, learn
-from app.compat.planning.fallbacks import CHUNK_RUNG, subject
+from app.compat.machine.verdicts import Subject, Verdict, learn
+from app.compat.planning.fallbacks import CHUNK_RUNG
 from app.compat.planning.types import AUTO
 from app.compat.selftest import run
 from app.engine.jobs.control import Control
@@ -27,9 +27,9 @@ from app.paths import Home
 from app.sentence import say
 
 
-def self_test(hardware: Hardware, home: Home, verdicts: dict[str, Verdict], control: Control) -> Iterator[Event]:
+def self_test(hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], control: Control) -> Iterator[Event]:
     began = time.monotonic()
-    found: dict[str, Verdict] = {}
+    found: dict[Subject, Verdict] = {}
     for done, total, _ in run.steps(hardware, found):
         elapsed = time.monotonic() - began
         if control.stopped:
@@ -40,7 +40,7 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[str, Verdict], cont
     known = learn(home.verdicts, hardware, *found.values())
     verdicts.clear()
     verdicts.update(known)
-    paths = [verdict for subject, verdict in found.items() if subject.startswith("path:")]  # the rest are known defects
+    paths = [verdict for subject, verdict in found.items() if subject.kind == "path"]  # the rest are known defects
     yield Note(
         say(
             "selftest.result",
@@ -53,13 +53,13 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[str, Verdict], cont
 
 
 def tune(
-    model: Model, hardware: Hardware, home: Home, verdicts: dict[str, Verdict], control: Control
+    model: Model, hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], control: Control
 ) -> Iterator[Event]:
     """Times one attention call of the model at each size, in turn and several times over, and keeps the medians. The knee is
     offered on the Machine tab, never taken by itself: it would hold for all calls, past the ways that were measured."""
     asked = find_need(home, hardware, model)
     # Every size is measured, also those that memory once did not allow.
-    known = {name: each for name, each in verdicts.items() if name != subject(model.id, CHUNK_RUNG)}
+    known = {name: each for name, each in verdicts.items() if name != Subject.rung(model.id, CHUNK_RUNG)}
     plan = make_plan(home, hardware, model, replace(read_choice(home), chunk=AUTO), known)
     device = "cpu" if hardware.pretended else plan.device
     rows = asked.batch, asked.heads, asked.queries, asked.head_dim

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from app.compat.machine.verdicts import Fault
-from app.compat.planning.quirk_table import matching
+from app.compat.planning.quirk_table import match_symptom
 from app.engine.jobs.events import Failed
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.sentence import say
@@ -29,7 +29,7 @@ def classify_fault(fault: BaseException) -> Fault | None:
     words = str(fault)
     if isinstance(fault, torch.OutOfMemoryError | MemoryError) or any(each in words for each in MEMORY_WORDS):
         return "memory"
-    return "crash" if matching(words) else None
+    return "crash" if match_symptom(words) else None
 
 
 def list_finished(job: Path) -> tuple[str, ...]:

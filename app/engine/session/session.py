@@ -11,8 +11,8 @@ from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware, probe, with_room
 from app.compat.machine.meter import read
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Seen, Verdict, Verdicts, learn, load
-from app.compat.planning.fallbacks import CAUSES, Learned, climb
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict, Verdicts, learn, load
+from app.compat.planning.fallbacks import CAUSES, Learned, next_fallback
 from app.compat.planning.types import Choice, Chunk, Need, Plan, Role
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
@@ -42,7 +42,7 @@ class Session:
         self.home = home
         self.dial = dial or Dial()
         self.hardware: Hardware = machine(pretended) if pretended else probe()
-        self.verdicts: dict[str, Verdict] = dict(load(home.verdicts, self.hardware))
+        self.verdicts: dict[Subject, Verdict] = dict(load(home.verdicts, self.hardware))
         self._owner = ModelHolder(home)
 
     @property
@@ -103,7 +103,7 @@ class Session:
 
         if died is not None:
             for _ in range(RUNGS_AFTER_DEATH):
-                if learned := self._climb(decided, asked, Seen(died.fault, died.step), None, died.words, died.loading):
+                if learned := self._climb(decided, asked, RunFailure(died.fault, died.step), None, died.words, died.loading):
                     yield Adjusted(learned.rung.id, learned.rung.sentence, died.words)
         live = None
         while True:
@@ -127,7 +127,7 @@ class Session:
                 kind = classify_fault(fault)
                 where: Role | None = getattr(fault, "where", None)
                 words = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
-                seen = None if kind is None else Seen(kind, getattr(fault, "step", step))
+                seen = None if kind is None else RunFailure(kind, getattr(fault, "step", step))
                 runs = partial(decided, chunk=live.asked)
                 learned = None if seen is None else self._climb(runs, asked, seen, where, words, loading)
                 if seen is None or learned is None:
@@ -139,11 +139,11 @@ class Session:
             yield Adjusted(learned.rung.id, learned.rung.sentence, words)
 
     def _climb(
-        self, decided: Callable[[Verdicts], Plan], asked: Need, seen: Seen, where: Role | None, words: str,
+        self, decided: Callable[[Verdicts], Plan], asked: Need, seen: RunFailure, where: Role | None, words: str,
         loading: bool = False,
     ) -> Learned | None:  # fmt: skip
         """One rung, learned for good: next time on this machine the run begins with it."""
-        found = climb(decided, asked, self.verdicts, seen, where, words, loading)
+        found = next_fallback(decided, asked, self.verdicts, seen, where, words, loading)
         if found is None:
             return None
         learned, verdict, _ = found

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Verdict, forget, load
+from app.compat.machine.verdicts import Subject, Verdict, forget, load
 from app.compat.planning.fallbacks import choices
 from app.compat.planning.types import Choice, Chunk, Plan
 from app.engine.jobs.progress import Progress
@@ -367,7 +367,7 @@ class Desk:
         progress = self.keeper.get_progress(job) if job else None
         return progress.plan if progress is not None and progress.model == model else None
 
-    def verdicts(self) -> dict[str, Verdict]:
+    def verdicts(self) -> dict[Subject, Verdict]:
         """As they stand on disk now: the engine writes them."""
         hardware = self.keeper.state.hardware
         return load(self.keeper.home.verdicts, hardware) if hardware else {}

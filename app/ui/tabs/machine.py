@@ -9,7 +9,8 @@ import gradio as gr
 
 from app.compat.machine.chunk_curve import SIZES, read_curve
 from app.compat.machine.pretended import MACHINES
-from app.compat.planning.decide import chunk_of
+from app.compat.planning.decide import parse_chunk
+from app.compat.planning.plan_words import OPTIONS
 from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Offload, Quantised
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.models.catalog import CATALOG
@@ -85,7 +86,7 @@ def build(desk: Desk) -> Refresh:
 
     def typed(text: str, request: gr.Request) -> tuple[Any, str]:
         try:
-            size = chunk_of(text.strip() or None)
+            size = parse_chunk(text.strip() or None)
             if size == desk.keeper.chunk:
                 return gr.skip(), ""
             desk.set_chunk(size)
@@ -165,7 +166,7 @@ def place_of(chunk: Chunk) -> int:
 
 
 def label_of(option: str) -> Any:
-    return label(machine_view.OPTIONS[option]) if option in machine_view.OPTIONS else option
+    return label(OPTIONS[option]) if option in OPTIONS else option
 
 
 def offered(desk: Desk) -> list[tuple[str, str]]:

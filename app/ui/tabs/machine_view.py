@@ -12,14 +12,15 @@ from collections.abc import Mapping
 from app import __version__
 from app.compat.machine.chunk_curve import Curve, read_curve
 from app.compat.machine.hardware import Hardware
-from app.compat.machine.verdicts import Verdict
+from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, scores_bytes
+from app.compat.planning.plan_words import FIELDS, word_chunk, word_option, word_value
 from app.compat.planning.types import AUTO, Chunk, Need, Plan
 from app.engine.models import catalog
 from app.engine.models.model import describe_need
-from app.engine.models.planned import chunk_differs, name_chunk
-from app.sentence import Sentence, Trouble, say
+from app.engine.models.planned import chunk_differs
+from app.sentence import Sentence, Trouble, Value, say
 from app.ui.page.translate import Language, text, told
 from app.ui.page.views import View, ended, said
 from app.ui.state.desk import Desk
@@ -65,7 +66,7 @@ def errand_seen(desk: Desk, spoken: Language) -> View:
 def report(desk: Desk) -> str:
     """For a bug report: the machine, the plan, the verdicts that failed. No private paths, no prompts."""
     hardware = desk.keeper.state.hardware
-    failed = [each.subject for each in desk.verdicts().values() if not each.passed]
+    failed = [str(each.subject) for each in desk.verdicts().values() if not each.passed]
     told_facts = dataclasses.asdict(hardware) if hardware else {}
     trouble = desk.keeper.state.trouble
     return json.dumps(
@@ -84,18 +85,6 @@ def kept(spoken: Language) -> str:
     return f'<p class="h-soft" role="status">{html.escape(text("machine.kept", "From the next run on.", spoken))}</p>'
 
 
-FIELDS: dict[str, Sentence] = {
-    "device": say("field.device", "device"), "dtype": say("field.dtype", "precision"), "score_dtype": say("field.score_dtype", "scores"),
-    "gqa": say("field.gqa", "grouped heads"), "chunk_q": say("field.chunk_q", "chunk of queries"), "chunk_most": say("field.chunk_most", "largest chunk"), "chunk_k": say("field.chunk_k", "chunk of keys"),
-    "budget_bytes": say("field.budget_bytes", "memory for scores"), "contiguous": say("field.contiguous", "layout"),
-    "explicit_mask": say("field.explicit_mask", "causal mask"), "expand_mask": say("field.expand_mask", "mask"),
-    "pad_value": say("field.pad_value", "value size"), "zero_masked_rows": say("field.zero_masked_rows", "masked rows"),
-    "kernels": say("field.kernels", "kernels"), "ways": say("field.ways", "ways of attention"), "precision": say("field.precision", "part by part"), "offload": say("field.offload", "offload"),
-    "vae": say("field.vae", "decoder"), "quantised": say("field.quantised", "quantised weights"), "attention": say("field.attention", "attention"),
-    "environment": say("field.environment", "environment"),
-}  # fmt: skip
-
-
 SHOWN_FIRST = ("dtype", "score_dtype", "gqa", "chunk_q", "kernels", "contiguous", "offload", "vae", "quantised")
 
 
@@ -112,11 +101,11 @@ def plan_view(plan: Plan, spoken: Language) -> View:
             for reason in each.objections
         ]
         rejected.setdefault(each.field, []).append(
-            {"option": worded(each.field, each.option, spoken), "objections": objections}
+            {"option": value_words(word_option(each.field, each.option), spoken), "objections": objections}
         )
     rows = [
         {
-            "field": reason.field, "what": told(FIELDS[reason.field], spoken), "choice": chosen(plan, reason.field, spoken),
+            "field": reason.field, "what": told(FIELDS[reason.field], spoken), "choice": value_words(word_value(plan, reason.field), spoken),
             "because": told(reason.sentence, spoken), "source": sourced(reason.source, spoken), "link": link(reason.source),
             "rejected": rejected.get(reason.field, []), "first": reason.field in SHOWN_FIRST,
         }
@@ -129,41 +118,6 @@ def plan_view(plan: Plan, spoken: Language) -> View:
     }  # fmt: skip
 
 
-def chosen(plan: Plan, field: str, spoken: Language) -> str:
-    value = getattr(plan, field)
-    if field == "precision":
-        return "; ".join(
-            f"{part.part}: {part.compute}" + (f" ({part.storage})" if part.storage != part.compute else "")
-            for part in value
-        )
-    if field == "vae":
-        return (
-            told(say("vae.tiles", "tiles of {pixels}", pixels=value.tile_pixels), spoken)
-            if value.tile_pixels
-            else text("vae.in-one", "whole", spoken)
-        )
-    if field == "budget_bytes":
-        return f"{value / (1 << 30):.2f} GB"
-    if field == "ways":
-        return told(say("ways.count", "{count} measured", count=len(value)), spoken) if value else text("ways.by-rule", "by rule", spoken)
-    if field == "environment":
-        return ", ".join(f"{name}={setting}" for name, setting in value)
-    if isinstance(value, bool):
-        return worded(field, "yes" if value else "no", spoken)
-    if isinstance(value, tuple):
-        return ", ".join(value) or text("word.own", "Hearth's own", spoken)
-    return text("word.automatic", "automatic", spoken) if value is None else worded(field, str(value), spoken)
-
-
-OPTIONS: dict[str, Sentence] = {
-    "yes": say("word.yes", "yes"), "no": say("word.no", "no"), "none": say("option.none", "none"), "automatic": say("word.automatic", "automatic"),
-    "whole": say("option.whole", "whole"), "native": say("option.native", "native"), "folded": say("option.folded", "folded"),
-    "expanded": say("option.expanded", "expanded"), "model": say("option.model", "model by model"), "group": say("option.group", "group by group"),
-    "sequential": say("option.sequential", "layer by layer"), "contiguous=yes": say("option.copied", "copied into a row"),
-    "contiguous=no": say("option.as-it-lies", "as it lies"),
-}  # fmt: skip
-"""Those that have a plain word; the rest are names, the same in every language."""
-
 SOURCES: dict[str, Sentence] = {
     "Hearth's rule": say("source.own", "Hearth's rule"), "this machine": say("source.here", "this machine"),
     "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured on torch 2.13, Dia's decoding step"),
@@ -172,9 +126,8 @@ SOURCES: dict[str, Sentence] = {
 """Those that are words; the rest name a thread or a file."""
 
 
-def worded(field: str, option: str, spoken: Language) -> str:
-    found = OPTIONS.get(f"{field}={option}", OPTIONS.get(option))
-    return told(found, spoken) if found else option
+def value_words(value: Value, spoken: Language) -> str:
+    return told(value, spoken) if isinstance(value, Sentence) else str(value)
 
 
 def sourced(source: str, spoken: Language) -> str:
@@ -229,17 +182,17 @@ def machine_words(hardware: Hardware, spoken: Language) -> str:
     return told(sentence, spoken)
 
 
-def selftest_view(verdicts: Mapping[str, Verdict]) -> View:
+def selftest_view(verdicts: Mapping[Subject, Verdict]) -> View:
     """Path by path; rows of known defects apart."""
 
-    def rows(prefix: str) -> list[View]:
+    def rows(kind: str) -> list[View]:
         return [
-            {"subject": each.subject.removeprefix(prefix), "passed": each.passed, "error": each.error if math.isfinite(each.error) else None, "ms": each.elapsed_s * 1000, "words": each.words}
+            {"subject": each.subject.name, "passed": each.passed, "error": each.error if math.isfinite(each.error) else None, "ms": each.elapsed_s * 1000, "words": each.words}
             for each in sorted(verdicts.values(), key=lambda each: (each.passed, each.subject))
-            if each.subject.startswith(prefix)
+            if each.subject.kind == kind
         ]  # fmt: skip
 
-    paths, known = rows("path:"), rows("row:")
+    paths, known = rows("path"), rows("row")
     return {"paths": paths, "rows": known, "right": sum(row["passed"] for row in paths), "total": len(paths)}
 
 
@@ -270,9 +223,9 @@ def runs(plan: Plan, asked: Chunk, spoken: Language) -> str:
     if now == asked and (now != AUTO or plan.chunk_most is None):
         return ""
     why = {reason.field: reason.sentence for reason in plan.because}
-    decided_for = dict(why["chunk_q"].values).get(SIZE_ASKED.get(why["chunk_q"].key, ""), name_chunk(AUTO))
-    if str(decided_for) != str(name_chunk(asked)):
-        sentence = say("curve.until", "{asked} asked; {chunk} runs until the next step.", asked=name_chunk(asked), chunk=name_chunk(now))
+    decided_for = dict(why["chunk_q"].values).get(SIZE_ASKED.get(why["chunk_q"].key, ""), word_chunk(AUTO))
+    if str(decided_for) != str(word_chunk(asked)):
+        sentence = say("curve.until", "{asked} asked; {chunk} runs until the next step.", asked=word_chunk(asked), chunk=word_chunk(now))
     elif now == AUTO == asked:
         sentence = why["chunk_most"]
     elif why["chunk_q"].key in TOLD_WHOLE:

@@ -16,8 +16,8 @@ from app.cli import doctor
 from app.cli import job as cli_job
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Seen, Verdict, forget, learn, load, store
-from app.compat.planning.fallbacks import choices, learned, subject
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict, forget, learn, load, store
+from app.compat.planning.fallbacks import choices, learned
 from app.compat.planning.memory_formulas import free_bytes, peak_bytes
 from app.compat.planning.types import AUTO, Choice, Plan
 from app.engine.jobs.control import Control, Dial
@@ -75,7 +75,7 @@ def taught(tmp_path: Path) -> Iterator[Home]:
     for machine in MACHINES.values():
         known = {}
         for model in CATALOG:
-            rung = Verdict(subject(model.id, "smaller-chunk"), False, seen=Seen("memory", 3, "", 64))
+            rung = Verdict(Subject.rung(model.id, "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 64))
             known[rung.subject] = rung
         store(place.verdicts, machine, known)
     yield place
@@ -247,19 +247,19 @@ def test_the_keeper_says_whose_job_it_is(tmp_path: Path) -> None:
 
 
 def broke(model: str) -> Verdict:
-    return Verdict(subject(model, "contiguous"), passed=False, seen=Seen("numbers", 4, "float16"))
+    return Verdict(Subject.rung(model, "contiguous"), passed=False, seen=RunFailure("numbers", 4, "float16"))
 
 
 def test_only_what_runs_of_this_model_taught_is_forgotten(tmp_path: Path) -> None:
     machine = MACHINES["t4"]
-    kept = [Verdict("row:mps-leak", True), Verdict("way:x", True), broke("sdxl"), broke("/models/a/b")]
+    kept = [Verdict(Subject("row", "mps-leak"), True), Verdict(Subject("way", "x"), True), broke("sdxl"), broke("/models/a/b")]
     for each in (*kept, broke("sd15"), broke("/models/a")):
         learn(tmp_path, machine, each)
     assert forget(tmp_path, machine, "sd15") == (broke("sd15").subject,)
     assert forget(tmp_path, machine, "/models/a") == (broke("/models/a").subject,), "not of a folder inside it"
     assert forget(tmp_path, machine, "sd15") == ()
     assert load(tmp_path, machine) == {each.subject: each for each in kept}
-    assert len(forget(tmp_path, machine)) == 2 and set(load(tmp_path, machine)) == {"row:mps-leak", "way:x"}
+    assert len(forget(tmp_path, machine)) == 2 and set(load(tmp_path, machine)) == {Subject("row", "mps-leak"), Subject("way", "x")}
 
 
 def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
     learn(place.verdicts, session.hardware, broke(painter))
     assert runs().contiguous
 
-    def meanwhile(hardware: Hardware, found: dict[str, Verdict]) -> Iterator[Any]:
+    def meanwhile(hardware: Hardware, found: dict[Subject, Verdict]) -> Iterator[Any]:
         assert forget(place.verdicts, hardware, painter)
         return iter(())
 
@@ -304,13 +304,13 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
 def test_idle_measuring_knows_what_another_process_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was handed a dict that a later run left behind: what was measured after that counted for nothing until a restart."""
     session = Session(home(tmp_path).create())
-    handed: list[dict[str, Verdict]] = []
+    handed: list[dict[Subject, Verdict]] = []
     monkeypatch.setattr("app.engine.session.session.measure_while_idle", lambda home, hardware, verdicts: handed.append(verdicts) or iter(()))
     list(session.use_idle_time())
     learn(session.home.verdicts, session.hardware, broke("sd15"))
     run(session, PictureRequest("a tree", "sd15"), tmp_path / "job", Choice())
     assert broke("sd15").subject in handed[0]
-    handed[0]["way:x"] = Verdict("way:x", True)
+    handed[0][Subject("way", "x")] = Verdict(Subject("way", "x"), True)
     list(session.use_idle_time())
     assert handed[0] is handed[1] is session.verdicts
 

@@ -13,7 +13,7 @@ import transformers
 from torch import nn
 
 from app.compat.planning.memory_formulas import part_bytes
-from app.compat.planning.types import Part, Precision
+from app.compat.planning.types import ModelPart, Precision
 from app.engine.models import catalog
 from app.engine.models.model import describe_need
 from app.engine.pictures import painter
@@ -119,7 +119,7 @@ def shrinking(module: nn.Module) -> int:
     )
 
 
-def part_of(model: str, name: str) -> Part:
+def part_of(model: str, name: str) -> ModelPart:
     return next(part for part in catalog.find(model).parts if part.name == name)
 
 
@@ -187,7 +187,7 @@ def test_only_linear_layers_are_counted_as_made_smaller() -> None:
 def test_a_gguf_is_as_large_as_its_file() -> None:
     denoiser = next(part for part in describe_need(catalog.find("flux1-schnell")).parts if part.role == "denoiser")
     assert part_bytes(denoiser, how("denoiser", "bfloat16"), "gguf") == 6_770_000_000
-    assert part_bytes(Part("t", "denoiser", 16_000), how("denoiser", "bfloat16"), "gguf") == 17_000  # as Q8_0
+    assert part_bytes(ModelPart("t", "denoiser", 16_000), how("denoiser", "bfloat16"), "gguf") == 17_000  # as Q8_0
 
 
 def in_a_byte(module: nn.Module) -> int:

@@ -12,8 +12,8 @@ from torch import Tensor
 from app.compat.attention.seam import applied
 from app.compat.machine.pretended import MACHINES, machine
 from app.compat.planning.decide import decide
-from app.compat.planning.types import Need, Part, Plan
-from app.compat.selftest.failures import Limits
+from app.compat.planning.types import ModelPart, Need, Plan
+from app.compat.selftest.failures import DeviceLimits
 from app.compat.selftest.simulate import Bites, biting
 from tests.support.tiny_models import FAMILIES, Family
 
@@ -23,14 +23,14 @@ TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
 SICK = [name for name in MACHINES if name != "cpu"]
 
 
-def limits(name: str) -> Limits:
+def limits(name: str) -> DeviceLimits:
     """Lower the limits to these models' sizes; on a card any full score matrix is too large."""
-    small = Limits(decode_keys=16, softmax_keys=16, broadcast_elements=512)
+    small = DeviceLimits(decode_keys=16, softmax_keys=16, broadcast_elements=512)
     return replace(small, buffer_bytes=64) if machine(name).kind == "cuda" else small
 
 
 def planned(name: str, family: Family) -> Plan:
-    part = Part("model", family.role, 1_000_000_000, family.half_is_safe)
+    part = ModelPart("model", family.role, 1_000_000_000, family.half_is_safe)
     return decide(machine(name), Need(heads=4, kv_heads=1 if family.grouped else 4, parts=(part,)))
 
 

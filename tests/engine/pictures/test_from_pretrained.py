@@ -16,14 +16,14 @@ from transformers import AutoConfig, LlamaConfig, LlamaForCausalLM
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.planning.decide import decide
-from app.compat.planning.types import Choice, Need, Part, Plan
+from app.compat.planning.types import Choice, ModelPart, Need, Plan
 from app.engine.loading import awq
 from app.engine.loading.from_pretrained import add_config_needs, load, make_arguments
 from app.sentence import Trouble
 
 WORDS = torch.tensor([[1, 5, 9, 33, 2, 60]])
 GROUP = 32
-NEED = Need("llama", "speech", heads=4, kv_heads=2, head_dim=16, parts=(Part("model", "speech", 100_000_000),))
+NEED = Need("llama", "speech", heads=4, kv_heads=2, head_dim=16, parts=(ModelPart("model", "speech", 100_000_000),))
 ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
 """AutoAWQ's own packing order: nibble i holds output ORDER[i]."""
 
@@ -175,7 +175,7 @@ def test_quantisers_are_told_what_to_compute_in(llama: Path) -> None:
     eight = make_arguments(decide(MACHINES["cpu"], NEED, Choice(quantised="bnb-int8")), config)["quantization_config"]
     assert eight.load_in_8bit
     with pytest.raises(Trouble, match="separate file"):
-        picture = Need("p", "picture", parts=(Part("unet", "denoiser", 100_000_000),), published="gguf")
+        picture = Need("p", "picture", parts=(ModelPart("unet", "denoiser", 100_000_000),), published="gguf")
         make_arguments(decide(MACHINES["t4"], picture, Choice(quantised="gguf")), config)
 
 

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import Seen
+from app.compat.machine.verdicts import RunFailure
 from app.compat.planning.decide import decide
-from app.compat.planning.fallbacks import climb
+from app.compat.planning.fallbacks import next_fallback
 from app.compat.planning.types import Choice, Vae
 from app.engine.jobs import schedulers
 from app.engine.jobs.control import Control
@@ -197,8 +197,8 @@ def test_a_decoder_without_room_says_so_and_tiles_come_first(folders: dict[str, 
     finally:
         hook.remove()
     machine, asked = MACHINES["rtx-3060"], describe_need(model, width=1024, height=1024)
-    found = climb(
-        lambda verdicts: decide(machine, asked, Choice(), verdicts), asked, {}, Seen("memory"), getattr(broke.value, "where", None)
+    found = next_fallback(
+        lambda verdicts: decide(machine, asked, Choice(), verdicts), asked, {}, RunFailure("memory"), getattr(broke.value, "where", None)
     )  # fmt: skip
     assert found is not None and found[0].rung.id == "tiled-decoder"
 

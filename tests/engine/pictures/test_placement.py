@@ -20,10 +20,9 @@ from diffusers.hooks.group_offloading import _is_group_offload_enabled
 from safetensors import SafetensorError
 
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Seen, Verdict, learn
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn
 from app.compat.planning.decide import decide
-from app.compat.planning.fallbacks import subject
-from app.compat.planning.types import Choice, Need, Part, Plan, Precision
+from app.compat.planning.types import Choice, ModelPart, Need, Plan, Precision
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Loading, Note
 from app.engine.jobs.request import Lora, PictureRequest
@@ -276,7 +275,7 @@ def test_a_way_that_did_nothing_is_refused(folders: dict[str, Path], loaded: Any
 
 
 XL = Need(
-    "xl", "picture", heads=10, kv_heads=10, parts=(Part("unet", "denoiser", 2_567_463_684),), width=1024, height=1024
+    "xl", "picture", heads=10, kv_heads=10, parts=(ModelPart("unet", "denoiser", 2_567_463_684),), width=1024, height=1024
 )
 
 
@@ -306,7 +305,7 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
 
     def run(request: PictureRequest, choice: Choice, *rungs: str) -> list[Any]:
         for rung in rungs:
-            verdict = Verdict(subject(asked.model, rung), passed=False, seen=Seen("memory"))
+            verdict = Verdict(Subject.rung(asked.model, rung), passed=False, seen=RunFailure("memory"))
             learn(session.home.verdicts, session.hardware, verdict)
         job = tmp_path / str(len(list(tmp_path.iterdir())))
         events = list(session.run(request, choice, Control(), job, lambda *_: None))

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import decide
-from app.compat.planning.types import Choice, Need, Part
+from app.compat.planning.types import Choice, ModelPart, Need
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note
 from app.engine.jobs.request import PictureRequest
@@ -27,7 +27,7 @@ from tests.support.picture_fixtures import SMALL, make_gguf, write_gguf
 from tests.support.tiny_voices import save_voice
 
 folders = picture_fixtures.folders
-VOICE = (Part("model", "speech", 10_000), Part("codec", "codec", 10_000))
+VOICE = (ModelPart("model", "speech", 10_000), ModelPart("codec", "codec", 10_000))
 
 
 def dropped(folder: Path, part: str, take: bool, put: dict[str, torch.Tensor] | None = None, place: int = 0) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Verdict, load
+from app.compat.machine.verdicts import Subject, Verdict, load
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step, Stopped
 from app.engine.models import catalog
@@ -24,11 +24,11 @@ ASKED = 3
 
 @pytest.fixture
 def questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    def steps(_: Any, found: dict[str, Verdict]) -> Iterator[tuple[int, int, Sentence]]:
+    def steps(_: Any, found: dict[Subject, Verdict]) -> Iterator[tuple[int, int, Sentence]]:
         for done in range(ASKED):
             yield done, ASKED, say("selftest.asking", "Testing {subject} in {dtype}", subject="a", dtype="b")
-            found[f"path:{done}"] = Verdict(f"path:{done}", passed=done != 1)
-        found["row:defect"] = Verdict("row:defect", passed=False)
+            found[Subject("path", f"{done}")] = Verdict(Subject("path", f"{done}"), passed=done != 1)
+        found[Subject("row", "defect")] = Verdict(Subject("row", "defect"), passed=False)
         yield ASKED, ASKED, say("selftest.done", "{passed} of {total} right on this machine", passed=2, total=3)
 
     monkeypatch.setattr(maintenance.run, "steps", steps)
@@ -41,7 +41,7 @@ def test_the_self_test_tells_each_question_and_keeps_its_verdicts(questions: Non
     assert isinstance(events[-2], Note) and str(events[-2].sentence).startswith("Self-test: 2 of 3 paths")
     assert isinstance(events[-1], Finished)
     assert (
-        load(place.verdicts, machine("cpu")).keys() == verdicts.keys() == {"path:0", "path:1", "path:2", "row:defect"}
+        load(place.verdicts, machine("cpu")).keys() == verdicts.keys() == {Subject("path", "0"), Subject("path", "1"), Subject("path", "2"), Subject("row", "defect")}
     )
 
 

@@ -13,11 +13,11 @@ import torch
 
 from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.meter import Reading
-from app.compat.machine.verdicts import Seen, Verdict, learn, load
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn, load
 from app.compat.planning.decide import decide
-from app.compat.planning.fallbacks import choices, subject
+from app.compat.planning.fallbacks import choices
 from app.compat.planning.types import AUTO, Choice, Plan
-from app.compat.selftest.failures import Limits
+from app.compat.selftest.failures import DeviceLimits
 from app.compat.selftest.simulate import biting
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Step, Stopped, Unloaded
@@ -141,7 +141,7 @@ def test_a_broken_run_takes_a_rung_and_goes_on(
     (adjusted,) = [event for event in events if isinstance(event, Adjusted)]
     assert adjusted.rung == rung and adjusted.learned in str(fault) and len(plans) == 2 and plans[0] != plans[1]
     stored = load(session.home.verdicts, session.hardware)
-    assert f"rung:{models['voice']}/{rung}" in stored
+    assert Subject("rung", f"{models['voice']}/{rung}") in stored
     plans.clear()
     run(speech(models), job="next")
     assert len(plans) == 1 and plans[0].chunk_most == (64 if rung == "smaller-chunk" else None), "what was learned was forgotten"
@@ -341,7 +341,7 @@ def test_smaller_chunks_are_really_taken_when_memory_runs_out(models: dict[str, 
     session.dial.chunk = 4096
     plans: list[Plan] = []
     asked = picture(models, width=256, height=256, preview_every=0)
-    with biting("m1-8gb", limits=Limits(buffer_bytes=1_000_000)):
+    with biting("m1-8gb", limits=DeviceLimits(buffer_bytes=1_000_000)):
         events = list(session.run(asked, Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)))
     assert isinstance(events[-1], Finished), events[-1]
     assert [event.rung for event in events if isinstance(event, Adjusted)] == ["smaller-chunk"] * 2
@@ -411,7 +411,7 @@ def test_a_death_while_loading_is_not_answered_with_chunks(run: Run, models: dic
 def test_what_another_process_learned_meanwhile_counts_and_stays(
     run: Run, session: Session, models: dict[str, str], plans: list[Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rung = Verdict(subject(models["voice"], "contiguous"), passed=False, seen=Seen("numbers", 4, "float16"))
+    rung = Verdict(Subject.rung(models["voice"], "contiguous"), passed=False, seen=RunFailure("numbers", 4, "float16"))
     learn(session.home.verdicts, session.hardware, rung)
     run(speech(models))
     assert plans[0].contiguous

@@ -56,7 +56,7 @@ def test_a_starter_hears_a_clip_for_as_long_as_it_says(
     folders: dict[str, Path], plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It still has a voice for each tag and carries none from part to part."""
-    folder = speech_fixtures.moved(folders["starter"], tmp_path / "starter")
+    folder = speech_fixtures.copy_voice(folders["starter"], tmp_path / "starter")
     told = {"words": ["hello", "one", "two"], "generation": {"temperature": 0.0}, "clip_most_s": 3.0, "own_voices": ["tiny"]}
     (folder / "starter.json").write_text(json.dumps(told))
     heard: list[int] = []

@@ -1,0 +1,94 @@
+"""Word the fields of a plan and their values, for every place that shows one: the Machine tab, doctor, README's table."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.compat.planning.types import AUTO, Chunk, Plan
+from app.sentence import Sentence, Value, say
+
+FIELDS: Final[dict[str, Sentence]] = {
+    "device": say("field.device", "device"),
+    "dtype": say("field.dtype", "precision"),
+    "score_dtype": say("field.score_dtype", "scores"),
+    "gqa": say("field.gqa", "grouped heads"),
+    "chunk_q": say("field.chunk_q", "chunk of queries"),
+    "chunk_most": say("field.chunk_most", "largest chunk"),
+    "chunk_k": say("field.chunk_k", "chunk of keys"),
+    "budget_bytes": say("field.budget_bytes", "memory for scores"),
+    "contiguous": say("field.contiguous", "layout"),
+    "explicit_mask": say("field.explicit_mask", "causal mask"),
+    "expand_mask": say("field.expand_mask", "mask"),
+    "pad_value": say("field.pad_value", "value size"),
+    "zero_masked_rows": say("field.zero_masked_rows", "masked rows"),
+    "kernels": say("field.kernels", "kernels"),
+    "ways": say("field.ways", "attention by shape"),
+    "precision": say("field.precision", "component by component"),
+    "offload": say("field.offload", "offload"),
+    "vae": say("field.vae", "decoder"),
+    "quantised": say("field.quantised", "quantised weights"),
+    "attention": say("field.attention", "attention"),
+    "environment": say("field.environment", "environment"),
+}
+OPTIONS: Final[dict[str, Sentence]] = {
+    "yes": say("word.yes", "yes"),
+    "no": say("word.no", "no"),
+    "none": say("option.none", "none"),
+    "automatic": say("word.automatic", "automatic"),
+    "whole": say("option.whole", "in one piece"),
+    "native": say("option.native", "native"),
+    "folded": say("option.folded", "folded"),
+    "expanded": say("option.expanded", "expanded"),
+    "model": say("option.model", "one component at a time"),
+    "group": say("option.group", "groups of layers"),
+    "sequential": say("option.sequential", "one layer at a time"),
+    "contiguous/yes": say("option.copied", "made contiguous"),
+    "contiguous/no": say("option.as-it-lies", "unchanged"),
+    "score_dtype/kernel": say("option.kernel", "the kernel's own"),
+    "kernels/own": say("word.own", "Hearth's own"),
+    "chunk_most/none": say("option.no-limit", "no limit"),
+    "ways/rule": say("ways.by-rule", "by rule"),
+}
+"""Options with plain words, for one field alone or for any; the others are names, the same in every language."""
+
+
+def word_option(field: str, option: str) -> Value:
+    return OPTIONS.get(f"{field}/{option}", OPTIONS.get(option, option))
+
+
+def word_chunk(chunk: Chunk) -> Value:
+    """A number of queries, or that Hearth chooses it."""
+    return OPTIONS["automatic"] if chunk == AUTO else chunk
+
+
+def word_value(plan: Plan, field: str) -> Value:
+    """What a plan says of one field."""
+    value = getattr(plan, field)
+    match field:
+        case "budget_bytes":
+            return f"{value >> 20} MiB"
+        case "chunk_q":
+            return word_chunk(value)
+        case "chunk_k":
+            return value or OPTIONS["automatic"]
+        case "chunk_most":
+            return value or OPTIONS["chunk_most/none"]
+        case "score_dtype":
+            return value or OPTIONS["score_dtype/kernel"]
+        case "kernels":
+            return ", ".join(value) or OPTIONS["kernels/own"]
+        case "ways":
+            return say("ways.count", "{count} measured", count=len(value)) if value else OPTIONS["ways/rule"]
+        case "vae":
+            pixels = value.tile_pixels
+            return say("vae.tiles", "tiles of {pixels} pixels", pixels=pixels) if pixels else OPTIONS["whole"]
+        case "environment":
+            return ", ".join(f"{name}={setting}" for name, setting in value)
+        case "precision":
+            return "; ".join(
+                f"{each.part}: {each.compute}"
+                + (f" ({each.storage})" if each.storage != each.compute else "")
+                + (f", {each.device}" if each.device != plan.device else "")
+                for each in value
+            ) or OPTIONS["none"]  # fmt: skip
+    return word_option(field, {True: "yes", False: "no"}.get(value, str(value)))

@@ -1,0 +1,88 @@
+"""Numbers at which a plan turns, and numbers in its sentences: exact to the byte, and those of the plan itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.pretended import MACHINES
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict
+from app.compat.planning.decide import decide
+from app.compat.planning.memory_formulas import MIB, SCORES_AT_LEAST, SCORES_AT_MOST, SCRATCH_BYTES
+from app.compat.planning.quirk import Quirk, Where
+from app.compat.planning.types import Choice, ModelPart, Need, Plan, Reason
+from app.sentence import say
+
+VOICE = Need(model="mine", kind="speech", parts=(ModelPart("model", "speech", 400_000_000),))
+WIDE_BYTES = 400_000_000 * 4 + SCRATCH_BYTES["speech"]
+
+
+def because(plan: Plan, field: str) -> Reason:
+    return next(each for each in plan.because if each.field == field)
+
+
+MAXWELL = replace(MACHINES["gtx-1060"], name="NVIDIA GeForce GTX 980", capability=(5, 2))
+"""A GTX 1060 has a row of its own against wide weights."""
+
+
+@pytest.mark.parametrize(("machine", "share", "half"), [(MAXWELL, 2, "float16"), (MACHINES["cpu"], 1, "bfloat16")])
+def test_weights_stay_wide_to_the_last_byte_that_fits(machine: Hardware, share: int, half: str) -> None:
+    """Unified memory may be filled by the weights, a card's own by half."""
+    found = [
+        decide(replace(machine, free_bytes=share * WIDE_BYTES - less), VOICE, Choice(dtype="float32")).precision[0].storage
+        for less in (0, share)
+    ]
+    assert found == ["float32", half]
+
+
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("free_mib", [40, 64, 65, 1000, 3000, 4096, 9000])
+def test_the_budget_sentence_holds_the_budget(name: str, free_mib: int) -> None:
+    plan = decide(replace(MACHINES[name], free_bytes=free_mib * MIB))
+    sentence = because(plan, "budget_bytes").sentence
+    assert dict(sentence.values)["mib"] == plan.budget_bytes // MIB
+    assert f"{plan.budget_bytes // MIB} MiB" in str(sentence)
+    assert plan.budget_bytes <= min(max(free_mib * MIB // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
+    if sentence.key == "budget.quarter":
+        assert plan.budget_bytes == min(free_mib * MIB // 4, SCORES_AT_MOST)
+        assert f"at most {SCORES_AT_MOST // MIB}." in str(sentence)
+    if sentence.key == "budget.least":
+        assert free_mib * MIB // 4 < plan.budget_bytes == SCORES_AT_LEAST
+
+
+def test_a_quarter_that_is_just_the_least_is_called_a_quarter() -> None:
+    cpu = MACHINES["cpu"]
+    keys = [
+        because(decide(replace(cpu, free_bytes=4 * SCORES_AT_LEAST - less)), "budget_bytes").sentence.key for less in (0, 4)
+    ]
+    assert keys == ["budget.quarter", "budget.least"]
+
+
+@pytest.mark.parametrize("most", [32, 512])
+def test_a_learned_budget_names_the_chunk_and_what_it_needs(most: int) -> None:
+    need = Need(model="mine", heads=16, kv_heads=16, queries=8192, keys=8192)
+    taught = Verdict(Subject.rung("mine", "smaller-chunk"), False, seen=RunFailure("memory", 3, "float32", most))
+    plan = decide(MACHINES["cpu"], need, verdicts={taught.subject: taught})
+    sentence = because(plan, "budget_bytes").sentence
+    enough = 3 * 16 * most * 8192 * 4
+    assert plan.budget_bytes == min(max(enough, SCORES_AT_LEAST), SCORES_AT_MOST)
+    assert dict(sentence.values)["mib"] == plan.budget_bytes // MIB and str(most) in str(sentence)
+
+
+def test_a_row_that_limits_the_scores_is_told_with_its_limit() -> None:
+    row = Quirk("small-arrays", (Where(),), say("quirk.mps-4gib", "Small arrays only."), "a test", limits=(("bytes", 100 * MIB),))
+    plan = decide(MACHINES["cpu"], rows=(row,))
+    sentence = because(plan, "budget_bytes").sentence
+    assert plan.budget_bytes == 100 * MIB and sentence.key == "budget.limit" and dict(sentence.values)["mib"] == 100
+
+
+def test_scores_that_do_not_fit_are_told_by_their_size() -> None:
+    mac = replace(MACHINES["m3-max-64gb"], free_bytes=1 << 30)
+    plan = decide(mac, Need(batch=2, heads=8, kv_heads=8, queries=4096, keys=4096))
+    said = [
+        dict(reason.sentence.values)["mib"] for each in plan.rejected if (each.field, each.option) == ("chunk_q", "whole")
+        for reason in each.objections if reason.sentence.key == "chunk_q.budget"
+    ]  # fmt: skip
+    assert said == [2 * 8 * 4096 * 4096 * 4 // MIB]
