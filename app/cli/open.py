@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.cli.job import common
 from app.paths import home
-from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, Wish, launch
+from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, LaunchOptions, launch
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     return launch(
-        Wish(
+        LaunchOptions(
             place=home(args.home),
             pretend=args.pretend,
             host=args.listen,

@@ -27,7 +27,7 @@ SIZES_PX = (16, 32, 48, 64, 128, 256, 512)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class AppFile:
     """One file: where under its root, what, and whether it is run."""
 
     path: str
@@ -41,7 +41,7 @@ def start_command(system: str) -> list[str]:
     return [str(launcher)] if launcher.is_file() else [sys.executable, "-I", "-m", "app"]
 
 
-def bundle(command: list[str], icon: bytes, log: Path) -> list[Written]:
+def mac_bundle(command: list[str], icon: bytes, log: Path) -> list[AppFile]:
     """Hearth.app. It has no place in the Dock: its window is the browser's, and quitting is done there."""
     about = {
         "CFBundleName": "Hearth",
@@ -70,14 +70,14 @@ if ! {shlex.join(command)} >{quoted_log} 2>&1 </dev/null; then
 fi
 """
     return [
-        Written("Contents/Info.plist", plistlib.dumps(about)),
-        Written("Contents/PkgInfo", b"APPL????"),
-        Written("Contents/MacOS/Hearth", script.encode(), runs=True),
-        Written("Contents/Resources/hearth.icns", icon),
+        AppFile("Contents/Info.plist", plistlib.dumps(about)),
+        AppFile("Contents/PkgInfo", b"APPL????"),
+        AppFile("Contents/MacOS/Hearth", script.encode(), runs=True),
+        AppFile("Contents/Resources/hearth.icns", icon),
     ]
 
 
-def entry(command: list[str], icon: Path) -> str:
+def desktop_entry(command: list[str], icon: Path) -> str:
     """A desktop entry, by freedesktop.org's rules for quoting."""
 
     def quoted(word: str) -> str:
@@ -105,7 +105,7 @@ def entry(command: list[str], icon: Path) -> str:
     )
 
 
-def shortcuts(command: list[str], icon: Path) -> str:
+def windows_shortcuts(command: list[str], icon: Path) -> str:
     """PowerShell that puts Hearth into the Start menu and onto the desktop; wherever Windows keeps those two."""
 
     def quoted(word: str) -> str:
@@ -134,7 +134,7 @@ NO_SHORTCUTS = """foreach ($place in 'Programs', 'Desktop') {
 """
 
 
-def powershell(script: str) -> list[str]:
+def powershell_command(script: str) -> list[str]:
     """Encoded, so that a folder's name survives whatever code page the console has; and what fails is told on stdout in UTF-8,
     because stderr is XML then. Without an exit of its own, PowerShell ends with 1 where a shortcut was gone already."""
     script = f"""try {{
@@ -149,7 +149,7 @@ def powershell(script: str) -> list[str]:
     return ["powershell.exe", "-NoProfile", "-NonInteractive", "-EncodedCommand", encoded]
 
 
-def put(root: Path, files: list[Written]) -> None:
+def write_files(root: Path, files: list[AppFile]) -> None:
     for file in files:
         target = root / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -157,7 +157,7 @@ def put(root: Path, files: list[Written]) -> None:
         target.chmod(0o755 if file.runs else 0o644)
 
 
-def places(system: str) -> list[Path]:
+def installed_paths(system: str) -> list[Path]:
     """Everything that install-app writes outside Windows, where the shortcuts stand in its own folders."""
     if system == "Darwin":
         return [Path.home() / "Applications" / "Hearth.app"]
@@ -171,23 +171,23 @@ def places(system: str) -> list[Path]:
 def install(system: str, where: Home) -> list[Path]:
     icons = assets() / "icons"
     command = start_command(system)
-    put_in = places(system)
+    put_in = installed_paths(system)
     if system == "Darwin":
         shutil.rmtree(put_in[0], ignore_errors=True)
-        put(put_in[0], bundle(command, (icons / "hearth.icns").read_bytes(), where.logs / "app.log"))
+        write_files(put_in[0], mac_bundle(command, (icons / "hearth.icns").read_bytes(), where.logs / "app.log"))
     elif system == "Windows":
-        run(powershell(shortcuts(command, icons / "hearth.ico")))
+        run(powershell_command(windows_shortcuts(command, icons / "hearth.ico")))
     else:
         for size, path in zip(SIZES_PX, put_in[1:], strict=True):
-            put(path.parent, [Written(path.name, (icons / f"icon-{size}.png").read_bytes())])
-        put(put_in[0].parent, [Written(put_in[0].name, entry(command, put_in[-1]).encode(), runs=True)])
+            write_files(path.parent, [AppFile(path.name, (icons / f"icon-{size}.png").read_bytes())])
+        write_files(put_in[0].parent, [AppFile(put_in[0].name, desktop_entry(command, put_in[-1]).encode(), runs=True)])
     return put_in[:1]
 
 
 def remove(system: str) -> None:
     if system == "Windows":
-        run(powershell(NO_SHORTCUTS))
-    for path in places(system):
+        run(powershell_command(NO_SHORTCUTS))
+    for path in installed_paths(system):
         if path.is_dir():
             shutil.rmtree(path)
         else:
@@ -201,7 +201,7 @@ def run(command: list[str]) -> None:
         raise Trouble(say("install.shortcut", "The shortcuts could not be written. Windows says: {why}", why=why))
 
 
-def system() -> str:
+def system_name() -> str:
     return {"darwin": "Darwin", "win32": "Windows"}.get(sys.platform, "Linux")
 
 
@@ -215,13 +215,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     where = home()
     if args.command == "install-app":
-        put_in = install(system(), where)
+        put_in = install(system_name(), where)
         named = str(put_in[0]) if put_in else "Start menu, desktop"
         print(say("install.done", "Hearth is among your apps now: {where}", where=named))
         return 0
-    remove(system())
+    remove(system_name())
     print(say("install.removed", "Hearth is no longer among your apps."))
-    if args.delete_creations or (sys.stdin.isatty() and not kept(where)):
+    if args.delete_creations or (sys.stdin.isatty() and not ask_to_keep(where)):
         shutil.rmtree(where.root, ignore_errors=True)
         if where.root.exists():  # Windows lets nobody delete what runs or is open
             print(
@@ -244,6 +244,6 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def kept(where: Home) -> bool:
+def ask_to_keep(where: Home) -> bool:
     question = say("install.keep", "Keep your creations, voices and settings in {root}? [Y/n] ", root=str(where.root))
     return not input(str(question)).strip().lower().startswith("n")

@@ -36,8 +36,8 @@ def step(verb: str, folder: Path) -> int:
 
 
 def update(folder: Path) -> int:
-    before = slots.commit()
-    old = slots.current(folder)
+    before = slots.current_commit()
+    old = slots.current_slot(folder)
     if not before:
         tell(
             "This folder is not a git clone, so newer code does not come by itself; looking after the environment only."
@@ -49,25 +49,25 @@ def update(folder: Path) -> int:
         if pulled.returncode:
             why = (pulled.stderr.strip().splitlines() or ["git said nothing"])[-1]
             raise Refused(f"Newer code was asked for, but git could not take it: {why} Nothing was changed.")
-    after = slots.commit()
+    after = slots.current_commit()
     tell("The code is as new as it gets." if after == before else f"The code went from {before[:9]} to {after[:9]}.")
     if subprocess.call([sys.executable, str(TOP / "start.py"), "renew"]):
         if after != before:
             git("reset", "--keep", before)
         tell("The update did not prove itself; everything is as it was before.")
         return 1
-    if (after, slots.current(folder)) != (before, old):
-        slots.put(folder / "back", json.dumps({"slot": old.name, "commit": before}))
+    if (after, slots.current_slot(folder)) != (before, old):
+        slots.replace_text(folder / "back", json.dumps({"slot": old.name, "commit": before}))
     tell("Up to date, and proven. One step back: start.py back")
     return 0
 
 
 def renew(folder: Path) -> int:
-    want = slots.wanted()
-    with slots.locked(folder):
-        said = slots.stamp(slots.current(folder))
+    want = slots.read_requirements()
+    with slots.lock(folder):
+        said = slots.read_stamp(slots.current_slot(folder))
         if said.get("digest") == want.digest:
-            selftest(slots.current(folder))
+            selftest(slots.current_slot(folder))
         else:
             install.renew(folder, want, selftest)
     return 0
@@ -83,21 +83,21 @@ def back(folder: Path) -> int:
         said = json.loads((folder / "back").read_text("utf-8"))
     except (OSError, ValueError):
         raise Refused("There is no step back: nothing was updated, or the old environment was taken away.") from None
-    now, then = slots.current(folder), folder / said["slot"]
-    made = slots.stamp(then)
+    now, then = slots.current_slot(folder), folder / said["slot"]
+    made = slots.read_stamp(then)
     if not made:
         raise Refused(
             "The environment from before the last update is not whole any more. start.py repair makes a new one."
         )
-    here = slots.commit()
+    here = slots.current_commit()
     if said["commit"] and here != said["commit"]:
         moved = git("reset", "--keep", said["commit"])
         if moved.returncode:
             raise Refused(f"The code could not go back: {moved.stderr.strip()} Nothing was changed.")
-    with slots.locked(folder):
-        slots.write_stamp(then, **{**made, "held": slots.wanted().digest})
-        slots.put(folder / "current", then.name)
-        slots.put(folder / "back", json.dumps({"slot": now.name, "commit": here}))
+    with slots.lock(folder):
+        slots.write_stamp(then, **{**made, "held": slots.read_requirements().digest})
+        slots.replace_text(folder / "current", then.name)
+        slots.replace_text(folder / "back", json.dumps({"slot": now.name, "commit": here}))
     tell("Gone back one step. The same again goes forward.")
     return 0
 

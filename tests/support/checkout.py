@@ -127,4 +127,4 @@ class Checkout:
 
     @property
     def slot(self) -> Path:
-        return slots.current(self.top / ".venv")
+        return slots.current_slot(self.top / ".venv")
