@@ -122,7 +122,7 @@ def test_the_disk_cannot_be_filled(desk: Desk, monkeypatch: pytest.MonkeyPatch) 
     with shared(desk) as (address, words, _), visitor(address, words) as guest:
         answers = [guest.post("/gradio_api/upload", files={"files": (f"{n}.png", png(6, 6 + n), "image/png")}) for n in range(6)]  # fmt: skip
         codes = [each.status_code for each in answers]
-        assert codes[:2] == [200, 200] and codes[-1] == 415 and "room for" in answers[-1].text
+        assert codes[:2] == [200, 200] and codes[-1] == 415 and "upload space" in answers[-1].text
 
 
 def test_one_guest_cannot_hold_every_line(

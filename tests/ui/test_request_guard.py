@@ -36,10 +36,11 @@ from app.ui.access.login import (
     Throttle,
     digest_password,
     make_password,
+    password_words,
 )
 from app.ui.launch import build_guards
 from app.ui.state.desk import Desk
-from app.ui.state.person import OWNER, Person
+from app.ui.state.person import NOBODY, OWNER, Person, who
 from app.ui.tabs import shelf
 from tests.support.guests import desk_at, plain, press, shared, until, visitor
 
@@ -628,9 +629,9 @@ def test_every_answer_is_taken_as_what_it_says(owners: str, ada: httpx.Client) -
 
 
 def test_a_server_without_a_guard_serves_nobody(desk: Desk) -> None:
-    assert request_guard.who(object()) == request_guard.NOBODY
+    assert who(object()) == NOBODY
     with pytest.raises(Trouble):
-        desk.creation(kept(desk, "owner"), request_guard.who(object()))
+        desk.creation(kept(desk, "owner"), who(object()))
 
 
 # Small things.
