@@ -34,7 +34,7 @@ for /d %%E in ("%DATA%\environment-*") do if exist "%%~E\current" set "NEW="
 "%PYTHON%" %WHICH% "%TOP%start.py" --version
 if errorlevel 1 goto failed
 if not defined NEW goto open
-"%SYSTEM%\choice.exe" /c YN /t 60 /d N /m "Keep Hearth in the Start menu and on the desktop, with its icon?"
+"%SYSTEM%\choice.exe" /c YN /t 60 /d N /m "Add Hearth to the Start menu and the desktop, with its icon?"
 if errorlevel 2 goto open
 "%PYTHON%" %WHICH% "%TOP%start.py" install-app
 

@@ -15,7 +15,7 @@ ALL_TESTS = ("-n", "2", "--dist", "loadfile")
 
 
 def run_command(command: Sequence[str]) -> int:
-    """Becomes the command; on Windows, where nothing can become another, waits for it."""
+    """Replace this process by the command; on Windows, which cannot do that, wait for it."""
     if not WINDOWS:
         os.execv(command[0], list(command))
     child = subprocess.Popen(command)

@@ -1,6 +1,6 @@
-"""Hearth among a person's apps: a bundle on macOS, shortcuts on Windows, a desktop entry on Linux; written here, so never quarantined.
+"""Add Hearth to the user's apps: a bundle on macOS, shortcuts on Windows, a desktop entry on Linux; written here, so never quarantined.
 
-What is written is made by pure functions, one a system; `main` puts it in place. `remove-app` takes it away again.
+One pure function per system makes the files, `main` writes them, `remove-app` deletes them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SIZES_PX = (16, 32, 48, 64, 128, 256, 512)
 
 @dataclass(frozen=True, slots=True)
 class AppFile:
-    """One file: where under its root, what, and whether it is run."""
+    """One file: its path under a root, its content, and whether it is executable."""
 
     path: str
     content: bytes
@@ -36,13 +36,13 @@ class AppFile:
 
 
 def start_command(system: str) -> list[str]:
-    """What starts Hearth from anywhere: the checkout's own launcher, or this Python where Hearth was installed with pip."""
+    """Return the command that starts Hearth from anywhere: the checkout's launcher, or this Python if installed with pip."""
     launcher = TOP / ("Hearth.bat" if system == "Windows" else "hearth.sh")
     return [str(launcher)] if launcher.is_file() else [sys.executable, "-I", "-m", "app"]
 
 
 def mac_bundle(command: list[str], icon: bytes, log: Path) -> list[AppFile]:
-    """Hearth.app. It has no place in the Dock: its window is the browser's, and quitting is done there."""
+    """Make Hearth.app. It stays out of the Dock, because its window is the browser's."""
     about = {
         "CFBundleName": "Hearth",
         "CFBundleDisplayName": "Hearth",
@@ -78,7 +78,7 @@ fi
 
 
 def desktop_entry(command: list[str], icon: Path) -> str:
-    """A desktop entry, by freedesktop.org's rules for quoting."""
+    """Make a desktop entry, quoted by freedesktop.org's rules."""
 
     def quoted(word: str) -> str:
         inner = "".join("\\" + each if each in '"`$\\' else each for each in word)
@@ -106,7 +106,7 @@ def desktop_entry(command: list[str], icon: Path) -> str:
 
 
 def windows_shortcuts(command: list[str], icon: Path) -> str:
-    """PowerShell that puts Hearth into the Start menu and onto the desktop; wherever Windows keeps those two."""
+    """Write the PowerShell that adds Hearth to the Start menu and the desktop, wherever Windows keeps them."""
 
     def quoted(word: str) -> str:
         return "'" + word.replace("'", "''") + "'"
@@ -135,8 +135,11 @@ NO_SHORTCUTS = """foreach ($place in 'Programs', 'Desktop') {
 
 
 def powershell_command(script: str) -> list[str]:
-    """Encoded, so that a folder's name survives whatever code page the console has; and what fails is told on stdout in UTF-8,
-    because stderr is XML then. Without an exit of its own, PowerShell ends with 1 where a shortcut was gone already."""
+    """Encode a script so that folder names survive any console code page.
+
+    Errors go to stdout in UTF-8, because stderr is XML then. The explicit exit 0 is needed: PowerShell ends with 1 if a
+    shortcut was already gone.
+    """
     script = f"""try {{
 {script}exit 0
 }} catch {{
@@ -158,7 +161,7 @@ def write_files(root: Path, files: list[AppFile]) -> None:
 
 
 def installed_paths(system: str) -> list[Path]:
-    """Everything that install-app writes outside Windows, where the shortcuts stand in its own folders."""
+    """List all that install-app writes; on Windows nothing, because the shortcuts lie in Windows' own folders."""
     if system == "Darwin":
         return [Path.home() / "Applications" / "Hearth.app"]
     if system == "Windows":
@@ -198,7 +201,7 @@ def run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     if done.returncode:
         why = (done.stdout.strip().splitlines() or ["?"])[0]
-        raise Trouble(say("install.shortcut", "The shortcuts could not be written. Windows says: {why}", why=why))
+        raise Trouble(say("install.shortcut", "The shortcuts could not be created. Windows says: {why}", why=why))
 
 
 def system_name() -> str:
@@ -217,29 +220,29 @@ def main(args: argparse.Namespace) -> int:
     if args.command == "install-app":
         put_in = install(system_name(), where)
         named = str(put_in[0]) if put_in else "Start menu, desktop"
-        print(say("install.done", "Hearth is among your apps now: {where}", where=named))
+        print(say("install.done", "Hearth was added to your apps: {where}", where=named))
         return 0
     remove(system_name())
-    print(say("install.removed", "Hearth is no longer among your apps."))
+    print(say("install.removed", "Hearth was removed from your apps."))
     if args.delete_creations or (sys.stdin.isatty() and not ask_to_keep(where)):
         shutil.rmtree(where.root, ignore_errors=True)
-        if where.root.exists():  # Windows lets nobody delete what runs or is open
+        if where.root.exists():  # Windows does not delete files in use
             print(
                 say(
                     "install.in-use",
-                    "Not all could be deleted, because some of it is in use. Close Hearth and delete what is left: {root}",
+                    "Some files are in use and could not be deleted. Close Hearth, then delete the rest: {root}",
                     root=str(where.root),
                 )
             )
         else:
             print(say("install.deleted", "Deleted: {root}", root=str(where.root)))
     else:
-        print(say("install.kept", "Your creations, voices and settings are kept in {root}", root=str(where.root)))
+        print(say("install.kept", "Your creations, voices and settings are still in {root}", root=str(where.root)))
     if where.models.is_dir():
-        print(say("install.models", "Downloaded models are kept in {models}", models=str(where.models)))
+        print(say("install.models", "Downloaded models are still in {models}", models=str(where.models)))
     if (TOP / "start.py").is_file():
         print(
-            say("install.folder", "The program itself is the folder {top}; to be rid of it, delete it.", top=str(TOP))
+            say("install.folder", "The program itself is the folder {top}. Delete it to remove Hearth completely.", top=str(TOP))
         )
     return 0
 

@@ -1,4 +1,4 @@
-"""Say why a start failed: the sentence, the report, and the file in which Hearth leaves both for whoever started it."""
+"""Describe a failed start: the sentence, the report, and the file that hands both to start.py."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import Final
 from app.launcher.slots import data_folder
 
 FILE_VARIABLE: Final = "HEARTH_FAILURE"
-"""Names the file in which Hearth leaves what went wrong for whoever started it."""
+"""Environment variable with the path of the file in which Hearth hands its failure to start.py."""
 TAIL_BYTES: Final = 16 << 10
 
 
 @dataclass(frozen=True, slots=True)
 class StartFailure:
-    """`english` and `chinese` are one sentence; `report` is for whoever looks after Hearth, without the name of this person's home."""
+    """One sentence in `english` and `chinese`; `report` is for a bug report, without the user's home path."""
 
     english: str
     chinese: str
     report: str
 
 
-def in_english(said: str, report: str) -> StartFailure:
-    """Make a failure of which only English is known."""
-    return StartFailure(said, said, report.replace(str(Path.home()), "~"))
+def describe_in_english(sentence: str, report: str) -> StartFailure:
+    """Describe a failure whose sentence has no translation."""
+    return StartFailure(sentence, sentence, report.replace(str(Path.home()), "~"))
 
 
 def read(file: Path) -> StartFailure | None:
-    """Read what Hearth left, if it left anything."""
+    """Read the failure that Hearth wrote, if any."""
     try:
         said = json.loads(file.read_text("utf-8"))
         return StartFailure(**said)

@@ -37,10 +37,10 @@ except Exception as fault:
 print(json.dumps({"kind": kind, "name": name, "torch": torch.__version__, "trouble": trouble}))
 """
 REASONS = (
-    (r"No space left|not enough space|Errno 28", "The disk is full. Make room and start again; downloads are kept."),
+    (r"No space left|not enough space|Errno 28", "The disk is full. Free some space and start again; downloads are kept."),
     (
         r"CERTIFICATE_VERIFY_FAILED|SSLError",
-        "A secure connection could not be checked. Something between this machine and the network (a virus scanner, a company proxy) may be opening it.",
+        "A secure connection could not be verified. A virus scanner or company proxy may be intercepting it; switch that off or try another network.",
     ),
     (
         r"Temporary failure in name resolution|getaddrinfo|NewConnectionError|ConnectTimeout|Network is unreachable|ProxyError|Read timed out",
@@ -50,12 +50,12 @@ REASONS = (
         r"WinError 206|Long Path support",
         r"A path becomes longer than Windows takes. Move Hearth to a shorter folder, such as C:\Hearth, and start again.",
     ),
-    (r"No matching distribution found for torch", "There is no torch for this Python. Use Python 3.11 to 3.14."),
+    (r"No matching distribution found for torch", "torch does not support this Python. Use Python 3.11 to 3.14."),
 )
 
 
 def run(command: Sequence[str | Path], log: Path, what: str) -> None:
-    """With pip's noise in the log, and one line of progress with the time; a failure tells the reason and where to read on."""
+    """Run a command with its output in the log and one line of progress on the terminal; raise Refused with the reason if it fails."""
     astray = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PYTHONHOME")
     keep = {name: value for name, value in os.environ.items() if name not in astray}
     began = shown = time.monotonic()
@@ -95,7 +95,7 @@ def run(command: Sequence[str | Path], log: Path, what: str) -> None:
 
 
 def describe_progress(log: Path) -> str:
-    """The last thing pip said that means something to a person."""
+    """Word pip's last meaningful line of output for a person."""
     with log.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
         text = file.read().decode("utf-8", "replace")
@@ -112,7 +112,7 @@ def describe_progress(log: Path) -> str:
 
 
 def pip_install(slot: Path, log: Path, what: str, *arguments: str) -> None:
-    # What is imported is compiled then; the rest never.
+    # modules are compiled when first imported
     flags = ["--no-input", "--disable-pip-version-check", "--no-compile", "-c"]
     run([python_of(slot), "-I", "-m", "pip", "install", *flags, TOP / "constraints.txt", *arguments], log, what)
 
@@ -160,11 +160,11 @@ def make_environment(slot: Path, want: Requirements) -> None:
         slot, digest=want.digest, extras={}, build=build, because=chosen.because, proof=proof, commit=slots.current_commit(),
         made=time.strftime("%Y-%m-%dT%H:%M:%S"),
     )  # fmt: skip
-    tell(f"Ready after {clock(time.monotonic() - began)}. To have Hearth among your apps: start.py install-app")
+    tell(f"Ready after {clock(time.monotonic() - began)}. To add Hearth to your apps: start.py install-app")
 
 
 def make_empty(slot: Path, log: Path) -> tuple[str, ...]:
-    """Make an environment with nothing in it but pip, and return what pip is told so that it shows its progress."""
+    """Make an environment with nothing but pip in it, and return pip's options for showing progress."""
     if slot.exists():
         shutil.rmtree(slot, ignore_errors=True)
     if slot.exists():
@@ -192,7 +192,7 @@ def install_first_proven(
         except Refused as fault:
             if last:
                 raise
-            tell(f"The {build} build: {fault} Trying the next one.")
+            tell(f"The {build} build: {fault} Trying the next build.")
             continue
         if last or (not proof["trouble"] and (proof["kind"] == "cuda" or not build.startswith("cu"))):
             return build, proof
@@ -221,12 +221,12 @@ def require_space(need: int, slot: Path) -> None:
     if free < need:
         raise Refused(
             f"Hearth's environment needs about {need >> 30} GB in {slot.parent}, and {free / (1 << 30):.1f} GB are free. "
-            "Make room and start again."
+            "Free some space and start again."
         )
 
 
 def brings_cuda(slot: Path, torch: str) -> bool:
-    """Of what pip would take from its own index, by what it asks for; a mirror may have a plain one. What fails here fails with a reason later."""
+    """Ask pip whether the default index's torch depends on CUDA; a mirror may have a plain one. Errors here are reported later, by the install."""
     flags = ["--quiet", "--dry-run", "--no-deps", "--no-input", "--disable-pip-version-check", "--report", "-"]
     asked = subprocess.run(
         [python_of(slot), "-I", "-m", "pip", "install", *flags, torch], capture_output=True, text=True
@@ -240,7 +240,7 @@ def brings_cuda(slot: Path, torch: str) -> bool:
 
 
 def renew(folder: Path, want: Requirements, check: Callable[[Path], None] | None = None) -> Path:
-    """A new environment in the other slot, checked, then the swap. Called under the lock; the old slot stays."""
+    """Make a new environment in the other slot, check it, then swap. Call under the lock; the old slot stays."""
     old = slots.current_slot(folder)
     new = slots.other_slot(old) if slots.read_stamp(old) else old
     if new == old and old.exists():
@@ -264,7 +264,7 @@ def add(slot: Path, want: Requirements, name: str) -> None:
 
 
 def ensure_ready(folder: Path, want: Requirements, *extras: str) -> Path:
-    """The slot to run from: made, finished or renewed where that is needed, with these extras in it."""
+    """Return the slot to run from, made or renewed if needed, with these extras in it."""
     slot = slots.current_slot(folder)
     said = slots.read_stamp(slot)
 

@@ -1,4 +1,4 @@
-"""The page of a failed start: what went wrong, a report to copy, and Repair. Served on loopback to one person, or left as a file.
+"""Show a failed start as a page with the reason, a report to copy and Repair; served on loopback, or written as a file.
 
 Runs under any Python: the standard library, sentences and colours.
 """
@@ -23,37 +23,37 @@ from urllib.parse import parse_qs
 
 from app.launcher import slots
 from app.launcher.console import clock, tell
-from app.launcher.failure import StartFailure, find_sentence, in_english, read_tail, write_text_file
+from app.launcher.failure import StartFailure, describe_in_english, find_sentence, read_tail, write_text_file
 from app.launcher.install import describe_progress
 from app.palette import by_system
 from app.sentence import Sentence, say
 
 FIRST_S: Final = 180.0
 AWAY_S: Final = 150.0
-"""After the last look at the page; a hidden tab asks once a minute."""
+"""How long the page is served after its last request; a hidden tab asks once a minute."""
 BODY_BYTES: Final = 4096
 BYE_S: Final = 4.0
 
 TITLE: Final = say("mend.title", "Hearth did not start")
-AGAIN: Final = say("mend.again", "It was made anew, and still does not start. The report below, attached to an issue, helps to find out why.")  # fmt: skip
-OFFER: Final = say("mend.offer", "Repair makes Hearth's environment anew; your creations and models stay. It fetches what is not here any more, and may take minutes.")  # fmt: skip
-COPY: Final = say("mend.line", "Repair makes Hearth's environment anew; your creations and models stay. Copy this line into a terminal:")  # fmt: skip
+AGAIN: Final = say("mend.again", "The environment was rebuilt, but Hearth still does not start. Please open an issue and attach the report below.")  # fmt: skip
+OFFER: Final = say("mend.offer", "Repair rebuilds Hearth's environment; your creations and models stay. Missing packages are downloaded, which may take minutes.")  # fmt: skip
+COPY: Final = say("mend.line", "To rebuild Hearth's environment, copy this line into a terminal. Your creations and models stay.")  # fmt: skip
 BUTTON: Final = say("mend.button", "Repair")
-DOING: Final = say("mend.doing", "Making the environment anew")
-STARTS: Final = say("mend.starts", "Repaired. Hearth starts now, in a window of its own; this page can be closed.")
-GONE: Final = say("mend.gone", "Whoever showed this page has ended. Start Hearth again for a new one.")
+DOING: Final = say("mend.doing", "Rebuilding the environment")
+STARTS: Final = say("mend.starts", "Repaired. Hearth now opens in its own window; you can close this page.")
+GONE: Final = say("mend.gone", "The program behind this page has ended. Start Hearth again.")
 REPORT: Final = say("mend.report", "For a bug report")
 TAKE: Final = say("mend.take", "Copy")
 
 
 def prefers_chinese(headers: Message[str, str]) -> bool:
-    """As app.ui.page.translate has it, without its packages."""
+    """Choose the language as app.ui.page.translate does, without its packages."""
     cookie, accepted = headers.get("Cookie") or "", headers.get("Accept-Language") or ""
     return "hearth_language=zh" in cookie or ("hearth_language=" not in cookie and accepted.lower().startswith("zh"))
 
 
 def render_page(failed: StartFailure, chinese: bool, middle: str, head: str = "") -> str:
-    """`middle` is what can be done about it, as HTML."""
+    """Render the page; `middle` is HTML that offers a way out."""
 
     def text(sentence: Sentence) -> str:
         return html.escape(translator(chinese)(sentence))
@@ -72,7 +72,7 @@ def translator(chinese: bool) -> Callable[[Sentence], str]:
 
 
 def render_file(failed: StartFailure, chinese: bool, line: str) -> str:
-    """As a file, where nothing can be pressed."""
+    """Render the page for a file, with a line to copy instead of a button."""
     return render_page(
         failed, chinese, f'<p>{html.escape(translator(chinese)(COPY))}</p><pre tabindex="0">{html.escape(line)}</pre>'
     )
@@ -103,7 +103,7 @@ const look = setInterval(async () => {
 
 
 class Repair:
-    """One failure and the tries to mend it. Each press of Repair needs a token that no other page can know, and uses it up."""
+    """One failure and the attempts to repair it. Each press of Repair needs a one-time token that no other page can know."""
 
     def __init__(self, failed: StartFailure, folder: Path, tries: int) -> None:
         self.failed, self.again, self.state = failed, tries > 0, "failed"
@@ -138,7 +138,7 @@ class Repair:
         except OSError as fault:
             code, said = 1, str(fault)
         if code:
-            self.failed = in_english(find_sentence(said), f"{said}\n\n{read_tail(self._folder / 'install.log')}")
+            self.failed = describe_in_english(find_sentence(said), f"{said}\n\n{read_tail(self._folder / 'install.log')}")
             self.again = True
         self.state = "failed" if code else "mended"
         tell(said)
@@ -173,7 +173,7 @@ def make_handler(mender: Repair) -> type[BaseHTTPRequestHandler]:
                 self._send(303 if pressed else 403, "", location="/")
 
         def _ours(self) -> bool:
-            """Not a name that another website made lead here."""
+            """Return whether the Host is ours; a website that rebinds its name has another."""
             address = f":{self.connection.getsockname()[1]}"
             return self.headers.get_all("Host") in (["127.0.0.1" + address], ["localhost" + address])
 
@@ -193,7 +193,7 @@ def make_handler(mender: Repair) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(content)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Nothing: this is no log that anybody asked for."""
+            """Log nothing."""
 
     return Answering
 
@@ -215,7 +215,7 @@ def render_repair_page(mender: Repair, chinese: bool, nonce: str) -> str:
 
 
 def offer_repair(failed: StartFailure, folder: Path, browser: bool, tries: int) -> bool:
-    """Whether a repair went well. Serves the page until then, or until nobody looks at it any more."""
+    """Serve the page until a repair succeeds or nobody looks any more; return whether one succeeded."""
     mender = Repair(failed, folder, tries)
     with ThreadingHTTPServer(("127.0.0.1", 0), make_handler(mender)) as server:
         server.daemon_threads = True
@@ -239,6 +239,6 @@ def offer_repair(failed: StartFailure, folder: Path, browser: bool, tries: int) 
 
 
 def can_show_pages() -> bool:
-    """On Linux without a screen a browser of the terminal would answer."""
+    """Return whether a browser can open; on Linux without a screen a text browser would answer."""
     screens = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     return sys.platform != "linux" or any(os.environ.get(each) for each in screens)

@@ -51,7 +51,7 @@ def python_of(slot: Path) -> Path:
 
 
 def read_stamp(slot: Path) -> dict[str, object]:
-    """What was written last when the environment was made; nothing where it is half made, or its Python is gone."""
+    """Read the stamp, which is written last; return {} if the environment is unfinished or its Python is gone."""
     try:
         said = json.loads((slot / "hearth.json").read_text("utf-8"))
         base = re.search(r"^home = (.*)$", (slot / "pyvenv.cfg").read_text("utf-8"), re.MULTILINE)
@@ -62,18 +62,18 @@ def read_stamp(slot: Path) -> dict[str, object]:
 
 
 def serves(said: Mapping[str, object], want: Requirements) -> bool:
-    """`held` is the digest that an environment serves although it is not its own: a person went back to it."""
+    """Return whether an environment meets the requirements. `held` is a second digest that it may serve: someone went back to it."""
     return bool(said) and want.digest in (said.get("digest"), said.get("held"))
 
 
 def read_extras(said: Mapping[str, object]) -> dict[str, list[str]]:
-    """What was added to an environment, by name."""
+    """Return the extras of an environment, by name."""
     had = said.get("extras")
     return dict(had) if isinstance(had, dict) else {}
 
 
 def replace_text(file: Path, text: str) -> None:
-    """Whole or not at all."""
+    """Write a file atomically, with the standard library only."""
     half = file.with_name(file.name + ".half")
     half.write_text(text, "utf-8")
     half.replace(file)
@@ -87,14 +87,14 @@ def write_stamp(slot: Path, **what: object) -> None:
 
 
 def current_commit() -> str:
-    """What is checked out, where this is a clone and git is there."""
+    """Return the checked-out commit, or "" without git or a clone."""
     if not (TOP / ".git").exists() or not shutil.which("git"):
         return ""
     return subprocess.run(["git", "-C", str(TOP), "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
 
 
 def data_folder() -> Path:
-    """As app.paths has it, without its packages."""
+    """Return the data folder as app.paths does, without its packages."""
     if os.environ.get("HEARTH_HOME"):
         return Path(os.environ["HEARTH_HOME"]).expanduser().resolve()
     if WINDOWS:
@@ -105,7 +105,7 @@ def data_folder() -> Path:
 
 
 def allows_long_paths() -> bool:
-    """Whether this Windows was told to take them."""
+    """Return whether this Windows allows long paths."""
     import winreg
 
     try:
@@ -120,7 +120,7 @@ def is_too_deep(folder: Path) -> bool:
 
 
 def find_folder(top: Path = TOP) -> Path:
-    """The folder of the two slots: in the checkout, or in the user's data where the checkout is read-only or lies too deep."""
+    """Find the folder of the two slots: in the checkout, or in the user's data if the checkout is read-only or its path too long."""
     if os.environ.get("HEARTH_ENV"):
         return Path(os.environ["HEARTH_ENV"]).expanduser().resolve()
     here = top / ".venv"
@@ -159,7 +159,7 @@ def other_slot(slot: Path) -> Path:
 
 @contextlib.contextmanager
 def lock(folder: Path) -> Iterator[None]:
-    """One at a time makes an environment. The system lets go of the lock when its holder dies."""
+    """Let one process at a time make an environment. The system frees the lock if its holder dies."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a+b") as file:
         waited = False

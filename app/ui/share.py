@@ -189,7 +189,7 @@ def draw_qr(address: str) -> str:
 
 
 def routes(share: Share) -> list[Route]:
-    """The owner's panel. Only the owner's server has these routes, and each checks once more."""
+    """Return the routes of the owner's panel. Only the owner's server has them, and each checks the person again."""
     return [
         Route("/hearth/share", partial(answer_view, share)),
         Route("/hearth/share/{act}", partial(answer_act, share), methods=["POST"]),

@@ -307,7 +307,7 @@ def test_what_nobody_reads_is_said_by_a_page(desk: Desk) -> None:
 def test_what_has_another_checksum_is_thrown_away_and_never_run(desk: Desk) -> None:
     desk.tool("curl", 'while [ "$1" != -o ]; do shift; done; echo not uv >"$2"')
     done = desk.run("doctor")
-    assert done.returncode == 1 and "was thrown away" in done.stderr
+    assert done.returncode == 1 and "was deleted and not run" in done.stderr
     assert not [*desk.data.glob("uv-*/*")] and "started" not in done.stdout
 
 

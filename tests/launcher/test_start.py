@@ -381,7 +381,7 @@ def test_an_old_python_gets_a_sentence() -> None:
 
 def test_back_without_an_update_says_so(made: Checkout) -> None:
     done = made.start("back")
-    assert done.returncode == 2 and "no step back" in done.stderr
+    assert done.returncode == 2 and "no update to undo" in done.stderr
 
 
 def test_updates_prove_themselves_before_the_swap_and_one_step_back_is_kept(made: Checkout) -> None:
