@@ -321,7 +321,7 @@ def test_where_windows_lacks_a_library_no_other_build_is_tried(tmp_path: Path, m
     monkeypatch.setattr(install, "run", lambda *_: None)
     monkeypatch.setattr(
         install,
-        "pip",
+        "pip_install",
         lambda slot, log, what, *words: installed.extend(each for each in words if each.startswith("torch==")),
     )
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))

@@ -62,6 +62,7 @@ def frpc(carried: list[Path], standin: Standin, monkeypatch: pytest.MonkeyPatch)
 @contextlib.contextmanager
 def silent_server() -> Iterator[tuple[socket.socket, int]]:
     with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(30)
         yield server, server.getsockname()[1]
 
 
@@ -73,8 +74,7 @@ def test_what_hearth_reads_is_what_the_program_says(carried: list[Path]) -> None
             assert text in body, (program.name, text)
 
 
-def test_the_program_takes_the_options_and_finds_nobody(frpc: Path, standin: Standin, tmp_path: Path) -> None:
-    """An option that it does not know would end it with its help."""
+def test_the_program_that_finds_nobody_is_a_sentence(frpc: Path, standin: Standin, tmp_path: Path) -> None:
     with silent_server() as (server, port):
         server.close()
         standin.answer = [{"host": "127.0.0.1", "port": port, "root_ca": certificate(tmp_path)}]
@@ -95,7 +95,8 @@ def test_the_program_waits_for_a_silent_server_no_longer_than_it_may(frpc: Path,
 
 
 def test_the_program_trusts_only_the_certificate_that_it_was_told(frpc: Path, standin: Standin, tmp_path: Path) -> None:
-    """The server's own is accepted first, so that the second half is not refused for another reason."""
+    """The server's own is accepted first, so that the second half is not refused for another reason. With an option that it does
+    not know it would not come at all."""
     trusted = certificate(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "certificate.crt", tmp_path / "certificate.key")
@@ -137,7 +138,7 @@ def test_the_program_ends_with_hearth_however_that_ends(frpc: Path, tmp_path: Pa
         finally:
             hearth.kill()
             hearth.wait()
-        _, alive = psutil.wait_procs([left], timeout=60)
+        _, alive = psutil.wait_procs([left], timeout=5)  # by itself it gives up after ten seconds
         connection.close()
         assert not alive
 
