@@ -174,7 +174,7 @@ def test_what_is_in_use_is_not_called_deleted(
     monkeypatch.setattr(shutil, "rmtree", lambda folder, ignore_errors: None)
     assert main(["remove-app", "--delete-creations"]) == 0
     said = capsys.readouterr().out
-    assert f"delete what is left: {root}" in said and f"Deleted: {root}" not in said
+    assert f"delete the rest: {root}" in said and f"Deleted: {root}" not in said
 
 
 def test_icons_have_every_size() -> None:

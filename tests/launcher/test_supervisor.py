@@ -139,12 +139,12 @@ def test_in_a_real_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             assert (ground == "rgb(22, 19, 17)") == (light == "dark"), ground
         assert page.locator("main > p").first.inner_text() == "It <b>broke</b>."
         page.get_by_role("button", name="Repair").click()
-        page.get_by_text("Making the environment anew").wait_for()
+        page.get_by_text("Rebuilding the environment").wait_for()
         (tmp_path / "go").touch()
         page.get_by_text("The disk is full. Make room.").first.wait_for()
         page.get_by_text("still does not start").wait_for()
         page.get_by_role("button", name="Repair").click()
-        page.get_by_text("this page can be closed").wait_for()
+        page.get_by_text("you can close this page").wait_for()
         browser.close()
     assert result == [True]
 
