@@ -1,7 +1,7 @@
 @echo off
-rem What a person double-clicks on Windows: finds a fitting Python or brings one, lets start.py make what is missing in
-rem this window, opens Hearth in a small one, and closes. ASCII only; no blocks, no call with a path and no path out of
-rem another program's output: cmd reads all three badly where a name has one of &, !, %, ), ' or a letter of its own.
+rem Double-clicked on Windows: find or download a fitting Python, let start.py make what is missing in this window, open
+rem Hearth in a small one, and close. ASCII only; no blocks over several lines, no call with a path, no path read from
+rem another program's output: cmd breaks on all three if a name holds &, !, %, ), ' or a letter outside ASCII.
 setlocal EnableExtensions DisableDelayedExpansion
 title Hearth
 set "TOP=%~dp0"
@@ -16,13 +16,13 @@ set "PYTHON="
 set "WHICH="
 set "WITH="
 
-for /d %%P in ("%DATA%\python\cpython-*") do set "TRY=%%~P\python.exe"& call :try
-rem Python's launcher is asked by version, and runs what it finds itself. It must not fetch one on its own.
+for /d %%P in ("%DATA%\python\cpython-*") do (set "TRY=%%~P\python.exe"& call :try)
+rem Python's launcher is asked for each version, and must not download one by itself.
 set "PYTHON_MANAGER_AUTOMATIC_INSTALL=false"
 for %%P in (py.exe) do set "TRY=%%~$PATH:P"
-for %%V in (3.13 3.12 3.11 3.14) do set "WITH=-%%V"& call :try
+for %%V in (3.13 3.12 3.11 3.14) do (set "WITH=-%%V"& call :try)
 set "WITH="
-for %%P in (python.exe python3.exe) do set "TRY=%%~$PATH:P"& call :try
+for %%P in (python.exe python3.exe) do (set "TRY=%%~$PATH:P"& call :try)
 if not defined PYTHON call :bring
 if not defined PYTHON goto failed
 
@@ -34,21 +34,21 @@ for /d %%E in ("%DATA%\environment-*") do if exist "%%~E\current" set "NEW="
 "%PYTHON%" %WHICH% "%TOP%start.py" --version
 if errorlevel 1 goto failed
 if not defined NEW goto open
-"%SYSTEM%\choice.exe" /c YN /t 60 /d N /m "Keep Hearth in the Start menu and on the desktop, with its icon?"
+"%SYSTEM%\choice.exe" /c YN /t 60 /d N /m "Add Hearth to the Start menu and the desktop, with its icon?"
 if errorlevel 2 goto open
 "%PYTHON%" %WHICH% "%TOP%start.py" install-app
 
 :open
-rem The program itself, not a batch file: start would hand that to another cmd, which takes a quoted & for its own.
+rem Start the program itself: a batch file would go through another cmd, which reads a quoted & as its own.
 start "Hearth - close this window to end it" /min /d "%USERPROFILE%" "%PYTHON%" %WHICH% "%TOP%start.py"
 exit /b 0
 
 :command
-rem One line, which cmd has read before it runs: update may put another file in the place of this one meanwhile.
+rem One line, read before it runs: an update may replace this file meanwhile.
 "%PYTHON%" %WHICH% "%TOP%start.py" %* & exit /b
 
 :try
-rem Whether TRY, asked WITH a version where it is the launcher, is there and fits.
+rem Set PYTHON to TRY if it exists and fits; WITH is the version that Python's launcher is asked for.
 if defined PYTHON exit /b 0
 if not defined TRY exit /b 0
 if not exist "%TRY%" exit /b 0
@@ -59,14 +59,14 @@ set "WHICH=%WITH%"
 exit /b 0
 
 :bring
-echo No fitting Python is here (3.11 to 3.14). Fetching uv %UV%, which brings one for Hearth alone.
+echo No suitable Python was found (3.11 to 3.14). Downloading uv %UV%, which installs one for Hearth only.
 set "AT=%DATA%\uv-%UV%"
 if exist "%AT%\uv.exe" goto install
 if not exist "%AT%" mkdir "%AT%"
 if not exist "%AT%" goto not_written
 "%SYSTEM%\curl.exe" -fL --proto =https --retry 2 --connect-timeout 15 --progress-bar -o "%AT%\uv.zip" "https://github.com/astral-sh/uv/releases/download/%UV%/uv-x86_64-pc-windows-msvc.zip"
 if errorlevel 1 goto not_fetched
-rem Read from a file: a command in for's brackets goes through another cmd, which splits a quoted path at an &.
+rem Read from a file: for would run a command through another cmd, which splits a quoted path at an &.
 "%SYSTEM%\certutil.exe" -hashfile "%AT%\uv.zip" SHA256 >"%AT%\uv.sum"
 set "GOT="
 for /f "usebackq skip=1 delims=" %%H in ("%AT%\uv.sum") do if not defined GOT set "GOT=%%H"
@@ -81,19 +81,19 @@ del "%AT%\uv.zip"
 set "UV_PYTHON_INSTALL_DIR=%DATA%\python"
 "%AT%\uv.exe" --no-config python install --no-bin 3.12
 set "WITH="
-for /d %%P in ("%DATA%\python\cpython-*") do set "TRY=%%~P\python.exe"& call :try
+for /d %%P in ("%DATA%\python\cpython-*") do (set "TRY=%%~P\python.exe"& call :try)
 exit /b 0
 
 :not_fetched
-echo It could not be fetched. Check the connection, or install Python from python.org, and start again.
+echo The download failed. Check the connection or install Python from python.org, then start again.
 exit /b 0
 
 :not_written
-echo It would go to "%AT%", which cannot be made. Install Python from python.org, and start again.
+echo The folder "%AT%" cannot be created. Install Python from python.org, then start again.
 exit /b 0
 
 :not_it
-echo What came is not uv %UV%: its checksum is %GOT%, not %UV_SUM%. It was thrown away; nothing of it was run.
+echo The downloaded uv %UV% has the wrong checksum %GOT% instead of %UV_SUM%. It was deleted and not run.
 del "%AT%\uv.zip"
 exit /b 0
 

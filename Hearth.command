@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What a person double-clicks on a Mac: hearth.sh does the work, and this window closes by itself when it went well.
+# Double-clicked on a Mac: hearth.sh does the work; this window closes by itself on success.
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P) || exit 1
 printf '\033]0;Hearth\007'
 "$top/hearth.sh" "$@" || exit
 if [ "$#" = 0 ] && [ "${TERM_PROGRAM:-}" = Apple_Terminal ]; then
-  # This one and no other: a window is known by its terminal, and a name may be that of somebody's own work.
+  # Find this window by its tty: its name might be that of another one.
   nohup osascript -e 'on run argv' -e 'delay 0.5' -e 'tell application "Terminal"' -e 'repeat with shown in (get windows)' \
     -e 'try' -e 'if tty of tab 1 of shown is item 1 of argv then close shown saving no' -e 'end try' \
     -e 'end repeat' -e 'end tell' -e 'end run' "$(tty)" >/dev/null 2>&1 &

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a person double-clicks on Linux (on a Mac: Hearth.command, which comes here): finds a fitting Python or brings
-# one, lets start.py make what is missing in a window that tells its progress, opens Hearth, and gets out of the way.
+# Double-clicked on Linux (on a Mac through Hearth.command): find or download a fitting Python, let start.py make what is
+# missing in a terminal window that shows its progress, open Hearth, and exit.
 set -u
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P) || exit 1
@@ -9,11 +9,11 @@ case "$(uname -s)" in
   *) data="${HEARTH_HOME:-${XDG_DATA_HOME:-$HOME/.local/share}/Hearth}" ;;
 esac
 
-# In a terminal that runs as an Intel program, a Mac with Apple silicon says x86_64; torch needs its own Python.
+# A terminal running as an Intel program reports x86_64 on Apple silicon; torch needs a native Python.
 machine=$(uname -m) chip=
 if [ "$(uname -s)" = Darwin ] && [ "$(sysctl -n hw.optional.arm64 2>/dev/null)" = 1 ]; then machine=arm64 chip=arm64; fi
 
-# The checksums are the publisher's own of this release; another file is not run.
+# The publisher's checksums of this release; no other file is run.
 UV=0.12.10
 uv_build() {
   case "$(uname -s) $machine" in
@@ -51,16 +51,16 @@ bring_python() {
   at="$data/uv-$UV"
   mkdir -p "$at" || return 1
   if [ ! -x "$at/uv" ]; then
-    echo "No fitting Python is here (3.11 to 3.14). Fetching uv $UV, which brings one for Hearth alone." >&2
+    echo "No suitable Python was found (3.11 to 3.14). Downloading uv $UV, which installs one for Hearth only." >&2
     if ! curl -fL --proto =https --retry 2 --connect-timeout 15 --progress-bar -o "$at/uv.tar.gz" \
       "https://github.com/astral-sh/uv/releases/download/$UV/uv-$build.tar.gz"; then
-      echo "It could not be fetched. Check the connection, or install Python from python.org, and start again." >&2
+      echo "The download failed. Check the connection or install Python from python.org, then start again." >&2
       return 1
     fi
     got=$( (sha256sum "$at/uv.tar.gz" 2>/dev/null || shasum -a 256 "$at/uv.tar.gz") | cut -d ' ' -f 1)
     if [ "$got" != "$sum" ]; then
       rm -f "$at/uv.tar.gz"
-      echo "What came is not uv $UV: its checksum is $got, not $sum. It was thrown away; nothing of it was run." >&2
+      echo "The downloaded uv $UV has the wrong checksum $got instead of $sum. It was deleted and not run." >&2
       return 1
     fi
     tar -xzf "$at/uv.tar.gz" -C "$at" --strip-components 1 && rm -f "$at/uv.tar.gz" || return 1
@@ -73,7 +73,7 @@ wait_for_key() { [ -t 0 ] && read -r -p "Press Return to close this window. " _;
 
 ready() { [ -f "$top/.venv/current" ] || compgen -G "$data/environment-*/current" >/dev/null; }
 
-in_a_window() { # of the kinds of terminal there are, the first found
+in_a_window() { # the first terminal program found
   local terminal
   for terminal in x-terminal-emulator gnome-terminal konsole xfce4-terminal kitty alacritty foot xterm; do
     command -v $terminal >/dev/null || continue
@@ -86,7 +86,7 @@ in_a_window() { # of the kinds of terminal there are, the first found
   done
 }
 
-# Something to be made, and nobody to see it: show it.
+# Something has to be made and no terminal shows it: open one.
 if [ "$#" = 0 ] && ! [ -t 1 ] && ! ready; then
   if [ "$(uname -s)" = Darwin ]; then exec open -a Terminal "$top/Hearth.command"; fi
   [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] && in_a_window "$top/hearth.sh"
@@ -94,22 +94,22 @@ fi
 
 python=$(find_python) || python=$(bring_python) || { wait_for_key; exit 1; }
 
-# With words it is a command like any other.
+# With arguments: run that command.
 if [ "$#" -gt 0 ]; then exec "$python" "$top/start.py" "$@"; fi
 
 new=1
 ready && new=
 if ! "$python" "$top/start.py" --version; then
-  [ -t 0 ] || exec "$python" "$top/start.py" # nobody reads this: let a page say it, with Repair
+  [ -t 0 ] || exec "$python" "$top/start.py" # no terminal: let a page explain it, with Repair
   wait_for_key
   exit 1
 fi
 if [ -n "$new" ] && [ -t 0 ]; then
-  read -r -t 60 -p "Keep Hearth among your apps, with its icon? [Y/n] " answer || { answer=n; echo; }
+  read -r -t 60 -p "Add Hearth to your apps, with its icon? [Y/n] " answer || { answer=n; echo; }
   case "$answer" in [nN]*) ;; *) "$python" "$top/start.py" install-app ;; esac
 fi
 
-# Hearth goes on when this window closes.
+# Hearth keeps running when this window closes.
 mkdir -p "$data/logs"
 log="$data/logs/launcher.log"
 nohup "$python" "$top/start.py" >"$log" 2>&1 </dev/null &
@@ -120,7 +120,7 @@ for _ in 1 2 3 4 5 6; do
   wait "$hearth" && exit 0
   echo "Hearth could not start. What it said:" >&2
   tail -n 20 "$log" >&2
-  echo "The whole log: $log. To make everything anew: $top/hearth.sh repair" >&2
+  echo "The full log: $log. To rebuild the environment: $top/hearth.sh repair" >&2
   if ! [ -t 1 ]; then
     if [ "$(uname -s)" = Darwin ]; then open -e "$log"; elif command -v xdg-open >/dev/null; then xdg-open "$log"; fi
   fi

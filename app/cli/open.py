@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.cli.job import add_common_options
 from app.paths import home
-from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, Wish, launch
+from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, LaunchOptions, launch
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     return launch(
-        Wish(
+        LaunchOptions(
             place=home(args.home),
             pretend=args.pretend,
             host=args.listen,

@@ -11,12 +11,12 @@ from app.launcher import install, slots, supervisor, update
 from app.launcher.console import WINDOWS, Refused, tell
 
 # How all tests run; a test that is asked for by name runs alone, and may print.
-WHOLE = ("-n", "2", "--dist", "loadfile")
-TESTS = {(): WHOLE, ("fast",): ("--fast", *WHOLE)}
+ALL_TESTS = ("-n", "2", "--dist", "loadfile")
+TESTS = {(): ALL_TESTS, ("fast",): ("--fast", *ALL_TESTS)}
 
 
-def go(command: Sequence[str]) -> int:
-    """Becomes the command; on Windows, where nothing can become another, waits for it."""
+def run_command(command: Sequence[str]) -> int:
+    """Replace this process by the command; on Windows, which cannot do that, wait for it."""
     if not WINDOWS:
         os.execv(command[0], list(command))
     child = subprocess.Popen(command)
@@ -30,27 +30,27 @@ def go(command: Sequence[str]) -> int:
 def main(words: Sequence[str]) -> int:
     verb = words[0] if words else ""
     try:
-        folder = slots.place()
+        folder = slots.find_folder()
         if verb in ("update", "back", "renew"):
             return update.step(verb, folder)
         if verb in ("", "open") or (verb.startswith("-") and verb not in ("-h", "--help", "--version")):
-            return supervisor.opened(words, folder)
-        want = slots.wanted()
+            return supervisor.run_window(words, folder)
+        want = slots.read_requirements()
         if verb == "repair":
-            with slots.locked(folder):
-                shutil.rmtree(slots.other(install.renew(folder, want)), ignore_errors=True)
+            with slots.lock(folder):
+                shutil.rmtree(slots.other_slot(install.renew(folder, want)), ignore_errors=True)
             return 0
         extras = {"add": words[1:], "test": ["test"]}.get(verb, [])
         if verb == "add" and (not extras or not want.extras.keys() >= set(extras)):
             raise Refused(f"start.py add takes one or more of: {', '.join(sorted(want.extras))}.")
-        python = str(slots.python_of(install.ready(folder, want, *extras)))
+        python = str(slots.python_of(install.ensure_ready(folder, want, *extras)))
         if verb == "add":
             tell(f"There now: {', '.join(extras)}. Start Hearth again to use it.")
             return 0
         if verb == "test":
             os.chdir(slots.TOP)
-            return go([python, "-m", "pytest", *TESTS.get(tuple(words[1:]), words[1:])])
-        return go([python, "-I", "-X", "utf8", "-m", "app", *words])
+            return run_command([python, "-m", "pytest", *TESTS.get(tuple(words[1:]), words[1:])])
+        return run_command([python, "-I", "-X", "utf8", "-m", "app", *words])
     except Refused as fault:
         tell(f"hearth: {fault}")
         return 2

@@ -9,11 +9,11 @@ WINDOWS = os.name == "nt"
 
 
 class Refused(Exception):
-    """What was asked, what stands in the way, what to do."""
+    """An error to print: what was asked, what is in the way, what to do."""
 
 
 class Halted(Refused):
-    """No other build of torch would do better."""
+    """An error that no other build of torch would avoid."""
 
 
 def tell(text: str) -> None:

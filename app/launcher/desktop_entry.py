@@ -1,6 +1,6 @@
-"""Hearth among a person's apps: a bundle on macOS, shortcuts on Windows, a desktop entry on Linux; written here, so never quarantined.
+"""Add Hearth to the user's apps: a bundle on macOS, shortcuts on Windows, a desktop entry on Linux; written here, so never quarantined.
 
-What is written is made by pure functions, one a system; `main` puts it in place. `remove-app` takes it away again.
+One pure function per system makes the files, `main` writes them, `remove-app` deletes them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ SIZES_PX = (16, 32, 48, 64, 128, 256, 512)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """One file: where under its root, what, and whether it is run."""
+class AppFile:
+    """One file: its path under a root, its content, and whether it is executable."""
 
     path: str
     content: bytes
@@ -36,13 +36,13 @@ class Written:
 
 
 def start_command(system: str) -> list[str]:
-    """What starts Hearth from anywhere: the checkout's own launcher, or this Python where Hearth was installed with pip."""
+    """Return the command that starts Hearth from anywhere: the checkout's launcher, or this Python if installed with pip."""
     launcher = TOP / ("Hearth.bat" if system == "Windows" else "hearth.sh")
     return [str(launcher)] if launcher.is_file() else [sys.executable, "-I", "-m", "app"]
 
 
-def bundle(command: list[str], icon: bytes, log: Path) -> list[Written]:
-    """Hearth.app. It has no place in the Dock: its window is the browser's, and quitting is done there."""
+def mac_bundle(command: list[str], icon: bytes, log: Path) -> list[AppFile]:
+    """Make Hearth.app. It stays out of the Dock, because its window is the browser's."""
     about = {
         "CFBundleName": "Hearth",
         "CFBundleDisplayName": "Hearth",
@@ -70,15 +70,15 @@ if ! {shlex.join(command)} >{quoted_log} 2>&1 </dev/null; then
 fi
 """
     return [
-        Written("Contents/Info.plist", plistlib.dumps(about)),
-        Written("Contents/PkgInfo", b"APPL????"),
-        Written("Contents/MacOS/Hearth", script.encode(), runs=True),
-        Written("Contents/Resources/hearth.icns", icon),
+        AppFile("Contents/Info.plist", plistlib.dumps(about)),
+        AppFile("Contents/PkgInfo", b"APPL????"),
+        AppFile("Contents/MacOS/Hearth", script.encode(), runs=True),
+        AppFile("Contents/Resources/hearth.icns", icon),
     ]
 
 
-def entry(command: list[str], icon: Path) -> str:
-    """A desktop entry, by freedesktop.org's rules for quoting."""
+def desktop_entry(command: list[str], icon: Path) -> str:
+    """Make a desktop entry, quoted by freedesktop.org's rules."""
 
     def quoted(word: str) -> str:
         inner = "".join("\\" + each if each in '"`$\\' else each for each in word)
@@ -105,8 +105,8 @@ def entry(command: list[str], icon: Path) -> str:
     )
 
 
-def shortcuts(command: list[str], icon: Path) -> str:
-    """PowerShell that puts Hearth into the Start menu and onto the desktop; wherever Windows keeps those two."""
+def windows_shortcuts(command: list[str], icon: Path) -> str:
+    """Write the PowerShell that adds Hearth to the Start menu and the desktop, wherever Windows keeps them."""
 
     def quoted(word: str) -> str:
         return "'" + word.replace("'", "''") + "'"
@@ -134,9 +134,12 @@ NO_SHORTCUTS = """foreach ($place in 'Programs', 'Desktop') {
 """
 
 
-def powershell(script: str) -> list[str]:
-    """Encoded, so that a folder's name survives whatever code page the console has; and what fails is told on stdout in UTF-8,
-    because stderr is XML then. Without an exit of its own, PowerShell ends with 1 where a shortcut was gone already."""
+def powershell_command(script: str) -> list[str]:
+    """Encode a script so that folder names survive any console code page.
+
+    Errors go to stdout in UTF-8, because stderr is XML then. The explicit exit 0 is needed: PowerShell ends with 1 if a
+    shortcut was already gone.
+    """
     script = f"""try {{
 {script}exit 0
 }} catch {{
@@ -149,7 +152,7 @@ def powershell(script: str) -> list[str]:
     return ["powershell.exe", "-NoProfile", "-NonInteractive", "-EncodedCommand", encoded]
 
 
-def put(root: Path, files: list[Written]) -> None:
+def write_files(root: Path, files: list[AppFile]) -> None:
     for file in files:
         target = root / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -157,8 +160,8 @@ def put(root: Path, files: list[Written]) -> None:
         target.chmod(0o755 if file.runs else 0o644)
 
 
-def places(system: str) -> list[Path]:
-    """Everything that install-app writes outside Windows, where the shortcuts stand in its own folders."""
+def installed_paths(system: str) -> list[Path]:
+    """List all that install-app writes; on Windows nothing, because the shortcuts lie in Windows' own folders."""
     if system == "Darwin":
         return [Path.home() / "Applications" / "Hearth.app"]
     if system == "Windows":
@@ -171,23 +174,23 @@ def places(system: str) -> list[Path]:
 def install(system: str, where: Home) -> list[Path]:
     icons = assets() / "icons"
     command = start_command(system)
-    put_in = places(system)
+    put_in = installed_paths(system)
     if system == "Darwin":
         shutil.rmtree(put_in[0], ignore_errors=True)
-        put(put_in[0], bundle(command, (icons / "hearth.icns").read_bytes(), where.logs / "app.log"))
+        write_files(put_in[0], mac_bundle(command, (icons / "hearth.icns").read_bytes(), where.logs / "app.log"))
     elif system == "Windows":
-        run(powershell(shortcuts(command, icons / "hearth.ico")))
+        run(powershell_command(windows_shortcuts(command, icons / "hearth.ico")))
     else:
         for size, path in zip(SIZES_PX, put_in[1:], strict=True):
-            put(path.parent, [Written(path.name, (icons / f"icon-{size}.png").read_bytes())])
-        put(put_in[0].parent, [Written(put_in[0].name, entry(command, put_in[-1]).encode(), runs=True)])
+            write_files(path.parent, [AppFile(path.name, (icons / f"icon-{size}.png").read_bytes())])
+        write_files(put_in[0].parent, [AppFile(put_in[0].name, desktop_entry(command, put_in[-1]).encode(), runs=True)])
     return put_in[:1]
 
 
 def remove(system: str) -> None:
     if system == "Windows":
-        run(powershell(NO_SHORTCUTS))
-    for path in places(system):
+        run(powershell_command(NO_SHORTCUTS))
+    for path in installed_paths(system):
         if path.is_dir():
             shutil.rmtree(path)
         else:
@@ -198,10 +201,10 @@ def run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     if done.returncode:
         why = (done.stdout.strip().splitlines() or ["?"])[0]
-        raise Trouble(say("install.shortcut", "The shortcuts could not be written. Windows says: {why}", why=why))
+        raise Trouble(say("install.shortcut", "The shortcuts could not be created. Windows says: {why}", why=why))
 
 
-def system() -> str:
+def system_name() -> str:
     return {"darwin": "Darwin", "win32": "Windows"}.get(sys.platform, "Linux")
 
 
@@ -215,35 +218,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     where = home()
     if args.command == "install-app":
-        put_in = install(system(), where)
+        put_in = install(system_name(), where)
         named = str(put_in[0]) if put_in else "Start menu, desktop"
-        print(say("install.done", "Hearth is among your apps now: {where}", where=named))
+        print(say("install.done", "Hearth was added to your apps: {where}", where=named))
         return 0
-    remove(system())
-    print(say("install.removed", "Hearth is no longer among your apps."))
-    if args.delete_creations or (sys.stdin.isatty() and not kept(where)):
+    remove(system_name())
+    print(say("install.removed", "Hearth was removed from your apps."))
+    if args.delete_creations or (sys.stdin.isatty() and not ask_to_keep(where)):
         shutil.rmtree(where.root, ignore_errors=True)
-        if where.root.exists():  # Windows lets nobody delete what runs or is open
+        if where.root.exists():  # Windows does not delete files in use
             print(
                 say(
                     "install.in-use",
-                    "Not all could be deleted, because some of it is in use. Close Hearth and delete what is left: {root}",
+                    "Some files are in use and could not be deleted. Close Hearth, then delete the rest: {root}",
                     root=str(where.root),
                 )
             )
         else:
             print(say("install.deleted", "Deleted: {root}", root=str(where.root)))
     else:
-        print(say("install.kept", "Your creations, voices and settings are kept in {root}", root=str(where.root)))
+        print(say("install.kept", "Your creations, voices and settings are still in {root}", root=str(where.root)))
     if where.models.is_dir():
-        print(say("install.models", "Downloaded models are kept in {models}", models=str(where.models)))
+        print(say("install.models", "Downloaded models are still in {models}", models=str(where.models)))
     if (TOP / "start.py").is_file():
         print(
-            say("install.folder", "The program itself is the folder {top}; to be rid of it, delete it.", top=str(TOP))
+            say("install.folder", "The program itself is the folder {top}. Delete it to remove Hearth completely.", top=str(TOP))
         )
     return 0
 
 
-def kept(where: Home) -> bool:
+def ask_to_keep(where: Home) -> bool:
     question = say("install.keep", "Keep your creations, voices and settings in {root}? [Y/n] ", root=str(where.root))
     return not input(str(question)).strip().lower().startswith("n")

@@ -1,4 +1,4 @@
-"""Say why a start failed: the sentence, the report, and the file in which Hearth leaves both for whoever started it."""
+"""Describe a failed start: the sentence, the report, and the file that hands both to start.py."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from typing import Final
 
 from app.launcher.slots import data_folder
 
-LEFT: Final = "HEARTH_FAILURE"
-"""Names the file in which Hearth leaves what went wrong for whoever started it."""
+FILE_VARIABLE: Final = "HEARTH_FAILURE"
+"""Environment variable with the path of the file in which Hearth hands its failure to start.py."""
 TAIL_BYTES: Final = 16 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """`english` and `chinese` are one sentence; `report` is for whoever looks after Hearth, without the name of this person's home."""
+class StartFailure:
+    """One sentence in `english` and `chinese`; `report` is for a bug report, without the user's home path."""
 
     english: str
     chinese: str
     report: str
 
 
-def in_english(said: str, report: str) -> Failure:
-    """Make a failure of which only English is known."""
-    return Failure(said, said, report.replace(str(Path.home()), "~"))
+def describe_in_english(sentence: str, report: str) -> StartFailure:
+    """Describe a failure whose sentence has no translation."""
+    return StartFailure(sentence, sentence, report.replace(str(Path.home()), "~"))
 
 
-def read(file: Path) -> Failure | None:
-    """Read what Hearth left, if it left anything."""
+def read(file: Path) -> StartFailure | None:
+    """Read the failure that Hearth wrote, if any."""
     try:
         said = json.loads(file.read_text("utf-8"))
-        return Failure(**said)
+        return StartFailure(**said)
     except (OSError, ValueError, TypeError):
         return None
 
 
-def leave(file: Path, failed: Failure) -> None:
+def write(file: Path, failed: StartFailure) -> None:
     file.write_text(json.dumps(asdict(failed)), "utf-8")
 
 
-def write_text_file(failed: Failure) -> Path:
+def write_text_file(failed: StartFailure) -> Path:
     for folder in (data_folder() / "logs", Path(tempfile.gettempdir())):
         file = folder / "hearth-did-not-start.txt"
         try:
@@ -54,7 +54,7 @@ def write_text_file(failed: Failure) -> Path:
     raise OSError("there is no folder to write to")
 
 
-def tail(log: Path) -> str:
+def read_tail(log: Path) -> str:
     if not log.is_file():
         return ""
     with log.open("rb") as file:
@@ -62,7 +62,7 @@ def tail(log: Path) -> str:
         return file.read().decode("utf-8", "replace")
 
 
-def sentence_in(said: str) -> str:
+def find_sentence(said: str) -> str:
     lines = [line for line in said.splitlines() if line.strip()]
     ours = [line.removeprefix("hearth: ") for line in lines if line.startswith("hearth: ")]
     return (ours or lines or ["?"])[-1]

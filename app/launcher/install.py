@@ -16,7 +16,7 @@ from pathlib import Path
 
 from app.launcher import slots, torch_build
 from app.launcher.console import Halted, Refused, clock, tell
-from app.launcher.slots import TOP, Wanted, python_of
+from app.launcher.slots import TOP, Requirements, python_of
 
 PLAIN_BYTES, CUDA_BYTES, CUDA_DOWNLOAD_BYTES = 3 << 30, 9 << 30, 3 << 30
 PROOF = """
@@ -37,10 +37,10 @@ except Exception as fault:
 print(json.dumps({"kind": kind, "name": name, "torch": torch.__version__, "trouble": trouble}))
 """
 REASONS = (
-    (r"No space left|not enough space|Errno 28", "The disk is full. Make room and start again; downloads are kept."),
+    (r"No space left|not enough space|Errno 28", "The disk is full. Free some space and start again; downloads are kept."),
     (
         r"CERTIFICATE_VERIFY_FAILED|SSLError",
-        "A secure connection could not be checked. Something between this machine and the network (a virus scanner, a company proxy) may be opening it.",
+        "A secure connection could not be verified. A virus scanner or company proxy may be intercepting it; switch that off or try another network.",
     ),
     (
         r"Temporary failure in name resolution|getaddrinfo|NewConnectionError|ConnectTimeout|Network is unreachable|ProxyError|Read timed out",
@@ -50,12 +50,12 @@ REASONS = (
         r"WinError 206|Long Path support",
         r"A path becomes longer than Windows takes. Move Hearth to a shorter folder, such as C:\Hearth, and start again.",
     ),
-    (r"No matching distribution found for torch", "There is no torch for this Python. Use Python 3.11 to 3.14."),
+    (r"No matching distribution found for torch", "torch does not support this Python. Use Python 3.11 to 3.14."),
 )
 
 
 def run(command: Sequence[str | Path], log: Path, what: str) -> None:
-    """With pip's noise in the log, and one line of progress with the time; a failure tells the reason and where to read on."""
+    """Run a command with its output in the log and one line of progress on the terminal; raise Refused with the reason if it fails."""
     astray = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PYTHONHOME")
     keep = {name: value for name, value in os.environ.items() if name not in astray}
     began = shown = time.monotonic()
@@ -71,7 +71,7 @@ def run(command: Sequence[str | Path], log: Path, what: str) -> None:
                 now = time.monotonic()
                 if now - shown >= (0.5 if width else 20):
                     shown = now
-                    line = f"  {clock(now - began)}  {what}{doing(log)}"
+                    line = f"  {clock(now - began)}  {what}{describe_progress(log)}"
                     sys.stderr.write(f"\r{line[:width]:<{width}}" if width else f"{line}\n")
                     sys.stderr.flush()
         except BaseException:
@@ -94,8 +94,8 @@ def run(command: Sequence[str | Path], log: Path, what: str) -> None:
         raise Refused(f"{what[0].upper()}{what[1:]} failed. {why} The whole log: {log}")
 
 
-def doing(log: Path) -> str:
-    """The last thing pip said that means something to a person."""
+def describe_progress(log: Path) -> str:
+    """Word pip's last meaningful line of output for a person."""
     with log.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
         text = file.read().decode("utf-8", "replace")
@@ -111,13 +111,13 @@ def doing(log: Path) -> str:
     return f": {found[-1][0].rsplit('/', 1)[-1]}{size}"
 
 
-def pip(slot: Path, log: Path, what: str, *arguments: str) -> None:
-    # What is imported is compiled then; the rest never.
+def pip_install(slot: Path, log: Path, what: str, *arguments: str) -> None:
+    # modules are compiled when first imported
     flags = ["--no-input", "--disable-pip-version-check", "--no-compile", "-c"]
     run([python_of(slot), "-I", "-m", "pip", "install", *flags, TOP / "constraints.txt", *arguments], log, what)
 
 
-def prove(slot: Path) -> dict[str, str]:
+def prove_torch(slot: Path) -> dict[str, str]:
     done = subprocess.run([python_of(slot), "-I", "-c", PROOF], capture_output=True, text=True)
     if done.returncode and "Visual C++ Redistributable" in done.stdout:
         raise Halted(
@@ -132,7 +132,7 @@ def prove(slot: Path) -> dict[str, str]:
     return said
 
 
-def make(slot: Path, want: Wanted) -> None:
+def make_environment(slot: Path, want: Requirements) -> None:
     """Make the environment in this slot, emptied first; the stamp is written last."""
     began = time.monotonic()
     if importlib.util.find_spec("ensurepip") is None:
@@ -140,9 +140,9 @@ def make(slot: Path, want: Wanted) -> None:
             "This Python cannot make environments: its ensurepip is missing. On Debian and Ubuntu, `sudo apt install python3-venv` "
             "brings it; then start again."
         )
-    chosen = torch_build.pick(torch_build.facts())
-    builds = [each for each in chosen.builds if not each or torch_build.offered(each, want.torch)]
-    room_for(CUDA_BYTES if builds[0].startswith("cu") else PLAIN_BYTES, slot)
+    chosen = torch_build.choose_build(torch_build.detect_facts())
+    builds = [each for each in chosen.builds if not each or torch_build.is_offered(each, want.torch)]
+    require_space(CUDA_BYTES if builds[0].startswith("cu") else PLAIN_BYTES, slot)
     tell(f"Making Hearth's environment in {slot} (once; a start takes a second afterwards).")
     tell(f"torch {want.torch}: {chosen.because}.")
     if builds[0] != chosen.builds[0]:
@@ -157,14 +157,14 @@ def make(slot: Path, want: Wanted) -> None:
     where = only if proof["trouble"] else f"on {proof['name']}"
     tell(f"Proven {where}: torch {proof['torch']} computes, and what it computes is right.")
     slots.write_stamp(
-        slot, digest=want.digest, extras={}, build=build, because=chosen.because, proof=proof, commit=slots.commit(),
+        slot, digest=want.digest, extras={}, build=build, because=chosen.because, proof=proof, commit=slots.current_commit(),
         made=time.strftime("%Y-%m-%dT%H:%M:%S"),
     )  # fmt: skip
-    tell(f"Ready after {clock(time.monotonic() - began)}. To have Hearth among your apps: start.py install-app")
+    tell(f"Ready after {clock(time.monotonic() - began)}. To add Hearth to your apps: start.py install-app")
 
 
 def make_empty(slot: Path, log: Path) -> tuple[str, ...]:
-    """Make an environment with nothing in it but pip, and return what pip is told so that it shows its progress."""
+    """Make an environment with nothing but pip in it, and return pip's options for showing progress."""
     if slot.exists():
         shutil.rmtree(slot, ignore_errors=True)
     if slot.exists():
@@ -175,12 +175,12 @@ def make_empty(slot: Path, log: Path) -> tuple[str, ...]:
     if not installer:
         return ()
     # the newest one tells its progress and takes up a broken download
-    pip(slot, log, "fetching the installer", installer[0])
+    pip_install(slot, log, "fetching the installer", installer[0])
     return ("--progress-bar", "raw")
 
 
 def install_first_proven(
-    slot: Path, log: Path, want: Wanted, builds: Sequence[str], flags: Sequence[str]
+    slot: Path, log: Path, want: Requirements, builds: Sequence[str], flags: Sequence[str]
 ) -> tuple[str, dict[str, str]]:
     """Install the first build of torch that drives the card; the last one is kept whatever it can do."""
     for build in builds:
@@ -192,7 +192,7 @@ def install_first_proven(
         except Refused as fault:
             if last:
                 raise
-            tell(f"The {build} build: {fault} Trying the next one.")
+            tell(f"The {build} build: {fault} Trying the next build.")
             continue
         if last or (not proof["trouble"] and (proof["kind"] == "cuda" or not build.startswith("cu"))):
             return build, proof
@@ -201,32 +201,32 @@ def install_first_proven(
     raise Refused("There is no build of torch for this machine.")
 
 
-def install_build(slot: Path, log: Path, want: Wanted, build: str, flags: Sequence[str]) -> dict[str, str]:
+def install_build(slot: Path, log: Path, want: Requirements, build: str, flags: Sequence[str]) -> dict[str, str]:
     """Install all packages with this build of torch, and prove it."""
     index = ("--extra-index-url", f"{torch_build.WHEELS}/{build}") if build else ()
     torch = f"torch=={want.torch}" + (f"+{build}" if build else "")
-    if not build and carries_cuda(slot, torch):
-        room_for(CUDA_BYTES, slot)
+    if not build and brings_cuda(slot, torch):
+        require_space(CUDA_BYTES, slot)
         tell(
             f"The build of the default index brings NVIDIA's CUDA with it, used here or not: about {CUDA_DOWNLOAD_BYTES >> 30} GB to "
             f"download and {CUDA_BYTES >> 30} GB on the disk. If {torch_build.WHEELS} can be reached later, a smaller one may do: stop with "
             "Ctrl+C, and start again then."
         )
-    pip(slot, log, "installing", *flags, *index, torch, *want.core)
-    return prove(slot)
+    pip_install(slot, log, "installing", *flags, *index, torch, *want.core)
+    return prove_torch(slot)
 
 
-def room_for(need: int, slot: Path) -> None:
+def require_space(need: int, slot: Path) -> None:
     free = shutil.disk_usage(slot.parent).free
     if free < need:
         raise Refused(
             f"Hearth's environment needs about {need >> 30} GB in {slot.parent}, and {free / (1 << 30):.1f} GB are free. "
-            "Make room and start again."
+            "Free some space and start again."
         )
 
 
-def carries_cuda(slot: Path, torch: str) -> bool:
-    """Of what pip would take from its own index, by what it asks for; a mirror may have a plain one. What fails here fails with a reason later."""
+def brings_cuda(slot: Path, torch: str) -> bool:
+    """Ask pip whether the default index's torch depends on CUDA; a mirror may have a plain one. Errors here are reported later, by the install."""
     flags = ["--quiet", "--dry-run", "--no-deps", "--no-input", "--disable-pip-version-check", "--report", "-"]
     asked = subprocess.run(
         [python_of(slot), "-I", "-m", "pip", "install", *flags, torch], capture_output=True, text=True
@@ -239,44 +239,44 @@ def carries_cuda(slot: Path, torch: str) -> bool:
     return platform.system() == "Linux" and any(each.startswith("nvidia-") and elsewhere not in each for each in needed)
 
 
-def renew(folder: Path, want: Wanted, check: Callable[[Path], None] | None = None) -> Path:
-    """A new environment in the other slot, checked, then the swap. Called under the lock; the old slot stays."""
-    old = slots.current(folder)
-    new = slots.other(old) if slots.stamp(old) else old
+def renew(folder: Path, want: Requirements, check: Callable[[Path], None] | None = None) -> Path:
+    """Make a new environment in the other slot, check it, then swap. Call under the lock; the old slot stays."""
+    old = slots.current_slot(folder)
+    new = slots.other_slot(old) if slots.read_stamp(old) else old
     if new == old and old.exists():
         tell("A half-made environment is there; making it anew.")
-    make(new, want)
-    for name in sorted(slots.extras_of(slots.stamp(old)).keys() & want.extras.keys() - {"test"}):
+    make_environment(new, want)
+    for name in sorted(slots.read_extras(slots.read_stamp(old)).keys() & want.extras.keys() - {"test"}):
         try:
             add(new, want, name)
         except Refused as fault:
             tell(f"{fault} Going on without {name}; start.py add {name} tries again.")
     if check:
         check(new)
-    slots.put(folder / "current", new.name)
+    slots.replace_text(folder / "current", new.name)
     return new
 
 
-def add(slot: Path, want: Wanted, name: str) -> None:
-    pip(slot, slot.parent / "install.log", f"adding {name}", *want.extras[name])
-    said = slots.stamp(slot)
-    slots.write_stamp(slot, **{**said, "extras": {**slots.extras_of(said), name: list(want.extras[name])}})
+def add(slot: Path, want: Requirements, name: str) -> None:
+    pip_install(slot, slot.parent / "install.log", f"adding {name}", *want.extras[name])
+    said = slots.read_stamp(slot)
+    slots.write_stamp(slot, **{**said, "extras": {**slots.read_extras(said), name: list(want.extras[name])}})
 
 
-def ready(folder: Path, want: Wanted, *extras: str) -> Path:
-    """The slot to run from: made, finished or renewed where that is needed, with these extras in it."""
-    slot = slots.current(folder)
-    said = slots.stamp(slot)
+def ensure_ready(folder: Path, want: Requirements, *extras: str) -> Path:
+    """Return the slot to run from, made or renewed if needed, with these extras in it."""
+    slot = slots.current_slot(folder)
+    said = slots.read_stamp(slot)
 
     def lacks() -> list[str]:
-        return [each for each in extras if slots.extras_of(said).get(each) != list(want.extras.get(each, ()))]
+        return [each for each in extras if slots.read_extras(said).get(each) != list(want.extras.get(each, ()))]
 
-    if slots.fits(said, want) and said.get("top") == str(TOP) and not lacks():
+    if slots.serves(said, want) and said.get("top") == str(TOP) and not lacks():
         return slot
-    with slots.locked(folder):
-        slot = slots.current(folder)
-        said = slots.stamp(slot)
-        if not slots.fits(said, want):
+    with slots.lock(folder):
+        slot = slots.current_slot(folder)
+        said = slots.read_stamp(slot)
+        if not slots.serves(said, want):
             try:
                 slot = renew(folder, want)
             except Refused as fault:
@@ -286,8 +286,8 @@ def ready(folder: Path, want: Wanted, *extras: str) -> Path:
                     f"{fault}\nThis version of Hearth asks for a newer environment; going on with the old one, which may not suffice."
                 )
                 return slot
-        said = slots.stamp(slot)
+        said = slots.read_stamp(slot)
         for each in lacks():
             add(slot, want, each)
-        slots.write_stamp(slot, **slots.stamp(slot))
+        slots.write_stamp(slot, **slots.read_stamp(slot))
     return slot

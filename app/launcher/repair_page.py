@@ -1,4 +1,4 @@
-"""The page of a failed start: what went wrong, a report to copy, and Repair. Served on loopback to one person, or left as a file.
+"""Show a failed start as a page with the reason, a report to copy and Repair; served on loopback, or written as a file.
 
 Runs under any Python: the standard library, sentences and colours.
 """
@@ -23,40 +23,40 @@ from urllib.parse import parse_qs
 
 from app.launcher import slots
 from app.launcher.console import clock, tell
-from app.launcher.failure import Failure, in_english, sentence_in, tail, write_text_file
-from app.launcher.install import doing
+from app.launcher.failure import StartFailure, describe_in_english, find_sentence, read_tail, write_text_file
+from app.launcher.install import describe_progress
 from app.palette import by_system
 from app.sentence import Sentence, say
 
 FIRST_S: Final = 180.0
 AWAY_S: Final = 150.0
-"""After the last look at the page; a hidden tab asks once a minute."""
+"""How long the page is served after its last request; a hidden tab asks once a minute."""
 BODY_BYTES: Final = 4096
 BYE_S: Final = 4.0
 
 TITLE: Final = say("mend.title", "Hearth did not start")
-AGAIN: Final = say("mend.again", "It was made anew, and still does not start. The report below, attached to an issue, helps to find out why.")  # fmt: skip
-OFFER: Final = say("mend.offer", "Repair makes Hearth's environment anew; your creations and models stay. It fetches what is not here any more, and may take minutes.")  # fmt: skip
-COPY: Final = say("mend.line", "Repair makes Hearth's environment anew; your creations and models stay. Copy this line into a terminal:")  # fmt: skip
+AGAIN: Final = say("mend.again", "The environment was rebuilt, but Hearth still does not start. Please open an issue and attach the report below.")  # fmt: skip
+OFFER: Final = say("mend.offer", "Repair rebuilds Hearth's environment; your creations and models stay. Missing packages are downloaded, which may take minutes.")  # fmt: skip
+COPY: Final = say("mend.line", "To rebuild Hearth's environment, copy this line into a terminal. Your creations and models stay.")  # fmt: skip
 BUTTON: Final = say("mend.button", "Repair")
-DOING: Final = say("mend.doing", "Making the environment anew")
-STARTS: Final = say("mend.starts", "Repaired. Hearth starts now, in a window of its own; this page can be closed.")
-GONE: Final = say("mend.gone", "Whoever showed this page has ended. Start Hearth again for a new one.")
+DOING: Final = say("mend.doing", "Rebuilding the environment")
+STARTS: Final = say("mend.starts", "Repaired. Hearth now opens in its own window; you can close this page.")
+GONE: Final = say("mend.gone", "The program behind this page has ended. Start Hearth again.")
 REPORT: Final = say("mend.report", "For a bug report")
 TAKE: Final = say("mend.take", "Copy")
 
 
 def prefers_chinese(headers: Message[str, str]) -> bool:
-    """As app.ui.page.translate has it, without its packages."""
+    """Choose the language as app.ui.page.translate does, without its packages."""
     cookie, accepted = headers.get("Cookie") or "", headers.get("Accept-Language") or ""
     return "hearth_language=zh" in cookie or ("hearth_language=" not in cookie and accepted.lower().startswith("zh"))
 
 
-def page(failed: Failure, chinese: bool, middle: str, head: str = "") -> str:
-    """`middle` is what can be done about it, as HTML."""
+def render_page(failed: StartFailure, chinese: bool, middle: str, head: str = "") -> str:
+    """Render the page; `middle` is HTML that offers a way out."""
 
     def text(sentence: Sentence) -> str:
-        return html.escape(teller(chinese)(sentence))
+        return html.escape(translator(chinese)(sentence))
 
     return f"""<!doctype html><html lang="{"zh-CN" if chinese else "en"}"><head><meta charset="utf-8"><title>{text(TITLE)}</title>
 <meta name="viewport" content="width=device-width"><style>{by_system()}{STYLE}</style>{head}</head>
@@ -64,17 +64,17 @@ def page(failed: Failure, chinese: bool, middle: str, head: str = "") -> str:
 <details><summary>{text(REPORT)}</summary><pre tabindex="0">{html.escape(failed.report)}</pre></details></main></body></html>"""
 
 
-def teller(chinese: bool) -> Callable[[Sentence], str]:
+def translator(chinese: bool) -> Callable[[Sentence], str]:
     templates: Mapping[str, str] = {}
     if chinese:
         templates = json.loads((Path(__file__).parents[1] / "locale" / "zh.json").read_text("utf-8"))
     return lambda sentence: sentence.translate(templates)
 
 
-def with_line(failed: Failure, chinese: bool, line: str) -> str:
-    """As a file, where nothing can be pressed."""
-    return page(
-        failed, chinese, f'<p>{html.escape(teller(chinese)(COPY))}</p><pre tabindex="0">{html.escape(line)}</pre>'
+def render_file(failed: StartFailure, chinese: bool, line: str) -> str:
+    """Render the page for a file, with a line to copy instead of a button."""
+    return render_page(
+        failed, chinese, f'<p>{html.escape(translator(chinese)(COPY))}</p><pre tabindex="0">{html.escape(line)}</pre>'
     )
 
 
@@ -102,10 +102,10 @@ const look = setInterval(async () => {
 """
 
 
-class Mender:
-    """One failure and the tries to mend it. Each press of Repair needs a token that no other page can know, and uses it up."""
+class Repair:
+    """One failure and the attempts to repair it. Each press of Repair needs a one-time token that no other page can know."""
 
-    def __init__(self, failed: Failure, folder: Path, tries: int) -> None:
+    def __init__(self, failed: StartFailure, folder: Path, tries: int) -> None:
         self.failed, self.again, self.state = failed, tries > 0, "failed"
         self.token = secrets.token_urlsafe(32)
         self.seen_s = time.monotonic() + FIRST_S - AWAY_S
@@ -126,8 +126,8 @@ class Mender:
         text = ""
         if self.state == "mending":
             log = self._folder / "install.log"
-            now = doing(log) if log.is_file() else ""
-            text = f"{clock(time.monotonic() - self._began_s)}  {teller(chinese)(DOING)}{now}"
+            now = describe_progress(log) if log.is_file() else ""
+            text = f"{clock(time.monotonic() - self._began_s)}  {translator(chinese)(DOING)}{now}"
         return {"state": self.state, "text": text}
 
     def _mend(self) -> None:
@@ -138,13 +138,13 @@ class Mender:
         except OSError as fault:
             code, said = 1, str(fault)
         if code:
-            self.failed = in_english(sentence_in(said), f"{said}\n\n{tail(self._folder / 'install.log')}")
+            self.failed = describe_in_english(find_sentence(said), f"{said}\n\n{read_tail(self._folder / 'install.log')}")
             self.again = True
         self.state = "failed" if code else "mended"
         tell(said)
 
 
-def answering(mender: Mender) -> type[BaseHTTPRequestHandler]:
+def make_handler(mender: Repair) -> type[BaseHTTPRequestHandler]:
     class Answering(BaseHTTPRequestHandler):
         timeout = 20
 
@@ -155,7 +155,7 @@ def answering(mender: Mender) -> type[BaseHTTPRequestHandler]:
                 self._send(200, json.dumps(mender.now(prefers_chinese(self.headers))), "application/json")
             elif self.path == "/":
                 nonce = secrets.token_urlsafe(16)
-                self._send(200, shown(mender, prefers_chinese(self.headers), nonce), nonce=nonce)
+                self._send(200, render_repair_page(mender, prefers_chinese(self.headers), nonce), nonce=nonce)
             else:
                 self._send(404, "")
 
@@ -173,7 +173,7 @@ def answering(mender: Mender) -> type[BaseHTTPRequestHandler]:
                 self._send(303 if pressed else 403, "", location="/")
 
         def _ours(self) -> bool:
-            """Not a name that another website made lead here."""
+            """Return whether the Host is ours; a website that rebinds its name has another."""
             address = f":{self.connection.getsockname()[1]}"
             return self.headers.get_all("Host") in (["127.0.0.1" + address], ["localhost" + address])
 
@@ -193,13 +193,13 @@ def answering(mender: Mender) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(content)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Nothing: this is no log that anybody asked for."""
+            """Log nothing."""
 
     return Answering
 
 
-def shown(mender: Mender, chinese: bool, nonce: str) -> str:
-    plain, now = teller(chinese), mender.now(chinese)
+def render_repair_page(mender: Repair, chinese: bool, nonce: str) -> str:
+    plain, now = translator(chinese), mender.now(chinese)
 
     def text(sentence: Sentence) -> str:
         return html.escape(plain(sentence))
@@ -211,18 +211,18 @@ def shown(mender: Mender, chinese: bool, nonce: str) -> str:
     again = f"<p>{text(AGAIN)}</p>" if mender.again else ""
     middle = f"{again}<p>{text(OFFER)}</p>{press}{status}" if now["state"] == "failed" else status
     refresh = '<noscript><meta http-equiv="refresh" content="2"></noscript>' if now["state"] == "mending" else ""
-    return page(mender.failed, chinese, middle, refresh).replace("</main>", f"</main>{script}")
+    return render_page(mender.failed, chinese, middle, refresh).replace("</main>", f"</main>{script}")
 
 
-def offered(failed: Failure, folder: Path, browser: bool, tries: int) -> bool:
-    """Whether a repair went well. Serves the page until then, or until nobody looks at it any more."""
-    mender = Mender(failed, folder, tries)
-    with ThreadingHTTPServer(("127.0.0.1", 0), answering(mender)) as server:
+def offer_repair(failed: StartFailure, folder: Path, browser: bool, tries: int) -> bool:
+    """Serve the page until a repair succeeds or nobody looks any more; return whether one succeeded."""
+    mender = Repair(failed, folder, tries)
+    with ThreadingHTTPServer(("127.0.0.1", 0), make_handler(mender)) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.1,), name="page", daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/"
         try:
-            if not browser or not shows_pages() or not webbrowser.open(address):
+            if not browser or not can_show_pages() or not webbrowser.open(address):
                 tell(f"What went wrong, for a report: {write_text_file(failed)}")
                 tell("To make everything anew: start.py repair")
                 return False
@@ -238,7 +238,7 @@ def offered(failed: Failure, folder: Path, browser: bool, tries: int) -> bool:
     return mender.state == "mended"
 
 
-def shows_pages() -> bool:
-    """On Linux without a screen a browser of the terminal would answer."""
+def can_show_pages() -> bool:
+    """Return whether a browser can open; on Linux without a screen a text browser would answer."""
     screens = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     return sys.platform != "linux" or any(os.environ.get(each) for each in screens)

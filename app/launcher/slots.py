@@ -29,29 +29,29 @@ LONGEST, DEEPEST = 247, 183
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Requirements:
     core: tuple[str, ...]
     extras: Mapping[str, tuple[str, ...]]
     torch: str
     digest: str
 
 
-def wanted(top: Path = TOP) -> Wanted:
+def read_requirements(top: Path = TOP) -> Requirements:
     project = tomllib.loads((top / "pyproject.toml").read_text("utf-8"))["project"]
     pins = (top / "constraints.txt").read_text("utf-8")
     torch = re.search(r"^torch==(\S+)", pins, re.MULTILINE)
     core = tuple(project["dependencies"])
     extras = {name: tuple(packages) for name, packages in project["optional-dependencies"].items()}
     digest = hashlib.sha256(json.dumps([FORMAT, core, pins.splitlines()]).encode()).hexdigest()[:16]
-    return Wanted(core, extras, torch[1] if torch else "", digest)
+    return Requirements(core, extras, torch[1] if torch else "", digest)
 
 
 def python_of(slot: Path) -> Path:
     return slot / ("Scripts/python.exe" if WINDOWS else "bin/python")
 
 
-def stamp(slot: Path) -> dict[str, object]:
-    """What was written last when the environment was made; nothing where it is half made, or its Python is gone."""
+def read_stamp(slot: Path) -> dict[str, object]:
+    """Read the stamp, which is written last; return {} if the environment is unfinished or its Python is gone."""
     try:
         said = json.loads((slot / "hearth.json").read_text("utf-8"))
         base = re.search(r"^home = (.*)$", (slot / "pyvenv.cfg").read_text("utf-8"), re.MULTILINE)
@@ -61,19 +61,19 @@ def stamp(slot: Path) -> dict[str, object]:
     return said if isinstance(said, dict) and there else {}
 
 
-def fits(said: Mapping[str, object], want: Wanted) -> bool:
-    """`held` is the digest that an environment serves although it is not its own: a person went back to it."""
+def serves(said: Mapping[str, object], want: Requirements) -> bool:
+    """Return whether an environment meets the requirements. `held` is a second digest that it may serve: someone went back to it."""
     return bool(said) and want.digest in (said.get("digest"), said.get("held"))
 
 
-def extras_of(said: Mapping[str, object]) -> dict[str, list[str]]:
-    """What was added to an environment, by name."""
+def read_extras(said: Mapping[str, object]) -> dict[str, list[str]]:
+    """Return the extras of an environment, by name."""
     had = said.get("extras")
     return dict(had) if isinstance(had, dict) else {}
 
 
-def put(file: Path, text: str) -> None:
-    """Whole or not at all."""
+def replace_text(file: Path, text: str) -> None:
+    """Write a file atomically, with the standard library only."""
     half = file.with_name(file.name + ".half")
     half.write_text(text, "utf-8")
     half.replace(file)
@@ -82,19 +82,19 @@ def put(file: Path, text: str) -> None:
 def write_stamp(slot: Path, **what: object) -> None:
     """With the path to this checkout, in ASCII: a .pth is read in the system's encoding, and this folder's name is in any."""
     packages = next(slot.glob("Lib/site-packages" if WINDOWS else "lib/python*/site-packages"))
-    put(packages / "hearth.pth", f"import sys; sys.path.insert(0, {str(TOP)!a})\n")
-    put(slot / "hearth.json", json.dumps({**what, "top": str(TOP)}, indent=1))
+    replace_text(packages / "hearth.pth", f"import sys; sys.path.insert(0, {str(TOP)!a})\n")
+    replace_text(slot / "hearth.json", json.dumps({**what, "top": str(TOP)}, indent=1))
 
 
-def commit() -> str:
-    """What is checked out, where this is a clone and git is there."""
+def current_commit() -> str:
+    """Return the checked-out commit, or "" without git or a clone."""
     if not (TOP / ".git").exists() or not shutil.which("git"):
         return ""
     return subprocess.run(["git", "-C", str(TOP), "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
 
 
 def data_folder() -> Path:
-    """As app.paths has it, without its packages."""
+    """Return the data folder as app.paths does, without its packages."""
     if os.environ.get("HEARTH_HOME"):
         return Path(os.environ["HEARTH_HOME"]).expanduser().resolve()
     if WINDOWS:
@@ -104,8 +104,8 @@ def data_folder() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "Hearth"
 
 
-def long_paths() -> bool:
-    """Whether this Windows was told to take them."""
+def allows_long_paths() -> bool:
+    """Return whether this Windows allows long paths."""
     import winreg
 
     try:
@@ -115,12 +115,12 @@ def long_paths() -> bool:
         return False
 
 
-def too_deep(folder: Path) -> bool:
-    return WINDOWS and len(str(folder)) + DEEPEST > LONGEST and not long_paths()
+def is_too_deep(folder: Path) -> bool:
+    return WINDOWS and len(str(folder)) + DEEPEST > LONGEST and not allows_long_paths()
 
 
-def place(top: Path = TOP) -> Path:
-    """The folder of the two slots: in the checkout, or in the user's data where the checkout is read-only or lies too deep."""
+def find_folder(top: Path = TOP) -> Path:
+    """Find the folder of the two slots: in the checkout, or in the user's data if the checkout is read-only or its path too long."""
     if os.environ.get("HEARTH_ENV"):
         return Path(os.environ["HEARTH_ENV"]).expanduser().resolve()
     here = top / ".venv"
@@ -128,8 +128,8 @@ def place(top: Path = TOP) -> Path:
     for folder in (here, there):
         if (folder / "current").is_file():
             return folder
-    if too_deep(here):
-        if too_deep(there):
+    if is_too_deep(here):
+        if is_too_deep(there):
             raise Refused(
                 f"Hearth's environment would go to {here}, but with what belongs into it the path becomes longer than Windows takes. "
                 r"Move Hearth to a shorter folder, such as C:\Hearth, and start again."
@@ -145,7 +145,7 @@ def place(top: Path = TOP) -> Path:
     return here
 
 
-def current(folder: Path) -> Path:
+def current_slot(folder: Path) -> Path:
     try:
         name = (folder / "current").read_text("utf-8").strip()
     except OSError:
@@ -153,13 +153,13 @@ def current(folder: Path) -> Path:
     return folder / ("b" if name == "b" else "a")
 
 
-def other(slot: Path) -> Path:
+def other_slot(slot: Path) -> Path:
     return slot.with_name("a" if slot.name == "b" else "b")
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """One at a time makes an environment. The system lets go of the lock when its holder dies."""
+def lock(folder: Path) -> Iterator[None]:
+    """Let one process at a time make an environment. The system frees the lock if its holder dies."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a+b") as file:
         waited = False

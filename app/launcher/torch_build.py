@@ -23,7 +23,7 @@ REACH_S = 4.0
 class Card:
     name: str
     driver: int
-    able: float | None  # compute capability; None where nvidia-smi does not tell
+    capability: float | None  # compute capability; None where nvidia-smi does not tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +31,18 @@ class Facts:
     system: str  # as platform.system() says: Linux, Windows, Darwin
     machine: str  # as platform.machine() says
     cards: tuple[Card, ...] = ()
-    silence: str = ""  # why nvidia-smi, although it is there, told of no card
+    nvidia_smi_error: str = ""  # why nvidia-smi, although it is there, told of no card
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
+class BuildChoice:
     """`builds` are tried in order until one is installed and proven; "" is the default index."""
 
     builds: tuple[str, ...]
     because: str
 
 
-def cards(told: str) -> tuple[Card, ...]:
+def parse_cards(told: str) -> tuple[Card, ...]:
     """From `nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader`; other lines are no cards."""
     found = []
     for line in told.splitlines():
@@ -59,38 +59,38 @@ NVIDIA: tuple[tuple[Callable[[Card, float], bool], tuple[str, ...], str], ...] =
     # the newest card and the oldest capability of the machine -> CUDA builds, why; the first row that holds. From 2.12
     # on only cu126 carries 5.0 to 7.0 (and ends at 9.0); CUDA 12 needs driver 525, Blackwell 570, CUDA 13 needs 580.
     (lambda c, oldest: c.driver < 525, (), "driver {c.driver} is older than 525, which every build needs. " + UNTIL),
-    (lambda c, oldest: c.able is None, ("cu126",), "compute capability not told, so the build for the most cards"),
+    (lambda c, oldest: c.capability is None, ("cu126",), "compute capability not told, so the build for the most cards"),
     (
-        lambda c, oldest: (c.able or 0) < 5.0,
+        lambda c, oldest: (c.capability or 0) < 5.0,
         (),
-        "compute capability {c.able}: no build goes below 5.0, so the plain one",
+        "compute capability {c.capability}: no build goes below 5.0, so the plain one",
     ),
     (
-        lambda c, oldest: oldest < 7.5 and (c.able or 0) < 10.0,
+        lambda c, oldest: oldest < 7.5 and (c.capability or 0) < 10.0,
         ("cu126",),
         "compute capability {oldest}: only the cu126 builds still carry cards before 7.5",
     ),
     (
         lambda c, oldest: c.driver >= 580,
         ("cu130", "cu126"),
-        "compute capability {c.able}, driver {c.driver}: CUDA 13.0",
+        "compute capability {c.capability}, driver {c.driver}: CUDA 13.0",
     ),
     (
-        lambda c, oldest: (c.able or 0) < 10.0,
+        lambda c, oldest: (c.capability or 0) < 10.0,
         ("cu126",),
-        "compute capability {c.able}, driver {c.driver}: CUDA 12.6, because 13 needs driver 580",
+        "compute capability {c.capability}, driver {c.driver}: CUDA 12.6, because 13 needs driver 580",
     ),
     (
         lambda c, oldest: c.driver >= 570,
         ("cu129", "cu128"),
-        "compute capability {c.able}, driver {c.driver}: the last CUDA 12 that knows it, because 13 needs driver 580. "
+        "compute capability {c.capability}, driver {c.driver}: the last CUDA 12 that knows it, because 13 needs driver 580. "
         "With a newer driver, start.py repair finds a better one",
     ),
-    (lambda c, oldest: True, (), "compute capability {c.able} needs driver 570 and has {c.driver}. " + UNTIL),
+    (lambda c, oldest: True, (), "compute capability {c.capability} needs driver 570 and has {c.driver}. " + UNTIL),
 )
 
 
-def pick(facts: Facts) -> Pick:
+def choose_build(facts: Facts) -> BuildChoice:
     """Which build of torch suits this machine, and why. Pure."""
     machine = facts.machine.lower()
     arm = machine in ("arm64", "aarch64")
@@ -109,18 +109,18 @@ def pick(facts: Facts) -> Pick:
             "Intel and AMD, which Windows runs on ARM as well, and start again with it."
         )
     if facts.system == "Darwin":
-        return Pick(("",), "Apple silicon, whose graphics the plain build drives through Metal")
+        return BuildChoice(("",), "Apple silicon, whose graphics the plain build drives through Metal")
     plain = ("cpu", "") if facts.system == "Linux" else ("",)
     if not facts.cards:
-        why = f"nvidia-smi is there but tells of no card ({facts.silence})" if facts.silence else "no NVIDIA card found"
-        return Pick(plain, f"{why}, so the plain build, for the processor")
-    card = max(facts.cards, key=lambda each: each.able or 0.0)
-    oldest = min(each.able or card.able or 0.0 for each in facts.cards)
+        why = f"nvidia-smi is there but tells of no card ({facts.nvidia_smi_error})" if facts.nvidia_smi_error else "no NVIDIA card found"
+        return BuildChoice(plain, f"{why}, so the plain build, for the processor")
+    card = max(facts.cards, key=lambda each: each.capability or 0.0)
+    oldest = min(each.capability or card.capability or 0.0 for each in facts.cards)
     builds, why = next((builds, why) for holds, builds, why in NVIDIA if holds(card, oldest))
-    return Pick((*builds, *plain), f"{card.name}: {why.format(c=card, oldest=oldest)}")
+    return BuildChoice((*builds, *plain), f"{card.name}: {why.format(c=card, oldest=oldest)}")
 
 
-def facts() -> Facts:
+def detect_facts() -> Facts:
     system, machine = platform.system(), platform.machine()
     if system == "Darwin":
         # A Python made for Intel says x86_64 on Apple silicon too.
@@ -159,12 +159,12 @@ def facts() -> Facts:
         except (OSError, subprocess.TimeoutExpired) as fault:
             return Facts(system, machine, (), type(fault).__name__)
         told = done.stdout.strip() or done.stderr.strip()
-        if done.returncode == 0 and cards(told):
-            return Facts(system, machine, cards(told))
+        if done.returncode == 0 and parse_cards(told):
+            return Facts(system, machine, parse_cards(told))
     return Facts(system, machine, (), (told.splitlines() or ["it said nothing"])[0][:120])
 
 
-def offered(build: str, version: str) -> bool:
+def is_offered(build: str, version: str) -> bool:
     """Whether this build's index can be reached, within seconds, and has this torch for this Python and machine."""
     import http.client  # both take longer to import than the rest of a start, and are needed once
     import urllib.request

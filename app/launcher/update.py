@@ -1,4 +1,4 @@
-"""Newer code and its environment, taken together: made beside the old ones, proven, then swapped; one step back is kept.
+"""Update code and environment together: make them beside the old ones, prove them, then swap; keep one step back.
 
 Runs under any Python: the standard library and sentences.
 """
@@ -31,43 +31,43 @@ def main(args: argparse.Namespace) -> int:
 
 
 def step(verb: str, folder: Path) -> int:
-    """What start.py was asked; `renew` is how an update hands over to the newer code."""
+    """Carry out start.py's update, back or renew; with `renew` an update hands over to the newer code."""
     return {"update": update, "back": back, "renew": renew}[verb](folder)
 
 
 def update(folder: Path) -> int:
-    before = slots.commit()
-    old = slots.current(folder)
+    before = slots.current_commit()
+    old = slots.current_slot(folder)
     if not before:
         tell(
-            "This folder is not a git clone, so newer code does not come by itself; looking after the environment only."
+            "This folder is not a git clone, so the code cannot be updated; checking the environment only."
         )
     elif not git("remote").stdout.strip():
-        tell("This clone has no remote to take newer code from; looking after the environment only.")
+        tell("This clone has no remote, so the code cannot be updated; checking the environment only.")
     else:
         pulled = git("pull", "--ff-only", "--quiet")
         if pulled.returncode:
             why = (pulled.stderr.strip().splitlines() or ["git said nothing"])[-1]
-            raise Refused(f"Newer code was asked for, but git could not take it: {why} Nothing was changed.")
-    after = slots.commit()
-    tell("The code is as new as it gets." if after == before else f"The code went from {before[:9]} to {after[:9]}.")
+            raise Refused(f"git could not fetch newer code: {why} Nothing was changed.")
+    after = slots.current_commit()
+    tell("The code is up to date." if after == before else f"The code was updated from {before[:9]} to {after[:9]}.")
     if subprocess.call([sys.executable, str(TOP / "start.py"), "renew"]):
         if after != before:
             git("reset", "--keep", before)
-        tell("The update did not prove itself; everything is as it was before.")
+        tell("The update failed its test and was undone; Hearth is as it was before.")
         return 1
-    if (after, slots.current(folder)) != (before, old):
-        slots.put(folder / "back", json.dumps({"slot": old.name, "commit": before}))
-    tell("Up to date, and proven. One step back: start.py back")
+    if (after, slots.current_slot(folder)) != (before, old):
+        slots.replace_text(folder / "back", json.dumps({"slot": old.name, "commit": before}))
+    tell("Up to date and tested. To undo the update: start.py back")
     return 0
 
 
 def renew(folder: Path) -> int:
-    want = slots.wanted()
-    with slots.locked(folder):
-        said = slots.stamp(slots.current(folder))
+    want = slots.read_requirements()
+    with slots.lock(folder):
+        said = slots.read_stamp(slots.current_slot(folder))
         if said.get("digest") == want.digest:
-            selftest(slots.current(folder))
+            selftest(slots.current_slot(folder))
         else:
             install.renew(folder, want, selftest)
     return 0
@@ -82,23 +82,23 @@ def back(folder: Path) -> int:
     try:
         said = json.loads((folder / "back").read_text("utf-8"))
     except (OSError, ValueError):
-        raise Refused("There is no step back: nothing was updated, or the old environment was taken away.") from None
-    now, then = slots.current(folder), folder / said["slot"]
-    made = slots.stamp(then)
+        raise Refused("There is no update to undo: none was made, or its old environment was deleted.") from None
+    now, then = slots.current_slot(folder), folder / said["slot"]
+    made = slots.read_stamp(then)
     if not made:
         raise Refused(
-            "The environment from before the last update is not whole any more. start.py repair makes a new one."
+            "The environment from before the last update is damaged. start.py repair makes a new one."
         )
-    here = slots.commit()
+    here = slots.current_commit()
     if said["commit"] and here != said["commit"]:
         moved = git("reset", "--keep", said["commit"])
         if moved.returncode:
             raise Refused(f"The code could not go back: {moved.stderr.strip()} Nothing was changed.")
-    with slots.locked(folder):
-        slots.write_stamp(then, **{**made, "held": slots.wanted().digest})
-        slots.put(folder / "current", then.name)
-        slots.put(folder / "back", json.dumps({"slot": now.name, "commit": here}))
-    tell("Gone back one step. The same again goes forward.")
+    with slots.lock(folder):
+        slots.write_stamp(then, **{**made, "held": slots.read_requirements().digest})
+        slots.replace_text(folder / "current", then.name)
+        slots.replace_text(folder / "back", json.dumps({"slot": now.name, "commit": here}))
+    tell("The last update is undone. The same command again redoes it.")
     return 0
 
 

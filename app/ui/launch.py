@@ -1,8 +1,7 @@
-"""Open the window: one instance, the engine in the background, the server, the page; and what is left to see where that fails."""
+"""Open the window: one instance, the engine in the background, the server, the page; and a page that explains a failed start."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import webbrowser
@@ -12,16 +11,24 @@ from pathlib import Path
 
 import gradio as gr
 from starlette.middleware import Middleware
+from starlette.routing import Route
 
 from app.engine.process.keeper import Keeper
 from app.paths import Home, assets
 from app.sentence import Trouble, say
 from app.ui import routes as page_routes
 from app.ui import share, single_instance, start_failure
-from app.ui.access.login import Door, Keys, digest, password
-from app.ui.access.request_guard import OWNER_BYTES, Guard, Owner, loopback, reached_by, watch
-from app.ui.access.tunnel import tunnel
-from app.ui.access.uploads import Uploads
+from app.ui.access.login import LoginRequired, Logins, digest_password, digest_token, make_password
+from app.ui.access.request_guard import (
+    OWNER_BYTES,
+    Guard,
+    OwnerOnly,
+    is_loopback,
+    limit_idle_connections,
+    recognise_hosts,
+)
+from app.ui.access.tunnel import open_tunnel
+from app.ui.access.uploads import CheckUploads
 from app.ui.api import a1111, gradio_endpoints, openai
 from app.ui.page.theme import theme
 from app.ui.page.translate import Language, i18n
@@ -30,24 +37,24 @@ from app.ui.single_instance import Instance
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from app.ui.tabs import models, shelf, welcome
-from app.ui.window import Early, build, queued
+from app.ui.window import InjectHead, build, queued
 
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"
 MANY_CORES = 4
 WAIT_S = 1.0
-"""Windows hears Ctrl+C only between two waits."""
+"""Windows notices Ctrl+C only between two waits."""
 PAGE_FIRST_S = 3.0
-"""On fewer cores the engine, which takes seconds to import torch, waits so long that the page is there first."""
+"""On fewer cores the engine, which takes seconds to import torch, starts this much later, so that the page comes first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """How the window was asked to open."""
+class LaunchOptions:
+    """What `hearth open` was asked for."""
 
     place: Home
     pretend: str = ""
-    """Another machine's name, to plan as that one would."""
+    """The name of another machine, to plan as it would."""
     host: str = "127.0.0.1"
     port: int | None = None
     browser: bool = True
@@ -58,75 +65,55 @@ class Wish:
     assistants: bool = False
 
 
-def launch(wish: Wish) -> int:
-    """Open the window and serve it until it is closed; what stands in the way is left as a page."""
-    place, log = wish.place, None
+def launch(options: LaunchOptions) -> int:
+    """Open the window and serve it until it is closed; if that fails, write a page with the reason."""
+    place, log = options.place, None
     try:
-        log = start_failure.logged(place.create())
-        return open_once(wish)
+        log = start_failure.start_log(place.create())
+        return open_once(options)
     except Exception as fault:
-        page = start_failure.left(place, fault, wish.language or "en")
-        if wish.browser and not start_failure.watched():
+        page = start_failure.write_page(place, fault, options.language or "en")
+        if options.browser and not start_failure.is_supervised():
             webbrowser.open(page.as_uri())
         if isinstance(fault, Trouble):
             raise
-        raise Trouble(say("open.failed", "Hearth could not start: {fault}. The whole story is in {page}.", fault=str(fault) or type(fault).__name__, page=str(page))) from fault  # fmt: skip
+        raise Trouble(say("open.failed", "Hearth could not start: {fault}. The full report is in {page}.", fault=str(fault) or type(fault).__name__, page=str(page))) from fault  # fmt: skip
     finally:
         if log is not None:
             logging.getLogger().removeHandler(log)
             log.close()
 
 
-def open_once(wish: Wish) -> int:
-    """Serve, or show the window that is open already."""
-    alone = Instance(wish.place.root)
-    if not alone.take():
-        address = alone.other()
+def open_once(options: LaunchOptions) -> int:
+    """Serve, or show the window that is already open."""
+    instance = Instance(options.place.root)
+    if not instance.take():
+        address = instance.find_running()
         print(f"Hearth is open already, at {address}", flush=True)
-        if wish.browser:
+        if options.browser:
             webbrowser.open(address)
         return 0
     try:
-        return serve(wish, alone)
+        return serve(options, instance)
     finally:
-        alone.leave()
+        instance.release()
 
 
-def serve(wish: Wish, alone: Instance) -> int:
-    place, tls = wish.place, certificates(wish)
-    gradio_endpoints.check_assistants(wish.assistants, wish.host)
-    surroundings(place)
-    keeper = Keeper(place, wish.pretend, rest_s=0.0 if (os.cpu_count() or 1) >= MANY_CORES else PAGE_FIRST_S)
+def serve(options: LaunchOptions, instance: Instance) -> int:
+    place, tls = options.place, find_certificates(options)
+    gradio_endpoints.check_assistants(options.assistants, options.host)
+    prepare_environment(place)
+    rest_s = 0.0 if (os.cpu_count() or 1) >= MANY_CORES else PAGE_FIRST_S
+    keeper = Keeper(place, options.pretend, rest_s=rest_s)
     desk = Desk(keeper, Settings(place.settings))
-    sharing = Share(desk, partial(tunnel, folder=place.root / "tunnel"), wish.host, tls)
+    sharing = Share(desk, partial(open_tunnel, folder=place.root / "tunnel"), options.host, tls)
     try:
-        window = build(desk)
-        with window:
-            gradio_endpoints.build(desk)
-        queued(window)
-        guards_, words = guards(place, wish.host, tls)
-        routes = [
-            single_instance.route(alone.id), *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk), *share.routes(sharing),
-            *openai.routes(desk), *a1111.routes(desk),
-        ]  # fmt: skip
-        _, address, _ = window.launch(
-            server_name=wish.host, server_port=wish.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
-            footer_links=[], favicon_path=favicon(), show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
-            strict_cors=True, max_file_size=OWNER_BYTES, ssl_verify=False, ssl_certfile=tls and tls[0], ssl_keyfile=tls and tls[1],
-            mcp_server=wish.assistants,
-            app_kwargs={"routes": routes, "middleware": [*guards_, Middleware(Early)], "openapi_url": None, "docs_url": None, "redoc_url": None},
-        )  # fmt: skip
-        watch(window.server)
-        alone.tell(address)
-        print(f"Hearth is open at {address}", flush=True)
-        if wish.assistants:
-            print(f"Assistants (MCP): {address}gradio_api/mcp/", flush=True)
-        if words:
-            print(f"Log in with: {words}", flush=True)
-        if wish.browser:
-            webbrowser.open(address)
-        if wish.share_hours:
-            share_at_once(sharing, wish.share_hours)
+        middleware, password = build_guards(place, options.host, tls)
+        address = start_server(options, desk, tls, [single_instance.ping_route(instance.id), *share.routes(sharing)], middleware)
+        instance.publish(address)
+        announce(options, address, password)
+        if options.share_hours:
+            start_sharing(sharing, options.share_hours)
         while not desk.leaving.wait(WAIT_S):
             pass
         return 1
@@ -138,19 +125,53 @@ def serve(wish: Wish, alone: Instance) -> int:
         keeper.close()
 
 
-def share_at_once(sharing: Share, hours: float) -> None:
-    """From the command line. What goes wrong is said; the window goes on."""
+def start_server(
+    options: LaunchOptions, desk: Desk, tls: tuple[str, str] | None, more_routes: list[Route], middleware: list[Middleware]
+) -> str:  # fmt: skip
+    """Build the owner's window, serve it in the background, and return its address."""
+    window = build(desk)
+    with window:
+        gradio_endpoints.build(desk)
+    queued(window)
+    routes = [
+        *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk),
+        *openai.routes(desk), *a1111.routes(desk),
+    ]  # fmt: skip
+    _, address, _ = window.launch(
+        server_name=options.host, server_port=options.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
+        footer_links=[], favicon_path=find_favicon(), show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
+        strict_cors=True, max_file_size=OWNER_BYTES, ssl_verify=False, ssl_certfile=tls and tls[0], ssl_keyfile=tls and tls[1],
+        mcp_server=options.assistants,
+        app_kwargs={"routes": routes, "middleware": [*middleware, Middleware(InjectHead)], "openapi_url": None, "docs_url": None, "redoc_url": None},
+    )  # fmt: skip
+    limit_idle_connections(window.server)
+    return str(address)
+
+
+def announce(options: LaunchOptions, address: str, password: str) -> None:
+    """Print the address, and the password if one was made up; open the browser if asked to."""
+    print(f"Hearth is open at {address}", flush=True)
+    if options.assistants:
+        print(f"Assistants (MCP): {address}gradio_api/mcp/", flush=True)
+    if password:
+        print(f"Log in with: {password}", flush=True)
+    if options.browser:
+        webbrowser.open(address)
+
+
+def start_sharing(sharing: Share, hours: float) -> None:
+    """Share from the command line. A failure is printed, and the window stays open."""
     try:
         sharing.begin(hours)
     except Trouble as trouble:
         print(f"hearth: {trouble}", flush=True)
         return
-    seen = sharing.view()
-    print(f"Shared for {hours:g} h at {seen['address']} with the password: {seen['password']}", flush=True)
+    view = sharing.view()
+    print(f"Shared for {hours:g} h at {view['address']} with the password: {view['password']}", flush=True)
 
 
-def surroundings(place: Home) -> None:
-    """What Gradio takes from the environment and from the current folder. A dead proxy must not stand between us and ourselves."""
+def prepare_environment(place: Home) -> None:
+    """Set what Gradio reads from the environment and the current folder. A dead proxy must not come between us and ourselves."""
     os.environ["GRADIO_TEMP_DIR"] = str(place.scratch / "uploads")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     for name in ("NO_PROXY", "no_proxy"):
@@ -158,41 +179,38 @@ def surroundings(place: Home) -> None:
     os.chdir(place.root)
 
 
-def certificates(wish: Wish) -> tuple[str, str] | None:
-    """Whole paths: the current folder changes."""
-    if wish.certificate is None and wish.key is None:
+def find_certificates(options: LaunchOptions) -> tuple[str, str] | None:
+    """Return absolute paths, because the current folder changes."""
+    if options.certificate is None and options.key is None:
         return None
-    files = [file for file in (wish.certificate, wish.key) if file is not None]
+    files = [file for file in (options.certificate, options.key) if file is not None]
     missing = next((str(file) for file in files if not file.is_file()), "one" if len(files) < 2 else "")
     if missing:
-        raise Trouble(say("open.certificate", "https needs both --certificate and --key, each a file in PEM; {file} is not there.", file=missing))  # fmt: skip
+        raise Trouble(say("open.certificate", "https needs both --certificate and --key, each a PEM file; {file} is missing.", file=missing))  # fmt: skip
     certificate, key = (str(file.resolve()) for file in files)
     return certificate, key
 
 
-def guards(
+def build_guards(
     place: Home, host: str = "127.0.0.1", tls: tuple[str, str] | None = None
 ) -> tuple[list[Middleware], str]:
-    """On loopback whoever passes is the owner, and nothing tunnels there. On the network everybody logs in, from this machine, too: a proxy in
-    front would make all look as if they were here. With the password where one was made up."""
-    uploads = Middleware(Uploads, folder=place.scratch / "uploads", mine={})
-    if loopback(host):
-        return [Middleware(Guard), Middleware(Owner), uploads], ""
-    given = os.environ.get(PASSWORD_VARIABLE, "")
-    words, key = given or password(), os.environ.get(KEY_VARIABLE, "")
-    keys = Keys(
-        digest(words),
-        owner=True,
-        program=hashlib.sha256(key.encode()).digest() if key else None,
-        secure=tls is not None,
+    """Return the owner's middleware, and the password if one was made up.
+
+    On loopback everyone is the owner, and no tunnel leads there. On the network everyone logs in, even from this machine:
+    behind a proxy all clients look local.
+    """
+    uploads = Middleware(CheckUploads, folder=place.scratch / "uploads", files_by_person={})
+    if is_loopback(host):
+        return [Middleware(Guard), Middleware(OwnerOnly), uploads], ""
+    given, key = os.environ.get(PASSWORD_VARIABLE, ""), os.environ.get(KEY_VARIABLE, "")
+    password = given or make_password()
+    logins = Logins(
+        digest_password(password), owner=True, api_key_digest=digest_token(key) if key else None, secure=tls is not None
     )
-    return [
-        Middleware(Guard, knows=reached_by(host)),
-        Middleware(Door, keys=keys),
-        uploads,
-    ], "" if given else words
+    guard = Middleware(Guard, is_own_host=recognise_hosts(host))
+    return [guard, Middleware(LoginRequired, logins=logins), uploads], "" if given else password
 
 
-def favicon() -> Path | None:
+def find_favicon() -> Path | None:
     icon = assets() / "icons" / "icon-256.png"
     return icon if icon.is_file() else None

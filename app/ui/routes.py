@@ -148,11 +148,11 @@ def routes(desk: Desk) -> list[Route]:
             return Response(status_code=404)
         if request.path_params["act"] == "again":
             desk.keeper.retry_start()
-        elif not start_failure.watched():
-            line = say("engine.line", "Quit Hearth, copy this line into a terminal, then start Hearth again: {line}", line=start_failure.line())  # fmt: skip
+        elif not start_failure.is_supervised():
+            line = say("engine.line", "Quit Hearth, copy this line into a terminal, then start Hearth again: {line}", line=start_failure.repair_command())  # fmt: skip
             return JSONResponse({"text": told(line, language(request))})
         else:
-            start_failure.handed(desk.keeper.home, fail_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble))
+            start_failure.hand_over(desk.keeper.home, fail_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble))
             desk.leaving.set()
         return JSONResponse({"text": ""})
 

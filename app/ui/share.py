@@ -1,4 +1,4 @@
-"""Sharing: a second window, for visitors, on a port of its own; a tunnel to it and to nothing else; and its end."""
+"""Share Hearth with visitors: a second server with its own window, and a tunnel to that server only."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -22,26 +23,26 @@ from starlette.routing import Route
 
 from app.sentence import Trouble, say
 from app.ui import routes as page_routes
-from app.ui.access.login import Door, Keys, digest, password
-from app.ui.access.request_guard import VISITOR_BYTES, Guard, loopback, reached_by, watch
-from app.ui.access.tunnel import Reached
-from app.ui.access.uploads import Uploads
-from app.ui.access.visitor_fence import Fence
+from app.ui.access.login import LoginRequired, Logins, digest_password, make_password
+from app.ui.access.request_guard import VISITOR_BYTES, Guard, is_loopback, limit_idle_connections, recognise_hosts
+from app.ui.access.tunnel import OpenTunnel
+from app.ui.access.uploads import CheckUploads
+from app.ui.access.visitor_allowlist import VisitorAllowlist
 from app.ui.page.theme import theme
 from app.ui.page.translate import Language, i18n, language, told, word
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 from app.ui.state.visitor_limits import RANGES, allowance
 from app.ui.tabs import paint, speak
-from app.ui.window import HEAD, Early, queued
+from app.ui.window import HEAD, InjectHead, queued
 
 HOURS: Final = (1, 4, 12, 72)
-Tunnel = Callable[[int], Reached]
-"""Of a port."""
+OpensTunnel = Callable[[int], OpenTunnel]
+"""Opens a tunnel to a port of this machine."""
 
 
-def window(desk: Desk) -> gr.Blocks:
-    """Speak and paint; nothing else is in it that could be found."""
+def build_visitor_window(desk: Desk) -> gr.Blocks:
+    """Build a window with Speak and Paint only, so that nothing else can be reached through it."""
     visitors: gr.Blocks
     with gr.Blocks(title="Hearth", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as visitors:
         gr.HTML(HEAD, elem_id="h-head", apply_default_css=False)
@@ -55,69 +56,71 @@ def window(desk: Desk) -> gr.Blocks:
 
 
 @dataclass(slots=True)
-class Open:
-    keys: Keys
+class OpenShare:
+    logins: Logins
     password: str
     server: gr.Blocks
-    reached: Reached
+    tunnel: OpenTunnel
     timer: threading.Timer
-    shown: bool = False
+    password_shown: bool = False
 
 
 class Share:
-    """At most one at a time. `begin` and `end` may come from any thread."""
+    """At most one open share. `begin` and `end` may be called from any thread."""
 
-    def __init__(self, desk: Desk, tunnel: Tunnel, host: str = "127.0.0.1", tls: tuple[str, str] | None = None) -> None:
-        """`host` other than loopback: the visitors' window is on the network itself, and no tunnel is made."""
-        self._desk, self._tunnel, self._host, self._tls = desk, tunnel, host, tls
+    def __init__(
+        self, desk: Desk, open_tunnel: OpensTunnel, host: str = "127.0.0.1", tls: tuple[str, str] | None = None
+    ) -> None:
+        """With a `host` other than loopback visitors connect to this machine directly, without a tunnel."""
+        self._desk, self._open_tunnel, self._host, self._tls = desk, open_tunnel, host, tls
         self._lock = threading.Lock()
-        self._open: Open | None = None
-        self._public = ""
+        self._open: OpenShare | None = None
+        self._public_host = ""
 
     def begin(self, hours: float) -> None:
         with self._lock:
             if self._open is not None:
-                raise Trouble(say("share.already", "You are sharing already. End that first."))
-            words = password()
-            keys = Keys(
-                digest(words),
+                raise Trouble(say("share.already", "Hearth is already shared. End that share first."))
+            words = make_password()
+            logins = Logins(
+                digest_password(words),
                 owner=False,
                 until_s=time.monotonic() + hours * 3600,
-                secure=loopback(self._host) or bool(self._tls),
+                secure=is_loopback(self._host) or bool(self._tls),
             )
-            self._public = ""
-            server = self._serve(keys)
+            self._public_host = ""
+            server = self._serve(logins)
             try:
-                reached = self._reached(server)
+                tunnel = self._reach(server)
             except BaseException:
                 server.close(verbose=False)
                 raise
-            self._public = urlsplit(reached.address).hostname or ""
+            self._public_host = urlsplit(tunnel.address).hostname or ""
             timer = threading.Timer(hours * 3600, self.end)
             timer.daemon = True
             timer.start()
-            self._open = Open(keys, words, server, reached, timer)
+            self._open = OpenShare(logins, words, server, tunnel, timer)
 
     def end(self) -> None:
         with self._lock:
             ended, self._open = self._open, None
         if ended is not None:
-            ended.keys.close()
+            ended.logins.close()
             ended.timer.cancel()
-            ended.reached.take_down()
+            ended.tunnel.close()
             ended.server.close(verbose=False)
 
     def view(self, spoken: Language = "en") -> dict[str, Any]:
-        """For the owner's panel. The password is in it once."""
+        """Describe the share for the owner's panel. The password is included the first time only."""
         now, limits = self._open, dataclasses.asdict(allowance(self._desk.settings.get("visitors", {})))
-        if now is None or now.keys.closed:
+        if now is None or now.logins.closed:
             return {"open": False, "hours": HOURS, "limits": limits}
-        first, now.shown = not now.shown, True
-        guests = sorted(now.keys.guests.values(), key=lambda guest: guest.since_s)
-        clock_s, address, lost = now.keys.clock(), now.reached.address, now.reached.lost()
+        first, now.password_shown = not now.password_shown, True
+        guests = sorted(now.logins.by_token.values(), key=lambda login: login.since_s)
+        clock_s, address, fault = now.logins.clock(), now.tunnel.address, now.tunnel.find_fault()
         return {
-            "open": True, "limits": limits, "address": address, "qr": qr(address), "left_s": max(0.0, (now.keys.until_s or 0) - clock_s),
-            "lost": told(lost, spoken) if lost else "",
+            "open": True, "limits": limits, "address": address, "qr": draw_qr(address), "left_s": max(0.0, (now.logins.until_s or 0) - clock_s),
+            "lost": told(fault, spoken) if fault else "",
             "guests": [
                 {"id": each.person.name, "name": each.nickname, "since_s": clock_s - each.since_s, "seen_s": clock_s - each.seen_s}
                 for each in guests
@@ -126,56 +129,58 @@ class Share:
 
     def send_away(self, name: str) -> None:
         if self._open is not None:
-            self._open.keys.leave(name)
+            self._open.logins.log_out(name)
 
     def limit(self, changes: Mapping[str, Any]) -> None:
-        """What the owner grants visitors; of what is out of range the nearest that is not."""
-        wanted = {name: within(changes[name], *RANGES[name]) for name in RANGES if name in changes}
+        """Change the visitors' limits; a value out of range becomes the nearest allowed one."""
+        wanted = {name: clamp(changes[name], *RANGES[name]) for name in RANGES if name in changes}
         self._desk.settings.change("visitors", {}, lambda kept: dataclasses.asdict(allowance({**kept, **wanted})))
 
-    def _serve(self, keys: Keys) -> gr.Blocks:
-        mine: dict[str, set[str]] = {}
+    def _serve(self, logins: Logins) -> gr.Blocks:
+        files_by_person: dict[str, set[str]] = {}
         uploads = self._desk.keeper.home.scratch / "uploads"
-        server = window(self._desk)
+        server = build_visitor_window(self._desk)
         queued(server, most=64)
         middleware = [
-            Middleware(Guard, knows=self._knows, most_bytes=VISITOR_BYTES), Middleware(Door, keys=keys), Middleware(Fence, mine=mine),
-            Middleware(Uploads, folder=uploads, mine=mine), Middleware(Early),
+            Middleware(Guard, is_own_host=self._is_own_host, most_bytes=VISITOR_BYTES), Middleware(LoginRequired, logins=logins),
+            Middleware(VisitorAllowlist, files_by_person=files_by_person), Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person),
+            Middleware(InjectHead),
         ]  # fmt: skip
         server.launch(
-            server_name=self._host, server_port=free_port(self._host), prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
+            server_name=self._host, server_port=find_free_port(self._host), prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
             footer_links=[], show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False, max_file_size=VISITOR_BYTES,
             strict_cors=True, ssl_verify=False, ssl_certfile=self._tls and self._tls[0], ssl_keyfile=self._tls and self._tls[1], share=False,
             app_kwargs={"routes": page_routes.routes(self._desk), "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None},
         )  # fmt: skip
-        watch(server.server)
+        limit_idle_connections(server.server)
         return server
 
-    def _knows(self, host: str) -> bool:
-        here = loopback if loopback(self._host) else reached_by(self._host)
-        return here(host) or (bool(host) and host == self._public)  # not .gradio.live: others share there, too
+    def _is_own_host(self, host: str) -> bool:
+        is_local = is_loopback if is_loopback(self._host) else recognise_hosts(self._host)
+        return is_local(host) or (bool(host) and host == self._public_host)  # not all of .gradio.live: others share there
 
-    def _reached(self, server: gr.Blocks) -> Reached:
+    def _reach(self, server: gr.Blocks) -> OpenTunnel:
+        """Make the server reachable: through a tunnel on loopback, else by this machine's own name."""
         port = server.server_port
-        if loopback(self._host):
-            return self._tunnel(port)
+        if is_loopback(self._host):
+            return self._open_tunnel(port)
         named = socket.gethostname() if self._host in ("0.0.0.0", "::") else self._host
-        return Reached(f"{'https' if self._tls else 'http'}://{named}:{port}/")
+        return OpenTunnel(f"{'https' if self._tls else 'http'}://{named}:{port}/")
 
 
-def within(value: Any, low: float, high: float) -> Any:
-    """What is no number is left for `allowance` to leave out."""
+def clamp(value: Any, low: float, high: float) -> Any:
+    """Clamp a number; return anything else unchanged, for `allowance` to ignore."""
     return min(max(value, low), high) if isinstance(value, int | float) else value
 
 
-def free_port(host: str) -> int:
+def find_free_port(host: str) -> int:
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
 
 
-def qr(address: str) -> str:
-    """The address as a picture for a phone. The password is not in it: who photographs the screen has only half."""
+def draw_qr(address: str) -> str:
+    """Draw the address as an SVG QR code. The password is left out, so that a photo of the screen opens nothing."""
     drawn = io.BytesIO()
     segno.make(address, error="m").save(
         drawn, kind="svg", xmldecl=False, svgns=True, border=2, scale=4, dark="#221d18", light="#fffdfa"
@@ -184,31 +189,36 @@ def qr(address: str) -> str:
 
 
 def routes(share: Share) -> list[Route]:
-    """The owner's panel. They are on the owner's server only, and ask once more."""
+    """Return the routes of the owner's panel. Only the owner's server has them, and each checks the person again."""
+    return [
+        Route("/hearth/share", partial(answer_view, share)),
+        Route("/hearth/share/{act}", partial(answer_act, share), methods=["POST"]),
+    ]
 
-    def view(request: Request) -> Response:
-        if not who(request).owner:
+
+async def answer_view(share: Share, request: Request) -> Response:
+    if not who(request).owner:
+        return Response(status_code=404)
+    view = await run_in_threadpool(share.view, language(request))
+    return JSONResponse(view, headers={"Cache-Control": "no-store"})
+
+
+async def answer_act(share: Share, request: Request) -> Response:
+    if not who(request).owner:
+        return Response(status_code=404)
+    given, act = await request.json(), request.path_params["act"]
+    try:
+        if act == "begin":
+            hours = given.get("hours")
+            await run_in_threadpool(share.begin, hours if hours in HOURS else HOURS[0])
+        elif act == "end":
+            await run_in_threadpool(share.end)
+        elif act == "send-away":
+            share.send_away(str(given.get("id", "")))
+        elif act == "limits":
+            share.limit(given)
+        else:
             return Response(status_code=404)
-        return JSONResponse(share.view(language(request)), headers={"Cache-Control": "no-store"})
-
-    async def act(request: Request) -> Response:
-        if not who(request).owner:
-            return Response(status_code=404)
-        asked, wanted = await request.json(), request.path_params["act"]
-        try:
-            if wanted == "begin":
-                hours = asked.get("hours")
-                await run_in_threadpool(share.begin, hours if hours in HOURS else HOURS[0])
-            elif wanted == "end":
-                await run_in_threadpool(share.end)
-            elif wanted == "send-away":
-                share.send_away(str(asked.get("id", "")))
-            elif wanted == "limits":
-                share.limit(asked)
-            else:
-                return Response(status_code=404)
-        except Trouble as trouble:
-            return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=409)
-        return JSONResponse(share.view(language(request)), headers={"Cache-Control": "no-store"})
-
-    return [Route("/hearth/share", view), Route("/hearth/share/{act}", act, methods=["POST"])]
+    except Trouble as trouble:
+        return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=409)
+    return await answer_view(share, request)

@@ -1,4 +1,4 @@
-"""A start that fails still leaves something to see: a page with the sentence, the log and the way out. And the log itself, which rotates."""
+"""Write the page that explains a failed start, with the log and the way out; set up that log."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ LOGS_KEPT: Final = 3
 LOG: Final = "\n-- log --\n"
 
 
-def logged(place: Home) -> logging.Handler:
-    """Warnings of the server and of the window. No requests: they would tell what people do."""
+def start_log(place: Home) -> logging.Handler:
+    """Log warnings to a rotating file. No requests: they would show what people do."""
     handler = RotatingFileHandler(place.logs / "hearth.log", maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8")  # fmt: skip
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     handler.setLevel(logging.WARNING)
@@ -33,13 +33,13 @@ def logged(place: Home) -> logging.Handler:
     return handler
 
 
-def left(place: Home, fault: BaseException, spoken: Language) -> Path:
-    """The page, where it lies: in the system's folder for passing things if home cannot be written to. Also told to start.py, if that is there."""
+def write_page(place: Home, fault: BaseException, spoken: Language) -> Path:
+    """Write the page and return its path, in the temporary folder if home is not writable. Hand the failure to start.py too, if it runs us."""
     found = describe(place, fault)
     logging.getLogger("hearth").error("the start failed: %s\n%s", found.english, found.report.partition(LOG)[0])
-    if keeper := os.environ.get(failure.LEFT):
-        failure.leave(Path(keeper), found)
-    body = repair_page.with_line(found, spoken == "zh", line())
+    if file_name := os.environ.get(failure.FILE_VARIABLE):
+        failure.write(Path(file_name), found)
+    body = repair_page.render_file(found, spoken == "zh", repair_command())
     for folder in (place.logs, Path(tempfile.gettempdir())):
         try:
             file = folder / "hearth-did-not-start.html"
@@ -50,30 +50,30 @@ def left(place: Home, fault: BaseException, spoken: Language) -> Path:
     raise OSError("there is no folder to write to")
 
 
-def handed(place: Home, failed: Failed) -> None:
-    """To start.py: once this process has ended it shows why the engine does not start, with Repair, and then opens Hearth again."""
-    failure.leave(Path(os.environ[failure.LEFT]), describe(place, Trouble(failed.sentence, *failed.objections), "engine.log"))
+def hand_over(place: Home, failed: Failed) -> None:
+    """Hand a failed engine start to start.py: once this process has ended it shows why, offers Repair, and opens Hearth again."""
+    failure.write(Path(os.environ[failure.FILE_VARIABLE]), describe(place, Trouble(failed.sentence, *failed.objections), "engine.log"))
 
 
-def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> failure.Failure:
-    """So that a copied report does not tell who somebody is, home is written as ~."""
+def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> failure.StartFailure:
+    """Word a failure in both languages, with a report for a bug. Home is written as ~, so that the report names nobody."""
     english, chinese = (
-        " ".join(told(part, each) for part in (fault.sentence, *fault.objections)) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. What went wrong stands below.", each)
+        " ".join(told(part, each) for part in (fault.sentence, *fault.objections)) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. The report below says why.", each)
         for each in ("en", "zh")
     )  # fmt: skip
     trace = "" if isinstance(fault, Trouble) else "".join(traceback.format_exception(fault))
     facts = f"hearth {__version__}, Python {platform.python_version()}, {platform.platform()}"
-    report = f"{facts}\n\n{trace}{LOG}{failure.tail(place.logs / log)}"
-    return failure.Failure(english, chinese, report.replace(str(Path.home()), "~"))
+    report = f"{facts}\n\n{trace}{LOG}{failure.read_tail(place.logs / log)}"
+    return failure.StartFailure(english, chinese, report.replace(str(Path.home()), "~"))
 
 
-def line() -> str:
+def repair_command() -> str:
     start = Path(__file__).parent.parent.parent / "start.py"
     if start.is_file():
         return f'"{sys.executable}" "{start}" repair'
     return f'"{sys.executable}" -m pip install --force-reinstall hearth'
 
 
-def watched() -> bool:
-    """Whether start.py shows what went wrong, with more to press."""
-    return failure.LEFT in os.environ
+def is_supervised() -> bool:
+    """Return whether start.py runs us and shows failures itself, with Repair."""
+    return failure.FILE_VARIABLE in os.environ

@@ -56,8 +56,8 @@ def queued(window: gr.Blocks, most: int | None = None) -> None:
     window._queue.sleep_when_free = window._queue.progress_update_sleep_when_free = QUEUE_REST_S
 
 
-class Early:
-    """Puts our style and scripts at the top of the page's head, so that nothing flashes before Gradio is there."""
+class InjectHead:
+    """Middleware: put our style and scripts at the top of the page's head, so that nothing flashes before Gradio has loaded."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

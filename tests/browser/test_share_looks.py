@@ -17,15 +17,15 @@ from app.engine.jobs.request import PictureRequest
 from app.sentence import Sentence
 from app.ui import routes as page_routes
 from app.ui import share, window
-from app.ui.access.request_guard import watch
-from app.ui.access.tunnel import Reached
-from app.ui.launch import guards
+from app.ui.access.request_guard import limit_idle_connections
+from app.ui.access.tunnel import OpenTunnel
+from app.ui.launch import build_guards
 from app.ui.page.theme import theme
 from app.ui.page.translate import i18n
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.tabs import models, shelf, welcome
-from app.ui.window import Early
+from app.ui.window import InjectHead
 from tests.support.guests import desk_at, shared
 from tests.support.window import CHROMIUM, FLAGS, shut_out
 
@@ -102,7 +102,7 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
 
 def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
     lost: list[Sentence] = []
-    sharing = Share(desk, lambda port: Reached(f"http://127.0.0.1:{port}/", lost=lambda: lost[0] if lost else None))
+    sharing = Share(desk, lambda port: OpenTunnel(f"http://127.0.0.1:{port}/", find_fault=lambda: lost[0] if lost else None))
     blocks = window.build(desk)
     routes = [
         *page_routes.routes(desk),
@@ -113,9 +113,9 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
     ]
     _, address, _ = blocks.launch(
         prevent_thread_lock=True, quiet=True, run_history=False, theme=theme(), i18n=i18n(), footer_links=[], ssr_mode=False,
-        app_kwargs={"routes": routes, "middleware": [*guards(desk.keeper.home)[0], Middleware(Early)]},
+        app_kwargs={"routes": routes, "middleware": [*build_guards(desk.keeper.home)[0], Middleware(InjectHead)]},
     )  # fmt: skip
-    watch(blocks.server)
+    limit_idle_connections(blocks.server)
     try:
         for light, language, width in (("light", "en-US", 1280), ("dark", "zh-CN", 390)):
             page = look(browser, address, light, language, width)
@@ -125,8 +125,8 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
             assert len(page.locator(".h-secret code").inner_text().split()) == 6
             assert page.locator(".h-qr svg").count() == 1
             expect(page.locator(".h-lost")).to_be_hidden()
-            lost.append(Sentence("tunnel.lost", "Nobody gets in at the moment."))
-            expect(page.locator(".h-lost")).to_have_text(re.compile("Nobody gets in|没有人进得来"), timeout=WAIT_MS)
+            lost.append(Sentence("tunnel.lost", "The link is offline."))
+            expect(page.locator(".h-lost")).to_have_text(re.compile("The link is offline|链接已离线"), timeout=WAIT_MS)
             expect(page.locator(".h-lost")).to_be_visible()
             page.locator(".h-sharing summary").click()
             assert not shut_out(page)

@@ -1,12 +1,20 @@
-"""Hearth.bat without a Windows: its text by the rules of cmd, and what it does, read by a cmd as small as it needs."""
+"""Hearth.bat without a Windows: its text by the rules of cmd, and what it does, in the cmd of wine."""
 
 from __future__ import annotations
 
+import io
+import os
 import re
-from collections.abc import Callable
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
 
+import pip
 import pytest
 
+from tests.support.guests import until
 from tests.support.places import TOP
 
 
@@ -50,198 +58,169 @@ def test_the_batch_file_runs_nothing_that_it_did_not_check() -> None:
     assert list(at.values()) == sorted(at.values()), "fetched, summed, compared, unpacked, run"
 
 
-class Cmd:
-    """As much of cmd as Hearth.bat needs, by Microsoft's rules: %x% first and once, quotes hide & and >, a : line is a label.
+# What it does, in the cmd of Debian's wine. Its programs are stand-ins that write down their words and end with a code. wine 8
+# differs from Windows in two places: `for /d` finds nothing by a quoted pattern, so that a Python of Hearth's own is never
+# found here, and `exit /b` alone ends with 0.
 
-    Programs are functions from their words to an exit code; files are names. What it does not know it refuses."""
+SCRIPT_LAUNCHER = Path(pip.__file__).parent / "_vendor" / "distlib" / "t64.exe"
+"""Runs the command that is written behind it and ends as that does: pip makes its own programs on Windows of it."""
+DATA = r"C:\Zoë & co\Hearth"
+PY = r"C:\fakes\py.exe"
+SYSTEM = r"C:\windows\system32"
+NAME = "a & b/it's ü! (neu)"
+"""Of the checkout's folder. No %, which the stand-ins' own cmd would read again."""
+CASE = '"%~2 %~3"=='
 
-    def __init__(
-        self, programs: dict[str, Callable[[list[str]], int]], files: set[str], path: dict[str, str], **env: str
-    ) -> None:
-        self.lines = [line for line in batch() if line]
-        self.programs, self.files, self.path, self.ran = programs, files, path, list[list[str]]()
+
+def fitting(version: str, code: int = 0) -> str:
+    """Python's launcher with one version that fits; whatever that runs ends with the code."""
+    return f'if {CASE}"{version} -c" exit 0\nif "%~3"=="-c" exit 1\nexit {code}'
+
+
+class Wine:
+    """A fresh Windows with one checkout in it, and the words of every program that ran there."""
+
+    def __init__(self, prefix: Path) -> None:
+        self.drive, self.top = prefix / "drive_c", prefix / "drive_c" / NAME
         self.env = {
-            "SystemRoot": r"C:\Windows",
-            "USERPROFILE": r"C:\Users\Zoë & co",
-            "LOCALAPPDATA": r"C:\Users\Zoë & co\AppData\Local",
-            **env,
-        }
-        self.level, self.words = 0, list[str]()
+            **os.environ, "WINEPREFIX": str(prefix), "WINEDEBUG": "-all", "WINEDLLOVERRIDES": "certutil.exe=n;mscoree,mshtml,winemenubuilder.exe=",
+            "LC_ALL": "C.UTF-8", "WINEPATH": r"C:\fakes", "HEARTH_HOME": DATA,
+        }  # fmt: skip
+        self.env.pop("DISPLAY", None)
 
-    def open(self, batch_file: str, *words: str) -> int:
-        self.words = [batch_file, *words]
-        return self.go_on(0)
+    def clear(self) -> None:
+        for each in ("fakes", "a & b", "Zoë & co"):
+            shutil.rmtree(self.drive / each, ignore_errors=True)
+        (self.drive / "ran.txt").unlink(missing_ok=True)
+        for tool in ("choice", "curl", "certutil", "tar"):
+            (self.drive / f"windows/system32/{tool}.exe").unlink(missing_ok=True)
+        self.top.mkdir(parents=True)
+        shutil.copy(TOP / "Hearth.bat", self.top)
 
-    def go_on(self, at: int) -> int:
-        while at < len(self.lines):
-            line = self.lines[at]
-            at += 1
-            if line.startswith((":", "@")):
-                continue
-            went = self.line(self.expanded(line))
-            if isinstance(went, int):
-                return went
-            if went:
-                at = next(n for n, each in enumerate(self.lines) if each.lower() == f":{went.lower()}") + 1
-        return self.level
+    def path(self, name: str) -> Path:
+        return self.drive / name.removeprefix("C:\\").replace("\\", "/")
 
-    def expanded(self, line: str) -> str:
-        top = self.words[0].rpartition("\\")[0] + "\\"
-        line = (
-            line.replace("%~dp0", top)
-            .replace("%*", " ".join(self.words[1:]))
-            .replace("%~1", (self.words[1:] or [""])[0].strip('"'))
-        )
-        line = line.replace("%%", "\0")
-        cut = re.sub(r"%(\w+): =%", lambda found: self.env.get(found[1], "").replace(" ", ""), line)
-        return re.sub(
-            r"%(\w+)%", lambda found: str(self.level) if found[1] == "errorlevel" else self.env.get(found[1], ""), cut
-        ).replace("\0", "%")
+    def add(self, name: str, does: str) -> None:
+        """Put a program there that notes its words, then does this in cmd's language."""
+        file = self.path(name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        batch_file = self.drive / "fakes" / f"{file.stem}.does.bat"
+        batch_file.parent.mkdir(exist_ok=True)
+        batch_file.write_bytes(f"@echo off\necho %*>>C:\\ran.txt\n{does}\n".replace("\n", "\r\n").encode("cp437"))
+        nothing = io.BytesIO()
+        zipfile.ZipFile(nothing, "w").close()
+        command = rf"#!{SYSTEM}\cmd.exe /c C:\fakes\{batch_file.name}"
+        file.write_bytes(SCRIPT_LAUNCHER.read_bytes() + f"{command}\r\n".encode() + nothing.getvalue())
 
-    def line(self, line: str) -> int | str | None:
-        """None to go on, a label to go to, a number to end with."""
-        for each in split(line):
-            went = self.one(each.strip())
-            if went is not None:
-                return went
-        return None
+    def open(self, *words: str, **env: str) -> tuple[int, str]:
+        """Its exit code, and what the person read."""
+        command = ["wine", "cmd", "/c", "Hearth.bat", *words]
+        done = subprocess.run(command, cwd=self.top, env={**self.env, **env}, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)  # fmt: skip
+        return done.returncode, done.stdout.decode("cp1252")
 
-    def one(self, line: str) -> int | str | None:
-        if found := re.fullmatch(
-            r"if (not )?(defined (\w+)|exist \"(.*?)\"|errorlevel (\d)|(/i )?(not )?\"(.*?)\"==\"(.*?)\") (.*)", line
-        ):
-            name, file, level, one, other = found[3], found[4], found[5], found[8], found[9]
-            holds = (
-                name in self.env if name else self.there(file) if file else self.level >= int(level) if level
-                else (one.lower() == other.lower()) != bool(found[7])
-            )  # fmt: skip
-            return self.line(found[10]) if holds != bool(found[1]) else None
-        if found := re.fullmatch(r"for (/d |/f \".*?\" )?%([A-Z]) in \((.*?)\) do (.*)", line):
-            return self.each(found[1] or "", found[2], found[3], found[4])
-        if found := re.fullmatch(r'set "(\w+)=(.*)"', line):
-            self.env.pop(found[1], None)
-            if found[2]:
-                self.env[found[1]] = found[2]
-            return None
-        if found := re.fullmatch(r"goto (\w+)", line):
-            return found[1]
-        if found := re.fullmatch(r"call :(\w+)", line):
-            self.go_on(next(n for n, each in enumerate(self.lines) if each.lower() == f":{found[1].lower()}") + 1)
-            return None
-        if found := re.fullmatch(r"exit /b(?: (\d+))?", line):
-            return int(found[1]) if found[1] else self.level
-        if line.split()[0] in ("echo", "echo.", "setlocal", "title", "pause", "del", "mkdir"):
-            return None
-        bare = re.sub(r"\d?>(nul|\"[^\"]*\")", "", line)
-        words = [one or other for one, other in re.findall(r'"([^"]*)"|(\S+)', bare)]
-        if words[0] == "start":
-            words = words[words.index("/d") + 2 :]
-        self.ran.append(words)
-        self.level = self.programs[words[0]](words[1:])
-        return None
-
-    def each(self, how: str, letter: str, over: str, do: str) -> int | str | None:
-        names = [one or other for one, other in re.findall(r'"([^"]*)"|(\S+)', over)]
-        if how.startswith("/d"):
-            beginning = names[0].removesuffix("*")
-            names = sorted(
-                {
-                    beginning + file.removeprefix(beginning).partition("\\")[0]
-                    for file in self.files
-                    if file.startswith(beginning)
-                }
-            )
-        for name in names:
-            went = self.line(
-                do.replace(f"%~$PATH:{letter}", self.path.get(name, ""))
-                .replace(f"%~{letter}", name)
-                .replace(f"%{letter}", name)
-            )
-            if went is not None:
-                return went
-        return None
-
-    def there(self, file: str) -> bool:
-        return any(each == file or each.startswith(file + "\\") for each in self.files)
+    def ran(self, probes: bool = False) -> list[list[str]]:
+        file = self.drive / "ran.txt"
+        lines = file.read_bytes().decode("cp1252").splitlines() if file.exists() else []
+        found = [[one or other for one, other in re.findall(r'"([^"]*)"|(\S+)', line)] for line in lines]
+        return [words for words in found if probes or "-c" not in words]
 
 
-def split(line: str) -> list[str]:
-    """At each & outside of quotes; what stands behind if and for belongs to them."""
-    if line.startswith(("if ", "for ")):
-        return [line]
-    return re.findall(r'(?:[^&"]|"[^"]*")+', line)
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    if shutil.which("wine") is None:
+        pytest.skip("Hearth.bat is run by wine's cmd, and wine is not installed: apt-get install --no-install-recommends wine wine64")
+    folder = tmp_path_factory.mktemp("wine")
+    env = Wine(folder).env
+    subprocess.run(["wine", "cmd", "/c", "ver"], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=True)
+    yield folder
+    subprocess.run(["wineserver", "-k"], env=env, check=False)
 
 
-TOPS = [r"C:\a & b\it's ü! 100%x (neu)\Hearth.bat", r"\\server\share\Hearth.bat", r"D:\Hearth.bat"]
-PY, OWN = r"C:\Windows\py.exe", r"C:\Users\Zoë & co\AppData\Local\Hearth\python\cpython-3.12.11\python.exe"
+@pytest.fixture
+def wine(prefix: Path) -> Wine:
+    made = Wine(prefix)
+    made.clear()
+    return made
 
 
-@pytest.mark.parametrize("top", TOPS)
-def test_what_the_batch_file_does(top: str) -> None:
-    """Read by a small cmd: which Python it takes, that it asks once for an entry in the Start menu, and what it opens."""
-    script = top.removesuffix("Hearth.bat") + "start.py"
-
-    def fits(*versions: str) -> Callable[[list[str]], int]:
-        return lambda words: 0 if "-c" not in words or set(versions) & set(words) else 9009
-
-    choice: dict[str, Callable[[list[str]], int]] = {r"C:\Windows\System32\choice.exe": lambda words: 1}
-    first = Cmd({PY: fits("-3.11"), **choice}, {PY}, {"py.exe": PY})
-    assert first.open(top) == 0
-    asked = [words for words in first.ran if "-c" not in words]
-    assert asked[0] == [PY, "-3.11", script, "--version"] and asked[1][0].endswith("choice.exe")
-    assert asked[2] == [PY, "-3.11", script, "install-app"] and asked[3] == [PY, "-3.11", script]
-
-    made = Cmd(
-        {OWN: lambda words: 0}, {OWN, top.removesuffix("Hearth.bat") + r".venv\current"}, {}, WITH="-3.0", TRY="x"
-    )
-    assert made.open(top) == 0
-    assert [words for words in made.ran if "-c" not in words] == [[OWN, script, "--version"], [OWN, script]], (
-        "not asked again"
-    )
-
-    declined = Cmd({PY: fits("-3.13"), r"C:\Windows\System32\choice.exe": lambda words: 2}, {PY}, {"py.exe": PY})
-    assert declined.open(top) == 0 and not [words for words in declined.ran if "install-app" in words]
-    broken = Cmd({PY: lambda words: 0 if "-c" in words else 2}, {PY}, {"py.exe": PY})
-    assert broken.open(top) == 1 and [words for words in broken.ran if "-c" not in words] == [[PY, "-3.13", script, "--version"]]  # fmt: skip
-    command = Cmd({PY: lambda words: 0 if "-c" in words else 7}, {PY}, {"py.exe": PY})
-    assert command.open(top, "speak", '"a & b"') == 7 and command.ran[-1] == [PY, "-3.13", script, "speak", "a & b"]
+SCRIPT = "C:\\" + NAME.replace("/", "\\") + "\\start.py"
+CHOICE = rf"{SYSTEM}\choice.exe"
 
 
-def test_an_update_may_put_another_file_in_its_place() -> None:
+@pytest.mark.slow
+def test_the_first_start_asks_once_and_opens(wine: Wine) -> None:
+    wine.add(PY, fitting("-3.11"))
+    wine.add(CHOICE, "exit 1")
+    code, _ = wine.open()
+    until(lambda: len(wine.ran()) == 4)  # what start began goes on by itself
+    assert code == 0 and [words[1] for words in wine.ran(probes=True)[:3]] == ["-3.13", "-3.12", "-3.11"]
+    asked = wine.ran()
+    assert asked[0] == [PY, "-3.11", SCRIPT, "--version"] and asked[1][0].lower() == CHOICE.lower()
+    assert asked[2] == [PY, "-3.11", SCRIPT, "install-app"] and asked[3] == [PY, "-3.11", SCRIPT]
+
+
+@pytest.mark.slow
+def test_a_start_with_an_environment_asks_nothing(wine: Wine) -> None:
+    wine.add(PY, fitting("-3.13"))
+    (wine.top / ".venv").mkdir()
+    (wine.top / ".venv" / "current").touch()
+    assert wine.open(WITH="-3.0", TRY="x")[0] == 0
+    until(lambda: len(wine.ran()) == 2)
+    assert wine.ran() == [[PY, "-3.13", SCRIPT, "--version"], [PY, "-3.13", SCRIPT]]
+
+
+@pytest.mark.slow
+def test_a_declined_entry_is_not_made(wine: Wine) -> None:
+    wine.add(PY, fitting("-3.13"))
+    wine.add(CHOICE, "exit 2")
+    assert wine.open()[0] == 0
+    until(lambda: len(wine.ran()) == 3)
+    assert wine.ran()[2] == [PY, "-3.13", SCRIPT]
+
+
+@pytest.mark.slow
+def test_a_start_that_fails_is_told(wine: Wine) -> None:
+    wine.add(PY, fitting("-3.13", code=2))
+    code, said = wine.open()
+    assert code == 1 and "Hearth could not start" in said and wine.ran() == [[PY, "-3.13", SCRIPT, "--version"]]
+
+
+@pytest.mark.slow
+def test_an_update_may_put_another_file_in_its_place(wine: Wine) -> None:
     """cmd reads the next line from where it was in the file, whatever stands there by then."""
-
-    def update(words: list[str]) -> int:
-        if "-c" not in words:
-            command.lines[:] = ["exit /b 9"] * len(command.lines)
-            return 7
-        return 0
-
-    command = Cmd({PY: update}, {PY}, {"py.exe": PY})
-    assert command.open(TOPS[0], "update") == 7
+    assert '"%PYTHON%" %WHICH% "%TOP%start.py" %* & exit /b' in batch(), "one line, which ends as the command did"
+    place = SCRIPT.replace("start.py", "Hearth.bat")
+    replaces = f'copy /y C:\\fakes\\other.txt "{place}"'
+    wine.add(PY, f'if "%~3"=="-c" exit 0\n{replaces}\nexit 7')
+    (wine.drive / "fakes" / "other.txt").write_bytes(b"exit /b 9\r\n" * 400)
+    assert wine.open("update", "a & b")[0] != 9 and wine.ran() == [[PY, "-3.13", SCRIPT, "update", "a & b"]]
+    assert (wine.top / "Hearth.bat").read_bytes().startswith(b"exit /b 9"), "it was replaced"
 
 
-def test_the_batch_file_brings_a_python_where_there_is_none() -> None:
-    system, files = r"C:\Windows\System32", set[str]()
-    data = r"C:\Users\Zoë & co\AppData\Local\Hearth"
+@pytest.mark.slow
+def test_a_python_is_brought_where_there_is_none(wine: Wine) -> None:
+    at, total = rf"{DATA}\uv-{pinned('UV')}", pinned("UV_SUM")
+    wine.path(DATA).parent.mkdir()
+    wine.path(DATA).touch()
+    code, said = wine.open()
+    assert code == 1 and "cannot be created" in said and not wine.ran(), "its folder could not be made"
+    wine.path(DATA).unlink()
 
-    def curl(words: list[str]) -> int:
-        return 6
+    wine.add(rf"{SYSTEM}\curl.exe", "exit 6")
+    code, said = wine.open()
+    assert code == 1 and "The download failed" in said and [words[0].lower() for words in wine.ran()] == [rf"{SYSTEM}\curl.exe".lower()]
 
-    alone = Cmd({rf"{system}\curl.exe": curl}, files, {})
-    assert alone.open(TOPS[0]) == 1 and [words[0] for words in alone.ran] == [], "its folder could not be made"
-    offline = Cmd({rf"{system}\curl.exe": curl}, {rf"{data}\uv-{pinned()}\x"}, {})
-    assert offline.open(TOPS[0]) == 1 and [words[0] for words in offline.ran] == [rf"{system}\curl.exe"]
-    there = {rf"{data}\uv-{pinned()}\uv.exe"}
-
-    def uv(words: list[str]) -> int:
-        there.add(OWN)
-        return 0
-
-    brought = Cmd(
-        {rf"{data}\uv-{pinned()}\uv.exe": uv, OWN: lambda words: 0, rf"{system}\choice.exe": lambda words: 2}, there, {}
-    )
-    assert brought.open(TOPS[0]) == 0 and brought.ran[-1][0] == OWN and brought.env["UV_PYTHON_INSTALL_DIR"] == rf"{data}\python"  # fmt: skip
+    for sum_, tools in (("0" * 64, ["curl", "certutil"]), (total, ["curl", "certutil", "tar", "uv"])):
+        (wine.drive / "ran.txt").unlink()
+        wine.add(r"C:\fakes\uv.exe", "exit 0")
+        wine.add(rf"{SYSTEM}\curl.exe", rf'copy C:\fakes\uv.exe "{at}\uv.zip"' + "\nexit 0")
+        wine.add(rf"{SYSTEM}\certutil.exe", f"echo SHA256 hash of it:\necho {sum_}\necho CertUtil: done.\nexit 0")
+        wine.add(rf"{SYSTEM}\tar.exe", rf'copy C:\fakes\uv.exe "{at}\uv.exe"' + "\nexit 0")
+        _, said = wine.open()
+        assert [words[0].lower().rpartition("\\")[2] for words in wine.ran()] == [f"{each}.exe" for each in tools]
+        assert not wine.path(rf"{at}\uv.zip").exists() and ("was deleted" in said) == (sum_ != total)
+    assert wine.ran()[-1][1:] == ["--no-config", "python", "install", "--no-bin", "3.12"]
 
 
-def pinned() -> str:
-    return next(line for line in batch() if line.startswith('set "UV='))[8:-1]
+def pinned(name: str) -> str:
+    return next(line for line in batch() if line.startswith(f'set "{name}=')).partition("=")[2].rstrip('"')

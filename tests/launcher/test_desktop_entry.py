@@ -58,7 +58,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_bundle_is_whole(tmp_path: Path) -> None:
     log = tmp_path / "it's logs" / "app.log"
     icon = (assets() / "icons" / "hearth.icns").read_bytes()
-    desktop_entry.put(tmp_path / "Hearth.app", desktop_entry.bundle(["/bin/echo", 'ü it\'s "in" $HOME'], icon, log))
+    desktop_entry.write_files(tmp_path / "Hearth.app", desktop_entry.mac_bundle(["/bin/echo", 'ü it\'s "in" $HOME'], icon, log))
     contents = tmp_path / "Hearth.app" / "Contents"
     about = plistlib.loads((contents / "Info.plist").read_bytes())
     assert about["CFBundleShortVersionString"] == __version__ and about["LSArchitecturePriority"] == ["arm64"]
@@ -79,7 +79,7 @@ def test_a_bundle_that_fails_shows_what_was_said(tmp_path: Path) -> None:
         (tmp_path / tool).write_text(f'#!/bin/sh\nfor word; do last=$word; done\necho "{tool}: $last"\n')
         (tmp_path / tool).chmod(0o755)
     log = tmp_path / "app.log"
-    desktop_entry.put(tmp_path / "a.app", desktop_entry.bundle(["/bin/sh", "-c", "echo no torch; exit 3"], b"", log))
+    desktop_entry.write_files(tmp_path / "a.app", desktop_entry.mac_bundle(["/bin/sh", "-c", "echo no torch; exit 3"], b"", log))
     env = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.defpath}"}
     done = subprocess.run([tmp_path / "a.app/Contents/MacOS/Hearth"], env=env, capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == f"osascript: no torch\nopen: {log}\n"
@@ -101,7 +101,7 @@ def size(icon: str | Path) -> tuple[int, int]:
 
 
 def test_the_desktop_entry_leads_back_to_the_launcher() -> None:
-    fields, command = parsed(desktop_entry.entry([AWKWARD, "100%"], Path("/i/hearth.png")))
+    fields, command = parsed(desktop_entry.desktop_entry([AWKWARD, "100%"], Path("/i/hearth.png")))
     assert command == [AWKWARD, "100%"] and "%" not in fields["Exec"].replace("%%", ""), "a lone % is a field code"
     assert fields["Type"] == "Application" and fields["Icon"] == "/i/hearth.png"
 
@@ -119,7 +119,7 @@ def test_installed_and_removed_on_linux(own_home: Path, capsys: pytest.CaptureFi
     sizes = {size(icon)[0] for icon in (own_home / "data" / "icons").rglob("hearth.png")}
     assert sizes == set(desktop_entry.SIZES_PX)
 
-    keep = home().create().creations / "keep.png"
+    keep = home().made().creations / "keep.png"
     keep.touch()
     assert main(["remove-app"]) == 0
     said = capsys.readouterr().out
@@ -129,8 +129,8 @@ def test_installed_and_removed_on_linux(own_home: Path, capsys: pytest.CaptureFi
 
 
 def test_a_person_is_asked_before_creations_go(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = home().create().root
-    monkeypatch.setattr(desktop_entry, "places", lambda system: [])
+    root = home().made().root
+    monkeypatch.setattr(desktop_entry, "installed_paths", lambda system: [])
     monkeypatch.setattr(desktop_entry, "run", lambda command: None)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     for answer, there in (("", True), ("y", True), ("n", False)):
@@ -139,20 +139,20 @@ def test_a_person_is_asked_before_creations_go(own_home: Path, monkeypatch: pyte
 
 
 def test_windows_shortcuts() -> None:
-    script = desktop_entry.shortcuts([r"C:\Users\O'Neil ü\hearth\Hearth.bat"], Path(r"C:\Users\O'Neil ü\hearth.ico"))
+    script = desktop_entry.windows_shortcuts([r"C:\Users\O'Neil ü\hearth\Hearth.bat"], Path(r"C:\Users\O'Neil ü\hearth.ico"))
     assert r"TargetPath = 'C:\Users\O''Neil ü\hearth\Hearth.bat'" in script
     assert "IconLocation = 'C:\\Users\\O''Neil ü\\hearth.ico,0'" in script
     assert "'Programs', 'Desktop'" in script and script.count("Save()") == 1
     assert script.count("{") == script.count("}") and script.replace("''", "").count("'") % 2 == 0
-    command = desktop_entry.powershell(script)
+    command = desktop_entry.powershell_command(script)
     assert script in base64.b64decode(command[-1]).decode("utf-16-le") and " ".join(command).isascii()
     assert len(" ".join(command)) < 32000, "the longest command line that Windows takes"
 
 
-@pytest.mark.parametrize("script", ["", desktop_entry.NO_SHORTCUTS, desktop_entry.shortcuts(["a"], Path("b"))])
+@pytest.mark.parametrize("script", ["", desktop_entry.NO_SHORTCUTS, desktop_entry.windows_shortcuts(["a"], Path("b"))])
 def test_windows_ends_well_unless_something_failed_and_then_says_what(script: str) -> None:
     """PowerShell's own exit code is 1 where its last command met nothing to remove, and its stderr is XML when it is encoded."""
-    whole = base64.b64decode(desktop_entry.powershell(script)[-1]).decode("utf-16-le")
+    whole = base64.b64decode(desktop_entry.powershell_command(script)[-1]).decode("utf-16-le")
     good, _, bad = whole.partition("} catch {\n")
     assert (
         good == f"try {{\n{script}exit 0\n" and bad.endswith("  exit 1\n}\n") and whole.count("{") == whole.count("}")
@@ -169,12 +169,12 @@ def test_windows_ends_well_unless_something_failed_and_then_says_what(script: st
 def test_what_is_in_use_is_not_called_deleted(
     own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = home().create().root
+    root = home().made().root
     monkeypatch.setattr(desktop_entry, "remove", lambda system: None)
     monkeypatch.setattr(shutil, "rmtree", lambda folder, ignore_errors: None)
     assert main(["remove-app", "--delete-creations"]) == 0
     said = capsys.readouterr().out
-    assert f"delete what is left: {root}" in said and f"Deleted: {root}" not in said
+    assert f"delete the rest: {root}" in said and f"Deleted: {root}" not in said
 
 
 def test_icons_have_every_size() -> None:
@@ -307,7 +307,7 @@ def test_what_nobody_reads_is_said_by_a_page(desk: Desk) -> None:
 def test_what_has_another_checksum_is_thrown_away_and_never_run(desk: Desk) -> None:
     desk.tool("curl", 'while [ "$1" != -o ]; do shift; done; echo not uv >"$2"')
     done = desk.run("doctor")
-    assert done.returncode == 1 and "was thrown away" in done.stderr
+    assert done.returncode == 1 and "was deleted and not run" in done.stderr
     assert not [*desk.data.glob("uv-*/*")] and "started" not in done.stdout
 
 

@@ -149,9 +149,9 @@ def test_a_half_made_one_is_made_anew(made: Checkout) -> None:
 def test_one_whose_python_went_away_counts_as_none(made: Checkout) -> None:
     config = made.slot / "pyvenv.cfg"
     text = config.read_text()
-    assert slots.stamp(made.slot)
+    assert slots.read_stamp(made.slot)
     config.write_text(re.sub(r"home = .*", "home = /gone/bin", text))
-    assert not slots.stamp(made.slot)
+    assert not slots.read_stamp(made.slot)
     config.write_text(text)
 
 
@@ -162,12 +162,12 @@ def test_a_checkout_that_cannot_be_written_keeps_its_environment_in_the_users_da
     monkeypatch.delenv("HEARTH_HOME", raising=False)
     for name in ("HOME", "XDG_DATA_HOME", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(tmp_path / "data"))
-    assert slots.place(checkout.top) == checkout.top / ".venv"
+    assert slots.find_folder(checkout.top) == checkout.top / ".venv"
     shutil.rmtree(checkout.top / ".venv")
     (checkout.top / ".venv").write_text("in the way, for root too")
-    there = slots.place(checkout.top)
+    there = slots.find_folder(checkout.top)
     assert there.parent == slots.data_folder() and tmp_path / "data" in there.parents and there.is_dir()
-    assert slots.place(tmp_path / "another checkout") != there
+    assert slots.find_folder(tmp_path / "another checkout") != there
     if sys.platform == "win32":  # where platformdirs asks the system, not the environment
         monkeypatch.undo()
     assert slots.data_folder() == app.paths.home().root
@@ -186,7 +186,7 @@ def test_windows_is_asked_whether_it_takes_long_paths(
 
     registry = SimpleNamespace(HKEY_LOCAL_MACHINE=1, OpenKey=lambda *_: contextlib.nullcontext(), QueryValueEx=value)
     monkeypatch.setitem(sys.modules, "winreg", registry)
-    assert slots.long_paths() is enabled
+    assert slots.allows_long_paths() is enabled
 
 
 def test_a_checkout_that_lies_too_deep_for_windows_keeps_its_environment_in_the_users_data(
@@ -195,19 +195,19 @@ def test_a_checkout_that_lies_too_deep_for_windows_keeps_its_environment_in_the_
     monkeypatch.delenv("HEARTH_ENV", raising=False)
     monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "data"))
     monkeypatch.setattr(slots, "WINDOWS", True)
-    monkeypatch.setattr(slots, "long_paths", lambda: False)
+    monkeypatch.setattr(slots, "allows_long_paths", lambda: False)
     monkeypatch.setattr(slots, "LONGEST", slots.DEEPEST + len(str(tmp_path)) + 31)
     fits, deep = (tmp_path / ("h" * length) for length in (24, 25))
     for top in (fits, deep):
         top.mkdir()
-    assert slots.place(fits) == fits / ".venv", "as long as it may be"
-    there = slots.place(deep)
+    assert slots.find_folder(fits) == fits / ".venv", "as long as it may be"
+    there = slots.find_folder(deep)
     assert there.parent == tmp_path / "data" and there.is_dir() and not (deep / ".venv").exists()
     monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "data of a person"))
     with pytest.raises(console.Refused, match="longer than Windows takes"):
-        slots.place(deep)
-    monkeypatch.setattr(slots, "long_paths", lambda: True)
-    assert slots.place(deep) == deep / ".venv"
+        slots.find_folder(deep)
+    monkeypatch.setattr(slots, "allows_long_paths", lambda: True)
+    assert slots.find_folder(deep) == deep / ".venv"
 
 
 def test_nothing_that_is_installed_lies_deeper_than_place_counts_with() -> None:
@@ -246,9 +246,9 @@ def test_progress_says_what_pip_is_doing(tmp_path: Path) -> None:
     log.write_text(
         "Collecting torch==2.13.0\n  Downloading https://here/torch-2.13.0.whl (180 MB)\nProgress 41943040 of 188743680\n"
     )
-    assert install.doing(log) == ": torch-2.13.0.whl, 40 of 180 MB"
+    assert install.describe_progress(log) == ": torch-2.13.0.whl, 40 of 180 MB"
     log.write_text(log.read_text() + "Installing collected packages: torch\n")
-    assert install.doing(log) == ": putting everything in place"
+    assert install.describe_progress(log) == ": putting everything in place"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="its consoles are no files")
@@ -285,24 +285,24 @@ def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
             raise console.Refused("Installing failed.")
 
     monkeypatch.setattr(
-        torch_build, "facts", lambda: torch_build.Facts("Linux", "x86_64", torch_build.cards("Tesla T4, 580.1, 7.5"))
+        torch_build, "detect_facts", lambda: torch_build.Facts("Linux", "x86_64", torch_build.parse_cards("Tesla T4, 580.1, 7.5"))
     )
-    monkeypatch.setattr(torch_build, "offered", lambda build, version: build != "cpu")
+    monkeypatch.setattr(torch_build, "is_offered", lambda build, version: build != "cpu")
     monkeypatch.setattr(install, "run", lambda *_: None)
-    monkeypatch.setattr(install, "pip", pip)
-    monkeypatch.setattr(install, "carries_cuda", lambda slot, torch: True)
-    monkeypatch.setattr(install, "prove", lambda slot: {"name": "Tesla T4", "torch": "2.13.0", **proofs.pop(0)})
+    monkeypatch.setattr(install, "pip_install", pip)
+    monkeypatch.setattr(install, "brings_cuda", lambda slot, torch: True)
+    monkeypatch.setattr(install, "prove_torch", lambda slot: {"name": "Tesla T4", "torch": "2.13.0", **proofs.pop(0)})
     monkeypatch.setattr(slots, "write_stamp", lambda slot, **what: installed.append(f"stamp {what['build']!r}"))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
-    install.make(tmp_path / "a", slots.wanted())
-    pin = slots.wanted().torch
+    install.make_environment(tmp_path / "a", slots.read_requirements())
+    pin = slots.read_requirements().torch
     assert installed == [f"torch=={pin}+cu130", f"torch=={pin}+cu126", f"torch=={pin}", "stamp ''"]
     said = capsys.readouterr().err
     assert "The cu130 build does not drive this card: no kernel image" in said
     assert "about 3 GB to download and 9 GB on the disk" in said, "told before, not after"
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5 << 30))
     with pytest.raises(console.Refused, match=r"about 9 GB.*5\.0 GB are free"):
-        install.make(tmp_path / "a", slots.wanted())
+        install.make_environment(tmp_path / "a", slots.read_requirements())
 
 
 def test_where_windows_lacks_a_library_no_other_build_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,18 +315,18 @@ def test_where_windows_lacks_a_library_no_other_build_is_tried(tmp_path: Path, m
     monkeypatch.setattr(install, "python_of", lambda slot: Path(sys.executable))
     installed: list[str] = []
     monkeypatch.setattr(
-        torch_build, "facts", lambda: torch_build.Facts("Windows", "AMD64", torch_build.cards("Tesla T4, 580.1, 7.5"))
+        torch_build, "detect_facts", lambda: torch_build.Facts("Windows", "AMD64", torch_build.parse_cards("Tesla T4, 580.1, 7.5"))
     )
-    monkeypatch.setattr(torch_build, "offered", lambda build, version: True)
+    monkeypatch.setattr(torch_build, "is_offered", lambda build, version: True)
     monkeypatch.setattr(install, "run", lambda *_: None)
     monkeypatch.setattr(
         install,
-        "pip",
+        "pip_install",
         lambda slot, log, what, *words: installed.extend(each for each in words if each.startswith("torch==")),
     )
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
     with pytest.raises(console.Refused, match=r"Redistributable is missing. Install it from https://aka.ms/\S+ and"):
-        install.make(tmp_path / "a", slots.wanted())
+        install.make_environment(tmp_path / "a", slots.read_requirements())
     assert len(installed) == 1
 
 
@@ -347,13 +347,13 @@ def test_what_the_default_index_has_is_known_before_it_is_fetched(
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     monkeypatch.setattr(install, "python_of", lambda slot: Path(sys.executable))
-    assert install.carries_cuda(tmp_path, "torch==0.0.1") is heavy
-    assert install.carries_cuda(tmp_path, "torch==9") is False, "there is none"
+    assert install.brings_cuda(tmp_path, "torch==0.0.1") is heavy
+    assert install.brings_cuda(tmp_path, "torch==9") is False, "there is none"
 
 
 def test_what_is_wanted_is_what_pyproject_says() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["project"]
-    want = slots.wanted()
+    want = slots.read_requirements()
     assert [*want.core] == project["dependencies"] and want.extras["test"] == tuple(
         project["optional-dependencies"]["test"]
     )
@@ -365,7 +365,7 @@ def test_constraints_are_plain_pins() -> None:
     assert lines == sorted(lines, key=lambda line: line.split("==")[0]) and len(lines) > 50
     for line in lines:
         assert line.count("==") == 1 and not set(line) & set("+/@<>"), line
-    want = slots.wanted()
+    want = slots.read_requirements()
     asked = (*want.core, *(each for extra in want.extras.values() for each in extra))
     named = {re.split(r"[^\w-]", each)[0].lower().replace("_", "-") for each in asked}
     assert not named - {line.split("==")[0] for line in lines}, "without a pin"
@@ -381,7 +381,7 @@ def test_an_old_python_gets_a_sentence() -> None:
 
 def test_back_without_an_update_says_so(made: Checkout) -> None:
     done = made.start("back")
-    assert done.returncode == 2 and "no step back" in done.stderr
+    assert done.returncode == 2 and "no update to undo" in done.stderr
 
 
 def test_updates_prove_themselves_before_the_swap_and_one_step_back_is_kept(made: Checkout) -> None:
@@ -401,14 +401,14 @@ def test_updates_prove_themselves_before_the_swap_and_one_step_back_is_kept(made
 
     good = made.start("update")
     assert good.returncode == 0, good.stderr
-    assert made.git("rev-parse", "HEAD") != one and made.slot == slots.other(slot)
+    assert made.git("rev-parse", "HEAD") != one and made.slot == slots.other_slot(slot)
     new = made.start()
     assert new.stderr == "" and "new" in json.loads(new.stdout)
     assert (made.packages / "small-2.0.dist-info").is_dir()
 
     assert made.start("back").returncode == 0
     assert (made.git("rev-parse", "HEAD"), made.slot) == (one, slot) and made.start().stderr == ""
-    assert made.start("back").returncode == 0 and made.slot == slots.other(slot), "and forward again"
+    assert made.start("back").returncode == 0 and made.slot == slots.other_slot(slot), "and forward again"
 
 
 @pytest.mark.parametrize("told", [["-I"], ["-P"], []])

@@ -20,8 +20,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 from app.launcher import repair_page, slots, supervisor
-from app.launcher.failure import Failure
-from app.launcher.repair_page import Mender
+from app.launcher.failure import StartFailure
+from app.launcher.repair_page import Repair
 from app.ui.page import translate
 from tests.support.checkout import Checkout
 from tests.support.guests import until
@@ -35,7 +35,7 @@ if "--wait" in sys.argv:
 import small
 print("Hearth is open", sys.argv[1:])
 """
-FAILED = Failure("It <b>broke</b>.", "坏了。", "Python 3\nline")
+FAILED = StartFailure("It <b>broke</b>.", "坏了。", "Python 3\nline")
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def token(page: str) -> str:
 
 def test_repair_fails_with_its_reason_then_works_and_hearth_starts(broken: Checkout) -> None:
     """Twice: first something is in the way of the new environment, then it is gone."""
-    before, in_the_way = broken.slot, slots.other(broken.slot)
+    before, in_the_way = broken.slot, slots.other_slot(broken.slot)
     in_the_way.touch()
     child = broken.begin("--lang", "en")
     with httpx.Client(base_url=seen(broken), trust_env=False) as browser:
@@ -110,7 +110,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, repairing: str) -> 
     monkeypatch.setattr(repair_page.webbrowser, "open", lambda address: told.append(address) or True)
     monkeypatch.setenv("DISPLAY", ":9")
     result: list[bool] = []
-    worker = threading.Thread(target=lambda: result.append(repair_page.offered(FAILED, tmp_path, True, 0)))
+    worker = threading.Thread(target=lambda: result.append(repair_page.offer_repair(FAILED, tmp_path, True, 0)))
     worker.start()
     until(lambda: bool(told), 10)
     yield told[0], result
@@ -139,19 +139,19 @@ def test_in_a_real_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             assert (ground == "rgb(22, 19, 17)") == (light == "dark"), ground
         assert page.locator("main > p").first.inner_text() == "It <b>broke</b>."
         page.get_by_role("button", name="Repair").click()
-        page.get_by_text("Making the environment anew").wait_for()
+        page.get_by_text("Rebuilding the environment").wait_for()
         (tmp_path / "go").touch()
         page.get_by_text("The disk is full. Make room.").first.wait_for()
         page.get_by_text("still does not start").wait_for()
         page.get_by_role("button", name="Repair").click()
-        page.get_by_text("this page can be closed").wait_for()
+        page.get_by_text("you can close this page").wait_for()
         browser.close()
     assert result == [True]
 
 
 def test_only_this_page_can_press(tmp_path: Path) -> None:
-    mender = Mender(FAILED, tmp_path, 0)
-    with ThreadingHTTPServer(("127.0.0.1", 0), repair_page.answering(mender)) as server:
+    mender = Repair(FAILED, tmp_path, 0)
+    with ThreadingHTTPServer(("127.0.0.1", 0), repair_page.make_handler(mender)) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         with httpx.Client(base_url=f"http://127.0.0.1:{server.server_port}", trust_env=False) as client:
             page = client.get("/")
@@ -183,12 +183,12 @@ def test_where_there_is_no_browser_a_text_is_left(
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
-    assert repair_page.offered(FAILED, tmp_path, True, 0) is False
+    assert repair_page.offer_repair(FAILED, tmp_path, True, 0) is False
     file = tmp_path / "h" / "logs" / "hearth-did-not-start.txt"
     assert str(file) in capsys.readouterr().err and file.read_text("utf-8") == "It <b>broke</b>.\n\nPython 3\nline\n"
     monkeypatch.setattr(repair_page.webbrowser, "open", lambda address: pytest.fail("asked not to"))
     monkeypatch.setenv("DISPLAY", ":9")
-    assert repair_page.offered(FAILED, tmp_path, False, 0) is False
+    assert repair_page.offer_repair(FAILED, tmp_path, False, 0) is False
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_where_there_is_no_browser_a_text_is_left(
     ],
 )  # fmt: skip
 def test_what_counts_as_a_failure(code: str, shown: str | None, capfd: pytest.CaptureFixture[str]) -> None:
-    _, failed = supervisor.attempt([sys.executable, "-c", f"import os, sys; {code}"])
+    _, failed = supervisor.run_once([sys.executable, "-c", f"import os, sys; {code}"])
     assert (failed.english if failed else None) == shown
     if shown and shown != "a":
         assert failed and failed.report and failed.report.splitlines()[-1] in capfd.readouterr().err, "passed on"

@@ -44,7 +44,7 @@ NVIDIA = [
     [("Linux", "x86_64", ["cpu", ""]), ("Linux", "aarch64", ["cpu", ""]), ("Windows", "AMD64", [""])],
 )
 def test_nvidia(told: str, builds: str, why: str, system: str, machine: str, plain: list[str]) -> None:
-    picked = torch_build.pick(torch_build.Facts(system, machine, torch_build.cards(told)))
+    picked = torch_build.choose_build(torch_build.Facts(system, machine, torch_build.parse_cards(told)))
     assert [*picked.builds] == builds.split() + plain
     assert why in picked.because
 
@@ -54,7 +54,7 @@ def test_nvidia(told: str, builds: str, why: str, system: str, machine: str, pla
     ["", GARBLED, "No devices were found", 'Field "compute_cap" is not a valid field to query.', "a, b, c", "a,,"],
 )
 def test_broken_output_is_no_card(told: str) -> None:
-    assert torch_build.cards(told) == ()
+    assert torch_build.parse_cards(told) == ()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_broken_output_is_no_card(told: str) -> None:
     ],
 )
 def test_without_nvidia(facts: torch_build.Facts, builds: list[str], why: str) -> None:
-    picked = torch_build.pick(facts)
+    picked = torch_build.choose_build(facts)
     assert [*picked.builds] == builds and why in picked.because
 
 
@@ -83,7 +83,7 @@ def test_without_nvidia(facts: torch_build.Facts, builds: list[str], why: str) -
 )
 def test_refused_with_a_cure(facts: torch_build.Facts, why: str, cure: str) -> None:
     with pytest.raises(console.Refused, match=why) as refused:
-        torch_build.pick(facts)
+        torch_build.choose_build(facts)
     assert cure in str(refused.value)
 
 
@@ -94,7 +94,7 @@ def test_a_python_of_the_microsoft_store_is_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(platform, "system", lambda: "Windows")
     monkeypatch.setattr(sys, "base_prefix", store)
     with pytest.raises(console.Refused, match=r"Microsoft Store.*Hearth\.bat"):
-        torch_build.facts()
+        torch_build.detect_facts()
     assert "'WindowsApps' not in sys.base_prefix" in (slots.TOP / "Hearth.bat").read_text()
 
 
@@ -125,8 +125,8 @@ def test_the_tool_is_asked(
     script: str, expected: tuple[torch_build.Card, ...], silence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_smi(tmp_path, script, monkeypatch)
-    found = torch_build.facts()
-    assert (found.cards, found.silence) == (expected, silence)
+    found = torch_build.detect_facts()
+    assert (found.cards, found.nvidia_smi_error) == (expected, silence)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the stand-in is a shell script on Linux")
@@ -134,7 +134,7 @@ def test_a_tool_that_hangs_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     fake_smi(tmp_path, "exec sleep 60", monkeypatch)
     real = subprocess.run
     monkeypatch.setattr(subprocess, "run", lambda *args, **more: real(*args, **{**more, "timeout": 0.2}))
-    assert torch_build.facts().silence == "TimeoutExpired"
+    assert torch_build.detect_facts().nvidia_smi_error == "TimeoutExpired"
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def index() -> Iterator[str]:
 
 def test_only_a_build_that_is_there_counts(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_build, "WHEELS", index)
-    there = {build: torch_build.offered(build, "2.13.0") for build in ("cu126", "cu130", "cpu", "cu128")}
+    there = {build: torch_build.is_offered(build, "2.13.0") for build in ("cu126", "cu130", "cpu", "cu128")}
     assert there == {"cu126": True, "cu130": False, "cpu": False, "cu128": False}  # other torch; other Python; no page
 
 
@@ -173,6 +173,6 @@ def test_a_silent_index_is_left_within_seconds(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(torch_build, "WHEELS", f"http://127.0.0.1:{silent.getsockname()[1]}")
         monkeypatch.setattr(torch_build, "REACH_S", 0.3)
         began = time.monotonic()
-        assert not torch_build.offered("cpu", "2.13.0")
+        assert not torch_build.is_offered("cpu", "2.13.0")
         assert time.monotonic() - began < 2
-    assert not torch_build.offered("cpu", "2.13.0"), "a closed port"
+    assert not torch_build.is_offered("cpu", "2.13.0"), "a closed port"

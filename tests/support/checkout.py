@@ -71,6 +71,7 @@ class Checkout:
         (self.elsewhere / "app").mkdir(parents=True)  # must not be taken for Hearth's own
         (self.elsewhere / "app" / "__init__.py").write_text("raise SystemExit('the wrong app')")
         for name in NEEDED:
+            (self.top / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(TOP / name, self.top / name)
         (self.top / "app" / "__main__.py").write_text(MAIN)
         self.told: list[tuple[tuple[str, str], int]] = []
@@ -127,4 +128,4 @@ class Checkout:
 
     @property
     def slot(self) -> Path:
-        return slots.current(self.top / ".venv")
+        return slots.current_slot(self.top / ".venv")

@@ -15,7 +15,7 @@ import httpx
 
 from app.engine.process.keeper import Keeper
 from app.paths import home
-from app.ui.access.tunnel import Reached
+from app.ui.access.tunnel import OpenTunnel
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
@@ -44,8 +44,8 @@ def desk_at(folder: Path) -> Iterator[Desk]:
         gc.collect()  # What Gradio left open says so now, where it is expected, and not in somebody else's test.
 
 
-def no_tunnel(port: int) -> Reached:
-    return Reached(f"http://127.0.0.1:{port}/")
+def no_tunnel(port: int) -> OpenTunnel:
+    return OpenTunnel(f"http://127.0.0.1:{port}/")
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def shared(desk: Desk, hours: float = 1) -> Iterator[tuple[str, str, Share]]:
 @contextmanager
 def visitor(address: str, words: str, name: str = "") -> Iterator[httpx.Client]:
     with httpx.Client(base_url=address, timeout=60) as client:
-        entered = client.post("/hearth/door", data={"password": words, "name": name})
+        entered = client.post("/hearth/login", data={"password": words, "name": name})
         assert entered.status_code == 303, entered.text
         yield client
 

@@ -28,7 +28,7 @@ from app.sentence import Trouble
 from app.ui import routes
 from app.ui.api import a1111, gradio_endpoints
 from app.ui.api import openai as api_openai
-from app.ui.launch import guards
+from app.ui.launch import build_guards
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from tests.support.guests import until
@@ -64,7 +64,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
         blocks.queue(default_concurrency_limit=None)
         app_kwargs = {
             "routes": [*routes.routes(desk), *api_openai.routes(desk), *a1111.routes(desk)],
-            "middleware": guards(place)[0],
+            "middleware": build_guards(place)[0],
         }
         _, address, _ = blocks.launch(
             prevent_thread_lock=True, quiet=True, run_history=False, mcp_server=MCP, app_kwargs=app_kwargs

@@ -11,11 +11,11 @@ import gradio as gr
 import httpx
 import pytest
 
-from app.ui.access import uploads, visitor_fence
-from app.ui.access.login import TRIES, Keys, digest
-from app.ui.access.tunnel import Reached
-from app.ui.access.visitor_fence import Fence
-from app.ui.launch import guards
+from app.ui.access import uploads, visitor_allowlist
+from app.ui.access.login import TRIES_AT_ONCE, Logins, digest_password
+from app.ui.access.tunnel import OpenTunnel
+from app.ui.access.visitor_allowlist import VisitorAllowlist
+from app.ui.launch import build_guards
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from tests.support.guests import desk_at, plain, shared, visitor
@@ -79,12 +79,12 @@ def test_gradio_takes_json_by_another_name(naive: httpx.Client) -> None:
 def test_a_programs_key_cannot_be_guessed_at_leisure() -> None:
     """The right one was compared however many wrong ones came before; and who guesses keeps nobody from logging in."""
     now_s = 0.0
-    keys = Keys(digest("a b"), owner=True, program=hashlib.sha256(b"key").digest(), clock=lambda: now_s)
-    outcomes = [keys.bearer(f"guess {n}") for n in range(2000)]
-    assert outcomes.count(False) <= TRIES and keys.bearer("key") is not True
-    assert isinstance(keys.enter("a b", ""), str)
+    logins = Logins(digest_password("a b"), owner=True, api_key_digest=hashlib.sha256(b"key").digest(), clock=lambda: now_s)
+    outcomes = [logins.check_key(f"guess {n}") for n in range(2000)]
+    assert outcomes.count(False) <= TRIES_AT_ONCE and logins.check_key("key") is not True
+    assert isinstance(logins.log_in("a b", ""), str)
     now_s += 600
-    assert [keys.bearer("key") for _ in range(100)] == [True] * 100, "the right one costs nothing"
+    assert [logins.check_key("key") for _ in range(100)] == [True] * 100, "the right one costs nothing"
 
 
 def test_another_program_of_this_computer_cannot_read_along(desk: Desk, naive: httpx.Client) -> None:
@@ -92,7 +92,7 @@ def test_another_program_of_this_computer_cannot_read_along(desk: Desk, naive: h
     assert naive.get("config", headers=other).headers.get("access-control-allow-origin") == other["Origin"]
     with gr.Blocks(analytics_enabled=False) as blocks:
         gr.Textbox()
-    app_kwargs: dict[str, Any] = {"middleware": guards(desk.keeper.home)[0]}
+    app_kwargs: dict[str, Any] = {"middleware": build_guards(desk.keeper.home)[0]}
     _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs=app_kwargs)
     answer = httpx.get(f"{address}config", headers=other)
     assert httpx.get(f"{address}config", headers={"Origin": address.rstrip("/")}).status_code == 200
@@ -102,11 +102,11 @@ def test_another_program_of_this_computer_cannot_read_along(desk: Desk, naive: h
 
 def test_who_shares_by_the_same_service_is_not_us(desk: Desk) -> None:
     """Each link is a subdomain of one name, and to a browser all of them are one site: cookies go along."""
-    sharing = Share(desk, lambda port: Reached("https://abc.gradio.live"))
+    sharing = Share(desk, lambda port: OpenTunnel("https://abc.gradio.live"))
     sharing.begin(1)
     try:
         assert sharing._open is not None
-        at = f"http://127.0.0.1:{sharing._open.server.server_port}/hearth/door"
+        at = f"http://127.0.0.1:{sharing._open.server.server_port}/hearth/login"
         ours, theirs = {"Host": "abc.gradio.live"}, {"Host": "evil.gradio.live"}
         assert httpx.get(at, headers=ours).status_code == 200 and httpx.get(at, headers=theirs).status_code == 421
         for host in (ours, {}):  # the tunnel may keep the name or write its own
@@ -122,13 +122,13 @@ def test_the_disk_cannot_be_filled(desk: Desk, monkeypatch: pytest.MonkeyPatch) 
     with shared(desk) as (address, words, _), visitor(address, words) as guest:
         answers = [guest.post("/gradio_api/upload", files={"files": (f"{n}.png", png(6, 6 + n), "image/png")}) for n in range(6)]  # fmt: skip
         codes = [each.status_code for each in answers]
-        assert codes[:2] == [200, 200] and codes[-1] == 415 and "room for" in answers[-1].text
+        assert codes[:2] == [200, 200] and codes[-1] == 415 and "upload space" in answers[-1].text
 
 
 def test_one_guest_cannot_hold_every_line(
     two: tuple[httpx.Client, httpx.Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visitor_fence, "OPEN_MOST", 3)
+    monkeypatch.setattr(visitor_allowlist, "OPEN_MOST", 3)
     ada, eve = two
     with ExitStack() as held:
         lines = [held.enter_context(eve.stream("GET", f"/gradio_api/heartbeat/eves{n}")) for n in range(4)]
@@ -137,7 +137,7 @@ def test_one_guest_cannot_hold_every_line(
 
 
 def test_names_of_sessions_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visitor_fence, "SESSIONS_MOST", 3)
-    kept = Fence(lambda *_: None, {})  # type: ignore[arg-type, return-value]
-    assert all(kept._own(f"s{n}", "eve") for n in range(10)) and len(kept._sessions) == 3
-    assert not kept._own("x" * 65, "eve") and not kept._own(["s9"], "eve") and not kept._own("s9", "ada")
+    monkeypatch.setattr(visitor_allowlist, "SESSIONS_MOST", 3)
+    kept = VisitorAllowlist(lambda *_: None, {})  # type: ignore[arg-type, return-value]
+    assert all(kept._owns_session(f"s{n}", "eve") for n in range(10)) and len(kept._sessions) == 3
+    assert not kept._owns_session("x" * 65, "eve") and not kept._owns_session(["s9"], "eve") and not kept._owns_session("s9", "ada")

@@ -282,9 +282,9 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
             assert guest.post(f"/hearth/engine/{act}", headers={"guest": "1"}).status_code == 404
         desk.keeper._engine._start_at_s = 10**12
         assert owner.post("/hearth/engine/again").status_code == 200 and desk.keeper._engine._start_at_s == 0.0
-        monkeypatch.delenv(failure.LEFT, raising=False)
+        monkeypatch.delenv(failure.FILE_VARIABLE, raising=False)
         assert "repair" in owner.post("/hearth/engine/repair").json()["text"] and not desk.leaving.is_set()
-        monkeypatch.setenv(failure.LEFT, str(tmp_path / "left.json"))
+        monkeypatch.setenv(failure.FILE_VARIABLE, str(tmp_path / "left.json"))
         (desk.keeper.home.logs / "engine.log").write_text("no module named torch")
         owner.post("/hearth/engine/repair")
         left = failure.read(tmp_path / "left.json")

@@ -74,7 +74,7 @@ def test_one_instance_a_busy_port_a_dead_proxy(tmp_path: Path) -> None:
             assert facts["address"] == address
     after = Instance(folder)
     assert after.take(), "a lock dies with its holder"
-    after.leave()
+    after.release()
 
 
 def test_a_stale_lock_is_noticed(tmp_path: Path) -> None:
@@ -85,11 +85,11 @@ def test_a_stale_lock_is_noticed(tmp_path: Path) -> None:
     assert first.take() and not (tmp_path / "open.json").exists()
     assert not second.take()
     with pytest.raises(Trouble) as caught:
-        second.other(wait_s=0.3)
+        second.find_running(wait_s=0.3)
     assert caught.value.sentence.key == "open.silent"
-    first.leave()
+    first.release()
     assert second.take()
-    second.leave()
+    second.release()
 
 
 def test_another_program_on_the_port_is_not_taken_for_hearth(tmp_path: Path) -> None:
@@ -98,10 +98,10 @@ def test_another_program_on_the_port_is_not_taken_for_hearth(tmp_path: Path) -> 
         line.listen()
         first, second = Instance(tmp_path), Instance(tmp_path)
         assert first.take()
-        first.tell(f"http://127.0.0.1:{line.getsockname()[1]}/")
+        first.publish(f"http://127.0.0.1:{line.getsockname()[1]}/")
         with pytest.raises(Trouble):
-            second.other(wait_s=0.1)
-        first.leave()
+            second.find_running(wait_s=0.1)
+        first.release()
 
 
 def test_a_start_that_fails_leaves_a_page(tmp_path: Path) -> None:
@@ -116,24 +116,24 @@ def test_a_start_that_fails_leaves_a_page(tmp_path: Path) -> None:
 
 def test_the_page_tells_the_fault_and_hides_who_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", lambda: Path("/home/ada"))
-    place = home(tmp_path / "h").create()
+    place = home(tmp_path / "h").made()
     try:
         raise ValueError("<script> in /home/ada/secret")
     except ValueError as fault:
-        page = start_failure.left(place, fault, "en").read_text("utf-8")
+        page = start_failure.write_page(place, fault, "en").read_text("utf-8")
     assert "ValueError" in page and "<script>" not in page and "/home/ada" not in page
     told = tmp_path / "told.json"
-    monkeypatch.setenv(failure.LEFT, str(told))
-    chinese = start_failure.left(place, Trouble(say("x", "plain words")), "zh").read_text("utf-8")
-    assert "plain words" in chinese and 'lang="zh-CN"' in chinese and start_failure.watched()
+    monkeypatch.setenv(failure.FILE_VARIABLE, str(told))
+    chinese = start_failure.write_page(place, Trouble(say("x", "plain words")), "zh").read_text("utf-8")
+    assert "plain words" in chinese and 'lang="zh-CN"' in chinese and start_failure.is_supervised()
     kept = failure.read(told)
     assert kept and kept.english == "plain words" and "/home/ada" not in kept.report, "start.py is told too"
 
 
 def test_logs_rotate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(start_failure, "LOG_BYTES", 2000)
-    place = home(tmp_path).create()
-    handler = start_failure.logged(place)
+    place = home(tmp_path).made()
+    handler = start_failure.start_log(place)
     for n in range(200):
         logging.getLogger("hearth.test").warning("line %d of many", n)
     logging.getLogger().removeHandler(handler)
@@ -165,7 +165,7 @@ def test_on_the_network_everybody_logs_in(tmp_path: Path) -> None:
         assert client.get("/hearth/shelf", headers={"Authorization": "Bearer a key"}).status_code == 401, (
             "a key is for programs"
         )
-        assert client.post("/hearth/door", data={"password": words[1]}).status_code == 303
+        assert client.post("/hearth/login", data={"password": words[1]}).status_code == 303
         assert client.get("/config").status_code == 200 and client.get("/hearth/shelf").status_code == 200
         log = (tmp_path / "home" / "logs" / "hearth.log").read_text()
         assert words[1] not in log and "a key" not in log

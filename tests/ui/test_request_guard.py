@@ -28,11 +28,19 @@ from app.engine.models import catalog
 from app.sentence import Trouble
 from app.ui import routes
 from app.ui.access import request_guard
-from app.ui.access.login import GONE_S, GUESTS_MOST, TRIES, WORDS, Keys, Throttle, digest, password
-from app.ui.launch import guards
-from app.ui.state import person
+from app.ui.access.login import (
+    IDLE_S,
+    LOGINS_MOST,
+    TRIES_AT_ONCE,
+    Logins,
+    Throttle,
+    digest_password,
+    make_password,
+    password_words,
+)
+from app.ui.launch import build_guards
 from app.ui.state.desk import Desk
-from app.ui.state.person import OWNER, Person
+from app.ui.state.person import NOBODY, OWNER, Person, who
 from app.ui.tabs import shelf
 from tests.support.guests import desk_at, plain, press, shared, until, visitor
 
@@ -66,11 +74,11 @@ def owners(desk: Desk) -> Iterator[str]:
         gr.Button().click(lambda text: text, words, words, api_name="hidden")
     app_kwargs = {
         "routes": [*routes.routes(desk), *shelf.routes(desk)],
-        "middleware": guards(desk.keeper.home)[0],
+        "middleware": build_guards(desk.keeper.home)[0],
         "openapi_url": None,
     }
     _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs=app_kwargs)
-    request_guard.watch(blocks.server, headers_s=1.0)
+    request_guard.limit_idle_connections(blocks.server, idle_s=1.0)
     yield address
     blocks.close(verbose=False)
 
@@ -107,9 +115,9 @@ def kept(desk: Desk, owner: str, words: str = "hello") -> int:
 
 def name_of(client: httpx.Client, desk: Desk) -> str:
     """Whom the server takes this client for: found by a job that it asks for."""
-    before = {job.id for job in desk.keeper.journal.list_waiting()}
+    before = {job.id for job in desk.keeper.journal.waiting()}
     assert press(client, "speak-go", {"speak-text": "[S1] I am here."}).status_code == 200
-    (job,) = [job for job in desk.keeper.journal.list_waiting() if job.id not in before]
+    (job,) = [job for job in desk.keeper.journal.waiting() if job.id not in before]
     desk.keeper.stop(job.id)
     return job.owner
 
@@ -130,63 +138,63 @@ def test_many_logins(naive: str, share: tuple[str, str]) -> None:
 
 def test_the_throttle_holds_two_thousand() -> None:
     now_s = 0.0
-    keys = Keys(digest("one two"), owner=False, clock=lambda: now_s)
+    logins = Logins(digest_password("one two"), owner=False, clock=lambda: now_s)
     outcomes = []
     for n in range(2000):
         now_s += 0.002
-        outcomes.append(keys.enter(f"wrong {n}", ""))
-    compared = [each for each in outcomes if not isinstance(each, str) and each.key == "door.wrong"]
-    assert len(compared) <= TRIES + 2
-    assert not isinstance(keys.enter("one two", ""), str), "the right words are throttled like all others"
+        outcomes.append(logins.log_in(f"wrong {n}", ""))
+    compared = [each for each in outcomes if not isinstance(each, str) and each.key == "login.wrong"]
+    assert len(compared) <= TRIES_AT_ONCE + 2
+    assert not isinstance(logins.log_in("one two", ""), str), "the right words are throttled like all others"
     now_s += 120
-    token = keys.enter(" One-TWO ", "Ada")
-    assert isinstance(token, str) and keys.person(token) is not None
+    token = logins.log_in(" One-TWO ", "Ada")
+    assert isinstance(token, str) and logins.find_person(token) is not None
 
 
 def test_who_goes_on_guessing_waits_longer() -> None:
     throttle, now_s, compared = Throttle(), 0.0, 0
     for _ in range(3600):
         now_s += 1
-        if not throttle.wait_s(now_s):
-            throttle.wrong()
+        if not throttle.take_try(now_s):
+            throttle.slow_down()
             compared += 1
     assert compared < 100
 
 
 def test_passwords_are_words_and_never_the_same() -> None:
-    made = {password() for _ in range(50)}
-    assert len(made) == 50 and all(set(each.split()) <= set(WORDS) for each in made)
-    assert len(set(WORDS)) == len(WORDS) > 200
+    made = {make_password() for _ in range(50)}
+    assert len(made) == 50 and all(set(each.split()) <= set(password_words()) for each in made)
+    assert len(set(password_words())) == len(password_words()) > 200
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("owner", [True, False])
-def test_room_at_the_door(owner: bool) -> None:
+def test_room_for_logins(owner: bool) -> None:
     """An owner who logs in every day is never shut out; guests are, but for those who are long gone."""
     now_s = 0.0
-    keys, tokens = Keys(digest("words"), owner=owner, clock=lambda: now_s), []
-    for _ in range(GUESTS_MOST):
+    logins, tokens = Logins(digest_password("words"), owner=owner, clock=lambda: now_s), []
+    for _ in range(LOGINS_MOST):
         now_s += 10
-        tokens.append(keys.enter("words", ""))
+        tokens.append(logins.log_in("words", ""))
     assert all(isinstance(each, str) for each in tokens)
-    assert keys.person(tokens[0])  # was seen just now, so the second is the one longest gone
-    assert isinstance(keys.enter("words", ""), str) == owner
-    now_s += GONE_S
-    assert isinstance(keys.enter("words", ""), str)
-    assert keys.person(tokens[0]) and not keys.person(tokens[1])
+    assert logins.find_person(tokens[0])  # was seen just now, so the second is the one longest gone
+    assert isinstance(logins.log_in("words", ""), str) == owner
+    now_s += IDLE_S
+    assert isinstance(logins.log_in("words", ""), str)
+    assert logins.find_person(tokens[0]) and not logins.find_person(tokens[1])
 
 
 def test_two_thousand_logins_over_http(desk: Desk) -> None:
     with shared(desk) as (address, words, _), httpx.Client(base_url=address) as client:
-        answers = [client.post("/hearth/door", data={"password": f"no {n}"}).status_code for n in range(2000)]
+        answers = [client.post("/hearth/login", data={"password": f"no {n}"}).status_code for n in range(2000)]
         assert set(answers) == {401, 429} and answers.count(401) < 60
-        assert client.post("/hearth/door", data={"password": words}).status_code == 429
+        assert client.post("/hearth/login", data={"password": words}).status_code == 429
 
 
 def test_nothing_without_the_password(share: tuple[str, str]) -> None:
     with httpx.Client(base_url=share[0]) as client:
-        assert client.get("/").headers["location"] == "/hearth/door"
-        assert "password" in client.get("/hearth/door").text
+        assert client.get("/").headers["location"] == "/hearth/login"
+        assert "password" in client.get("/hearth/login").text
         for path in (
             "/config",
             "/hearth/live",
@@ -201,7 +209,7 @@ def test_nothing_without_the_password(share: tuple[str, str]) -> None:
 
 
 def test_the_cookie_is_not_for_scripts(share: tuple[str, str]) -> None:
-    answer = httpx.post(f"{share[0]}hearth/door", data={"password": share[1]})
+    answer = httpx.post(f"{share[0]}hearth/login", data={"password": share[1]})
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie and "samesite=lax" in cookie and share[1] not in str(answer.headers)
 
@@ -246,7 +254,7 @@ def test_rebinding(naive: str, owners: str, share: tuple[str, str]) -> None:
         "[::1].evil.example",
     ):
         assert httpx.get(f"{owners}config", headers={"Host": host}).status_code == 421, host
-        assert httpx.get(f"{share[0]}hearth/door", headers={"Host": host}).status_code == 421, host
+        assert httpx.get(f"{share[0]}hearth/login", headers={"Host": host}).status_code == 421, host
     for host in (f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}", "LOCALHOST"):
         assert httpx.get(f"{owners}config", headers={"Host": host}).status_code == 200, host
 
@@ -425,7 +433,7 @@ def test_what_a_visitor_leaves_open_is_within_the_limits(desk: Desk) -> None:
     desk.settings.put({"visitors": {"steps": 5, "side": 256}})
     try:
         job = desk.begin(PictureRequest("a red circle"), Person("visitor-4", False))
-        asked = desk.keeper.journal.get(job).request
+        asked = desk.keeper.journal.job(job).request
         desk.keeper.stop(job)
         assert isinstance(asked, PictureRequest)
         assert (asked.width, asked.height, asked.steps) == (starter.width, starter.height, 5)
@@ -452,7 +460,7 @@ def test_a_visitor_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -
         for each in set((desk.keeper.home.scratch / "uploads").iterdir()) - folders
         if (each / "start.png").exists()
     ]
-    waiting = desk.keeper.journal.list_waiting()
+    waiting = desk.keeper.journal.waiting()
     for job in waiting:
         desk.keeper.stop(job.id)
     assert len(waiting) == 2 and all(isinstance(job.request, PictureRequest) and job.request.image for job in waiting)
@@ -461,11 +469,11 @@ def test_a_visitor_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -
 
 def test_a_visitor_takes_out_what_is_theirs(desk: Desk, ada: httpx.Client, eve: httpx.Client) -> None:
     assert press(ada, "speak-go", {"speak-text": "[S1] Hello."}).status_code == 200
-    (job,) = desk.keeper.journal.list_waiting()
+    (job,) = desk.keeper.journal.waiting()
     assert eve.post(f"/hearth/queue/{job.id}/remove").status_code == 404
     assert ada.post(f"/hearth/queue/{job.id}/up").status_code == 404
-    assert [each.id for each in desk.keeper.journal.list_waiting()] == [job.id]
-    assert ada.post(f"/hearth/queue/{job.id}/remove").status_code == 200 and not desk.keeper.journal.list_waiting()
+    assert [each.id for each in desk.keeper.journal.waiting()] == [job.id]
+    assert ada.post(f"/hearth/queue/{job.id}/remove").status_code == 200 and not desk.keeper.journal.waiting()
 
 
 def test_a_sound_in_another_format_leaves_nothing_behind(desk: Desk, ada: httpx.Client) -> None:
@@ -478,7 +486,7 @@ def test_a_sound_in_another_format_leaves_nothing_behind(desk: Desk, ada: httpx.
 
 def test_a_visitor_has_no_say_in_model_or_plan(desk: Desk) -> None:
     job = desk.begin(SpeechRequest("one", model="/etc/passwd"), Person("visitor-2", False))
-    known = desk.keeper.journal.get(job)
+    known = desk.keeper.journal.job(job)
     desk.keeper.stop(job)
     assert isinstance(known.request, SpeechRequest) and known.request.model == "starter-voice"
 
@@ -489,9 +497,9 @@ def test_five_hundred_jobs(desk: Desk, eve: httpx.Client, naive: str) -> None:
         client.post("login", data={"username": "owner", "password": "secret"})
         asked = {"data": ["again"], "fn_index": 0, "session_hash": "flood"}
         assert {client.post("gradio_api/queue/join", json=asked).status_code for _ in range(60)} == {200}
-    before = len(desk.keeper.journal.list_waiting())
+    before = len(desk.keeper.journal.waiting())
     answers = [press_fast(eve, "speak-go", {"speak-text": "[S1] Again."}) for _ in range(30)]
-    waiting = [job for job in desk.keeper.journal.list_waiting() if job.owner.startswith("visitor-")]
+    waiting = [job for job in desk.keeper.journal.waiting() if job.owner.startswith("visitor-")]
     assert len(waiting) - before <= 2 and sum("queue already" in each.text for each in answers) >= 27
     for job in waiting:
         desk.keeper.stop(job.id)
@@ -501,11 +509,11 @@ def test_five_hundred_jobs(desk: Desk, eve: httpx.Client, naive: str) -> None:
             desk.begin(SpeechRequest("one"), Person(f"visitor-{n}", False))
         except Trouble:
             refused += 1
-    waiting = desk.keeper.journal.list_waiting()
+    waiting = desk.keeper.journal.waiting()
     assert refused >= 490 and len(waiting) <= 10
     mine = desk.begin(SpeechRequest("hello"), OWNER)
-    assert desk.keeper.journal.list_waiting()[0].id == mine, "the owner's goes first"
-    for job in desk.keeper.journal.list_waiting():
+    assert desk.keeper.journal.waiting()[0].id == mine, "the owner's goes first"
+    for job in desk.keeper.journal.waiting():
         desk.keeper.stop(job.id)
 
 
@@ -605,7 +613,7 @@ def test_slow_loris(naive: str, owners: str) -> None:
 
 
 def test_a_body_that_drips_is_cut_off(owners: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_guard, "FIRST_S", 0.5)
+    monkeypatch.setattr(request_guard, "GRACE_S", 0.5)
     said = raw(
         owners,
         b"POST /hearth/check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nContent-Type: application/json\r\n\r\n{",
@@ -621,9 +629,9 @@ def test_every_answer_is_taken_as_what_it_says(owners: str, ada: httpx.Client) -
 
 
 def test_a_server_without_a_guard_serves_nobody(desk: Desk) -> None:
-    assert person.who(object()) == person.NOBODY
+    assert who(object()) == NOBODY
     with pytest.raises(Trouble):
-        desk.creation(kept(desk, "owner"), person.who(object()))
+        desk.creation(kept(desk, "owner"), who(object()))
 
 
 # Small things.

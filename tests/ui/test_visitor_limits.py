@@ -38,15 +38,15 @@ MISSING = say("job.missing", "Finished: {done} of {total}. Missing: {missing}.",
 
 
 def by_gradios_client(desk: Desk, person: Person) -> None:
-    list(gradio_endpoints.events(desk, lambda: REQUEST, person))
+    list(gradio_endpoints.run(desk, lambda: REQUEST, person))
 
 
 def by_a_program(desk: Desk, person: Person) -> None:
-    asyncio.run(shared.carried_out(desk, REQUEST, person))
+    asyncio.run(shared.run_job(desk, REQUEST, person))
 
 
 def streamed(desk: Desk, person: Person) -> None:
-    asyncio.run(openai.streamed(desk, REQUEST, person, "wav", events=False))
+    asyncio.run(openai.stream_speech(desk, REQUEST, person, "wav", events=False))
 
 
 @pytest.mark.parametrize("way", [by_gradios_client, by_a_program, streamed])
@@ -93,7 +93,7 @@ def test_what_cannot_even_begin_is_told_in_the_same_way(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         for person, said in ((OWNER, FOLDER), (ADA, NOT_MADE)):
             with pytest.raises(gr.Error) as caught:
-                list(gradio_endpoints.events(desk, refused, person))
+                list(gradio_endpoints.run(desk, refused, person))
             assert caught.value.message == str(said)
 
 

@@ -1,4 +1,4 @@
-"""The door: a password of words, a session for who knows it, patience that runs out, and the page that asks."""
+"""Require a password: server-side logins, a throttle against guessing, and the login page."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -20,43 +21,50 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.engine.jobs.owners import new_visitor
 from app.palette import by_system
+from app.paths import assets
 from app.sentence import Sentence, say
-from app.ui.access.request_guard import answered, host_of, loopback
+from app.ui.access.request_guard import is_loopback, parse_host, refusal
 from app.ui.page.translate import COOKIE, LANGUAGES, language, text, told
 from app.ui.state.person import KEY, OWNER, Person
 
 COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
-"""By whether the owner is meant: cookies of one host are shared by all its ports."""
-PAGE: Final = "/hearth/door"
-UNASKED: Final = frozenset({"/gradio_api/startup-events", "/hearth/ping", "/favicon.ico"})
-"""What Gradio asks itself while it starts, what a second start asks, and the icon of the page that asks; none tells anything of anybody."""
-PROGRAMS: Final = ("/v1/", "/sdapi/")
-"""Where a key opens, and nothing else: a browser never sends one by itself."""
-TRIES: Final = 10
+"""Cookie name by whether it is the owner's: all ports of a host share their cookies."""
+LOGIN_PATH: Final = "/hearth/login"
+PUBLIC_PATHS: Final = frozenset({"/gradio_api/startup-events", "/hearth/ping", "/favicon.ico"})
+"""Served without a login: Gradio's own start-up request, the ping of a second start, the login page's icon. None reveals anything."""
+API_PREFIXES: Final = ("/v1/", "/sdapi/")
+"""Only here does the API key open anything: browsers never send one by themselves."""
+TRIES_AT_ONCE: Final = 10
 REFILL_S: Final = 3.0
 REFILL_MOST_S: Final = 60.0
-GUESTS_MOST: Final = 40
-GONE_S: Final = 600.0
-"""A guest who was not seen for so long may have to log in again, if the room is needed."""
+LOGINS_MOST: Final = 40
+IDLE_S: Final = 600.0
+"""A guest idle for this long may be logged out to make room for another."""
 FORM_BYTES: Final = 4096
 NAME_LETTERS: Final = 24
 YEAR_S: Final = 365 * 86400
-WORDS: Final = ["acorn", "amber", "anchor", "apple", "apron", "arrow", "atlas", "autumn", "badge", "baker", "balcony", "bamboo", "barley", "basil", "basket", "beacon", "bell", "berry", "birch", "biscuit", "blanket", "blossom", "bonnet", "border", "bottle", "bramble", "branch", "bread", "breeze", "brick", "bridge", "bronze", "brook", "bucket", "butter", "button", "cabin", "cable", "candle", "canoe", "canvas", "caramel", "carpet", "carrot", "castle", "cedar", "cellar", "chalk", "cherry", "chestnut", "chimney", "cinder", "circle", "clay", "cliff", "clock", "clover", "cobalt", "cocoa", "comet", "compass", "copper", "coral", "corner", "cotton", "cradle", "crayon", "cricket", "crystal", "curtain", "daisy", "dolphin", "donkey", "dragon", "drawer", "drum", "dune", "eagle", "easel", "echo", "elbow", "ember", "engine", "fable", "falcon", "feather", "fern", "fiddle", "field", "finch", "fjord", "flannel", "flint", "flute", "forest", "fossil", "fountain", "fox", "garden", "garlic", "ginger", "glacier", "globe", "goblet", "granite", "grape", "gravel", "hammer", "hammock", "harbor", "harvest", "hazel", "heather", "hedge", "heron", "hickory", "hollow", "honey", "hornet", "island", "ivory", "ivy", "jacket", "jasmine", "jigsaw", "juniper", "kettle", "kite", "ladder", "lagoon", "lantern", "lark", "lemon", "lentil", "lilac", "linen", "lizard", "lobster", "locket", "lumber", "magnet", "mango", "maple", "marble", "meadow", "melon", "mint", "mirror", "mitten", "moss", "muffin", "nectar", "needle", "nest", "nettle", "nutmeg", "oak", "oasis", "ocean", "olive", "onion", "orange", "orbit", "orchard", "otter", "oyster", "paddle", "pancake", "panther", "parcel", "pebble", "pencil", "pepper", "petal", "piano", "pigeon", "pillow", "pine", "planet", "plum", "pocket", "pond", "poppy", "prism", "pumpkin", "quartz", "quilt", "rabbit", "radish", "raven", "reed", "ribbon", "ripple", "river", "robin", "rocket", "rowan", "saddle", "saffron", "salmon", "sandal", "satin", "scarf", "shell", "silver", "sparrow", "spruce", "squash", "stable", "starling", "stone", "stove", "summit", "sunset", "swallow", "tailor", "teapot", "temple", "thimble", "thistle", "thunder", "timber", "tulip", "tunnel", "turnip", "turtle", "valley", "vanilla", "velvet", "violet", "violin", "waffle", "wagon", "walnut", "weaver", "whistle", "willow", "window", "winter", "wren", "yarrow", "zebra"]  # fmt: skip
 WORDS_IN_PASSWORD: Final = 6
+STATUS: Final = {"login.wait": 429, "login.closed": 410, "login.full": 503}
+"""HTTP status by the sentence that refuses a login; any other is 401."""
 
 
-def password() -> str:
-    """Words, so that it can be read out; nearly 48 bits, which a throttle makes plenty."""
-    return " ".join(secrets.choice(WORDS) for _ in range(WORDS_IN_PASSWORD))
+@cache
+def password_words() -> tuple[str, ...]:
+    return tuple((assets() / "password_words.txt").read_text("ascii").split())
 
 
-def digest(words: str) -> bytes:
-    """However it was typed: with hyphens, capitals or wide gaps."""
+def make_password() -> str:
+    """Draw six words, easy to read out: nearly 48 bits, plenty behind a throttle."""
+    return " ".join(secrets.choice(password_words()) for _ in range(WORDS_IN_PASSWORD))
+
+
+def digest_password(words: str) -> bytes:
+    """Hash a password so that hyphens, capitals and extra spaces make no difference."""
     return hashlib.sha256(" ".join(words.casefold().replace("-", " ").split()).encode()).digest()
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class Login:
     person: Person
     nickname: str
     since_s: float
@@ -65,49 +73,49 @@ class Guest:
 
 @dataclass(slots=True)
 class Throttle:
-    """One for everybody: behind a tunnel all have one address. Wrong words make the refill slower, right ones make it quick again."""
+    """A token bucket shared by all clients, who have one address behind a tunnel. Failures slow the refill, a success resets it."""
 
-    left: float = TRIES
+    tries_left: float = TRIES_AT_ONCE
     refill_s: float = REFILL_S
-    at_s: float = 0.0
+    refilled_s: float = 0.0
 
-    def wait_s(self, now_s: float) -> float:
-        """How long until the next try; 0.0 takes one."""
-        self.left = min(TRIES, self.left + (now_s - self.at_s) / self.refill_s)
-        self.at_s = now_s
-        if self.left < 1:
-            return (1 - self.left) * self.refill_s
-        self.left -= 1
+    def take_try(self, now_s: float) -> float:
+        """Take one try and return 0.0, or return the seconds until there is one."""
+        self.tries_left = min(TRIES_AT_ONCE, self.tries_left + (now_s - self.refilled_s) / self.refill_s)
+        self.refilled_s = now_s
+        if self.tries_left < 1:
+            return (1 - self.tries_left) * self.refill_s
+        self.tries_left -= 1
         return 0.0
 
-    def out(self, now_s: float) -> bool:
-        """Whether there is no try left; takes none."""
-        return self.left + (now_s - self.at_s) / self.refill_s < 1
+    def is_empty(self, now_s: float) -> bool:
+        """Return whether no try is left, without taking one."""
+        return self.tries_left + (now_s - self.refilled_s) / self.refill_s < 1
 
-    def wrong(self) -> None:
+    def slow_down(self) -> None:
         self.refill_s = min(REFILL_MOST_S, self.refill_s * 1.2)
 
-    def right(self) -> None:
-        self.left, self.refill_s = TRIES, REFILL_S
+    def reset(self) -> None:
+        self.tries_left, self.refill_s = TRIES_AT_ONCE, REFILL_S
 
 
 @dataclass(slots=True)
-class Keys:
-    """Who was let in. Only digests are kept of what opens."""
+class Logins:
+    """Everyone who is logged in. Passwords, keys and tokens are stored as digests only."""
 
-    opens: bytes
+    password_digest: bytes
     owner: bool
     until_s: float | None = None
-    """By `clock`; afterwards nobody is in."""
-    program: bytes | None = None
-    """Of the key for programs."""
+    """By `clock`; all logins end then."""
+    api_key_digest: bytes | None = None
+    """SHA-256 of the API key."""
     secure: bool = False
-    """Reached by https from outside: the cookie goes no other way."""
+    """Served over https to the outside: the cookie is then marked Secure."""
     clock: Callable[[], float] = time.monotonic
-    guests: dict[bytes, Guest] = field(default_factory=dict)
-    throttle: Throttle = field(default_factory=Throttle)
-    patience: Throttle = field(default_factory=Throttle)
-    """With programs: who guesses at a key keeps nobody from logging in."""
+    by_token: dict[bytes, Login] = field(default_factory=dict)
+    password_throttle: Throttle = field(default_factory=Throttle)
+    key_throttle: Throttle = field(default_factory=Throttle)
+    """Separate, so that guessing API keys does not block the login page."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -117,148 +125,154 @@ class Keys:
     def close(self) -> None:
         with self.lock:
             self.until_s = self.clock()
-            self.guests.clear()
+            self.by_token.clear()
 
-    def enter(self, tried: str, nickname: str) -> str | Sentence:
-        """A fresh token, or why not. Within the throttle the right words are refused, too: else it would limit nothing."""
+    def log_in(self, given_password: str, nickname: str) -> str | Sentence:
+        """Return a new token, or the reason for refusing. The throttle also refuses the right password: otherwise it would limit nothing."""
         with self.lock:
             now_s = self.clock()
             if self.closed:
-                return say("door.closed", "This share has ended. Ask for a new link.")
-            if wait_s := self.throttle.wait_s(now_s):
-                return say("door.wait", "Too many tries. Wait {seconds} seconds, then try again.", seconds=max(1, round(wait_s)))  # fmt: skip
-            if not hmac.compare_digest(digest(tried), self.opens):
-                self.throttle.wrong()
-                return say("door.wrong", "That is not the password.")
-            self.throttle.right()
-            if len(self.guests) >= GUESTS_MOST and not self._room(now_s):
-                return say("door.full", "There are {most} guests already, and that is all there is room for.", most=GUESTS_MOST)  # fmt: skip
+                return say("login.closed", "This share has ended. Ask for a new link.")
+            if wait_s := self.password_throttle.take_try(now_s):
+                return too_many_tries(wait_s)
+            if not hmac.compare_digest(digest_password(given_password), self.password_digest):
+                self.password_throttle.slow_down()
+                return say("login.wrong", "Wrong password. Check it and try again.")
+            self.password_throttle.reset()
+            if len(self.by_token) >= LOGINS_MOST and not self._make_room(now_s):
+                return say("login.full", "This share is full ({most} guests). Try again later.", most=LOGINS_MOST)
             token = secrets.token_urlsafe(32)
             person = OWNER if self.owner else Person(new_visitor(), False)
-            self.guests[hashlib.sha256(token.encode()).digest()] = Guest(
-                person, nickname[:NAME_LETTERS].strip(), now_s, now_s
-            )
+            self.by_token[digest_token(token)] = Login(person, nickname[:NAME_LETTERS].strip(), now_s, now_s)
             return token
 
-    def _room(self, now_s: float) -> bool:
-        """Made by the one who was not seen for longest: a guest's page asks every few seconds, an owner has as many entries as logins."""
-        longest = min(self.guests, key=lambda each: self.guests[each].seen_s)
-        gone = self.owner or now_s - self.guests[longest].seen_s > GONE_S
-        if gone:
-            del self.guests[longest]
-        return gone
+    def _make_room(self, now_s: float) -> bool:
+        """Log out whoever has been idle longest, if a guest only after IDLE_S: a guest's open page asks every few seconds."""
+        longest_idle = min(self.by_token, key=lambda each: self.by_token[each].seen_s)
+        removable = self.owner or now_s - self.by_token[longest_idle].seen_s > IDLE_S
+        if removable:
+            del self.by_token[longest_idle]
+        return removable
 
-    def person(self, token: str) -> Person | None:
-        key = hashlib.sha256(token.encode()).digest()
+    def find_person(self, token: str) -> Person | None:
+        key = digest_token(token)
         with self.lock:
-            guest = None if self.closed else self.guests.get(key)
-            if guest is None:
+            login = None if self.closed else self.by_token.get(key)
+            if login is None:
                 return None
-            self.guests[key] = replace(guest, seen_s=self.clock())
-            return guest.person
+            self.by_token[key] = replace(login, seen_s=self.clock())
+            return login.person
 
-    def bearer(self, given: str) -> bool | Sentence:
-        """Whether a program's key opens; a wrong one costs a try. With no try left the right one is refused too: else guessing would have no limit."""
+    def check_key(self, given: str) -> bool | Sentence:
+        """Return whether the API key is right; a wrong one takes a try. Without tries left the right one is refused too."""
         with self.lock:
-            if self.program is None or self.closed:
+            if self.api_key_digest is None or self.closed:
                 return False
-            patience = self.patience
-            if patience.out(self.clock()):
-                return say("door.wait", "Too many tries. Wait {seconds} seconds, then try again.", seconds=max(1, round(patience.refill_s)))  # fmt: skip
-            if hmac.compare_digest(hashlib.sha256(given.encode()).digest(), self.program):
+            if self.key_throttle.is_empty(self.clock()):
+                return too_many_tries(self.key_throttle.refill_s)
+            if hmac.compare_digest(digest_token(given), self.api_key_digest):
                 return True
-            patience.wait_s(self.clock())
-            patience.wrong()
+            self.key_throttle.take_try(self.clock())
+            self.key_throttle.slow_down()
             return False
 
-    def leave(self, name: str) -> None:
+    def log_out(self, name: str) -> None:
         with self.lock:
-            self.guests = {key: guest for key, guest in self.guests.items() if guest.person.name != name}
+            self.by_token = {key: login for key, login in self.by_token.items() if login.person.name != name}
 
 
-class Door:
-    """Nobody comes further without the password; who has it is written into the request."""
+def digest_token(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
 
-    def __init__(self, app: ASGIApp, keys: Keys) -> None:
-        self._app, self._keys = app, keys
+
+def too_many_tries(wait_s: float) -> Sentence:
+    return say("login.wait", "Too many tries. Wait {seconds} seconds, then try again.", seconds=max(1, round(wait_s)))
+
+
+class LoginRequired:
+    """Middleware: answer the login form, refuse everyone without a login, and write the person into the request's scope."""
+
+    def __init__(self, app: ASGIApp, logins: Logins) -> None:
+        self._app, self._logins = app, logins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         request = Request(scope, receive)
-        path, cookie = scope["path"], request.cookies.get(COOKIES[self._keys.owner])
-        if path in UNASKED:
+        path, cookie = scope["path"], request.cookies.get(COOKIES[self._logins.owner])
+        if path in PUBLIC_PATHS:
             await self._app(scope, receive, send)
-        elif path.rstrip("/") == PAGE:
-            await (await self._asked(request))(scope, receive, send)
-        elif path.startswith(PROGRAMS):
-            await self._program(scope, receive, send)
-        elif cookie and (person := self._keys.person(cookie)):
+        elif path.rstrip("/") == LOGIN_PATH:
+            await (await self._answer_form(request))(scope, receive, send)
+        elif path.startswith(API_PREFIXES):
+            await self._serve_program(scope, receive, send)
+        elif cookie and (person := self._logins.find_person(cookie)):
             scope[KEY] = person
             await self._app(scope, receive, send)
         elif path == "/" and scope["method"] in ("GET", "HEAD"):
-            await RedirectResponse(PAGE, 303)(scope, receive, send)
+            await RedirectResponse(LOGIN_PATH, 303)(scope, receive, send)
         else:
-            await answered(scope, 401, say("door.first", "Give the password first."))(scope, receive, send)
+            await refusal(scope, 401, say("login.first", "Log in with the password first."))(scope, receive, send)
 
-    async def _program(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve_program(self, scope: Scope, receive: Receive, send: Send) -> None:
         scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
-        opened = self._keys.bearer(given) if scheme.lower() == "bearer" and given else False
-        if opened is True:
+        accepted = self._logins.check_key(given) if scheme.lower() == "bearer" and given else False
+        if accepted is True:
             scope[KEY] = OWNER
             await self._app(scope, receive, send)
-        elif opened is False:
-            await answered(scope, 401, say("door.key", "Programs need the key that Hearth was started with, as: Authorization: Bearer KEY"))(scope, receive, send)  # fmt: skip
+        elif accepted is False:
+            await refusal(scope, 401, say("login.key", "Send the API key that Hearth was started with, as: Authorization: Bearer KEY"))(scope, receive, send)  # fmt: skip
         else:
-            await answered(scope, 429, opened)(scope, receive, send)
+            await refusal(scope, 429, accepted)(scope, receive, send)
 
-    async def _asked(self, request: Request) -> Response:
-        if request.method != "POST":
-            chosen = request.query_params.get("language", "")
-            if chosen in LANGUAGES:
-                answer = RedirectResponse(PAGE, 303)
-                answer.set_cookie(COOKIE, chosen, max_age=YEAR_S, samesite="lax")  # read by the page's own script
-                return answer
-            return page(request, None, 410 if self._keys.closed else 200)
+    async def _answer_form(self, request: Request) -> Response:
+        if request.method == "POST":
+            return await self._answer_login(request)
+        chosen = request.query_params.get("language", "")
+        if chosen not in LANGUAGES:
+            return render_page(request, None, 410 if self._logins.closed else 200)
+        answer = RedirectResponse(LOGIN_PATH, 303)
+        answer.set_cookie(COOKIE, chosen, max_age=YEAR_S, samesite="lax")  # read by the page's own script
+        return answer
+
+    async def _answer_login(self, request: Request) -> Response:
         body = b""
         async for piece in request.stream():
             body += piece
             if len(body) > FORM_BYTES:
                 return Response(status_code=413)
         given = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
-        outcome = self._keys.enter(given.get("password", ""), given.get("name", ""))
+        outcome = self._logins.log_in(given.get("password", ""), given.get("name", ""))
         if isinstance(outcome, Sentence):
-            return page(
-                request, outcome, {"door.wait": 429, "door.closed": 410, "door.full": 503}.get(outcome.key, 401)
-            )
+            return render_page(request, outcome, STATUS.get(outcome.key, 401))
         answer = RedirectResponse("/", 303)
-        secure = self._keys.secure and not loopback(host_of(request.headers.get("host", "")))
-        left_s = None if self._keys.until_s is None else int(self._keys.until_s - self._keys.clock())
+        secure = self._logins.secure and not is_loopback(parse_host(request.headers.get("host", "")))
+        left_s = None if self._logins.until_s is None else int(self._logins.until_s - self._logins.clock())
         answer.set_cookie(
-            COOKIES[self._keys.owner], outcome, max_age=left_s, httponly=True, samesite="lax", secure=secure
+            COOKIES[self._logins.owner], outcome, max_age=left_s, httponly=True, samesite="lax", secure=secure
         )
         return answer
 
 
-def page(request: Request, trouble: Sentence | None, status: int) -> HTMLResponse:
+def render_page(request: Request, trouble: Sentence | None, status: int) -> HTMLResponse:
     spoken = language(request)
-    said = f'<p role="alert">{html.escape(told(trouble, spoken))}</p>' if trouble else ""
+    alert = f'<p role="alert">{html.escape(told(trouble, spoken))}</p>' if trouble else ""
 
     def word(key: str, english: str) -> str:
         return html.escape(text(key, english, spoken))
 
     other = " ".join(
-        f'<a href="{PAGE}?language={each}" lang="{each}">{name}</a>'
+        f'<a href="{LOGIN_PATH}?language={each}" lang="{each}">{name}</a>'
         for each, name in LANGUAGES.items()
         if each != spoken
     )
     body = f"""<!doctype html><html lang="{"zh-CN" if spoken == "zh" else "en"}"><head><meta charset="utf-8"><title>Hearth</title>
 <meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><style>{by_system()}{STYLE}</style>
-</head><body><main><h1>Hearth</h1><p>{word("door.greeting", "You were invited to speak and paint here.")}</p>{said}
-<form method="post" action="{PAGE}"><label>{word("door.password", "Password")}<input name="password" type="password" required autofocus autocomplete="current-password"></label>
-<label>{word("door.name", "Your name, if you like")}<input name="name" maxlength="{NAME_LETTERS}" autocomplete="nickname"></label>
-<button>{word("door.enter", "Come in")}</button></form><p class="other">{other}</p></main></body></html>"""
+</head><body><main><h1>Hearth</h1><p>{word("login.greeting", "You are invited to make speech and pictures here.")}</p>{alert}
+<form method="post" action="{LOGIN_PATH}"><label>{word("login.password", "Password")}<input name="password" type="password" required autofocus autocomplete="current-password"></label>
+<label>{word("login.name", "Your name (optional)")}<input name="name" maxlength="{NAME_LETTERS}" autocomplete="nickname"></label>
+<button>{word("login.enter", "Log in")}</button></form><p class="other">{other}</p></main></body></html>"""
     return HTMLResponse(body, status, {"Cache-Control": "no-store"})
 
 

@@ -1,4 +1,8 @@
-"""The tunnel of a share link: Gradio's own program and server, but verified every time, with an end to waiting, every failure a sentence, and gone with Hearth."""
+"""Open a share link with Gradio's own tunnel program (frpc) and server.
+
+Gradio's class verifies the program only after a download, waits without a deadline for one that says nothing, and leaves it
+running if Hearth is killed. Here the checksum is checked before every run, waiting has an end, and every failure is a sentence.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +27,9 @@ from app.sentence import Sentence, Trouble, say
 
 WAIT_S: Final = 30.0
 PROGRAM_BYTES: Final = 64 << 20
-SAID_LETTERS: Final = 200
-"""Of what a server says of itself, so that a sentence stays one."""
-BESIDE: Final = """
+QUOTE_LETTERS: Final = 200
+"""How much of a server's own message is quoted."""
+WATCHDOG: Final = """
 import os, subprocess, sys, threading
 try:
     program = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
@@ -34,64 +38,64 @@ except OSError as fault:
 threading.Thread(target=lambda: (os.read(0, 1), program.terminate()), daemon=True).start()
 sys.exit(program.wait())
 """
-"""Stands between Hearth and the program and ends it with Hearth, however Hearth ends: alone it would lead strangers to whatever takes the port next."""
+"""Run the program and end it with Hearth, however Hearth ends: left alone it would lead strangers to whatever uses the port next."""
 
-# What the program says, of itself and of what the server told it. Where the way is blocked, and where the certificate is wrong, it tells nothing more.
-_MADE: Final = re.compile(r"start proxy success: (\S+)")
+# The lines of frpc 0.3 that matter. A blocked connection and a wrong certificate both read as a failed login.
+_OPENED: Final = re.compile(r"start proxy success: (\S+)")
 _REFUSED: Final = re.compile(r"(?:\[E\] \[service\.go:\d+\]|start error:) (.+)")
 _UNSTARTED: Final = re.compile(r"cannot start: (.+)")
 _FAILED: Final = "login to server failed"
-_BROKEN: Final = "try to reconnect to server"
+_RECONNECTING: Final = "try to reconnect to server"
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """Where the world gets in, what takes that down, and why nobody gets in at the moment, where that is so."""
+class OpenTunnel:
+    """The public address, what closes it, and the reason why it is offline, if it is."""
 
     address: str
-    take_down: Callable[[], None] = lambda: None
-    lost: Callable[[], Sentence | None] = lambda: None
+    close: Callable[[], None] = lambda: None
+    find_fault: Callable[[], Sentence | None] = lambda: None
 
 
-def tunnel(
+def open_tunnel(
     port: int, folder: Path, api: str = GRADIO_API_SERVER, source: str = BINARY_URL, sha256: str | None = None, wait_s: float = WAIT_S
-) -> Reached:  # fmt: skip
-    program = fetched(folder, source, sha256 or CHECKSUMS.get(source, ""))
-    server, certificate = told_server(api)
+) -> OpenTunnel:  # fmt: skip
+    program = fetch_program(folder, source, sha256 or CHECKSUMS.get(source, ""))
+    server, certificate = find_server(api)
     trusted = folder / "certificate.pem"
     trusted.write_text(certificate, "utf-8")
-    line = Line([
+    process = TunnelProcess([
         str(program), "http", "-n", secrets.token_urlsafe(32), "-l", str(port), "-i", "127.0.0.1", "--uc", "--sd", "random", "--ue",
         "--server_addr", server, "--disable_log_color", "--tls_enable", "--tls_trusted_ca_file", str(trusted),
     ])  # fmt: skip
     try:
-        address = line.address(wait_s)
+        address = process.wait_for_address(wait_s)
     except BaseException:
-        line.end()
+        process.end()
         raise
-    return Reached(address.replace("http://", "https://", 1), line.end, line.lost)
+    return OpenTunnel(address.replace("http://", "https://", 1), process.end, process.find_fault)
 
 
-class Line:
-    """The program while it runs: its words tell how the tunnel stands. It makes a broken one again by itself, under the same address."""
+class TunnelProcess:
+    """The running program, whose output tells the tunnel's state. It reconnects by itself, keeping the address."""
 
     def __init__(self, command: list[str]) -> None:
-        self._process = subprocess.Popen([sys.executable, "-I", "-S", "-c", BESIDE, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")  # fmt: skip
+        self._process = subprocess.Popen([sys.executable, "-I", "-S", "-c", WATCHDOG, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")  # fmt: skip
         self._first: Future[str] = Future()
-        self._stands = False
-        threading.Thread(target=self._reading, name="tunnel", daemon=True).start()
+        self._connected = False
+        threading.Thread(target=self._read_output, name="tunnel", daemon=True).start()
 
-    def address(self, wait_s: float) -> str:
-        """A tunnel that is silently blocked says nothing at all."""
+    def wait_for_address(self, wait_s: float) -> str:
+        """Return the address, or raise a Trouble: at the latest after `wait_s`, because a blocked program may say nothing."""
         try:
             return self._first.result(wait_s)
         except TimeoutError:
-            raise blocked() from None
+            raise tunnel_blocked() from None
 
-    def lost(self) -> Sentence | None:
+    def find_fault(self) -> Sentence | None:
         if self._process.poll() is not None:
-            return say("tunnel.ended", "The link has ended: the program that made it has stopped, or Gradio's server has ended it. End the sharing and make a new link.")  # fmt: skip
-        return None if self._stands else say("tunnel.lost", "Nobody gets in at the moment: the way to Gradio's server is broken off. It is tried again and again; the link stays the same.")  # fmt: skip
+            return say("tunnel.ended", "The link has ended: its program stopped, or Gradio's server closed it. End sharing and create a new link.")  # fmt: skip
+        return None if self._connected else say("tunnel.lost", "The link is offline: the connection to Gradio's server was lost. Hearth keeps reconnecting; the address stays the same.")  # fmt: skip
 
     def end(self) -> None:
         assert self._process.stdin is not None
@@ -102,41 +106,41 @@ class Line:
             self._process.kill()
             self._process.wait()
 
-    def _reading(self) -> None:
+    def _read_output(self) -> None:
         """To the end, so that the program never waits for a full pipe."""
         assert self._process.stdout is not None
         with self._process.stdout as stream:
             for line in stream:
-                if found := _MADE.search(line):
-                    self._stands = True
+                if found := _OPENED.search(line):
+                    self._connected = True
                     if not self._first.done():
                         self._first.set_result(found[1])
-                elif _BROKEN in line:
-                    self._stands = False
-                elif not self._first.done() and (trouble := troubled(line)):
+                elif _RECONNECTING in line:
+                    self._connected = False
+                elif not self._first.done() and (trouble := parse_trouble(line)):
                     self._first.set_exception(trouble)
         if not self._first.done():
-            self._first.set_exception(blocked())
+            self._first.set_exception(tunnel_blocked())
 
 
-def troubled(line: str) -> Trouble | None:
+def parse_trouble(line: str) -> Trouble | None:
     if found := _REFUSED.search(line):
-        return Trouble(say("tunnel.refused", "No link was made: Gradio's server for share links, or the program that asks it, says: {said}. Try again later; everything else goes on.", said=found[1].strip()[:SAID_LETTERS]))  # fmt: skip
+        return Trouble(say("tunnel.refused", "No link was created. Gradio's share server or its program reports: {said}. Try again later; everything else keeps working.", said=found[1].strip()[:QUOTE_LETTERS]))  # fmt: skip
     if found := _UNSTARTED.search(line):
-        return Trouble(say("tunnel.program", "The program that makes the link does not run here: {fault}. Everything else goes on.", fault=found[1].strip()))  # fmt: skip
-    return blocked() if _FAILED in line else None
+        return Trouble(say("tunnel.program", "The tunnel program does not run on this machine: {fault}. Share in your own network with --listen instead.", fault=found[1].strip()))  # fmt: skip
+    return tunnel_blocked() if _FAILED in line else None
 
 
-def blocked() -> Trouble:
-    return Trouble(say("tunnel.blocked", "The link could not be made: the tunnel is blocked on the way, perhaps by a firewall. Everything else goes on; in your own network --listen works."))  # fmt: skip
+def tunnel_blocked() -> Trouble:
+    return Trouble(say("tunnel.blocked", "No link was created: the connection to Gradio's share server is blocked, perhaps by a firewall. Share in your own network with --listen instead."))  # fmt: skip
 
 
-def fetched(folder: Path, source: str, sha256: str) -> Path:
-    """Known by its checksum each time, not only after the download: a broken one that stayed would be run the next time."""
+def fetch_program(folder: Path, source: str, sha256: str) -> Path:
+    """Return the program, downloaded unless a copy with the right checksum is there. The checksum is checked before every run."""
     if not sha256:
-        raise Trouble(say("tunnel.platform", "Gradio has no program for share links on this kind of machine. Share in your own network with --listen."))  # fmt: skip
+        raise Trouble(say("tunnel.platform", "Gradio offers no tunnel program for this kind of machine. Share in your own network with --listen instead."))  # fmt: skip
     program = folder / f"{BINARY_FILENAME}{EXTENSION}"
-    if program.is_file() and digest(program) == sha256:
+    if program.is_file() and sha256_of(program) == sha256:
         return program
     program.unlink(missing_ok=True)
     try:
@@ -146,23 +150,24 @@ def fetched(folder: Path, source: str, sha256: str) -> Path:
                 for piece in answer.iter_bytes():
                     file.write(piece)
                     if file.tell() > PROGRAM_BYTES:
-                        raise OSError("far too large")
-            if digest(half) != sha256:
-                raise Trouble(say("tunnel.checksum", "The program that makes the link came with a wrong checksum and was deleted. Somebody may be meddling with your connection; try again elsewhere."))  # fmt: skip
+                        raise OSError("the file is far too large")
+            if sha256_of(half) != sha256:
+                raise Trouble(say("tunnel.checksum", "The downloaded tunnel program had a wrong checksum and was deleted. Someone may be tampering with your connection; try another network."))  # fmt: skip
     except (httpx.HTTPError, OSError) as fault:
-        raise Trouble(say("tunnel.fetch", "The program that makes the link cannot be fetched: {fault}. Check the connection; everything else goes on.", fault=str(fault) or type(fault).__name__)) from fault  # fmt: skip
+        raise Trouble(say("tunnel.fetch", "The tunnel program could not be downloaded: {fault}. Check the connection, then try again.", fault=str(fault) or type(fault).__name__)) from fault  # fmt: skip
     program.chmod(0o700)
     return program
 
 
-def digest(path: Path) -> str:
+def sha256_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def told_server(api: str) -> tuple[str, str]:
+def find_server(api: str) -> tuple[str, str]:
+    """Ask Gradio for its share server: the address and the certificate to trust."""
     try:
         answer = httpx.get(api, timeout=WAIT_S).raise_for_status().json()[0]
         return f"{answer['host']}:{int(answer['port'])}", str(answer["root_ca"])
     except (httpx.HTTPError, ValueError, LookupError, TypeError) as fault:
-        raise Trouble(say("tunnel.offline", "Gradio's server for share links does not answer. Check the connection; everything else goes on.")) from fault  # fmt: skip
+        raise Trouble(say("tunnel.offline", "Gradio's share server does not answer. Check the connection, then try again.")) from fault  # fmt: skip

@@ -1,61 +1,74 @@
-"""Named Gradio endpoints for gradio_client and, by Gradio's own switch, for MCP: /speak, /paint, /stop, /machine. The page does not use them."""
+"""Named Gradio endpoints for gradio_client and, if switched on, MCP: /speak, /paint, /stop, /machine. The page does not use them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Final
 
 import gradio as gr
 from gradio.events import api
 
-from app.engine.jobs.events import END, Failed, PartDone, Preview, Step
+from app.engine.jobs.events import END, Event, Failed, PartDone, Preview, Step
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.extras import install_command
 from app.sentence import Trouble, say
-from app.ui.access.request_guard import loopback
-from app.ui.api.openai import model_for, spoken, voice_for
+from app.ui.access.request_guard import is_loopback
+from app.ui.api.openai import add_speaker_tag, find_model, find_voice
 from app.ui.state.desk import Desk, kind_of
 from app.ui.state.person import Person, who
 from app.ui.state.visitor_limits import told_to
 
 
 def check_assistants(wanted: bool, host: str) -> None:
-    """Raise a Trouble where assistants are to be served and cannot be."""
+    """Raise a Trouble if MCP is asked for and cannot be served."""
     if wanted and find_spec("mcp") is None:
         raise Trouble(say("mcp.library", "MCP was asked for, but its library is not installed. Install it, then start again: {command}", command=install_command("mcp")))  # fmt: skip
-    if wanted and not loopback(host):
-        raise Trouble(say("mcp.listen", "MCP is served on this computer only: assistants cannot log in. Leave out --mcp or --listen."))  # fmt: skip
+    if wanted and not is_loopback(host):
+        raise Trouble(say("mcp.listen", "MCP works on this computer only, because assistants cannot log in. Leave out --mcp or --listen."))  # fmt: skip
 
 
 def build(desk: Desk) -> None:
-    """Inside the owner's Blocks. Each yields what happens as it happens; the last one has the files."""
+    """Add the endpoints to the owner's Blocks, within which this is called."""
+    endpoints = Endpoints(desk)
+    # Long jobs wait in Hearth's own queue, in threads; Gradio's must not hold them back a second time.
+    api(endpoints.speak, api_name="speak", concurrency_limit=None)
+    api(endpoints.paint, api_name="paint", concurrency_limit=None)
+    api(endpoints.stop, api_name="stop", queue=False)
+    api(endpoints.machine, api_name="machine", queue=False)
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """The endpoints of one desk. Gradio and MCP show their signatures and docstrings to clients."""
+
+    desk: Desk
 
     def speak(
-        text: str, voice: str = "", model: str = "", seed: int | None = None, speed: float = 1.0, format: str = "wav", request: gr.Request | None = None
+        self, text: str, voice: str = "", model: str = "", seed: int | None = None, speed: float = 1.0, format: str = "wav", request: gr.Request | None = None
     ) -> Iterator[dict[str, Any]]:  # fmt: skip
         """
         Speak a script.
         Parameters:
-            text: what is to be said; [S1] and [S2] change the speaker, (laughs) laughs. Example: [S1] Hello there. [S2] Hello!
-            voice: the name of a kept voice; empty for a fresh one
-            model: a model's id; empty for the best that is here
-            seed: the same seed gives the same result; none draws one
+            text: what to say; [S1] and [S2] change the speaker, (laughs) laughs. Example: [S1] Hello there. [S2] Hello!
+            voice: the name of a saved voice; empty for a new one
+            model: a model's id; empty for the best installed one
+            seed: the same seed gives the same result; omit it for a random one
             speed: 0.5 to 2.0; the pitch stays
             format: wav, flac, mp3, ogg or opus
         Returns:
             events: {"event": "step" | "part" | "finished" | "stopped", ...}; the last has "files" with the paths of the results
         """
-        yield from events(
-            desk,
-            lambda: SpeechRequest(
-                spoken(text), model_for(desk, model, "speech"), voice_for(desk, voice), seed, speed=speed, format=format
-            ),
-            who(request),
-        )
+
+        def make_request() -> SpeechRequest:
+            found, prompt = find_model(self.desk, model, "speech"), find_voice(self.desk, voice)
+            return SpeechRequest(add_speaker_tag(text), found, prompt, seed, speed=speed, format=format)
+
+        yield from run(self.desk, make_request, who(request))
 
     def paint(
-        prompt: str, negative: str = "", model: str = "", width: int | None = None, height: int | None = None, steps: int | None = None,
+        self, prompt: str, negative: str = "", model: str = "", width: int | None = None, height: int | None = None, steps: int | None = None,
         seed: int | None = None, batch: int = 1, request: gr.Request | None = None,
     ) -> Iterator[dict[str, Any]]:  # fmt: skip
         """
@@ -63,89 +76,75 @@ def build(desk: Desk) -> None:
         Parameters:
             prompt: what it shows. Example: a small sea with a boat at sunset
             negative: what it does not show
-            model: a model's id; empty for the best that is here
-            width: in pixels, a multiple of 8; none for what the model's makers recommend
+            model: a model's id; empty for the best installed one
+            width: in pixels, a multiple of 8; omit it for the model's recommended size
             height: like width
-            steps: none for what the model's makers recommend
-            seed: the same seed gives the same result; none draws one
-            batch: how many
+            steps: omit it for the model's recommended number
+            seed: the same seed gives the same result; omit it for a random one
+            batch: how many pictures
         Returns:
             events: {"event": "step" | "preview" | "part" | "finished" | "stopped", ...}; the last has "files" with the paths of the results
         """
-        yield from events(
-            desk,
-            lambda: PictureRequest(
-                prompt, model_for(desk, model, "picture"), negative, width, height, steps, seed=seed, batch=batch
-            ),
-            who(request),
-        )
 
-    def stop(kind: str = "speech", request: gr.Request | None = None) -> str:
+        def make_request() -> PictureRequest:
+            found = find_model(self.desk, model, "picture")
+            return PictureRequest(prompt, found, negative, width, height, steps, seed=seed, batch=batch)
+
+        yield from run(self.desk, make_request, who(request))
+
+    def stop(self, kind: str = "speech", request: gr.Request | None = None) -> str:
         """
-        Stop the last job, and keep what is there.
+        Stop the last job and keep what is finished.
         Parameters:
             kind: speech or picture
         Returns:
-            job: the job that was told to stop; empty where there was none
+            job: the id of the stopped job; empty if there was none
         """
-        desk.stop(kind, who(request))
-        return desk.current(kind, who(request))
+        self.desk.stop(kind, who(request))
+        return self.desk.current(kind, who(request))
 
-    def machine(request: gr.Request | None = None) -> dict[str, Any]:
+    def machine(self, request: gr.Request | None = None) -> dict[str, Any]:
         """
-        What this machine is, and what the engine does now.
+        Describe this machine and what the engine is doing.
         Returns:
             facts: its name, memory in bytes, the loaded model, the running job
         """
-        state = desk.keeper.state
+        state = self.desk.keeper.state
         hardware = state.hardware if who(request).owner else None
         return {
             "ready": state.ready, "name": hardware.name if hardware else "", "kind": hardware.kind if hardware else "",
-            "memory_bytes": hardware.memory_bytes if hardware else None, "model": desk.title(state.model), "job": state.job,
+            "memory_bytes": hardware.memory_bytes if hardware else None, "model": self.desk.title(state.model), "job": state.job,
         }  # fmt: skip
 
-    # Long jobs wait in our own queue, in threads; Gradio's must not hold them back a second time.
-    api(speak, api_name="speak", concurrency_limit=None)
-    api(paint, api_name="paint", concurrency_limit=None)
-    api(stop, api_name="stop", queue=False)
-    api(machine, api_name="machine", queue=False)
 
-
-def events(desk: Desk, asked: Callable[[], Request], person: Person) -> Iterator[dict[str, Any]]:
-    """A client that goes away does not stop the job, as a closed tab does not: /stop does."""
+def run(desk: Desk, make_request: Callable[[], Request], person: Person) -> Iterator[dict[str, Any]]:
+    """Run a job and yield its events. A client that disconnects does not stop it, as closing a tab does not: /stop does."""
     try:
-        wanted = asked()
-        job = desk.begin(wanted, person)
+        request = make_request()
+        job = desk.begin(request, person)
         for event in desk.keeper.follow(job):
-            if isinstance(event, Step):
-                yield {
-                    "event": "step",
-                    "done": event.done,
-                    "total": event.total,
-                    "rate": event.rate,
-                    "unit": event.unit,
-                    "eta_s": event.eta_s,
-                }
-            elif isinstance(event, PartDone):
-                yield {
-                    "event": "part",
-                    "index": event.index,
-                    "total": event.total,
-                    "seconds": event.seconds,
-                    "seed": event.seed,
-                }
-            elif isinstance(event, Preview):
-                yield {"event": "preview", "step": event.step}
-            elif isinstance(event, Failed):
+            if isinstance(event, Failed):
                 raise Trouble(event.sentence, *event.objections, cure=event.cure)
-            elif isinstance(event, END):
+            if isinstance(event, END):
                 urls = [f"hearth/creation/{each.id}" for each in desk.keeper.shelf.list_of_job(job)]
-                yield {
-                    "event": type(event).__name__.lower(),
-                    "job": job,
-                    "kind": kind_of(wanted),
-                    "files": list(event.files),
-                    "urls": urls,
-                }
+                name, files = type(event).__name__.lower(), list(event.files)
+                yield {"event": name, "job": job, "kind": kind_of(request), "files": files, "urls": urls}
+            elif (seen := describe_event(event)) is not None:
+                yield seen
     except Trouble as trouble:
         raise gr.Error(str(told_to(person, trouble)), print_exception=False) from trouble
+
+
+SHOWN_FIELDS: Final[Mapping[type[Event], tuple[str, tuple[str, ...]]]] = {
+    Step: ("step", ("done", "total", "rate", "unit", "eta_s")),
+    PartDone: ("part", ("index", "total", "seconds", "seed")),
+    Preview: ("preview", ("step",)),
+}
+"""By event: its name for clients, and the fields that they get."""
+
+
+def describe_event(event: Event) -> dict[str, Any] | None:
+    if type(event) not in SHOWN_FIELDS:
+        return None
+    name, fields = SHOWN_FIELDS[type(event)]
+    return {"event": name, **{each: getattr(event, each) for each in fields}}

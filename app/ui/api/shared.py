@@ -1,4 +1,4 @@
-"""What all ways in for other programs share: a job carried out, pictures as text, troubles as answers. Same queue, limits and guards as the window."""
+"""Shared by the APIs for other programs: run a job, read and write base64 pictures, answer errors. Same queue, limits and guards as the window."""
 
 from __future__ import annotations
 
@@ -23,57 +23,57 @@ from app.ui.state.person import Person, who
 from app.ui.state.visitor_limits import told_to
 
 
-def programmer(asked: Asked) -> Person:
-    """Whoever the guards let in; visitors have no programs."""
+def require_owner(asked: Asked) -> Person:
+    """Return the owner; visitors have no API."""
     person = who(asked)
     if not person.owner:
-        raise Trouble(say("programs.owner", "Programs need the owner's key."))
+        raise Trouble(say("programs.owner", "This API needs the owner's key. Send it as: Authorization: Bearer KEY"))
     return person
 
 
-async def values_of(asked: Asked) -> dict[str, Any]:
+async def read_json(asked: Asked) -> dict[str, Any]:
     try:
         given = await asked.json()
     except ValueError as fault:
-        raise Trouble(say("programs.json", "This is not JSON: {fault}.", fault=str(fault))) from fault
+        raise Trouble(say("programs.json", "The request is not valid JSON: {fault}.", fault=str(fault))) from fault
     if not isinstance(given, dict):
-        raise Trouble(say("programs.object", "A JSON object was expected."))
+        raise Trouble(say("programs.object", "The request has to be a JSON object."))
     return given
 
 
-async def carried_out(desk: Desk, request: Request, person: Person) -> tuple[str, tuple[Path, ...]]:
-    """The job and its files. Waits its turn like every job; one that was stopped gives what is there."""
+async def run_job(desk: Desk, request: Request, person: Person) -> tuple[str, tuple[Path, ...]]:
+    """Queue a job, wait for its end, and return its id and files; a stopped job returns what is finished."""
     try:
         job = desk.begin(request, person)
     except Trouble as trouble:
         raise told_to(person, trouble) from trouble
     try:
-        end = await run_in_threadpool(ended, desk, job)
+        end = await run_in_threadpool(wait_for_end, desk, job)
     except BaseException:
-        desk.keeper.stop(job)  # Nobody waits for it any more.
+        desk.keeper.stop(job)  # the client is gone
         raise
     if isinstance(end, Failed):
         raise told_to(person, Trouble(end.sentence, *end.objections, cure=end.cure))
     if not end.files:
-        raise Trouble(say("programs.stopped", "It was stopped before there was anything."))
+        raise Trouble(say("programs.stopped", "The job was stopped before anything was finished."))
     return job, tuple(map(Path, end.files))
 
 
-def ended(desk: Desk, job: str) -> Finished | Stopped | Failed:
+def wait_for_end(desk: Desk, job: str) -> Finished | Stopped | Failed:
     for event in desk.keeper.follow(job):
         if isinstance(event, END):
             return event
-    raise Trouble(say("programs.gone", "The job ended without a word. Hearth is closing, perhaps."))
+    raise Trouble(say("programs.gone", "The job ended without a result; Hearth may be closing. Start it again, then repeat the request."))
 
 
-def picture_from(desk: Desk, data: bytes, name: str) -> Path:
-    """Looked at by its content before anything unpacks it."""
+def save_picture(desk: Desk, data: bytes, name: str) -> Path:
+    """Save an uploaded picture, or raise a Trouble; its content is checked before anything unpacks it."""
     path = desk.upload_folder() / name
     path.write_bytes(data)
     try:
-        if not uploads.picture(path):
+        if not uploads.is_picture(path):
             raise Trouble(
-                say("programs.picture", "{name} is not a picture that Hearth takes: PNG, JPEG or WebP.", name=name)
+                say("programs.picture", "{name} is not a picture that Hearth can read. Send PNG, JPEG or WebP.", name=name)
             )
     except Trouble:
         path.unlink()
@@ -81,23 +81,23 @@ def picture_from(desk: Desk, data: bytes, name: str) -> Path:
     return path
 
 
-def decoded(text: Any) -> bytes:
-    """Base64, with or without what a data URL puts before it."""
+def decode_base64(text: Any) -> bytes:
+    """Decode base64, with or without the prefix of a data URL."""
     try:
         return base64.b64decode(str(text).rpartition(",")[2], validate=True)
     except (binascii.Error, ValueError) as fault:
-        raise Trouble(say("programs.base64", "A picture was expected as base64: {fault}.", fault=str(fault))) from fault
+        raise Trouble(say("programs.base64", "The picture is not valid base64: {fault}.", fault=str(fault))) from fault
 
 
-def encoded(path: Path) -> str:
+def encode_base64(path: Path) -> str:
     return base64.b64encode(path.read_bytes()).decode()
 
 
-def mask_from(desk: Desk, data: bytes, clear_is_new: bool) -> Path:
-    """White where it is painted anew. OpenAI marks that by transparency, A1111 by white."""
-    path = picture_from(desk, data, "mask.png")
+def save_mask(desk: Desk, data: bytes, transparent_is_new: bool) -> Path:
+    """Save a mask that is white where to repaint. OpenAI marks those places by transparency, A1111 by white."""
+    path = save_picture(desk, data, "mask.png")
     with Image.open(io.BytesIO(data)) as opened:
-        if clear_is_new:
+        if transparent_is_new:
             drawn = opened.convert("RGBA").getchannel("A").point(lambda alpha: 255 if alpha < 128 else 0)
         else:
             drawn = opened.convert("L")
@@ -105,8 +105,8 @@ def mask_from(desk: Desk, data: bytes, clear_is_new: bool) -> Path:
     return path
 
 
-def troubled(asked: Asked, trouble: Trouble, status: int = 400) -> JSONResponse:
-    """As both families of clients read it."""
+def error_answer(asked: Asked, trouble: Trouble, status: int = 400) -> JSONResponse:
+    """Write an error so that both OpenAI's and A1111's clients can read it."""
     words = " ".join(told(each, language(asked)) for each in (trouble.sentence, *trouble.objections))
     error = {"message": words, "type": "invalid_request_error", "code": trouble.sentence.key, "param": None}
     return JSONResponse({"error": error, "detail": words}, status_code=status)

@@ -1,4 +1,4 @@
-"""Around the visitors' window: what is not named here does not exist, and what somebody else sent or asked cannot be reached."""
+"""Serve visitors only the listed paths, and only the files and Gradio sessions that are theirs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.ui.access.uploads import UPLOAD
+from app.ui.access.uploads import UPLOAD_PATH
 from app.ui.state.person import who_in
 
 ALLOWED: Final = re.compile(
@@ -20,21 +20,22 @@ ALLOWED: Final = re.compile(
     r"|/hearth/(live|words|check|static/[\w.-]+|made/[\w-]+/[\w.-]+|creation/\d+|queue/[\w-]+/remove)"
     r"|/gradio_api/(startup-events|queue/(join|data)|run/predict|upload|upload_progress|cancel|reset|theme\.css|heartbeat/\w+|file=.+)"
 )
-"""What the page of speak and paint asks for, seen in a browser. No API docs, no monitoring, no recordings, no proxies."""
-FILE: Final = "/gradio_api/file="
+"""Every path that the Speak and Paint page requests, as recorded in a browser. No API docs, monitoring, recordings or proxies."""
+FILE_PATH: Final = "/gradio_api/file="
 BODY_BYTES: Final = 2 << 20
 OPEN_MOST: Final = 32
-"""Requests of one person at a time; a page keeps two open and asks a few more."""
+"""Concurrent requests of one person; a page keeps two open and sends a few more."""
 SESSIONS_MOST: Final = 10_000
 SESSION_LETTERS: Final = 64
 
 
-class Fence:
-    def __init__(self, app: ASGIApp, mine: dict[str, set[str]]) -> None:
-        """`mine`: by a person's name, the files that they sent."""
-        self._app, self._mine = app, mine
+class VisitorAllowlist:
+    """Middleware behind LoginRequired: answer 404 for all else, 403 for other people's files, 429 beyond OPEN_MOST."""
+
+    def __init__(self, app: ASGIApp, files_by_person: dict[str, set[str]]) -> None:
+        self._app, self._files_by_person = app, files_by_person
         self._sessions: dict[str, str] = {}
-        """Gradio's own sessions, each by whoever used it first: events of another person's cannot be heard."""
+        """The person who first used each Gradio session; nobody else may use it, so its events stay private."""
         self._open: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -47,37 +48,40 @@ class Fence:
             return
         self._open[person] += 1
         try:
-            await self._within(scope, receive, send, person)
+            await self._serve_allowed(scope, receive, send, person)
         finally:
             self._open[person] -= 1
 
-    async def _within(self, scope: Scope, receive: Receive, send: Send, person: str) -> None:
+    async def _serve_allowed(self, scope: Scope, receive: Receive, send: Send, person: str) -> None:
         path = scope["path"]
         if not ALLOWED.fullmatch(path) or ".." in path:
             await Response(status_code=404)(scope, receive, send)
             return
-        asked = [parse_qs(scope["query_string"].decode("latin-1")).get("session_hash", [""])[-1]]
+        sessions = [parse_qs(scope["query_string"].decode("latin-1")).get("session_hash", [""])[-1]]
         if "/heartbeat/" in path:
-            asked.append(path.rpartition("/")[2])
-        # Whatever its header says it is: Gradio takes more for JSON than what is called so.
-        if scope["method"] != "GET" and path.rstrip("/") != UPLOAD:
-            body = await whole(receive)
+            sessions.append(path.rpartition("/")[2])
+        # Whatever its content type: Gradio parses more as JSON than what is declared so.
+        if scope["method"] != "GET" and path.rstrip("/") != UPLOAD_PATH:
+            body = await read_body(receive)
             try:
                 given = json.loads(body or b"{}")
             except ValueError:
                 given = None
-            if not isinstance(given, dict) or not set(files(given)) <= self._mine.get(person, set()):
+            if not isinstance(given, dict) or not set(named_files(given)) <= self._files_of(person):
                 await Response(status_code=403)(scope, receive, send)
                 return
-            asked.append(given.get("session_hash", ""))
-            receive = replayed(body, receive)
-        foreign = path.startswith(FILE) and path.removeprefix(FILE) not in self._mine.get(person, set())
-        if foreign or not all(self._own(each, person) for each in asked):
+            sessions.append(given.get("session_hash", ""))
+            receive = replay(body, receive)
+        foreign = path.startswith(FILE_PATH) and path.removeprefix(FILE_PATH) not in self._files_of(person)
+        if foreign or not all(self._owns_session(each, person) for each in sessions):
             await Response(status_code=404)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
-    def _own(self, session: Any, person: str) -> bool:
+    def _files_of(self, person: str) -> set[str]:
+        return self._files_by_person.get(person, set())
+
+    def _owns_session(self, session: Any, person: str) -> bool:
         if session in ("", None):
             return True
         if not isinstance(session, str) or len(session) > SESSION_LETTERS:
@@ -87,20 +91,20 @@ class Fence:
         return self._sessions.setdefault(session, person) == person
 
 
-def files(value: Any) -> Iterator[str]:
-    """Every file that a body names, wherever it stands in it."""
+def named_files(value: Any) -> Iterator[str]:
+    """Find every file path in a request body, however deeply nested."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if name == "path" and inner is not None:
                 yield str(inner)
             else:
-                yield from files(inner)
+                yield from named_files(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from files(inner)
+            yield from named_files(inner)
 
 
-async def whole(receive: Receive) -> bytes:
+async def read_body(receive: Receive) -> bytes:
     body = b""
     while True:
         message = await receive()
@@ -109,7 +113,8 @@ async def whole(receive: Receive) -> bytes:
             return body
 
 
-def replayed(body: bytes, receive: Receive) -> Receive:
+def replay(body: bytes, receive: Receive) -> Receive:
+    """Return a receive channel that yields the body already read, then whatever follows."""
     first = True
 
     async def again() -> Message:
