@@ -24,7 +24,7 @@ from app.ui import start_failure
 from app.ui.page import views
 from app.ui.page.bundle import FOLDERS, STATIC, bundle
 from app.ui.page.contact_sheet import contact_sheet
-from app.ui.page.translate import Language, catalog, language, text, told
+from app.ui.page.translate import Language, catalog, language, text, translate
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person, who
 from app.ui.state.visitor_limits import NOT_MADE, told_to
@@ -77,7 +77,7 @@ def routes(desk: Desk) -> list[Route]:
         try:
             return JSONResponse(machine_view.seen(desk, asked.get("model", ""), asked.get("as", ""), language(request)))
         except Trouble as trouble:
-            return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=400)
+            return JSONResponse({"trouble": translate(trouble.sentence, language(request))}, status_code=400)
 
     async def check(request: Request) -> Response:
         """A script or a prompt as it is typed: its problems; of a script also its turns, and how long it will be."""
@@ -121,7 +121,7 @@ def routes(desk: Desk) -> list[Route]:
         except Trouble as trouble:
             return troubled(trouble, request)
         fields = {name: value for name, value in to_json(lesser).items() if name in LESSER}
-        return JSONResponse({"text": told(words, spoken), "request": fields})
+        return JSONResponse({"text": translate(words, spoken), "request": fields})
 
     async def drafts(request: Request) -> Response:
         """What is being written, field by field, kept while it is typed: the owner's, and still there after a restart."""
@@ -149,8 +149,8 @@ def routes(desk: Desk) -> list[Route]:
         if request.path_params["act"] == "again":
             desk.keeper.start_again()
         elif not start_failure.watched():
-            line = say("engine.line", "Quit Hearth, copy this line into a terminal, then start Hearth again: {line}", line=start_failure.line())  # fmt: skip
-            return JSONResponse({"text": told(line, language(request))})
+            line = say("engine.line", "Quit Hearth, run this command in a terminal, then start Hearth again: {line}", line=start_failure.line())  # fmt: skip
+            return JSONResponse({"text": translate(line, language(request))})
         else:
             start_failure.handed(desk.keeper.home, no_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble))
             desk.leaving.set()
@@ -164,7 +164,7 @@ def routes(desk: Desk) -> list[Route]:
         try:
             desk.keep_voice(int(asked.get("id", -1)), str(asked.get("name", "")))
         except Trouble as trouble:
-            return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=409)
+            return JSONResponse({"trouble": translate(trouble.sentence, language(request))}, status_code=409)
         return JSONResponse({})
 
     def sheet(request: Request) -> Response:
@@ -187,7 +187,7 @@ def visiting(desk: Desk, person: Person, spoken: Language) -> views.View:
     own = state.job if state.job and desk.owns(state.job, person) else ""
     strip = views.strip(replace(state, job=own), desk.keeper.progress(own) if own else None, "", spoken)
     if state.job and not own:
-        strip["doing"] = text("visitor.busy", "busy for somebody else", spoken)
+        strip["doing"] = text("visitor.busy", "busy with another person's job", spoken)
     answer: views.View = {
         "strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.queue_view(person),
     }  # fmt: skip
@@ -198,7 +198,7 @@ def visiting(desk: Desk, person: Person, spoken: Language) -> views.View:
             if view["end"] and view["end"]["kind"] == "failed":
                 end = desk.keeper.progress(job).end
                 trouble = told_to(person, Trouble(end.sentence, *end.objections)) if isinstance(end, Failed) else Trouble(NOT_MADE)
-                words = " ".join(told(each, spoken) for each in (trouble.sentence, *trouble.objections))
+                words = " ".join(translate(each, spoken) for each in (trouble.sentence, *trouble.objections))
                 view["end"] = {**view["end"], "text": words, "cure": ""}
             answer[kind] = view
     return answer
@@ -207,7 +207,7 @@ def visiting(desk: Desk, person: Person, spoken: Language) -> views.View:
 def troubled(trouble: Trouble, request: Request) -> Response:
     """As whoever asked may hear it."""
     heard = told_to(who(request), trouble)
-    return JSONResponse({"trouble": told(heard.sentence, language(request)), "cure": heard.cure}, status_code=409)
+    return JSONResponse({"trouble": translate(heard.sentence, language(request)), "cure": heard.cure}, status_code=409)
 
 
 def sent(path: Path, download: bool = False) -> Response:

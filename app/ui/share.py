@@ -28,7 +28,7 @@ from app.ui.access.tunnel import Reached
 from app.ui.access.uploads import Uploads
 from app.ui.access.visitor_fence import Fence
 from app.ui.page.theme import theme
-from app.ui.page.translate import Language, i18n, language, told, word
+from app.ui.page.translate import Language, i18n, language, translate, word
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 from app.ui.state.visitor_limits import RANGES, allowance
@@ -117,7 +117,7 @@ class Share:
         clock_s, address, lost = now.keys.clock(), now.reached.address, now.reached.lost()
         return {
             "open": True, "limits": limits, "address": address, "qr": qr(address), "left_s": max(0.0, (now.keys.until_s or 0) - clock_s),
-            "lost": told(lost, spoken) if lost else "",
+            "lost": translate(lost, spoken) if lost else "",
             "guests": [
                 {"id": each.person.name, "name": each.nickname, "since_s": clock_s - each.since_s, "seen_s": clock_s - each.seen_s}
                 for each in guests
@@ -208,7 +208,7 @@ def routes(share: Share) -> list[Route]:
             else:
                 return Response(status_code=404)
         except Trouble as trouble:
-            return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=409)
+            return JSONResponse({"trouble": translate(trouble.sentence, language(request))}, status_code=409)
         return JSONResponse(share.view(language(request)), headers={"Cache-Control": "no-store"})
 
     return [Route("/hearth/share", view), Route("/hearth/share/{act}", act, methods=["POST"])]

@@ -122,15 +122,15 @@ def test_nobody_asking_is_answered_in_english() -> None:
 
 def test_a_sentence_is_told_in_either_language() -> None:
     sentence = say("session.loading", "Loading {model}.", model="Dia")
-    assert translate.told(sentence, "en") == "Loading Dia."
-    assert translate.told(sentence, "zh") == "正在加载 Dia。"
+    assert translate.translate(sentence, "en") == "Loading Dia."
+    assert translate.translate(sentence, "zh") == "正在加载 Dia。"
     assert translate.text("word.yes", "yes", "en") == "yes"
     assert translate.text("word.yes", "yes", "zh") == "是"
 
 
 def test_english_stands_in_where_there_is_no_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translate, "catalog", dict)
-    assert translate.told(say("session.loading", "Loading {model}.", model="Dia"), "zh") == "Loading Dia."
+    assert translate.translate(say("session.loading", "Loading {model}.", model="Dia"), "zh") == "Loading Dia."
     assert translate.text("word.yes", "yes", "zh") == "yes"
 
 
@@ -153,4 +153,4 @@ def test_a_sentence_within_a_sentence_is_in_the_same_language() -> None:
     with pytest.raises(Trouble) as caught:
         paint_form.parsed("steps", "many, few")
     assert "numbers for steps" in str(caught.value)
-    assert "步数" in translate.told(caught.value.sentence, "zh") and "steps" not in translate.told(caught.value.sentence, "zh")
+    assert "步数" in translate.translate(caught.value.sentence, "zh") and "steps" not in translate.translate(caught.value.sentence, "zh")

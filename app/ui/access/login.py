@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.palette import by_system
 from app.sentence import Sentence, say
 from app.ui.access.request_guard import answered, host_of, loopback
-from app.ui.page.translate import COOKIE, LANGUAGES, language, text, told
+from app.ui.page.translate import COOKIE, LANGUAGES, language, text, translate
 from app.ui.state.person import KEY, OWNER, Person
 
 COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
@@ -242,7 +242,7 @@ class Door:
 
 def page(request: Request, trouble: Sentence | None, status: int) -> HTMLResponse:
     spoken = language(request)
-    said = f'<p role="alert">{html.escape(told(trouble, spoken))}</p>' if trouble else ""
+    said = f'<p role="alert">{html.escape(translate(trouble, spoken))}</p>' if trouble else ""
 
     def word(key: str, english: str) -> str:
         return html.escape(text(key, english, spoken))

@@ -18,7 +18,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.sentence import Sentence, say
-from app.ui.page.translate import language, told
+from app.ui.page.translate import language, translate
 from app.ui.state.person import KEY, OWNER
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -160,7 +160,7 @@ def answered(scope: Scope, status: int, sentence: Sentence) -> PlainTextResponse
     # After a 413 the connection stays, and uvicorn throws away what still comes: who sends all before it reads, as a
     # tunnel's program does, would find a closed one and never see the answer. `patient` sets that an end.
     headers = {**ALWAYS, "Connection": "close"} if status == 408 else dict(ALWAYS)
-    return PlainTextResponse(told(sentence, language(Request(scope))), status_code=status, headers=headers)
+    return PlainTextResponse(translate(sentence, language(Request(scope))), status_code=status, headers=headers)
 
 
 def host_of(named: str) -> str:

@@ -17,7 +17,7 @@ from app.engine.jobs.events import END, Failed, Finished, Stopped
 from app.engine.jobs.request import Request
 from app.sentence import Trouble, say
 from app.ui.access import uploads
-from app.ui.page.translate import language, told
+from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person, who
 from app.ui.state.visitor_limits import told_to
@@ -107,6 +107,6 @@ def mask_from(desk: Desk, data: bytes, clear_is_new: bool) -> Path:
 
 def troubled(asked: Asked, trouble: Trouble, status: int = 400) -> JSONResponse:
     """As both families of clients read it."""
-    words = " ".join(told(each, language(asked)) for each in (trouble.sentence, *trouble.objections))
+    words = " ".join(translate(each, language(asked)) for each in (trouble.sentence, *trouble.objections))
     error = {"message": words, "type": "invalid_request_error", "code": trouble.sentence.key, "param": None}
     return JSONResponse({"error": error, "detail": words}, status_code=status)

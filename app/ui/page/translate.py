@@ -45,7 +45,7 @@ def catalog() -> dict[str, str]:
     return texts
 
 
-class Asked(Protocol):
+class WebRequest(Protocol):
     """What both starlette's requests and Gradio's have."""
 
     @property
@@ -55,7 +55,7 @@ class Asked(Protocol):
     def cookies(self) -> Mapping[str, str]: ...
 
 
-def language(request: Asked | None) -> Language:
+def language(request: WebRequest | None) -> Language:
     """The switch first, then what the browser prefers."""
     if request is None:
         return "en"
@@ -65,7 +65,7 @@ def language(request: Asked | None) -> Language:
     return "en"
 
 
-def told(sentence: Sentence, spoken: Language) -> str:
+def translate(sentence: Sentence, spoken: Language) -> str:
     return sentence.told(catalog()) if spoken == "zh" else str(sentence)
 
 

@@ -19,7 +19,7 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.process.state import EngineState, Sample
 from app.sentence import Sentence, Trouble, say
-from app.ui.page.translate import Language, text, told
+from app.ui.page.translate import Language, text, translate
 
 View = dict[str, Any]
 
@@ -43,43 +43,43 @@ def strip(state: EngineState, progress: Progress | None, title: str, spoken: Lan
 def doing(state: EngineState, progress: Progress | None, spoken: Language) -> str:
     if progress is None or not state.job or progress.end is not None:
         if state.obstacle is not None:
-            return text("strip.held", "held up", spoken)
+            return text("strip.held", "paused", spoken)
         if state.ready:
             return text("strip.ready", "ready", spoken)
         if state.gave_up:
-            return text("strip.gave-up", "the engine does not start", spoken)
+            return text("strip.gave-up", "engine does not start", spoken)
         if state.trouble is not None:
-            return text("strip.back", "the engine is coming back", spoken)
-        return text("strip.wakes", "the engine is waking up", spoken)
+            return text("strip.back", "engine restarting", spoken)
+        return text("strip.wakes", "engine starting", spoken)
     if progress.loading is not None:
         return loading(progress, spoken)
     step = progress.step
     if step is None:
-        return text("strip.begins", "beginning", spoken)
+        return text("strip.begins", "starting", spoken)
     if step.unit == "frames":
         counted = say("strip.speaking", "speaking part {part} of {parts}", part=step.part + 1, parts=step.parts)
     elif step.unit == "steps" and step.parts > 1:
-        counted = say("strip.painting-many", "painting {part} of {parts}, step {done} of {total}", part=step.part + 1, parts=step.parts, done=step.done, total=step.total)  # fmt: skip
+        counted = say("strip.painting-many", "painting picture {part} of {parts}, step {done} of {total}", part=step.part + 1, parts=step.parts, done=step.done, total=step.total)  # fmt: skip
     elif step.unit == "steps":
-        counted = say("strip.painting", "painting step {done} of {total}", done=step.done, total=step.total)
+        counted = say("strip.painting", "painting, step {done} of {total}", done=step.done, total=step.total)
     else:
         counted = say("strip.measuring", "measuring, {done} of {total}", done=step.done, total=step.total)
-    return told(counted, spoken)
+    return translate(counted, spoken)
 
 
 def standing(state: EngineState, spoken: Language) -> View | None:
     """What keeps every job from running, with the button for it; None where nothing does."""
     if state.obstacle is not None:
-        return {"text": told(state.obstacle, spoken), "cure": ""}
+        return {"text": translate(state.obstacle, spoken), "cure": ""}
     if not state.gave_up:
         return None
-    sentence = say("engine.waits", "The engine does not start. What waits goes on when it does.")
+    sentence = say("engine.waits", "The engine does not start. Waiting jobs resume when it does.")
     words = (sentence, *([state.trouble.sentence] if state.trouble else []))
-    return {"text": " ".join(told(each, spoken) for each in words), "cure": "repair"}
+    return {"text": " ".join(translate(each, spoken) for each in words), "cure": "repair"}
 
 
 def loading(progress: Progress, spoken: Language) -> str:
-    return told(progress.loading.sentence, spoken) if progress.loading is not None and progress.end is None else ""
+    return translate(progress.loading.sentence, spoken) if progress.loading is not None and progress.end is None else ""
 
 
 def rate(step: Step, spoken: Language) -> str:
@@ -98,7 +98,7 @@ def rated(rate: float, unit: str, spoken: Language, realtime: float | None = Non
         sentence = say("rate.steps", "{rate} steps/s", rate=f"{rate:.1f}")
     else:
         return ""
-    return told(sentence, spoken)
+    return translate(sentence, spoken)
 
 
 def memory(reading: Reading) -> View:
@@ -115,23 +115,23 @@ def machine(hardware: Hardware | None, plan: Plan | None, step: Step | None, spo
         return ""
     if plan is None:
         return hardware.name
-    return ", ".join((hardware.name, told(GQA_WORDS[plan.gqa], spoken), chunk(plan, step, spoken)))
+    return ", ".join((hardware.name, translate(GQA_WORDS[plan.gqa], spoken), chunk(plan, step, spoken)))
 
 
 def chunk(plan: Plan, step: Step | None, spoken: Language) -> str:
     """As the largest call of the last step had it; before the first, as it is planned."""
     if step is None or step.ran is None:
         if plan.chunk_q == AUTO:
-            return text("strip.chunk-auto", "chunk auto", spoken)
-        return told(say("strip.chunk", "chunk {chunk}", chunk=plan.chunk_q), spoken)
+            return text("strip.chunk-auto", "automatic chunk", spoken)
+        return translate(say("strip.chunk", "chunk {chunk}", chunk=plan.chunk_q), spoken)
     ran = step.ran
     if ran.queries == 1:
         return text("strip.decode", "one query at a time", spoken)
     if ran.rows >= ran.queries:
-        return text("strip.whole", "in one piece", spoken)
+        return text("strip.whole", "not chunked", spoken)
     if step.asked != AUTO and ran.rows < min(step.asked, ran.queries):
-        return told(say("strip.chunk-asked", "chunk {chunk} ({asked} asked)", chunk=ran.rows, asked=step.asked), spoken)
-    return told(say("strip.chunk", "chunk {chunk}", chunk=ran.rows), spoken)
+        return translate(say("strip.chunk-asked", "chunk {chunk} ({asked} asked)", chunk=ran.rows, asked=step.asked), spoken)
+    return translate(say("strip.chunk", "chunk {chunk}", chunk=ran.rows), spoken)
 
 
 def chunk_now(step: Step | None, spoken: Language) -> str:
@@ -140,10 +140,10 @@ def chunk_now(step: Step | None, spoken: Language) -> str:
         return ""
     asked = text("word.automatic", "automatic", spoken) if step.asked == AUTO else str(step.asked)
     sentence = say(
-        "chunk.now", "Asked: {asked}. The largest call takes {rows} of {queries} queries at a time.",
+        "chunk.now", "Asked: {asked}. The largest call processes {rows} of {queries} queries at a time.",
         asked=asked, rows=step.ran.rows, queries=step.ran.queries,
     )  # fmt: skip
-    return told(sentence, spoken)
+    return translate(sentence, spoken)
 
 
 def plan_stamp(state: EngineState) -> str:
@@ -162,7 +162,7 @@ GQA_WORDS = {
 
 def said(progress: Progress, spoken: Language) -> list[View]:
     """What the engine remarked on the way: rungs of the ladder, notes, models that made room."""
-    return [{"kind": type(event).__name__.lower(), "text": told(event.sentence, spoken)} for event in progress.said]
+    return [{"kind": type(event).__name__.lower(), "text": translate(event.sentence, spoken)} for event in progress.said]
 
 
 def ended(progress: Progress, spoken: Language) -> View | None:
@@ -174,7 +174,7 @@ def ended(progress: Progress, spoken: Language) -> View | None:
         case Failed(sentence, objections, cure):
             return {
                 "kind": "failed",
-                "text": " ".join(told(each, spoken) for each in (sentence, *objections)),
+                "text": " ".join(translate(each, spoken) for each in (sentence, *objections)),
                 "cure": cure,
             }
     return None
@@ -190,12 +190,12 @@ def charts(history: Sequence[Sample]) -> list[View]:
 
 def trouble(trouble: Trouble, spoken: Language) -> str:
     """A sentence where it happened, with the button that cures it where there is one."""
-    words = " ".join(told(each, spoken) for each in (trouble.sentence, *trouble.objections))
+    words = " ".join(translate(each, spoken) for each in (trouble.sentence, *trouble.objections))
     return f'<p class="h-trouble" role="alert" data-cure="{html.escape(trouble.cure, quote=True)}">{html.escape(words)}</p>'
 
 
 def notes(sentences: Sequence[Sentence], spoken: Language) -> str:
-    lines = "".join(f"<li>{html.escape(told(each, spoken))}</li>" for each in sentences)
+    lines = "".join(f"<li>{html.escape(translate(each, spoken))}</li>" for each in sentences)
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""
 
 

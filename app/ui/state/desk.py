@@ -88,7 +88,7 @@ class Desk:
                 limits, models = allowance(self.settings.get("visitors", {})), self.owners_models()
                 request, choice = allowed(request, person, self.keeper, limits, models), None
             elif len(self.keeper.journal.waiting()) >= QUEUE_MOST:
-                raise Trouble(say("queue.full", "{most} jobs wait already. Empty the queue, or wait for some of them.", most=QUEUE_MOST))  # fmt: skip
+                raise Trouble(say("queue.full", "The queue is full ({most} jobs). Clear it, or wait for some jobs to finish.", most=QUEUE_MOST))  # fmt: skip
             try:
                 job = self.keeper.submit(request, choice or self.choice(person), person.name)
             except Trouble as trouble:
@@ -113,7 +113,7 @@ class Desk:
     ) -> None:
         """Every pair of values as a job of its own, all with one seed, so that only what was asked for differs."""
         if len(across[1]) * len(down[1]) > GRID_MOST:
-            raise Trouble(say("grid.large", "{count} pictures are more than a grid may have ({most}). Give fewer values.", count=len(across[1]) * len(down[1]), most=GRID_MOST))  # fmt: skip
+            raise Trouble(say("grid.large", "The grid would have {count} pictures; {most} is the limit. Enter fewer values.", count=len(across[1]) * len(down[1]), most=GRID_MOST))  # fmt: skip
         seeded = dataclasses.replace(
             request, seed=random.randrange(SEED_LIMIT) if request.seed is None else request.seed
         )
@@ -146,7 +146,7 @@ class Desk:
         parts = self.keeper.progress(job).parts if job else ()
         request = self.keeper.journal.job(job).request if job else None
         if not isinstance(request, SpeechRequest) or index not in range(len(parts)) or len(parts) < parts[0].total:
-            raise Trouble(say("speak.nothing-again", "There is no finished part to do again. Speak the script first."))
+            raise Trouble(say("speak.nothing-again", "There is no finished part to redo. Speak the script first."))
         keep = tuple(part.path for part in parts)
         return self.begin(dataclasses.replace(request, only_parts=(index,), keep=keep, seed=None), person)
 
@@ -162,7 +162,7 @@ class Desk:
         elif isinstance(request, SpeechRequest):
             lesser, words = retry_smaller.speech(request, self.limits(request.model)[1])
         else:
-            raise Trouble(say("smaller.nothing", "Nothing was asked for yet that could be made smaller."))
+            raise Trouble(say("smaller.nothing", "There is no job to retry with smaller settings."))
         self.begin(lesser, person)
         return lesser, words
 
@@ -201,7 +201,7 @@ class Desk:
         """The owner may have any, a visitor only what is theirs; to anybody else it is as if it were not there."""
         kept = self.keeper.shelf.get(id_)
         if not person.owner and kept.owner != person.name:
-            raise Trouble(say("shelf.not-yours", "There is no creation of yours with the number {id}.", id=id_))
+            raise Trouble(say("shelf.not-yours", "You have no creation number {id}.", id=id_))
         return kept
 
     def models(self) -> list[Model]:
@@ -289,7 +289,7 @@ class Desk:
         try:
             self.settings.change("choice", {}, how)
         except OSError as fault:
-            raise Trouble(say("choice.not-kept", "The settings could not be written ({fault}), so nothing was changed. Put that right, then choose again.", fault=fault.strerror or str(fault))) from fault  # fmt: skip
+            raise Trouble(say("choice.not-kept", "The settings could not be saved ({fault}), so nothing changed. Fix this, then choose again.", fault=fault.strerror or str(fault))) from fault  # fmt: skip
 
     def errand(self, errand: Errand) -> None:
         """One at a time: while the last waits or runs, it is what is shown."""
@@ -324,7 +324,7 @@ class Desk:
             raise Trouble(
                 say(
                     "machine.unknown-yet",
-                    "The engine is still waking up; what this machine can do is known in a moment.",
+                    "The engine is still starting. This machine's details will appear in a moment.",
                 )
             )
         found, home = catalog.find(model), self.keeper.home
@@ -341,7 +341,7 @@ class Desk:
             following = None
         if following is not None and choices(dataclasses.replace(following, budget_bytes=shown.budget_bytes)) == choices(shown):
             return None
-        return say("machine.runs-now", "The plan of the job that runs now.")
+        return say("machine.runs-now", "This is the plan of the running job.")
 
     def stands_in(self, model: str, own: Plan, pretended: str) -> Sentence | None:
         """Where another machine is looked at: what to say if this computer, in its place, would run the model in another way."""

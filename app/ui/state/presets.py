@@ -39,12 +39,12 @@ def built_in(tab: str) -> dict[str, I18nData]:
     """The labels of those that come with Hearth."""
     labels = {
         "speak": {
-            "recommended": word("preset.recommended", "As recommended"), "steady": word("preset.steady", "Calm and steady"),
+            "recommended": word("preset.recommended", "Recommended"), "steady": word("preset.steady", "Calm and steady"),
             "lively": word("preset.lively", "Lively"), "slow": word("preset.slow", "Slow and clear"),
         },
         "paint": {
-            "recommended": word("preset.recommended", "As recommended"), "sketches": word("preset.sketches", "Four quick sketches"),
-            "careful": word("preset.careful", "Careful, many steps"), "near": word("preset.near", "Stay near the picture"),
+            "recommended": word("preset.recommended", "Recommended"), "sketches": word("preset.sketches", "Four quick sketches"),
+            "careful": word("preset.careful", "Careful, many steps"), "near": word("preset.near", "Close to the original"),
         },
     }  # fmt: skip
     return labels[tab]
@@ -68,7 +68,7 @@ def keep(settings: Settings, tab: str, name: str | None, kept: Values) -> str:
         raise Trouble(
             say(
                 "preset.name",
-                "These settings need a name of their own, of up to {most} letters. Write one into the field for presets.",
+                "This preset needs a name of its own, up to {most} characters. Type one into the preset field.",
                 most=NAME_MOST,
             )
         )
@@ -79,7 +79,7 @@ def keep(settings: Settings, tab: str, name: str | None, kept: Values) -> str:
 def drop(settings: Settings, tab: str, choice: str | None) -> None:
     if (choice or "") in BUILT_IN[tab]:
         raise Trouble(
-            say("preset.built-in", "This preset comes with Hearth and stays. Those that you kept can be deleted.")
+            say("preset.built-in", "This preset comes with Hearth and cannot be deleted. You can delete presets you saved.")
         )
     _change(settings, tab, lambda own: {name: kept for name, kept in own.items() if f"own:{name}" != choice})
 

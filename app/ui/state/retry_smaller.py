@@ -24,13 +24,13 @@ def picture(request: PictureRequest, model: Model) -> tuple[PictureRequest, Sent
         raise Trouble(
             say(
                 "smaller.least",
-                "{width} x {height} is as small as a picture gets. Choose another model, or close other programs.",
+                "{width} x {height} is the smallest size for this model. Choose another model or close other programs.",
                 width=before[0],
                 height=before[1],
             ),
             cure="models",
         )
-    words = say("smaller.picture", "Started again at {width} x {height}.", width=width, height=height)
+    words = say("smaller.picture", "Restarted at {width} x {height}.", width=width, height=height)
     return dataclasses.replace(request, width=width, height=height), words
 
 
@@ -41,12 +41,12 @@ def speech(request: SpeechRequest, limits: Limits) -> tuple[SpeechRequest, Sente
     parts = script.check(request.text, half).parts
     if longest_s < SHORTEST_S or max(part.seconds for part in parts) >= longest_s:
         raise Trouble(
-            say("smaller.shortest", "The script's parts are as short as they get. Choose another model, or close other programs."),
+            say("smaller.shortest", "The parts of this script cannot get any shorter. Choose another model or close other programs."),
             cure="models",
         )  # fmt: skip
     text = "".join(
         (f" (pause {max(part.pause_before_s, 0.01):g}s) " if place else "") + part.text
         for place, part in enumerate(parts)
     )
-    words = say("smaller.speech", "Started again in {parts} shorter parts.", parts=len(parts))
+    words = say("smaller.speech", "Restarted in {parts} shorter parts.", parts=len(parts))
     return dataclasses.replace(request, text=text, only_parts=(), keep=()), words

@@ -18,9 +18,9 @@ from app.sentence import Trouble, say
 from app.ui.state.person import Person
 
 HOUR_S: Final = 3600.0
-OF_THE_REQUEST: Final = ("request.", "script.", "voice.", "visitor.", "starter.", "paint.no-mask", "job.missing", "smaller.", "restore.", "upload.", "shelf.not-yours", "shelf.unknown", "speak.nothing-again")
+OF_THE_REQUEST: Final = ("request.", "script.", "voice.", "visitor.", "starter.", "paint.no-mask", "job.missing", "smaller.", "restore.", "upload.", "shelf.not-yours", "You have no creation number {id}.", "speak.nothing-again")
 """Sentences, by how their keys begin, that speak of what was asked for; all others speak of the owner's machine and files."""
-NOT_MADE: Final = say("visitor.failed", "This could not be made. Try something smaller, or tell the person whose machine it is.")
+NOT_MADE: Final = say("visitor.failed", "This could not be made. Try something smaller, or tell the owner of this machine.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def allowed(request: Request, person: Person, keeper: Keeper, limits: Allowance,
     """The request as it may run: with the model that the owner has here. A Trouble says what is too much."""
     if isinstance(request, SpeechRequest):
         if len(request.text) > limits.letters:
-            raise Trouble(say("visitor.letters", "The script has {asked} letters; visitors may have {most}.", asked=len(request.text), most=limits.letters))  # fmt: skip
+            raise Trouble(say("visitor.letters", "The script has {asked} characters; guests may use up to {most}.", asked=len(request.text), most=limits.letters))  # fmt: skip
         files = [request.voice.path] if request.voice else []
         kind: str = "speech"
     else:
@@ -65,7 +65,7 @@ def allowed(request: Request, person: Person, keeper: Keeper, limits: Allowance,
         kind = "picture"
     uploads = (keeper.home.scratch / "uploads").resolve()
     if any(uploads not in Path(file).resolve().parents for file in files):
-        raise Trouble(say("visitor.files", "Only a file that you sent yourself can be used."))
+        raise Trouble(say("visitor.files", "You can only use files that you uploaded yourself."))
     turn(person, keeper, limits)
     return dataclasses.replace(request, model=model_for(kind, keeper, owners))
 
@@ -79,13 +79,13 @@ def _picture(request: PictureRequest, limits: Allowance, model: Model) -> Pictur
     )  # fmt: skip
     side = max(request.width or 0, request.height or 0) * request.upscale
     if side > limits.side:
-        raise Trouble(say("visitor.side", "The picture would be {asked} pixels wide or high; visitors may have {most}.", asked=side, most=limits.side))  # fmt: skip
+        raise Trouble(say("visitor.side", "The picture would be {asked} pixels on its longer side; guests may use up to {most}.", asked=side, most=limits.side))  # fmt: skip
     if (request.steps or 0) > limits.steps:
-        raise Trouble(say("visitor.steps", "You asked for {asked} steps; visitors may have {most}.", asked=request.steps or 0, most=limits.steps))  # fmt: skip
+        raise Trouble(say("visitor.steps", "You asked for {asked} steps; guests may use up to {most}.", asked=request.steps or 0, most=limits.steps))  # fmt: skip
     if request.batch > limits.batch:
-        raise Trouble(say("visitor.batch", "You asked for {asked} pictures at once; visitors may have {most}.", asked=request.batch, most=limits.batch))  # fmt: skip
+        raise Trouble(say("visitor.batch", "You asked for {asked} pictures at once; guests may make up to {most}.", asked=request.batch, most=limits.batch))  # fmt: skip
     if request.loras:
-        raise Trouble(say("visitor.loras", "LoRAs stay with the owner of this machine."))
+        raise Trouble(say("visitor.loras", "Only the owner of this machine can use LoRAs."))
     return dataclasses.replace(request, preview_every=max(2, request.preview_every))
 
 
@@ -100,11 +100,11 @@ def told_to(person: Person, trouble: Trouble) -> Trouble:
 def turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
     waiting = [job for job in keeper.journal.waiting() if job.owner.startswith("visitor-")]
     if sum(job.owner == person.name for job in waiting) >= limits.waiting:
-        raise Trouble(say("visitor.waiting", "You have {most} jobs in the queue already. Wait for one, or stop it.", most=limits.waiting))  # fmt: skip
+        raise Trouble(say("visitor.waiting", "You already have {most} jobs in the queue. Wait for one to finish, or stop one.", most=limits.waiting))  # fmt: skip
     if len(waiting) >= limits.waiting_all:
-        raise Trouble(say("visitor.full", "The queue for visitors is full. Try again in a few minutes."))
+        raise Trouble(say("visitor.full", "The guest queue is full. Try again in a few minutes."))
     if limits.share < 1 and keeper.journal.guests_s(time.time() - HOUR_S) > limits.share * HOUR_S:
-        raise Trouble(say("visitor.share", "Visitors have had their share of this machine's time. It comes back within the hour."))  # fmt: skip
+        raise Trouble(say("visitor.share", "Guests have used up their share of this machine's time. Try again within the hour."))  # fmt: skip
 
 
 def model_for(kind: str, keeper: Keeper, owners: Mapping[str, str]) -> str:

@@ -40,11 +40,11 @@ def build(desk: Desk) -> Refresh:
             with gr.Column(elem_classes="h-card"):
                 model = gr.Dropdown(
                     offered(desk), value=CATALOG[0].id, elem_id="machine-model",
-                    label=word("machine.model", "What was decided, and why, for"),
+                    label=word("machine.model", "Plan for this model"),
                 )  # fmt: skip
                 pretended = gr.Dropdown(
                     [(word("machine.this", "this machine"), ANY), *((each.name, key) for key, each in MACHINES.items())], value=ANY,
-                    label=word("machine.as", "Look at it as"), elem_id="machine-as",
+                    label=word("machine.as", "Show the plan for"), elem_id="machine-as",
                 )  # fmt: skip
                 gr.HTML(f'<section id="h-plan" data-model="{CATALOG[0].id}"></section>', apply_default_css=False)
         with gr.Column():
@@ -53,7 +53,7 @@ def build(desk: Desk) -> Refresh:
                 slider = gr.Slider(0, len(SIZES), 0, step=1, elem_id="machine-chunk", label=word("machine.chunk", "Chunk size"))  # fmt: skip
                 gr.HTML('<p id="h-chunk-now" class="h-soft"></p>', apply_default_css=False)
                 with gr.Row(elem_classes="h-inline"):
-                    exact = gr.Textbox("", label=word("machine.exact", "Exactly"), placeholder="auto", elem_id="machine-exact", scale=1)  # fmt: skip
+                    exact = gr.Textbox("", label=word("machine.exact", "Exact size"), placeholder="auto", elem_id="machine-exact", scale=1)  # fmt: skip
                     tune = gr.Button(word("machine.tune", "Tune for this model"), elem_id="machine-tune")
                 gr.HTML('<div class="h-errand" data-kind="Tune"></div>', apply_default_css=False)
                 message = gr.HTML("", apply_default_css=False, elem_id="machine-message")
@@ -62,14 +62,14 @@ def build(desk: Desk) -> Refresh:
                 gqa = forced_choice("gqa", word("machine.gqa", "Grouped heads"), get_args(Gqa))
                 kernels = gr.Dropdown(
                     list(get_args(Kernel)), value=[], multiselect=True, elem_id="machine-kernels",
-                    label=word("machine.kernels", "Kernels that may run"), info=word("machine.kernels-info", "None chosen: automatic."),
+                    label=word("machine.kernels", "Allowed kernels"), info=word("machine.kernels-info", "Leave empty for automatic."),
                 )  # fmt: skip
                 offload = forced_choice("offload", word("machine.offload", "Offload"), get_args(Offload))
                 quantised = forced_choice(
                     "quantised", word("machine.quantised", "Quantised weights"), get_args(Quantised)
                 )
                 objections = gr.HTML("", apply_default_css=False, elem_id="machine-objections")
-                use = gr.Button(word("machine.use", "Use this"), elem_id="machine-use")
+                use = gr.Button(word("machine.use", "Apply"), elem_id="machine-use")
             gr.HTML('<section id="h-charts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
     stop, changed, knee, forget = (hidden_button(f"machine-{each}") for each in ("stop", "typed", "knee", "forget"))

@@ -20,7 +20,7 @@ from app.engine.models import catalog
 from app.engine.models.model import need
 from app.engine.models.planned import differs, named
 from app.sentence import Sentence, Trouble, say
-from app.ui.page.translate import Language, text, told
+from app.ui.page.translate import Language, text, translate
 from app.ui.page.views import View, ended, said
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
@@ -40,14 +40,14 @@ def seen(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
     try:
         plan = desk.plan(model, choice, pretended)
     except Trouble as trouble:
-        return view | {"trouble": " ".join(told(each, spoken) for each in (trouble.sentence, *trouble.objections))}
+        return view | {"trouble": " ".join(translate(each, spoken) for each in (trouble.sentence, *trouble.objections))}
     elsewhere = desk.elsewhere(pretended)
     measured = None if elsewhere else read_curve(desk.keeper.home, model)
     taught = () if elsewhere else learned(desk.verdicts(), model)
     note = desk.stands_in(model, plan, pretended) or (None if elsewhere else desk.runs_now(model, plan))
     return view | {
-        "plan": plan_view(plan, spoken), "note": told(note, spoken) if note is not None else "",
-        "learned": [told(each.sentence, spoken) for each in taught],
+        "plan": plan_view(plan, spoken), "note": translate(note, spoken) if note is not None else "",
+        "learned": [translate(each.sentence, spoken) for each in taught],
         "curve": curve_view(asked, plan, measured, choice.chunk, spoken),
     }
 
@@ -76,21 +76,21 @@ def report(desk: Desk) -> str:
 
 def warnings(plan: Plan, spoken: Language) -> str:
     """What is unwise about a choice that works."""
-    lines = "".join(f"<li>{html.escape(told(each.sentence, spoken))}</li>" for each in plan.warnings)
+    lines = "".join(f"<li>{html.escape(translate(each.sentence, spoken))}</li>" for each in plan.warnings)
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""
 
 
 def kept(spoken: Language) -> str:
-    return f'<p class="h-soft" role="status">{html.escape(text("machine.kept", "From the next run on.", spoken))}</p>'
+    return f'<p class="h-soft" role="status">{html.escape(text("machine.kept", "Saved. Applies from the next job.", spoken))}</p>'
 
 
 FIELDS: dict[str, Sentence] = {
     "device": say("field.device", "device"), "dtype": say("field.dtype", "precision"), "score_dtype": say("field.score_dtype", "scores"),
-    "gqa": say("field.gqa", "grouped heads"), "chunk_q": say("field.chunk_q", "chunk of queries"), "chunk_most": say("field.chunk_most", "largest chunk"), "chunk_k": say("field.chunk_k", "chunk of keys"),
-    "budget_bytes": say("field.budget_bytes", "memory for scores"), "contiguous": say("field.contiguous", "layout"),
+    "gqa": say("field.gqa", "grouped heads"), "chunk_q": say("field.chunk_q", "query chunk"), "chunk_most": say("field.chunk_most", "chunk limit"), "chunk_k": say("field.chunk_k", "key chunk"),
+    "budget_bytes": say("field.budget_bytes", "score memory limit"), "contiguous": say("field.contiguous", "memory layout"),
     "explicit_mask": say("field.explicit_mask", "causal mask"), "expand_mask": say("field.expand_mask", "mask"),
-    "pad_value": say("field.pad_value", "value size"), "zero_masked_rows": say("field.zero_masked_rows", "masked rows"),
-    "kernels": say("field.kernels", "kernels"), "ways": say("field.ways", "ways of attention"), "precision": say("field.precision", "part by part"), "offload": say("field.offload", "offload"),
+    "pad_value": say("field.pad_value", "value width"), "zero_masked_rows": say("field.zero_masked_rows", "fully masked rows"),
+    "kernels": say("field.kernels", "kernels"), "ways": say("field.ways", "attention methods"), "precision": say("field.precision", "precision per component"), "offload": say("field.offload", "offload"),
     "vae": say("field.vae", "decoder"), "quantised": say("field.quantised", "quantised weights"), "attention": say("field.attention", "attention"),
     "environment": say("field.environment", "environment"),
 }  # fmt: skip
@@ -105,7 +105,7 @@ def plan_view(plan: Plan, spoken: Language) -> View:
     for each in plan.rejected:
         objections = [
             {
-                "text": told(reason.sentence, spoken),
+                "text": translate(reason.sentence, spoken),
                 "source": sourced(reason.source, spoken),
                 "link": link(reason.source),
             }
@@ -116,16 +116,16 @@ def plan_view(plan: Plan, spoken: Language) -> View:
         )
     rows = [
         {
-            "field": reason.field, "what": told(FIELDS[reason.field], spoken), "choice": chosen(plan, reason.field, spoken),
-            "because": told(reason.sentence, spoken), "source": sourced(reason.source, spoken), "link": link(reason.source),
+            "field": reason.field, "what": translate(FIELDS[reason.field], spoken), "choice": chosen(plan, reason.field, spoken),
+            "because": translate(reason.sentence, spoken), "source": sourced(reason.source, spoken), "link": link(reason.source),
             "rejected": rejected.get(reason.field, []), "first": reason.field in SHOWN_FIRST,
         }
         for reason in plan.because
     ]  # fmt: skip
     rows.sort(key=lambda row: SHOWN_FIRST.index(row["field"]) if row["first"] else len(SHOWN_FIRST))
     return {
-        "rows": rows, "warnings": [told(each.sentence, spoken) for each in plan.warnings],
-        "retired": [told(each.sentence, spoken) for each in plan.retired],
+        "rows": rows, "warnings": [translate(each.sentence, spoken) for each in plan.warnings],
+        "retired": [translate(each.sentence, spoken) for each in plan.retired],
     }  # fmt: skip
 
 
@@ -138,14 +138,14 @@ def chosen(plan: Plan, field: str, spoken: Language) -> str:
         )
     if field == "vae":
         return (
-            told(say("vae.tiles", "tiles of {pixels}", pixels=value.tile_pixels), spoken)
+            translate(say("vae.tiles", "{pixels}-pixel tiles", pixels=value.tile_pixels), spoken)
             if value.tile_pixels
-            else text("vae.in-one", "whole", spoken)
+            else text("vae.in-one", "not tiled", spoken)
         )
     if field == "budget_bytes":
         return f"{value / (1 << 30):.2f} GB"
     if field == "ways":
-        return told(say("ways.count", "{count} measured", count=len(value)), spoken) if value else text("ways.by-rule", "by rule", spoken)
+        return translate(say("ways.count", "{count} measured", count=len(value)), spoken) if value else text("ways.by-rule", "by rule", spoken)
     if field == "environment":
         return ", ".join(f"{name}={setting}" for name, setting in value)
     if isinstance(value, bool):
@@ -157,28 +157,28 @@ def chosen(plan: Plan, field: str, spoken: Language) -> str:
 
 OPTIONS: dict[str, Sentence] = {
     "yes": say("word.yes", "yes"), "no": say("word.no", "no"), "none": say("option.none", "none"), "automatic": say("word.automatic", "automatic"),
-    "whole": say("option.whole", "whole"), "native": say("option.native", "native"), "folded": say("option.folded", "folded"),
-    "expanded": say("option.expanded", "expanded"), "model": say("option.model", "model by model"), "group": say("option.group", "group by group"),
-    "sequential": say("option.sequential", "layer by layer"), "contiguous=yes": say("option.copied", "copied into a row"),
-    "contiguous=no": say("option.as-it-lies", "as it lies"),
+    "whole": say("option.whole", "not split"), "native": say("option.native", "native"), "folded": say("option.folded", "folded"),
+    "expanded": say("option.expanded", "expanded"), "model": say("option.model", "one component at a time"), "group": say("option.group", "one group of layers at a time"),
+    "sequential": say("option.sequential", "one layer at a time"), "contiguous=yes": say("option.copied", "made contiguous"),
+    "contiguous=no": say("option.as-it-lies", "unchanged"),
 }  # fmt: skip
 """Those that have a plain word; the rest are names, the same in every language."""
 
 SOURCES: dict[str, Sentence] = {
     "Hearth's rule": say("source.own", "Hearth's rule"), "this machine": say("source.here", "this machine"),
-    "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured on torch 2.13, Dia's decoding step"),
-    "measured on torch 2.13": say("source.torch", "measured on torch 2.13"),
+    "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured with torch 2.13, Dia decoding step"),
+    "measured on torch 2.13": say("source.torch", "measured with torch 2.13"),
 }  # fmt: skip
 """Those that are words; the rest name a thread or a file."""
 
 
 def worded(field: str, option: str, spoken: Language) -> str:
     found = OPTIONS.get(f"{field}={option}", OPTIONS.get(option))
-    return told(found, spoken) if found else option
+    return translate(found, spoken) if found else option
 
 
 def sourced(source: str, spoken: Language) -> str:
-    return told(SOURCES[source], spoken) if source in SOURCES else source
+    return translate(SOURCES[source], spoken) if source in SOURCES else source
 
 
 def link(source: str) -> str:
@@ -216,17 +216,17 @@ def machine_words(hardware: Hardware, spoken: Language) -> str:
     elif hardware.kind in ("cuda", "rocm"):
         sentence = say(
             "machine.card",
-            "{name}, {memory} GB of its own, driver {driver}, torch {torch}.",
+            "{name}, {memory} GB VRAM, driver {driver}, torch {torch}.",
             driver=hardware.driver or "?",
             **known,
         )
     else:
         sentence = say(
             "machine.cpu",
-            "{name}, {cores} cores, {memory} GB memory, torch {torch}; no graphics card that can help.",
+            "{name}, {cores} cores, {memory} GB memory, torch {torch}; no usable graphics card.",
             **known,
         )
-    return told(sentence, spoken)
+    return translate(sentence, spoken)
 
 
 def selftest_view(verdicts: Mapping[str, Verdict]) -> View:
@@ -254,11 +254,11 @@ def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spo
     if need.kind == "speech":
         note = text(
             "curve.decode",
-            "A step of speech asks for one query at a time: no chunk size can matter there. It acts on the text encoder and on voice prompts.",
+            "Speech is generated one query at a time, so the chunk size has no effect there. It only affects the text encoder and voice prompts.",
             spoken,
         )
     elif need.queries <= CURVE_SIZES[0]:
-        note = text("curve.small", "This model's attention is so small that no chunk size matters.", spoken)
+        note = text("curve.small", "This model's attention is small; the chunk size makes no difference.", spoken)
     return {
         "points": points, "chunk": None if asked == AUTO else asked, "at": None if plan.chunk_q == AUTO else plan.chunk_q, "runs": runs(plan, asked, spoken), "knee": measured.knee if measured else None, "budget": plan.budget_bytes, "queries": need.queries, "note": note,
     }  # fmt: skip
@@ -272,16 +272,16 @@ def runs(plan: Plan, asked: Chunk, spoken: Language) -> str:
     why = {reason.field: reason.sentence for reason in plan.because}
     decided_for = dict(why["chunk_q"].values).get(SIZE_ASKED.get(why["chunk_q"].key, ""), named(AUTO))
     if str(decided_for) != str(named(asked)):
-        sentence = say("curve.until", "{asked} asked; {chunk} runs until the next step.", asked=named(asked), chunk=named(now))
+        sentence = say("curve.until", "You asked for {asked}; {chunk} stays in use until the next step.", asked=named(asked), chunk=named(now))
     elif now == AUTO == asked:
         sentence = why["chunk_most"]
     elif why["chunk_q"].key in TOLD_WHOLE:
         sentence = why["chunk_q"]
     elif asked == AUTO:
-        sentence = say("curve.automatic", "automatic: {chunk} at a time: {why}", chunk=now, why=why["chunk_q"])
+        sentence = say("curve.automatic", "Automatic: {chunk} queries at a time. {why}", chunk=now, why=why["chunk_q"])
     else:
         sentence = differs(asked, now, why["chunk_q"])
-    return told(sentence, spoken)
+    return translate(sentence, spoken)
 
 
 SIZE_ASKED = {"plan.yours": "option", "plan.overruled": "option", "chunk_q.bounded": "asked", "chunk_q.differs": "asked"}

@@ -19,7 +19,7 @@ from app.engine.models.downloads import Status
 from app.engine.models.fit import FITS
 from app.engine.models.model import Model, downloads
 from app.sentence import Trouble, say
-from app.ui.page.translate import Language, language, text, told
+from app.ui.page.translate import Language, language, text, translate
 from app.ui.page.views import View
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
@@ -60,7 +60,7 @@ def routes(desk: Desk) -> list[Route]:
         try:
             await run_in_threadpool(deed, desk, value)
         except Trouble as trouble:
-            words = " ".join(told(each, language(request)) for each in (trouble.sentence, *trouble.objections))
+            words = " ".join(translate(each, language(request)) for each in (trouble.sentence, *trouble.objections))
             return JSONResponse({"trouble": words, "cure": trouble.cure}, status_code=409)
         return JSONResponse({})
 
@@ -89,7 +89,7 @@ def add(desk: Desk, path: str) -> None:
     """Where it is and what it is, is found out now; nothing is copied."""
     place = Path(path.strip().strip("\"'")).expanduser()
     if not path.strip() or not place.exists():
-        raise Trouble(say("models.no-path", "There is no file or folder {path} on this machine. Write its whole path.", path=path or '""'))  # fmt: skip
+        raise Trouble(say("models.no-path", "There is no file or folder at {path}. Enter its full path on this machine.", path=path or '""'))  # fmt: skip
     model = catalog.find(str(place))
     if model.id not in catalog.BY_ID:
         desk.settings.change("models", [], lambda kept: [*dict.fromkeys([*kept, model.id])])
@@ -123,7 +123,7 @@ def view(desk: Desk, spoken: Language) -> View:
             try:
                 catalog.find(path)
             except Trouble as trouble:
-                missing.append({"path": path, "trouble": told(trouble.sentence, spoken)})
+                missing.append({"path": path, "trouble": translate(trouble.sentence, spoken)})
     return {
         "models": [row(desk, model, spoken) for model in desk.models()], "missing": missing, "token": hub_token.known(), "folder": str(home.models),
         "free": shutil.disk_usage(home.models).free,
@@ -133,7 +133,7 @@ def view(desk: Desk, spoken: Language) -> View:
 def row(desk: Desk, model: Model, spoken: Language) -> View:
     found = desk.offer(model)
     fit, local = found.forecast, bool(model.path) and not model.starter
-    facts = [told(each, spoken) for each in (model.note, model.least) if each is not None]
+    facts = [translate(each, spoken) for each in (model.note, model.least) if each is not None]
     return {
         "id": model.id, "title": model.title, "kind": model.kind, "facts": facts, "licence": model.licence, "starter": model.starter,
         "local": local, "path": model.path if local else "",
@@ -141,8 +141,8 @@ def row(desk: Desk, model: Model, spoken: Language) -> View:
         "download": found.download_bytes if downloads(model, found.quantised) else 0,
         "gate": hub_token.page(model.source.repo) if model.gated and model.source else "",
         "fit": None if fit is None else {
-            "level": LEVELS[fit.fit], "word": told(FITS[fit.fit], spoken), "sentence": told(fit.sentence, spoken),
-            "cures": [told(each.sentence, spoken) for each in fit.cures],
+            "level": LEVELS[fit.fit], "word": translate(FITS[fit.fit], spoken), "sentence": translate(fit.sentence, spoken),
+            "cures": [translate(each.sentence, spoken) for each in fit.cures],
         },
     }  # fmt: skip
 
@@ -153,9 +153,9 @@ def moving(desk: Desk, spoken: Language) -> View:
 
 def progress(status: Status, spoken: Language) -> View:
     words = {
-        "queued": text("fetch.queued", "waits for its turn", spoken), "running": text("fetch.running", "is coming", spoken),
+        "queued": text("fetch.queued", "queued", spoken), "running": text("fetch.running", "downloading", spoken),
         "paused": text("fetch.paused", "paused", spoken), "failed": text("fetch.failed", "stopped", spoken), "done": "",
     }  # fmt: skip
     said: dict[str, Any] = asdict(status)
-    said["sentence"] = told(status.sentence, spoken) if status.sentence is not None else ""
+    said["sentence"] = translate(status.sentence, spoken) if status.sentence is not None else ""
     return said | {"word": words[status.state]}

@@ -60,7 +60,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 )  # fmt: skip
                 gr.HTML('<div id="h-samples"></div><ul id="h-prompt" class="h-problems"></ul>', apply_default_css=False)
                 negative = gr.Textbox(
-                    label=word("paint.negative", "Not in the picture"), lines=1, elem_id="paint-negative"
+                    label=word("paint.negative", "Negative prompt"), lines=1, elem_id="paint-negative"
                 )
             with gr.Column(elem_classes="h-card"):
                 with gr.Row():
@@ -75,12 +75,12 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
             with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start") as drawer:  # fmt: skip
                 gr.HTML('<p class="h-soft" id="h-mask-how"></p>', apply_default_css=False)
                 image = gr.ImageEditor(
-                    type="pil", label=word("paint.image", "Picture to start from, and its mask"), show_label=False, elem_id="paint-image",
+                    type="pil", label=word("paint.image", "Starting picture and mask"), show_label=False, elem_id="paint-image",
                     brush=gr.Brush(colors=[MASK], color_mode="fixed", default_size=24), transforms=(), sources=("upload", "clipboard"), layers=False, visible=False, buttons=[],
                     placeholder=word("paint.image-drop", "Drop a picture here, or click to choose one"),  # type: ignore[arg-type]
                 )  # fmt: skip
                 strength = gr.Slider(
-                    0.05, 1.0, kept.get("strength", 0.6), step=0.05, label=word("paint.strength", "How far to leave it")
+                    0.05, 1.0, kept.get("strength", 0.6), step=0.05, label=word("paint.strength", "How much to change")
                 )
                 fetched_late(drawer, image)
             with gr.Accordion(word("paint.settings", "Settings"), open=False, elem_classes="h-card", elem_id="paint-settings"):  # fmt: skip
@@ -88,7 +88,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 with gr.Row(elem_classes="h-pair"):
                     width = gr.Number(
                         kept.get("width"), precision=0, label=word("paint.width", "Width"), elem_id="paint-width",
-                        info=word("paint.own-size", "Empty: the size above."),
+                        info=word("paint.own-size", "Leave empty to use the size above."),
                     )  # fmt: skip
                     height = gr.Number(
                         kept.get("height"), precision=0, label=word("paint.height", "Height"), elem_id="paint-height"
@@ -96,7 +96,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 with gr.Row(elem_classes="h-pair"):
                     steps = gr.Number(
                         kept.get("steps"), precision=0, label=word("paint.steps", "Steps"), elem_id="paint-steps",
-                        info=word("paint.own", "Empty: what the model's makers recommend."),
+                        info=word("paint.own", "Leave empty for the model's recommended value."),
                     )  # fmt: skip
                     guidance = gr.Number(
                         kept.get("guidance"), label=word("paint.guidance", "Guidance"), elem_id="paint-guidance"
@@ -109,26 +109,26 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                     seed = gr.Number(
                         None, precision=0, label=word("paint.seed", "Seed"), elem_id="paint-seed"
                     )  # fmt: skip
-                    dice = gr.Button(word("paint.dice", "Roll"), size="sm", min_width=60)
-                    reuse = gr.Button(word("paint.reuse", "Same as the last"), size="sm", min_width=60)
+                    dice = gr.Button(word("paint.dice", "Random"), size="sm", min_width=60)
+                    reuse = gr.Button(word("paint.reuse", "Last seed"), size="sm", min_width=60)
                 with gr.Row(elem_classes="h-pair"):
                     batch = gr.Slider(1, 8, kept.get("batch", 1), step=1, label=word("paint.batch", "Pictures"))
                     upscale = gr.Dropdown(
-                        [("1x", 1), ("2x", 2), ("4x", 4)], value=kept.get("upscale", 1), label=word("paint.upscale", "Enlarge")
+                        [("1x", 1), ("2x", 2), ("4x", 4)], value=kept.get("upscale", 1), label=word("paint.upscale", "Upscale")
                     )  # fmt: skip
                 loras = gr.File(
                     file_count="multiple", file_types=[".safetensors"], label=word("paint.loras", "LoRAs"), height=90, visible=not visitor
                 )  # fmt: skip
                 weights = gr.Textbox(
-                    "", label=word("paint.weights", "Their weights, by commas"), placeholder="1.0, 0.7", visible=not visitor
+                    "", label=word("paint.weights", "LoRA weights, separated by commas"), placeholder="1.0, 0.7", visible=not visitor
                 )  # fmt: skip
-            with gr.Accordion(word("paint.grid", "A grid over two settings"), open=False, elem_classes="h-card", visible=not visitor):  # fmt: skip
+            with gr.Accordion(word("paint.grid", "Compare two settings in a grid"), open=False, elem_classes="h-card", visible=not visitor):  # fmt: skip
                 with gr.Row():
-                    across = gr.Dropdown(paint_form.axes(), value="steps", label=word("grid.across", "Across"))
-                    across_values = gr.Textbox("", label=word("grid.values", "Values, by commas"), placeholder="8, 16, 24")  # fmt: skip
+                    across = gr.Dropdown(paint_form.axes(), value="steps", label=word("grid.across", "Columns"))
+                    across_values = gr.Textbox("", label=word("grid.values", "Values, separated by commas"), placeholder="8, 16, 24")  # fmt: skip
                 with gr.Row():
-                    down = gr.Dropdown(paint_form.axes(), value="guidance", label=word("grid.down", "Down"))
-                    down_values = gr.Textbox("", label=word("grid.values-down", "Values, by commas"), placeholder="2, 4, 7")  # fmt: skip
+                    down = gr.Dropdown(paint_form.axes(), value="guidance", label=word("grid.down", "Rows"))
+                    down_values = gr.Textbox("", label=word("grid.values-down", "Values, separated by commas"), placeholder="2, 4, 7")  # fmt: skip
                 grid = gr.Button(word("grid.go", "Paint the grid"))
             go, stop, message = going("paint", word("paint.go", "Paint"))
         with gr.Column():

@@ -64,7 +64,7 @@ def chosen_loras(files: list[str], weights: str) -> list[Lora]:
         raise Trouble(
             say(
                 "paint.weights-bad",
-                '"{weights}" are not weights. Write numbers with commas between: 1.0, 0.7',
+                '"{weights}" is not a list of weights. Enter numbers separated by commas, such as 1.0, 0.7.',
                 weights=weights,
             )
         ) from fault
@@ -88,7 +88,7 @@ def parsed(axis: str, values: str) -> list[Any]:
         raise Trouble(
             say(
                 "grid.empty",
-                "The grid needs values for {axis}: write them with commas between (prompts with a | between).",
+                "The grid has no values for {axis}. Enter them separated by commas (prompts by |).",
                 axis=AXES[axis],
             )
         )
@@ -100,7 +100,7 @@ def parsed(axis: str, values: str) -> list[Any]:
         raise Trouble(
             say(
                 "grid.bad",
-                '"{values}" are not numbers for {axis}. Write them with commas between.',
+                '"{values}" is not a list of numbers for {axis}. Enter numbers separated by commas.',
                 values=values,
                 axis=AXES[axis],
             )

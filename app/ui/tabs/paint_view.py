@@ -12,7 +12,7 @@ from app.engine.models.forecast import Forecast, forecast
 from app.engine.models.on_disk import best
 from app.engine.text import starter_words
 from app.sentence import say
-from app.ui.page.translate import Language, text, told
+from app.ui.page.translate import Language, text, translate
 from app.ui.page.views import View, ended, loading, made_url, rate, said
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
@@ -38,7 +38,7 @@ def prompt_seen(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
     if match is None or match.note is None:
         return {"problems": []}
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
-    seen = {"kind": kind, "text": told(match.note, spoken), "cure": cure, "captions": list(match.offered)}
+    seen = {"kind": kind, "text": translate(match.note, spoken), "cure": cure, "captions": list(match.offered)}
     return {"problems": [seen]}
 
 
@@ -52,19 +52,19 @@ def fits(found: Forecast, spoken: Language) -> str:
     """Fits, tight or not, with its sentence, how long it takes, and what would make it fit."""
     level, name = {
         "fits": ("right", text("fit.fits", "fits", spoken)), "tight": ("careful", text("fit.tight", "tight", spoken)),
-        "no": ("wrong", text("fit.no", "would not fit", spoken)),
+        "no": ("wrong", text("fit.no", "too large", spoken)),
     }[found.fit]  # fmt: skip
-    words = [told(found.sentence, spoken)]
+    words = [translate(found.sentence, spoken)]
     if found.seconds is None:
-        words.append(text("fit.unknown", "How long it takes is not known yet: it was never measured here.", spoken))
+        words.append(text("fit.unknown", "Time unknown: this has not been measured on this machine yet.", spoken))
     else:
         words.append(
-            told(
-                say("fit.seconds", "About {seconds} s, from what was measured here.", seconds=round(found.seconds, 1)),
+            translate(
+                say("fit.seconds", "About {seconds} s, based on earlier runs.", seconds=round(found.seconds, 1)),
                 spoken,
             )
         )
-    words += [told(cure.sentence, spoken) for cure in found.cures]
+    words += [translate(cure.sentence, spoken) for cure in found.cures]
     return f'<p class="h-check"><span class="h-badge {level}">{html.escape(name)}</span> <span class="h-soft">{html.escape(" ".join(words))}</span></p>'
 
 
@@ -99,7 +99,7 @@ def grid_seen(desk: Desk, person: Person, spoken: Language) -> View | None:
                     "preview": preview_url(job, progress),
                 }
             )
-    across, down = (told(paint_form.AXES[axis], spoken) for axis in (grid.across, grid.down))
+    across, down = (translate(paint_form.AXES[axis], spoken) for axis in (grid.across, grid.down))
     return {"across": across, "columns": grid.columns, "down": down, "rows": grid.rows, "cells": cells}
 
 

@@ -71,7 +71,7 @@ def hidden_button(id_: str) -> gr.Button:
 
 def model_choices(desk: Desk, kind: str, visitor: bool = False) -> list[tuple[Any, str]]:
     there = [each for each in desk.models() if not visitor and each.kind == kind and located(desk.keeper.home, each)]
-    return [(word("model.best", "The best that is here"), ""), *((each.title, each.id) for each in there)]
+    return [(word("model.best", "Best installed model"), ""), *((each.title, each.id) for each in there)]
 
 
 def told(run: Callable[[], object], request: gr.Request) -> str:
@@ -94,7 +94,7 @@ def model_again(desk: Desk, kind: str, model: str, visitor: bool = False) -> tup
     found = [model] if model in there else [id_ for id_ in there if id_ and name(id_) == name(model)]
     if len(found) == 1:
         return found[0], ()
-    notes = () if visitor else (say("restore.model", "It was made with {model}; choose the model by hand.", model=name(model)),)  # fmt: skip
+    notes = () if visitor else (say("restore.model", "This was made with {model}, which is not installed. Choose a model.", model=name(model)),)  # fmt: skip
     return "", notes
 
 
@@ -102,9 +102,9 @@ def preset_row(tab: str, desk: Desk, visitor: bool) -> tuple[gr.Dropdown, gr.But
     with gr.Row(elem_classes="h-inline", visible=not visitor):
         preset = gr.Dropdown(
             [] if visitor else presets.choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
-            label=word("preset.label", "Preset"), info=word("preset.info", "Choose one, or write a name and keep what is set below."),
+            label=word("preset.label", "Preset"), info=word("preset.info", "Choose one, or type a name and save the settings below."),
         )  # fmt: skip
-        keep = gr.Button(word("preset.keep", "Keep"), size="sm", min_width=60, elem_id=f"{tab}-preset-keep")
+        keep = gr.Button(word("preset.keep", "Save"), size="sm", min_width=60, elem_id=f"{tab}-preset-keep")
         drop = gr.Button(word("preset.drop", "Delete"), size="sm", min_width=60, elem_id=f"{tab}-preset-drop")
     return preset, keep, drop
 

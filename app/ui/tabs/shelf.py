@@ -19,7 +19,7 @@ from starlette.routing import Route
 from app.engine.jobs.shelf import Creation
 from app.sentence import Trouble, say
 from app.ui.page import views
-from app.ui.page.translate import Language, language, text, told
+from app.ui.page.translate import Language, language, text, translate
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 
@@ -66,7 +66,7 @@ def routes(desk: Desk) -> list[Route]:
             wanted()
         except (Trouble, OSError) as fault:
             spoken = language(request)
-            words = told(fault.sentence, spoken) if isinstance(fault, Trouble) else str(fault)
+            words = translate(fault.sentence, spoken) if isinstance(fault, Trouble) else str(fault)
             return JSONResponse({"trouble": words}, status_code=409)
         return JSONResponse({})
 
@@ -83,7 +83,7 @@ def routes(desk: Desk) -> list[Route]:
         try:
             await run_in_threadpool(desk.keeper.shelf.export, ids, target)
         except Trouble as trouble:
-            return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=409)
+            return JSONResponse({"trouble": translate(trouble.sentence, language(request))}, status_code=409)
         away = BackgroundTask(shutil.rmtree, target.parent, ignore_errors=True)
         return FileResponse(target, filename="hearth.zip", background=away)
 
@@ -95,7 +95,7 @@ def routes(desk: Desk) -> list[Route]:
 
 def view(desk: Desk, kept: Creation, spoken: Language) -> dict[str, Any]:
     conditions = {
-        "missing": text("shelf.missing", "its file is gone", spoken), "foreign": text("shelf.foreign", "its file was changed by another program", spoken),
+        "missing": text("shelf.missing", "file missing", spoken), "foreign": text("shelf.foreign", "changed by another program", spoken),
     }  # fmt: skip
     speed = views.rated(kept.rate, kept.unit, spoken) if kept.rate else ""
     return {
@@ -119,5 +119,5 @@ def reveal(path: Path) -> None:
         subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except OSError as fault:
         raise Trouble(
-            say("shelf.no-manager", "No file manager answers here. The file is {path}.", path=str(path))
+            say("shelf.no-manager", "Could not open a file manager. The file is at {path}.", path=str(path))
         ) from fault

@@ -51,14 +51,14 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
             with gr.Column(elem_classes="h-card"):
                 script = gr.Textbox(
                     label=word("speak.script", "Script"), lines=7, max_lines=24, elem_id="speak-text",
-                    placeholder=word("speak.placeholder", "[S1] Write what is to be said. [S2] A second voice answers."),
+                    placeholder=word("speak.placeholder", "[S1] Type what to say. [S2] A second voice answers."),
                 )  # fmt: skip
                 gr.HTML('<div id="h-scripts"></div><div id="h-script"></div>', apply_default_css=False)
             with gr.Column(elem_classes="h-card"):
                 with gr.Row(elem_classes="h-inline"):
                     voice = gr.Dropdown(
                         choices(desk, visitor), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice", scale=3,
-                        info=word("speak.voice-info", "A kept voice sounds the same from part to part and from day to day."),
+                        info=word("speak.voice-info", "A saved voice sounds the same every time."),
                     )  # fmt: skip
                     drop = gr.Button(
                         word("preset.drop", "Delete"),
@@ -67,16 +67,16 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                         visible=False,
                         elem_id="speak-voice-drop",
                     )
-                with gr.Accordion(word("speak.new-voice", "A voice from a recording"), open=False) as drawer:
+                with gr.Accordion(word("speak.new-voice", "Create a voice from a recording"), open=False) as drawer:
                     clip = gr.Audio(
                         sources=["upload", "microphone"], type="filepath", label=word("speak.clip", "5 to 10 seconds of one voice"), elem_id="speak-clip", buttons=["download"],
                         visible=False,
                     )  # fmt: skip
                     fetched_late(drawer, clip)
-                    transcript = gr.Textbox(label=word("speak.transcript", "The exact words of the recording"), lines=2)
+                    transcript = gr.Textbox(label=word("speak.transcript", "Exactly what is said in the recording"), lines=2)
                     with gr.Row(visible=not visitor, elem_classes="h-inline"):
                         name = gr.Textbox(label=word("speak.voice-name", "Name"), scale=2)
-                        keep = gr.Button(word("speak.keep-voice", "Keep this voice"), scale=1)
+                        keep = gr.Button(word("speak.keep-voice", "Save voice"), scale=1)
             with gr.Accordion(word("speak.settings", "Settings"), open=False, elem_classes="h-card", elem_id="speak-settings"):  # fmt: skip
                 presets = preset_row("speak", desk, visitor)
                 model = gr.Dropdown(
@@ -86,22 +86,22 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 with gr.Row(elem_classes="h-inline"):
                     seed = gr.Number(
                         None, precision=0, label=word("speak.seed", "Seed"), elem_id="speak-seed",
-                        info=word("speak.seed-info", "Empty: a new one each time."),
+                        info=word("speak.seed-info", "Leave empty for a new seed each time."),
                     )  # fmt: skip
-                    dice = gr.Button(word("speak.dice", "Roll"), size="sm", min_width=60)
+                    dice = gr.Button(word("speak.dice", "Random"), size="sm", min_width=60)
                 with gr.Row(elem_classes="h-pair"):
                     speed = gr.Slider(
                         0.5, 2.0, kept.get("speed", 1.0), step=0.05, label=word("speak.speed", "Speed"),
-                        info=word("speak.speed-info", "The pitch stays."), elem_id="speak-speed",
+                        info=word("speak.speed-info", "The pitch does not change."), elem_id="speak-speed",
                     )  # fmt: skip
                     format_ = gr.Dropdown(
                         list(FORMATS), value=kept.get("format", "wav"), label=word("speak.format", "File format")
                     )
-                own = gr.Checkbox(kept.get("own", False), label=word("speak.own", "Set the sampling by hand"))
+                own = gr.Checkbox(kept.get("own", False), label=word("speak.own", "Set sampling manually"))
                 with gr.Group(visible=kept.get("own", False)) as sampling:
                     guidance = gr.Slider(
                         1.0, 5.0, kept.get("guidance", 3.0), step=0.1, label=word("speak.guidance", "Guidance"),
-                        info=word("speak.guidance-info", "Higher follows the text more closely."),
+                        info=word("speak.guidance-info", "Higher values follow the text more closely."),
                     )  # fmt: skip
                     temperature = gr.Slider(
                         0.0, 2.5, kept.get("temperature", 1.8), step=0.05, label=word("speak.temperature", "Temperature")
@@ -114,7 +114,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                     -30, -10, kept.get("loudness", -18), step=1, label=word("speak.loudness", "Loudness (LUFS)")
                 )
                 carry = gr.Checkbox(
-                    kept.get("carry", True), label=word("speak.carry", "Carry the voice from part to part")
+                    kept.get("carry", True), label=word("speak.carry", "Keep the same voice in every part")
                 )
             go, stop, message = going("speak", word("speak.go", "Speak"))
         with gr.Column():
@@ -161,7 +161,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         assert isinstance(kept, SpeechRequest)
         kept_voices = () if visitor else voices.list_voices(desk.keeper.home)
         spoken_by = next((each.name for each in kept_voices if each.prompt == kept.voice), FRESH)
-        notes = [] if kept.voice is None or spoken_by != FRESH else [say("restore.voice", "It followed a recording, which has to be chosen by hand.")]  # fmt: skip
+        notes = [] if kept.voice is None or spoken_by != FRESH else [say("restore.voice", "This used a recording as its voice. Choose the recording again.")]  # fmt: skip
         by_hand = (kept.guidance, kept.temperature, kept.top_p, kept.cfg_filter)
         sampled = [gr.skip() if each is None else each for each in by_hand]
         here, missing = model_again(desk, KIND, kept.model, visitor)
@@ -172,7 +172,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     def keep_voice(clip: str | None, transcript: str, name: str, request: gr.Request) -> tuple[Any, str]:
         try:
             if clip is None:
-                raise Trouble(say("speak.no-clip", "There is no recording yet. Upload a clip, or record one."))
+                raise Trouble(say("speak.no-clip", "There is no recording yet. Upload one or record one."))
             made = voices.keep(desk.keeper.home, name or "", Path(clip), transcript or "", DIA)
         except Trouble as trouble:
             return gr.skip(), troubled(trouble, request)
@@ -227,7 +227,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
 
 def choices(desk: Desk, visitor: bool = False) -> list[tuple[Any, str]]:
     kept = [] if visitor else voices.list_voices(desk.keeper.home)
-    return [(word("speak.fresh", "A fresh one"), FRESH), *((each.name, each.name) for each in kept)]
+    return [(word("speak.fresh", "New random voice"), FRESH), *((each.name, each.name) for each in kept)]
 
 
 def number(value: float | None) -> int | None:

@@ -9,7 +9,7 @@ from app.engine.text import script
 from app.engine.text.script import Checked
 from app.engine.text.voice_limits import Limits
 from app.sentence import say
-from app.ui.page.translate import Language, told
+from app.ui.page.translate import Language, translate
 from app.ui.page.views import View, ended, loading, made_url, peaks, said
 from app.ui.state.desk import Desk
 
@@ -52,17 +52,17 @@ def checked(found: Checked, limits: Limits, seconds: float | None, spoken: Langu
     """The script as it is typed: turns with their speakers, what there is to say about it, how long it will be."""
     worst = {"fatal": "wrong", "warning": "careful"}
     problems = [
-        {"kind": worst.get(each.severity, ""), "text": told(each.sentence, spoken), "cure": each.cure}
+        {"kind": worst.get(each.severity, ""), "text": translate(each.sentence, spoken), "cure": each.cure}
         for each in found.problems
     ]
     turns = [{"speaker": turn.speaker, "text": turn.text} for part in found.parts for turn in part.turns]
     about = say(
-        "script.about", "{bytes} of {most} bytes in the longest part, parts: {parts}, about {seconds} s of speech",
+        "script.about", "longest part: {bytes} of {most} bytes; parts: {parts}; about {seconds} s of speech",
         bytes=found.bytes_longest, most=limits.bytes_most, parts=len(found.parts), seconds=round(found.seconds_estimate),
     )  # fmt: skip
     level = "wrong" if found.fatal else ("careful" if any(each["kind"] == "careful" for each in problems) else "right")
     return {
-        "turns": turns, "problems": problems, "level": level, "about": told(about, spoken), "eta_s": seconds,
+        "turns": turns, "problems": problems, "level": level, "about": translate(about, spoken), "eta_s": seconds,
         "nonverbals": sorted(limits.nonverbals), "words": sorted(limits.words) if limits.words is not None else None,
     }  # fmt: skip
 

@@ -125,8 +125,8 @@
       Hearth.state = await Hearth.ask(document.querySelector("#h-charts")?.offsetParent ? "hearth/live?charts" : "hearth/live");
       document.body.classList.remove("h-away");
     } catch ({ status }) {
-      const away = Hearth.t("page.away", "Hearth does not answer. It may have been closed; start it again and this page comes back.");
-      const out = Hearth.t("page.out", "You are no longer logged in. Load this page again to log in.");
+      const away = Hearth.t("page.away", "Hearth is not responding. It may have been closed. Start it again; this page reconnects by itself.");
+      const out = Hearth.t("page.out", "You have been logged out. Reload this page to log in again.");
       Hearth.text(document.querySelector(".h-away-note"), status === 401 ? out : away);
       document.body.classList.add("h-away");
     }
@@ -180,7 +180,7 @@
     fold.querySelector(".icon")?.setAttribute("aria-hidden", "true");
   });
   Hearth.area('[data-h-act="light"]', (button) => {
-    button.title = Hearth.t("light.label", "Light or dark");
+    button.title = Hearth.t("light.label", "Switch between light and dark");
     button.setAttribute("aria-label", button.title);
   });
 

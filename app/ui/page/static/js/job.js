@@ -10,7 +10,7 @@
   // `doing`: in words, where the job itself has nothing to say; `heard`: what is new on the way.
   Hearth.drawJob = (element, view, doing, heard = "") => {
     const { end } = view;
-    const asked_to_stop = !end && stopping.has(view.job) && t("go.stopping", "stopping ...");
+    const asked_to_stop = !end && stopping.has(view.job) && t("go.stopping", "stopping…");
     const waits = view.place ? t("parts.waits", "number {n} in the queue", { n: view.place }) : "";
     text(element.querySelector(".h-now"), asked_to_stop || waits || view.doing || doing);
     text(element.querySelector(".h-heard"), asked_to_stop || waits || view.doing || (end ? doing : heard));
@@ -60,7 +60,7 @@
     element.innerHTML = `<kbd></kbd> <span></span> <kbd>Esc</kbd> <span></span>`;
     text(element.firstElementChild, /Mac|iP/.test(navigator.platform) ? "\u2318 Enter" : "Ctrl Enter");
     const [begins, stops] = element.querySelectorAll("span");
-    text(begins, t("go.begins", "begins"));
+    text(begins, t("go.begins", "starts"));
     text(stops, t("go.stops", "stops"));
   });
 

@@ -12,7 +12,7 @@
     const [whole, heard] = player.querySelectorAll("svg");
     for (const svg of [whole, heard]) wave(svg, peaks?.length ? peaks : FLAT);
     audio.src = url;
-    range.setAttribute("aria-label", t("player.place", "Place in the sound"));
+    range.setAttribute("aria-label", t("player.place", "Playback position"));
     const length = () => (Number.isFinite(audio.duration) ? audio.duration : seconds ?? 0);
     const draw = () => {
       const share = length() ? Math.min(1, audio.currentTime / length()) : 0;

@@ -9,7 +9,7 @@
   Hearth.area("#h-strip", (element, { strip }) => {
     if (!element.firstElementChild) element.innerHTML = inside;
     const part = (name) => element.querySelector(`.h-${name}`);
-    text(part("model"), strip.model || t("strip.nothing", "nothing loaded"));
+    text(part("model"), strip.model || t("strip.nothing", "no model loaded"));
     part("model").classList.toggle("h-none", !strip.model);
     text(part("doing"), strip.doing);
     if (!strip.job) text(part("heard"), strip.doing); // how far a job is, its own tab says
@@ -27,7 +27,7 @@
       bar.setAttribute("aria-valuemax", gb(memory.limit));
       bar.setAttribute("aria-valuenow", gb(memory.now));
       bar.setAttribute("aria-label", t("strip.memory", "memory"));
-      text(part("memory-text"), t("strip.memory-text", "{now} of {limit} GB, highest {highest}", {
+      text(part("memory-text"), t("strip.memory-text", "{now} of {limit} GB, peak {highest}", {
         now: gb(memory.now), highest: gb(memory.highest), limit: gb(memory.limit),
       }));
     }
