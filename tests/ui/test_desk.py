@@ -252,7 +252,7 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
         desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
         desk.keeper._board.planned(job, "sd15", visitors)
         seen = machine_view.seen(desk, "sd15", "", "en")
-        assert seen["note"] == "The plan of the job that runs now."
+        assert seen["note"] == "This is the plan of the running job."
         assert machine_view.seen(desk, "sd15", "", "zh")["note"] == "这是正在运行的任务的方案。"
         assert machine_view.seen(desk, "sd15", "rtx-3060", "en")["note"] != seen["note"]
         assert desk.offer(catalog.find("sd15")).forecast.plan == own  # type: ignore[union-attr]
@@ -277,7 +277,7 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
         until(lambda: desk.keeper.state.gave_up)
         standing = owner.get("/hearth/live").json()["standing"]
         assert standing["cure"] == "repair" and "does not start" in standing["text"] and "code 7" in standing["text"]
-        assert owner.get("/hearth/live").json()["strip"]["doing"] == "the engine does not start"
+        assert owner.get("/hearth/live").json()["strip"]["doing"] == "engine does not start"
         assert "standing" not in guest.get("/hearth/live", headers={"guest": "1"}).json()
         for act in ("again", "repair"):
             assert guest.post(f"/hearth/engine/{act}", headers={"guest": "1"}).status_code == 404
@@ -302,5 +302,5 @@ def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
         desk.keeper._set(ready=True, obstacle=say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Put that right; what waits goes on by itself.", file="x", fault="y"))  # fmt: skip
         told = views.standing(desk.keeper.state, "en")
         assert told is not None and "x cannot be used (y)" in told["text"]
-        assert views.doing(desk.keeper.state, None, "en") == "held up"
+        assert views.doing(desk.keeper.state, None, "en") == "paused"
         desk.keeper._closing = False

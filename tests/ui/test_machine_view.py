@@ -58,7 +58,7 @@ def test_a_size_that_automatic_fixes_is_told_with_its_reason() -> None:
     plan = decide(machine("m2-16gb"), need(find("sdxl")))
     view = curve_view(need(find("sdxl")), plan, None, AUTO, "en")
     why = "Memory grows on macOS 15 where shapes vary, so the chunk has one fixed size."
-    assert view["runs"] == f"automatic: 256 at a time: {why}"
+    assert view["runs"] == f"Automatic: 256 queries at a time. {why}"
     assert (view["chunk"], view["at"]) == (None, 256)
     assert runs(plan, AUTO, "zh").startswith("自动：每次 256 个：")
 
