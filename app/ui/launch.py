@@ -30,7 +30,7 @@ from app.ui.single_instance import Instance
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from app.ui.tabs import models, shelf, welcome
-from app.ui.window import Early, build, queued
+from app.ui.window import HeadInjection, build, configure_queue
 
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"
@@ -103,7 +103,7 @@ def serve(wish: Wish, alone: Instance) -> int:
         window = build(desk)
         with window:
             gradio_endpoints.build(desk)
-        queued(window)
+        configure_queue(window)
         guards_, words = guards(place, wish.host, tls)
         routes = [
             single_instance.route(alone.id), *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk), *share.routes(sharing),
@@ -114,7 +114,7 @@ def serve(wish: Wish, alone: Instance) -> int:
             footer_links=[], favicon_path=favicon(), show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
             strict_cors=True, max_file_size=OWNER_BYTES, ssl_verify=False, ssl_certfile=tls and tls[0], ssl_keyfile=tls and tls[1],
             mcp_server=wish.assistants,
-            app_kwargs={"routes": routes, "middleware": [*guards_, Middleware(Early)], "openapi_url": None, "docs_url": None, "redoc_url": None},
+            app_kwargs={"routes": routes, "middleware": [*guards_, Middleware(HeadInjection)], "openapi_url": None, "docs_url": None, "redoc_url": None},
         )  # fmt: skip
         watch(window.server)
         alone.tell(address)

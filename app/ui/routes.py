@@ -27,7 +27,7 @@ from app.ui.page.contact_sheet import contact_sheet
 from app.ui.page.translate import Language, catalog, language, text, translate
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person, who
-from app.ui.state.visitor_limits import NOT_MADE, told_to
+from app.ui.state.visitor_limits import NOT_MADE, redact_for
 from app.ui.tabs import machine_view, paint_view, speak_view
 
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
@@ -42,32 +42,32 @@ LESSER: Final = ("text", "width", "height")
 DRAFTS: Final = ("speak-text", "paint-prompt", "paint-negative")
 """Fields whose text is kept while it is typed."""
 NAME: Final = re.compile(r"[\w-]+\.\w+")
-SPOKEN: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
+SCRIPT_SENTENCE: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
 
 
 def routes(desk: Desk) -> list[Route]:
     def live(request: Request) -> Response:
         spoken, state, person = language(request), desk.keeper.state, who(request)
         if not person.owner:
-            return JSONResponse(visiting(desk, person, spoken))
+            return JSONResponse(visitor_view(desk, person, spoken))
         progress = desk.keeper.progress(state.job) if state.job else None
-        answer: views.View = {"strip": views.strip(state, progress, desk.title(state.model), spoken)}
-        if job := desk.current("speech", person):
-            answer["speech"] = speak_view.seen(desk, job, spoken)
-        if job := desk.current("picture", person):
+        answer: views.View = {"strip": views.strip_view(state, progress, desk.models.find_title(state.model), spoken)}
+        if job := desk.jobs.find_current("speech", person):
+            answer["speech"] = speak_view.job_view(desk, job, spoken)
+        if job := desk.jobs.find_current("picture", person):
             answer["picture"] = paint_view.seen(desk, job, spoken)
-        if grid := paint_view.grid_seen(desk, person, spoken):
+        if grid := paint_view.grid_view(desk, person, spoken):
             answer["grid"] = grid
         for kind in ("speech", "picture"):
             if "cure" in (end := answer.get(kind, {}).get("end") or {}):
-                end["cure"] = desk.cure(end["cure"])
-        answer["queue"] = desk.queue_view(person)
-        answer["standing"] = views.standing(state, spoken)
+                end["cure"] = desk.models.resolve_cure(end["cure"])
+        answer["queue"] = desk.jobs.list_queue(person)
+        answer["standing"] = views.blocker_view(state, spoken)
         answer["interrupted"] = [{"id": job.id, "text": views.title_of(job.request)} for job in desk.keeper.interrupted]
         looked_at = list(desk.keeper.history)[-CHARTED:] if "charts" in request.query_params else []
-        answer["charts"] = views.charts(looked_at)
-        if desk.errand_job:
-            answer["errand"] = machine_view.errand_seen(desk, spoken)
+        answer["charts"] = views.charts_view(looked_at)
+        if desk.measuring.job:
+            answer["errand"] = machine_view.measuring_view(desk, spoken)
         return JSONResponse(answer)
 
     def machine(request: Request) -> Response:
@@ -75,7 +75,7 @@ def routes(desk: Desk) -> list[Route]:
             return Response(status_code=404)
         asked = request.query_params
         try:
-            return JSONResponse(machine_view.seen(desk, asked.get("model", ""), asked.get("as", ""), language(request)))
+            return JSONResponse(machine_view.tab_view(desk, asked.get("model", ""), asked.get("as", ""), language(request)))
         except Trouble as trouble:
             return JSONResponse({"trouble": translate(trouble.sentence, language(request))}, status_code=400)
 
@@ -83,43 +83,43 @@ def routes(desk: Desk) -> list[Route]:
         """A script or a prompt as it is typed: its problems; of a script also its turns, and how long it will be."""
         asked, person = await request.json(), who(request)
         painted = asked.get("kind") == "picture"
-        seen = paint_view.prompt_seen if painted else speak_view.script_seen
-        model = desk.meant("picture" if painted else "speech", asked.get("model"), person)
+        seen = paint_view.prompt_view if painted else speak_view.script_view
+        model = desk.models.resolve("picture" if painted else "speech", asked.get("model"), person)
         view = seen(desk, str(asked.get("text", ""))[:SCRIPT_MOST], model, language(request))
         for each in view["problems"]:
-            each["cure"] = desk.cure(each["cure"])
+            each["cure"] = desk.models.resolve_cure(each["cure"])
         return JSONResponse(view)
 
     def made(request: Request) -> Response:
         """What lies in the folder of a job: only its maker's, and nothing outside of it."""
         job, name = request.path_params["job"], request.path_params["name"]
-        if not desk.owns(job, who(request)) or not NAME.fullmatch(name):
+        if not desk.jobs.owns(job, who(request)) or not NAME.fullmatch(name):
             return Response(status_code=404)
-        return sent(desk.keeper.folder(job) / name)
+        return send_file(desk.keeper.folder(job) / name)
 
     def creation(request: Request) -> Response:
         try:
-            kept = desk.creation(int(request.path_params["id"]), who(request))
+            kept = desk.jobs.find_creation(int(request.path_params["id"]), who(request))
         except Trouble:
             return Response(status_code=404)
         wanted = request.query_params.get("format", "")
         if not wanted or kept.kind != "speech":
-            return sent(kept.path, download="download" in request.query_params)
-        folder = desk.upload_folder()
+            return send_file(kept.path, download="download" in request.query_params)
+        folder = desk.make_upload_folder()
         try:
-            answer = sent(recoded(kept, wanted, folder), download=True)
+            answer = send_file(recoded(kept, wanted, folder), download=True)
             answer.background = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
             return answer
         except Trouble as trouble:
-            return troubled(trouble, request)
+            return refuse(trouble, request)
 
     def smaller(request: Request) -> Response:
         """What did not fit, asked for again with less; the page shows what is less of it, and gets nothing else."""
         kind, spoken = request.path_params["kind"], language(request)
         try:
-            lesser, words = desk.smaller(kind, who(request))
+            lesser, words = desk.jobs.retry_smaller(kind, who(request))
         except Trouble as trouble:
-            return troubled(trouble, request)
+            return refuse(trouble, request)
         fields = {name: value for name, value in to_json(lesser).items() if name in LESSER}
         return JSONResponse({"text": translate(words, spoken), "request": fields})
 
@@ -136,8 +136,8 @@ def routes(desk: Desk) -> list[Route]:
     def queue(request: Request) -> Response:
         """A waiting job taken out or brought forward, an interrupted one gone on with or let go: only by whoever made it."""
         job, person = request.path_params["job"], who(request)
-        act = desk.queue_acts(person).get(request.path_params["act"])
-        if act is None or not desk.owns(job, person):
+        act = desk.jobs.queue_actions(person).get(request.path_params["act"])
+        if act is None or not desk.jobs.owns(job, person):
             return Response(status_code=404)
         act(job)
         return JSONResponse({})
@@ -169,7 +169,7 @@ def routes(desk: Desk) -> list[Route]:
 
     def sheet(request: Request) -> Response:
         """The last grid as one picture, with its values along the edges."""
-        cells = paint_view.grid_files(desk, who(request))
+        cells = paint_view.list_grid_files(desk, who(request))
         return Response(contact_sheet(*cells), media_type="image/png") if cells else Response(status_code=404)
 
     return [
@@ -181,36 +181,36 @@ def routes(desk: Desk) -> list[Route]:
     ]  # fmt: skip
 
 
-def visiting(desk: Desk, person: Person, spoken: Language) -> views.View:
+def visitor_view(desk: Desk, person: Person, spoken: Language) -> views.View:
     """What a visitor sees: their own work, and whether the engine is busy; nothing of the machine or of others."""
     state = desk.keeper.state
-    own = state.job if state.job and desk.owns(state.job, person) else ""
-    strip = views.strip(replace(state, job=own), desk.keeper.progress(own) if own else None, "", spoken)
+    own = state.job if state.job and desk.jobs.owns(state.job, person) else ""
+    strip = views.strip_view(replace(state, job=own), desk.keeper.progress(own) if own else None, "", spoken)
     if state.job and not own:
         strip["doing"] = text("visitor.busy", "busy with another person's job", spoken)
     answer: views.View = {
-        "strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.queue_view(person),
+        "strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.jobs.list_queue(person),
     }  # fmt: skip
-    for kind, seen in (("speech", speak_view.seen), ("picture", paint_view.seen)):
-        if job := desk.current(kind, person):
+    for kind, seen in (("speech", speak_view.job_view), ("picture", paint_view.seen)):
+        if job := desk.jobs.find_current(kind, person):
             view = seen(desk, job, spoken)
             view["said"] = []  # Adjustments are told in terms of the machine.
             if view["end"] and view["end"]["kind"] == "failed":
                 end = desk.keeper.progress(job).end
-                trouble = told_to(person, Trouble(end.sentence, *end.objections)) if isinstance(end, Failed) else Trouble(NOT_MADE)
+                trouble = redact_for(person, Trouble(end.sentence, *end.objections)) if isinstance(end, Failed) else Trouble(NOT_MADE)
                 words = " ".join(translate(each, spoken) for each in (trouble.sentence, *trouble.objections))
                 view["end"] = {**view["end"], "text": words, "cure": ""}
             answer[kind] = view
     return answer
 
 
-def troubled(trouble: Trouble, request: Request) -> Response:
+def refuse(trouble: Trouble, request: Request) -> Response:
     """As whoever asked may hear it."""
-    heard = told_to(who(request), trouble)
+    heard = redact_for(who(request), trouble)
     return JSONResponse({"trouble": translate(heard.sentence, language(request)), "cure": heard.cure}, status_code=409)
 
 
-def sent(path: Path, download: bool = False) -> Response:
+def send_file(path: Path, download: bool = False) -> Response:
     kind = MADE_KINDS.get(path.suffix)
     if kind is None or path.is_symlink() or not path.is_file():
         return Response(status_code=404)
@@ -221,13 +221,13 @@ def sent(path: Path, download: bool = False) -> Response:
 def words(request: Request) -> Response:
     """What the scripts say, in Chinese where that is asked for; their English stands in the scripts."""
     chinese = language(request) == "zh"
-    return JSONResponse({key: catalog()[key] for key in spoken_by_scripts() if key in catalog()} if chinese else {})
+    return JSONResponse({key: catalog()[key] for key in list_script_sentences() if key in catalog()} if chinese else {})
 
 
-def spoken_by_scripts() -> dict[str, str]:
+def list_script_sentences() -> dict[str, str]:
     """Every t("key", "English") of the scripts."""
     return {
-        key: english for file in sorted(STATIC.rglob("*.js")) for key, english in SPOKEN.findall(file.read_text("utf-8"))
+        key: english for file in sorted(STATIC.rglob("*.js")) for key, english in SCRIPT_SENTENCE.findall(file.read_text("utf-8"))
     }
 
 

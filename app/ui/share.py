@@ -31,9 +31,9 @@ from app.ui.page.theme import theme
 from app.ui.page.translate import Language, i18n, language, translate, word
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
-from app.ui.state.visitor_limits import RANGES, allowance
+from app.ui.state.visitor_limits import RANGES, read_allowance
 from app.ui.tabs import paint, speak
-from app.ui.window import HEAD, Early, queued
+from app.ui.window import HEAD, HeadInjection, configure_queue
 
 HOURS: Final = (1, 4, 12, 72)
 Tunnel = Callable[[int], Reached]
@@ -109,7 +109,7 @@ class Share:
 
     def view(self, spoken: Language = "en") -> dict[str, Any]:
         """For the owner's panel. The password is in it once."""
-        now, limits = self._open, dataclasses.asdict(allowance(self._desk.settings.get("visitors", {})))
+        now, limits = self._open, dataclasses.asdict(read_allowance(self._desk.settings.get("visitors", {})))
         if now is None or now.keys.closed:
             return {"open": False, "hours": HOURS, "limits": limits}
         first, now.shown = not now.shown, True
@@ -131,16 +131,16 @@ class Share:
     def limit(self, changes: Mapping[str, Any]) -> None:
         """What the owner grants visitors; of what is out of range the nearest that is not."""
         wanted = {name: within(changes[name], *RANGES[name]) for name in RANGES if name in changes}
-        self._desk.settings.change("visitors", {}, lambda kept: dataclasses.asdict(allowance({**kept, **wanted})))
+        self._desk.settings.change("visitors", {}, lambda kept: dataclasses.asdict(read_allowance({**kept, **wanted})))
 
     def _serve(self, keys: Keys) -> gr.Blocks:
         mine: dict[str, set[str]] = {}
         uploads = self._desk.keeper.home.scratch / "uploads"
         server = window(self._desk)
-        queued(server, most=64)
+        configure_queue(server, most=64)
         middleware = [
             Middleware(Guard, knows=self._knows, most_bytes=VISITOR_BYTES), Middleware(Door, keys=keys), Middleware(Fence, mine=mine),
-            Middleware(Uploads, folder=uploads, mine=mine), Middleware(Early),
+            Middleware(Uploads, folder=uploads, mine=mine), Middleware(HeadInjection),
         ]  # fmt: skip
         server.launch(
             server_name=self._host, server_port=free_port(self._host), prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),

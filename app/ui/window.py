@@ -51,12 +51,12 @@ def build(desk: Desk) -> gr.Blocks:
     return window
 
 
-def queued(window: gr.Blocks, most: int | None = None) -> None:
+def configure_queue(window: gr.Blocks, most: int | None = None) -> None:
     window.queue(default_concurrency_limit=None, max_size=most)
     window._queue.sleep_when_free = window._queue.progress_update_sleep_when_free = QUEUE_REST_S
 
 
-class Early:
+class HeadInjection:
     """Puts our style and scripts at the top of the page's head, so that nothing flashes before Gradio is there."""
 
     def __init__(self, app: ASGIApp) -> None:

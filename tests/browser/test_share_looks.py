@@ -25,7 +25,7 @@ from app.ui.page.translate import i18n
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.tabs import models, shelf, welcome
-from app.ui.window import Early
+from app.ui.window import HeadInjection
 from tests.support.guests import desk_at, shared
 from tests.support.window import CHROMIUM, FLAGS, shut_out
 
@@ -113,7 +113,7 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
     ]
     _, address, _ = blocks.launch(
         prevent_thread_lock=True, quiet=True, run_history=False, theme=theme(), i18n=i18n(), footer_links=[], ssr_mode=False,
-        app_kwargs={"routes": routes, "middleware": [*guards(desk.keeper.home)[0], Middleware(Early)]},
+        app_kwargs={"routes": routes, "middleware": [*guards(desk.keeper.home)[0], Middleware(HeadInjection)]},
     )  # fmt: skip
     watch(blocks.server)
     try:

@@ -17,7 +17,7 @@ from app.engine.models.model import need
 from app.engine.models.planned import planned
 from app.engine.session.live_plan import LivePlan
 from app.paths import home
-from app.ui.tabs.machine_view import curve_view, runs, selftest_view
+from app.ui.tabs.machine_view import curve_view, explain_chunk, selftest_view
 
 M1 = machine("m1-8gb")
 TIGHT = replace(M1, free_bytes=int(M1.free_bytes * 0.4))
@@ -43,15 +43,15 @@ def painting(dial: Dial) -> LivePlan:
 def test_a_size_that_is_refused_in_the_middle_of_a_run_is_told_beside_the_slider() -> None:
     dial = Dial(64)
     live = painting(dial)
-    assert (live.now.chunk_q, runs(live.now, 64, "en")) == (64, "")
+    assert (live.now.chunk_q, explain_chunk(live.now, 64, "en")) == (64, "")
     dial.chunk = 4096
     assert live.refused is not None
     view = curve_view(PIXART, live.now, None, 4096, "en")
     assert view["runs"] == f"4096 asked; 64 runs: {METAL}"
     assert (view["chunk"], view["at"]) == (4096, 64), "the slider stands at the one, the point of the curve at the other"
-    assert runs(live.now, 4096, "zh").startswith("要求 4096；实际 64：")
+    assert explain_chunk(live.now, 4096, "zh").startswith("要求 4096；实际 64：")
     dial.chunk = 64
-    assert runs(live.now, 64, "en") == ""
+    assert explain_chunk(live.now, 64, "en") == ""
 
 
 def test_a_size_that_automatic_fixes_is_told_with_its_reason() -> None:
@@ -60,7 +60,7 @@ def test_a_size_that_automatic_fixes_is_told_with_its_reason() -> None:
     why = "Memory grows on macOS 15 where shapes vary, so the chunk has one fixed size."
     assert view["runs"] == f"Automatic: 256 queries at a time. {why}"
     assert (view["chunk"], view["at"]) == (None, 256)
-    assert runs(plan, AUTO, "zh").startswith("自动：每次 256 个：")
+    assert explain_chunk(plan, AUTO, "zh").startswith("自动：每次 256 个：")
 
 
 def test_a_visitors_job_that_gives_way_says_why(tmp_path: Path) -> None:
@@ -71,13 +71,13 @@ def test_a_visitors_job_that_gives_way_says_why(tmp_path: Path) -> None:
     runs_now = decided(AUTO).chunk_q
     assert runs_now != 4096 and live.refused is None
     shown = "automatic" if runs_now == AUTO else runs_now
-    assert runs(live.now, 4096, "en") == f"4096 asked; {shown} runs: {METAL}"
+    assert explain_chunk(live.now, 4096, "en") == f"4096 asked; {shown} runs: {METAL}"
 
 
 def test_until_the_next_step_no_reason_is_made_up() -> None:
     """The plan of the run is still the one for the size before."""
     dial = Dial(64)
     before = painting(dial).now
-    assert runs(before, 128, "en") == "128 asked; 64 runs until the next step."
-    assert runs(before, AUTO, "en") == "automatic asked; 64 runs until the next step."
-    assert runs(painting(Dial(128)).now, 128, "en") == ""
+    assert explain_chunk(before, 128, "en") == "128 asked; 64 runs until the next step."
+    assert explain_chunk(before, AUTO, "en") == "automatic asked; 64 runs until the next step."
+    assert explain_chunk(painting(Dial(128)).now, 128, "en") == ""

@@ -43,7 +43,7 @@ def spoken() -> Iterator[tuple[str, str, str]]:
             assert isinstance(key, str) and isinstance(english, str), f"{place}: literals only"
             yield key, english, place
     for path in SCRIPTS:
-        for key, english in routes.SPOKEN.findall(path.read_text("utf-8")):
+        for key, english in routes.SCRIPT_SENTENCE.findall(path.read_text("utf-8")):
             yield key, json.loads(f'"{english}"'), path.name
 
 
@@ -95,7 +95,7 @@ def test_no_call_of_the_scripts_is_overlooked(path: Path) -> None:
     source = path.read_text("utf-8")
     pieces = source.split("t(")[:-1]
     calls = sum(not (piece[-1:].isalnum() or piece[-1:] in ("_", "$")) for piece in pieces)
-    assert len(routes.SPOKEN.findall(source)) == calls
+    assert len(routes.SCRIPT_SENTENCE.findall(source)) == calls
 
 
 def asked(accept: str = "", cookie: str = "") -> Request:
@@ -146,11 +146,11 @@ def test_the_scripts_get_their_words() -> None:
     assert json.loads(bytes(routes.words(asked("en")).body)) == {}
     chinese = json.loads(bytes(routes.words(asked("zh-CN")).body))
     assert chinese["strip.nothing"] == "没有加载模型"
-    assert chinese.keys() == routes.spoken_by_scripts().keys()
+    assert chinese.keys() == routes.list_script_sentences().keys()
 
 
 def test_a_sentence_within_a_sentence_is_in_the_same_language() -> None:
     with pytest.raises(Trouble) as caught:
-        paint_form.parsed("steps", "many, few")
+        paint_form.parse_values("steps", "many, few")
     assert "numbers for steps" in str(caught.value)
     assert "步数" in translate.translate(caught.value.sentence, "zh") and "steps" not in translate.translate(caught.value.sentence, "zh")

@@ -63,9 +63,9 @@ def routes(desk: Desk) -> list[Route]:
 
     async def progress(asked: Request) -> Response:
         person = programmer(asked)
-        now = await run_in_threadpool(desk.progress, KIND, person)
+        now = await run_in_threadpool(desk.jobs.find_progress, KIND, person)
         step = now.step if now is not None and now.end is None else None
-        waits = bool(job := desk.current(KIND, person)) and desk.waits(job)
+        waits = bool(job := desk.jobs.find_current(KIND, person)) and desk.jobs.is_waiting(job)
         picture = None
         if step and now and now.preview and asked.query_params.get("skip_current_image", "false").lower() != "true":
             picture = await run_in_threadpool(preview, desk, person)
@@ -80,7 +80,7 @@ def routes(desk: Desk) -> list[Route]:
         )
 
     async def interrupt(asked: Request) -> Response:
-        await run_in_threadpool(desk.stop, KIND, programmer(asked))
+        await run_in_threadpool(desk.jobs.stop, KIND, programmer(asked))
         return JSONResponse({})
 
     async def samplers(asked: Request) -> Response:
@@ -141,7 +141,7 @@ def scheduler_of(given: dict[str, Any]) -> str:
 
 
 def there(desk: Desk) -> list[Model]:
-    return [each for each in desk.models() if each.kind == KIND and located(desk.keeper.home, each)]
+    return [each for each in desk.models.list_all() if each.kind == KIND and located(desk.keeper.home, each)]
 
 
 def now_used(desk: Desk) -> str:
@@ -155,7 +155,7 @@ def listed(model: Model) -> dict[str, Any]:
 
 
 def preview(desk: Desk, person: Person) -> str | None:
-    progress = desk.progress(KIND, person)
+    progress = desk.jobs.find_progress(KIND, person)
     if progress is None or progress.preview is None:
         return None
     path = Path(progress.preview.path)

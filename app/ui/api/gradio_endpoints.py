@@ -15,9 +15,10 @@ from app.extras import adding
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import loopback
 from app.ui.api.openai import model_for, spoken, voice_for
-from app.ui.state.desk import Desk, kind_of
+from app.ui.state.desk import Desk
+from app.ui.state.jobs_desk import kind_of
 from app.ui.state.person import Person, who
-from app.ui.state.visitor_limits import told_to
+from app.ui.state.visitor_limits import redact_for
 
 
 def check_assistants(wanted: bool, host: str) -> None:
@@ -88,8 +89,8 @@ def build(desk: Desk) -> None:
         Returns:
             job: the job that was told to stop; empty where there was none
         """
-        desk.stop(kind, who(request))
-        return desk.current(kind, who(request))
+        desk.jobs.stop(kind, who(request))
+        return desk.jobs.find_current(kind, who(request))
 
     def machine(request: gr.Request | None = None) -> dict[str, Any]:
         """
@@ -101,7 +102,7 @@ def build(desk: Desk) -> None:
         hardware = state.hardware if who(request).owner else None
         return {
             "ready": state.ready, "name": hardware.name if hardware else "", "kind": hardware.kind if hardware else "",
-            "memory_bytes": hardware.memory_bytes if hardware else None, "model": desk.title(state.model), "job": state.job,
+            "memory_bytes": hardware.memory_bytes if hardware else None, "model": desk.models.find_title(state.model), "job": state.job,
         }  # fmt: skip
 
     # Long jobs wait in our own queue, in threads; Gradio's must not hold them back a second time.
@@ -115,7 +116,7 @@ def events(desk: Desk, asked: Callable[[], Request], person: Person) -> Iterator
     """A client that goes away does not stop the job, as a closed tab does not: /stop does."""
     try:
         wanted = asked()
-        job = desk.begin(wanted, person)
+        job = desk.jobs.begin(wanted, person)
         for event in desk.keeper.follow(job):
             if isinstance(event, Step):
                 yield {
@@ -148,4 +149,4 @@ def events(desk: Desk, asked: Callable[[], Request], person: Person) -> Iterator
                     "urls": urls,
                 }
     except Trouble as trouble:
-        raise gr.Error(str(told_to(person, trouble)), print_exception=False) from trouble
+        raise gr.Error(str(redact_for(person, trouble)), print_exception=False) from trouble

@@ -27,7 +27,7 @@ from app.sentence import Trouble, say
 from app.ui.api.shared import carried_out, encoded, mask_from, picture_from, programmer, troubled, values_of
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
-from app.ui.state.visitor_limits import told_to
+from app.ui.state.visitor_limits import redact_for
 
 TAG: Final = "[S1] "
 EVENTS: Final = "text/event-stream"
@@ -61,13 +61,13 @@ def routes(desk: Desk) -> list[Route]:
 
     async def models(asked: Request) -> Response:
         programmer(asked)
-        there = await run_in_threadpool(lambda: [each for each in desk.models() if located(desk.keeper.home, each)])
+        there = await run_in_threadpool(lambda: [each for each in desk.models.list_all() if located(desk.keeper.home, each)])
         return JSONResponse({"object": "list", "data": [described(name(each.id)) for each in there]})
 
     async def model(asked: Request) -> Response:
         programmer(asked)
         wanted = asked.path_params["model"]
-        if not any(name(each.id) == wanted and located(desk.keeper.home, each) for each in desk.models()):
+        if not any(name(each.id) == wanted and located(desk.keeper.home, each) for each in desk.models.list_all()):
             raise Trouble(say("api.no-model", "There is no model called {model} here.", model=wanted))
         return JSONResponse(described(wanted))
 
@@ -119,7 +119,7 @@ def spoken(text: str) -> str:
 
 def model_for(desk: Desk, wanted: Any, kind: Kind) -> str:
     """Clients name OpenAI's models because they must; what we do not know is the best that is here."""
-    for each in desk.models():
+    for each in desk.models.list_all():
         if each.kind == kind and name(each.id) == wanted and located(desk.keeper.home, each):
             return each.id
     return ""
@@ -165,13 +165,13 @@ async def painted(
 async def streamed(desk: Desk, request: SpeechRequest, person: Person, wanted: str, events: bool) -> Response:
     """Each part as soon as it is spoken, before the whole is levelled. The first event that matters decides whether it is an answer at all."""
     try:
-        job = desk.begin(request, person)
+        job = desk.jobs.begin(request, person)
     except Trouble as trouble:
-        raise told_to(person, trouble) from trouble
+        raise redact_for(person, trouble) from trouble
     heard_of = desk.keeper.follow(job)
     first = await run_in_threadpool(lambda: heard(heard_of))
     if isinstance(first, Failed):
-        raise told_to(person, Trouble(first.sentence, *first.objections))
+        raise redact_for(person, Trouble(first.sentence, *first.objections))
 
     async def body() -> AsyncGenerator[bytes]:
         event: Part | Finished | Stopped | Failed = first

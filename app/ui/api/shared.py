@@ -20,7 +20,7 @@ from app.ui.access import uploads
 from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person, who
-from app.ui.state.visitor_limits import told_to
+from app.ui.state.visitor_limits import redact_for
 
 
 def programmer(asked: Asked) -> Person:
@@ -44,16 +44,16 @@ async def values_of(asked: Asked) -> dict[str, Any]:
 async def carried_out(desk: Desk, request: Request, person: Person) -> tuple[str, tuple[Path, ...]]:
     """The job and its files. Waits its turn like every job; one that was stopped gives what is there."""
     try:
-        job = desk.begin(request, person)
+        job = desk.jobs.begin(request, person)
     except Trouble as trouble:
-        raise told_to(person, trouble) from trouble
+        raise redact_for(person, trouble) from trouble
     try:
         end = await run_in_threadpool(ended, desk, job)
     except BaseException:
         desk.keeper.stop(job)  # Nobody waits for it any more.
         raise
     if isinstance(end, Failed):
-        raise told_to(person, Trouble(end.sentence, *end.objections, cure=end.cure))
+        raise redact_for(person, Trouble(end.sentence, *end.objections, cure=end.cure))
     if not end.files:
         raise Trouble(say("programs.stopped", "It was stopped before there was anything."))
     return job, tuple(map(Path, end.files))
@@ -68,7 +68,7 @@ def ended(desk: Desk, job: str) -> Finished | Stopped | Failed:
 
 def picture_from(desk: Desk, data: bytes, name: str) -> Path:
     """Looked at by its content before anything unpacks it."""
-    path = desk.upload_folder() / name
+    path = desk.make_upload_folder() / name
     path.write_bytes(data)
     try:
         if not uploads.picture(path):

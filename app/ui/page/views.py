@@ -24,23 +24,23 @@ from app.ui.page.translate import Language, text, translate
 View = dict[str, Any]
 
 
-def strip(state: EngineState, progress: Progress | None, title: str, spoken: Language) -> View:
+def strip_view(state: EngineState, progress: Progress | None, title: str, spoken: Language) -> View:
     """The line on every tab. Idle, it says that it is ready and nothing else."""
     step = progress.step if progress is not None and progress.end is None else None
     return {
         "job": state.job,
         "model": f"{title}, {state.plan.dtype}" if title and state.plan else title,
-        "doing": doing(state, progress, spoken),
-        "rate": rate(step, spoken) if step else "",
+        "doing": doing_text(state, progress, spoken),
+        "rate": step_rate(step, spoken) if step else "",
         "eta_s": step.eta_s if step else None,
-        "memory": memory(state.reading) if state.ready else None,
-        "machine": machine(state.hardware, state.plan if state.job else None, step, spoken),
-        "chunk": chunk_now(step, spoken),
+        "memory": memory_view(state.reading) if state.ready else None,
+        "machine": machine_text(state.hardware, state.plan if state.job else None, step, spoken),
+        "chunk": chunk_now_text(step, spoken),
         "plan": plan_stamp(state),
     }
 
 
-def doing(state: EngineState, progress: Progress | None, spoken: Language) -> str:
+def doing_text(state: EngineState, progress: Progress | None, spoken: Language) -> str:
     if progress is None or not state.job or progress.end is not None:
         if state.obstacle is not None:
             return text("strip.held", "paused", spoken)
@@ -52,7 +52,7 @@ def doing(state: EngineState, progress: Progress | None, spoken: Language) -> st
             return text("strip.back", "engine restarting", spoken)
         return text("strip.wakes", "engine starting", spoken)
     if progress.loading is not None:
-        return loading(progress, spoken)
+        return loading_text(progress, spoken)
     step = progress.step
     if step is None:
         return text("strip.begins", "starting", spoken)
@@ -67,7 +67,7 @@ def doing(state: EngineState, progress: Progress | None, spoken: Language) -> st
     return translate(counted, spoken)
 
 
-def standing(state: EngineState, spoken: Language) -> View | None:
+def blocker_view(state: EngineState, spoken: Language) -> View | None:
     """What keeps every job from running, with the button for it; None where nothing does."""
     if state.obstacle is not None:
         return {"text": translate(state.obstacle, spoken), "cure": ""}
@@ -78,15 +78,15 @@ def standing(state: EngineState, spoken: Language) -> View | None:
     return {"text": " ".join(translate(each, spoken) for each in words), "cure": "repair"}
 
 
-def loading(progress: Progress, spoken: Language) -> str:
+def loading_text(progress: Progress, spoken: Language) -> str:
     return translate(progress.loading.sentence, spoken) if progress.loading is not None and progress.end is None else ""
 
 
-def rate(step: Step, spoken: Language) -> str:
-    return rated(step.rate, step.unit, spoken, step.realtime)
+def step_rate(step: Step, spoken: Language) -> str:
+    return rate_text(step.rate, step.unit, spoken, step.realtime)
 
 
-def rated(rate: float, unit: str, spoken: Language, realtime: float | None = None) -> str:
+def rate_text(rate: float, unit: str, spoken: Language, realtime: float | None = None) -> str:
     """A speed with its unit, and with what it means where that is known."""
     if unit == "frames" and realtime is not None:
         sentence = say("rate.frames", "{rate} frames/s, {times}x realtime", rate=round(rate), times=f"{realtime:.2f}")
@@ -101,7 +101,7 @@ def rated(rate: float, unit: str, spoken: Language, realtime: float | None = Non
     return translate(sentence, spoken)
 
 
-def memory(reading: Reading) -> View:
+def memory_view(reading: Reading) -> View:
     """What counts on this machine: the device's own memory where it has one, else the process's."""
     now = reading.process_bytes if reading.device_bytes is None else reading.device_bytes
     return {
@@ -110,15 +110,15 @@ def memory(reading: Reading) -> View:
     }  # fmt: skip
 
 
-def machine(hardware: Hardware | None, plan: Plan | None, step: Step | None, spoken: Language) -> str:
+def machine_text(hardware: Hardware | None, plan: Plan | None, step: Step | None, spoken: Language) -> str:
     if hardware is None:
         return ""
     if plan is None:
         return hardware.name
-    return ", ".join((hardware.name, translate(GQA_WORDS[plan.gqa], spoken), chunk(plan, step, spoken)))
+    return ", ".join((hardware.name, translate(GQA_WORDS[plan.gqa], spoken), chunk_text(plan, step, spoken)))
 
 
-def chunk(plan: Plan, step: Step | None, spoken: Language) -> str:
+def chunk_text(plan: Plan, step: Step | None, spoken: Language) -> str:
     """As the largest call of the last step had it; before the first, as it is planned."""
     if step is None or step.ran is None:
         if plan.chunk_q == AUTO:
@@ -134,7 +134,7 @@ def chunk(plan: Plan, step: Step | None, spoken: Language) -> str:
     return translate(say("strip.chunk", "chunk {chunk}", chunk=ran.rows), spoken)
 
 
-def chunk_now(step: Step | None, spoken: Language) -> str:
+def chunk_now_text(step: Step | None, spoken: Language) -> str:
     """Beside the slider: what is asked, and what the largest call of the last step took."""
     if step is None or step.ran is None or step.ran.queries < 2:
         return ""
@@ -160,12 +160,12 @@ GQA_WORDS = {
 }
 
 
-def said(progress: Progress, spoken: Language) -> list[View]:
+def remarks_view(progress: Progress, spoken: Language) -> list[View]:
     """What the engine remarked on the way: rungs of the ladder, notes, models that made room."""
     return [{"kind": type(event).__name__.lower(), "text": translate(event.sentence, spoken)} for event in progress.said]
 
 
-def ended(progress: Progress, spoken: Language) -> View | None:
+def end_view(progress: Progress, spoken: Language) -> View | None:
     match progress.end:
         case Finished():
             return {"kind": "finished", "seconds": progress.end.seconds, "elapsed_s": progress.end.elapsed_s}
@@ -180,21 +180,21 @@ def ended(progress: Progress, spoken: Language) -> View | None:
     return None
 
 
-def charts(history: Sequence[Sample]) -> list[View]:
+def charts_view(history: Sequence[Sample]) -> list[View]:
     """The live charts, one point a second; swap and Metal's two kinds of memory are told apart."""
     return [
-        {"time_s": sample.time_s, "rate": sample.rate, "unit": sample.unit, **memory(sample.reading)}
+        {"time_s": sample.time_s, "rate": sample.rate, "unit": sample.unit, **memory_view(sample.reading)}
         for sample in history
     ]
 
 
-def trouble(trouble: Trouble, spoken: Language) -> str:
+def trouble_html(trouble: Trouble, spoken: Language) -> str:
     """A sentence where it happened, with the button that cures it where there is one."""
     words = " ".join(translate(each, spoken) for each in (trouble.sentence, *trouble.objections))
     return f'<p class="h-trouble" role="alert" data-cure="{html.escape(trouble.cure, quote=True)}">{html.escape(words)}</p>'
 
 
-def notes(sentences: Sequence[Sentence], spoken: Language) -> str:
+def notes_html(sentences: Sequence[Sentence], spoken: Language) -> str:
     lines = "".join(f"<li>{html.escape(translate(each, spoken))}</li>" for each in sentences)
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""
 

@@ -15,7 +15,7 @@ SMALLEST_PIXELS = 128
 SHORTEST_S = 1.0
 
 
-def picture(request: PictureRequest, model: Model) -> tuple[PictureRequest, Sentence]:
+def shrink_picture(request: PictureRequest, model: Model) -> tuple[PictureRequest, Sentence]:
     """Half the pixels, at the same proportions."""
     before = request.width or model.settings.width, request.height or model.settings.height
     least = max(SMALLEST_PIXELS, model.settings.least)
@@ -34,7 +34,7 @@ def picture(request: PictureRequest, model: Model) -> tuple[PictureRequest, Sent
     return dataclasses.replace(request, width=width, height=height), words
 
 
-def speech(request: SpeechRequest, limits: Limits) -> tuple[SpeechRequest, Sentence]:
+def shrink_speech(request: SpeechRequest, limits: Limits) -> tuple[SpeechRequest, Sentence]:
     """Parts half as long, divided by pauses of no length."""
     longest_s = max((part.seconds for part in script.check(request.text, limits).parts), default=0.0)
     half = dataclasses.replace(limits, part_least_s=0.0, part_aim_s=longest_s / 2, part_most_s=longest_s / 2)

@@ -42,7 +42,7 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = {
 }  # fmt: skip
 
 
-def allowance(kept: Mapping[str, Any]) -> Allowance:
+def read_allowance(kept: Mapping[str, Any]) -> Allowance:
     """From settings; what is missing or out of range is as by default."""
     fitting: dict[str, Any] = {}
     for name, (low, high) in RANGES.items():
@@ -52,7 +52,7 @@ def allowance(kept: Mapping[str, Any]) -> Allowance:
     return Allowance(**fitting)
 
 
-def allowed(request: Request, person: Person, keeper: Keeper, limits: Allowance, owners: Mapping[str, str]) -> Request:
+def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allowance, owners: Mapping[str, str]) -> Request:
     """The request as it may run: with the model that the owner has here. A Trouble says what is too much."""
     if isinstance(request, SpeechRequest):
         if len(request.text) > limits.letters:
@@ -60,17 +60,17 @@ def allowed(request: Request, person: Person, keeper: Keeper, limits: Allowance,
         files = [request.voice.path] if request.voice else []
         kind: str = "speech"
     else:
-        request = _picture(request, limits, catalog.find(model_for("picture", keeper, owners)))
+        request = _grant_picture(request, limits, catalog.find(model_for("picture", keeper, owners)))
         files = [each for each in (request.image, request.mask) if each]
         kind = "picture"
     uploads = (keeper.home.scratch / "uploads").resolve()
     if any(uploads not in Path(file).resolve().parents for file in files):
         raise Trouble(say("visitor.files", "You can only use files that you uploaded yourself."))
-    turn(person, keeper, limits)
+    check_turn(person, keeper, limits)
     return dataclasses.replace(request, model=model_for(kind, keeper, owners))
 
 
-def _picture(request: PictureRequest, limits: Allowance, model: Model) -> PictureRequest:
+def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> PictureRequest:
     """What is left open is what the model's makers recommend, as far as it is granted."""
     own = model.recommended(request.scheduler)
     request = dataclasses.replace(
@@ -89,7 +89,7 @@ def _picture(request: PictureRequest, limits: Allowance, model: Model) -> Pictur
     return dataclasses.replace(request, preview_every=max(2, request.preview_every))
 
 
-def told_to(person: Person, trouble: Trouble) -> Trouble:
+def redact_for(person: Person, trouble: Trouble) -> Trouble:
     """What went wrong, for whoever asked: a visitor is told what they can change, and nothing of the owner's machine."""
     if person.owner:
         return trouble
@@ -97,7 +97,7 @@ def told_to(person: Person, trouble: Trouble) -> Trouble:
     return Trouble(*own) if trouble.sentence in own else Trouble(NOT_MADE, *own)
 
 
-def turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
+def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
     waiting = [job for job in keeper.journal.waiting() if job.owner.startswith("visitor-")]
     if sum(job.owner == person.name for job in waiting) >= limits.waiting:
         raise Trouble(say("visitor.waiting", "You already have {most} jobs in the queue. Wait for one to finish, or stop one.", most=limits.waiting))  # fmt: skip

@@ -78,9 +78,9 @@ def build(desk: Desk) -> Refresh:
         """Back to where it was if it could not be kept."""
         size: Chunk = SIZES[int(place) - 1] if place >= 1 else AUTO
         try:
-            desk.set_chunk(size)
+            desk.machine.set_chunk(size)
         except Trouble as trouble:
-            return place_of(desk.keeper.chunk), gr.skip(), views.trouble(trouble, language(request))
+            return place_of(desk.keeper.chunk), gr.skip(), views.trouble_html(trouble, language(request))
         return gr.skip(), "" if size == AUTO else str(size), ""
 
     def typed(text: str, request: gr.Request) -> tuple[Any, str]:
@@ -88,9 +88,9 @@ def build(desk: Desk) -> Refresh:
             size = chunk_of(text.strip() or None)
             if size == desk.keeper.chunk:
                 return gr.skip(), ""
-            desk.set_chunk(size)
+            desk.machine.set_chunk(size)
         except Trouble as trouble:
-            return gr.skip(), views.trouble(trouble, language(request))
+            return gr.skip(), views.trouble_html(trouble, language(request))
         return place_of(size), ""
 
     def taken(chosen: str, request: gr.Request) -> tuple[Any, Any, str]:
@@ -99,48 +99,48 @@ def build(desk: Desk) -> Refresh:
         if curve is None:
             return gr.skip(), gr.skip(), ""
         try:
-            desk.set_chunk(curve.knee)
+            desk.machine.set_chunk(curve.knee)
         except Trouble as trouble:
-            return gr.skip(), gr.skip(), views.trouble(trouble, language(request))
+            return gr.skip(), gr.skip(), views.trouble_html(trouble, language(request))
         return place_of(curve.knee), str(curve.knee), ""
 
     def tried(*values: Any) -> Choice:
         dtype, gqa, kernels, offload, quantised = values
         return replace(
-            desk.choice(OWNER), dtype=dtype or None, gqa=gqa or None, kernels=tuple(kernels) or None, offload=offload or None,
+            desk.machine.read_choice(OWNER), dtype=dtype or None, gqa=gqa or None, kernels=tuple(kernels) or None, offload=offload or None,
             quantised=quantised or None,
         )  # fmt: skip
 
     def ask(model: str, dtype: Any, gqa: Any, kernels: Any, offload: Any, quantised: Any, request: gr.Request) -> str:
         """What speaks against a forced choice is shown before it is applied."""
         try:
-            plan = desk.plan(model, tried(dtype, gqa, kernels, offload, quantised))
+            plan = desk.machine.plan(model, tried(dtype, gqa, kernels, offload, quantised))
         except Trouble as trouble:
-            return views.trouble(trouble, language(request))
-        return machine_view.warnings(plan, language(request))
+            return views.trouble_html(trouble, language(request))
+        return machine_view.warnings_html(plan, language(request))
 
     def keep(model: str, dtype: Any, gqa: Any, kernels: Any, offload: Any, quantised: Any, request: gr.Request) -> str:
         chosen = tried(dtype, gqa, kernels, offload, quantised)
         try:
-            desk.plan(model, chosen)
-            desk.keep_choice(chosen)
+            desk.machine.plan(model, chosen)
+            desk.machine.keep_choice(chosen)
         except Trouble as trouble:
-            return views.trouble(trouble, language(request))
-        return machine_view.kept(language(request))
+            return views.trouble_html(trouble, language(request))
+        return machine_view.saved_html(language(request))
 
     choices = [dtype, gqa, kernels, offload, quantised]
     slider.release(slid, slider, [slider, exact, message], **LATEST)
     gr.on([exact.submit, changed.click], typed, exact, [slider, message], **LATEST)
     gr.on([each.input for each in choices], ask, [model, *choices], objections, **LATEST)
     use.click(keep, [model, *choices], objections, **QUICK)
-    test.click(lambda: desk.errand(SelfTest()), None, None, **QUICK)
-    tune.click(lambda chosen: desk.errand(Tune(chosen)), model, None, **QUICK)
-    stop.click(desk.stop_errand, None, None, **QUICK)
+    test.click(lambda: desk.measuring.start(SelfTest()), None, None, **QUICK)
+    tune.click(lambda chosen: desk.measuring.start(Tune(chosen)), model, None, **QUICK)
+    stop.click(desk.measuring.stop, None, None, **QUICK)
     knee.click(taken, model, [slider, exact, message], **QUICK)
     look: dict[str, Any] = {"fn": None, "inputs": [model, pretended], "outputs": None, "js": "(model, as) => { Hearth.look_at(model, as); }"}
-    forget.click(desk.forget, model, None, **QUICK).then(**look)
+    forget.click(desk.machine.forget, model, None, **QUICK).then(**look)
     free.click(desk.keeper.free, None, None, **QUICK)
-    report.click(lambda: machine_view.report(desk), None, copied, **QUICK).then(
+    report.click(lambda: machine_view.write_report(desk), None, copied, **QUICK).then(
         None, copied, None, js="text => { navigator.clipboard.writeText(text); }"
     )
     model.change(**look)
@@ -151,7 +151,7 @@ def build(desk: Desk) -> Refresh:
 
     def fill() -> list[Any]:
         """A page that is loaded looks at the model that is, too."""
-        there, loaded, now = offered(desk), desk.keeper.state.model, desk.choice(OWNER)
+        there, loaded, now = offered(desk), desk.keeper.state.model, desk.machine.read_choice(OWNER)
         looked_at = gr.update(choices=there, value=loaded if loaded in dict(there).values() else CATALOG[0].id)
         forced = [now.dtype or ANY, now.gqa or ANY, list(now.kernels or ()), now.offload or ANY, now.quantised or ANY]  # fmt: skip
         return [looked_at, place_of(now.chunk), "" if now.chunk == AUTO else str(now.chunk), *forced]
@@ -170,7 +170,7 @@ def label_of(option: str) -> Any:
 
 def offered(desk: Desk) -> list[tuple[str, str]]:
     """The catalog's models and those of the person's own."""
-    return [(each.title, each.id) for each in desk.models()]
+    return [(each.title, each.id) for each in desk.models.list_all()]
 
 
 def forced_choice(name: str, label: Any, options: tuple[str, ...]) -> gr.Dropdown:

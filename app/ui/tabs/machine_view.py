@@ -21,30 +21,30 @@ from app.engine.models.model import need
 from app.engine.models.planned import differs, named
 from app.sentence import Sentence, Trouble, say
 from app.ui.page.translate import Language, text, translate
-from app.ui.page.views import View, ended, said
+from app.ui.page.views import View, end_view, remarks_view
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 
 
-def seen(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
+def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
     """All of the tab for one model, on this machine or on a pretended one."""
-    hardware = desk.hardware(pretended)
+    hardware = desk.machine.find_hardware(pretended)
     if hardware is None:
         return {}
     asked = need(catalog.find(model))
     view: View = {
         "words": machine_words(hardware, spoken), "pretended": hardware.pretended,
-        "selftest": selftest_view(desk.verdicts()),
+        "selftest": selftest_view(desk.machine.load_verdicts()),
     }  # fmt: skip
-    choice = desk.choice(OWNER)
+    choice = desk.machine.read_choice(OWNER)
     try:
-        plan = desk.plan(model, choice, pretended)
+        plan = desk.machine.plan(model, choice, pretended)
     except Trouble as trouble:
         return view | {"trouble": " ".join(translate(each, spoken) for each in (trouble.sentence, *trouble.objections))}
-    elsewhere = desk.elsewhere(pretended)
+    elsewhere = desk.machine.is_elsewhere(pretended)
     measured = None if elsewhere else read_curve(desk.keeper.home, model)
-    taught = () if elsewhere else learned(desk.verdicts(), model)
-    note = desk.stands_in(model, plan, pretended) or (None if elsewhere else desk.runs_now(model, plan))
+    taught = () if elsewhere else learned(desk.machine.load_verdicts(), model)
+    note = desk.machine.explain_stand_in(model, plan, pretended) or (None if elsewhere else desk.machine.explain_running(model, plan))
     return view | {
         "plan": plan_view(plan, spoken), "note": translate(note, spoken) if note is not None else "",
         "learned": [translate(each.sentence, spoken) for each in taught],
@@ -52,35 +52,35 @@ def seen(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
     }
 
 
-def errand_seen(desk: Desk, spoken: Language) -> View:
+def measuring_view(desk: Desk, spoken: Language) -> View:
     """How far the self-test or Tune is."""
-    progress = desk.keeper.progress(desk.errand_job)
+    progress = desk.keeper.progress(desk.measuring.job)
     step = progress.step
     return {
-        "kind": desk.errand_kind, "done": step.done if step else 0, "total": step.total if step else 0,
-        "share": step.done / step.total if step and step.total else 0.0, "eta_s": step.eta_s if step else None, "said": said(progress, spoken), "end": ended(progress, spoken),
+        "kind": desk.measuring.kind, "done": step.done if step else 0, "total": step.total if step else 0,
+        "share": step.done / step.total if step and step.total else 0.0, "eta_s": step.eta_s if step else None, "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
     }  # fmt: skip
 
 
-def report(desk: Desk) -> str:
+def write_report(desk: Desk) -> str:
     """For a bug report: the machine, the plan, the verdicts that failed. No private paths, no prompts."""
     hardware = desk.keeper.state.hardware
-    failed = [each.subject for each in desk.verdicts().values() if not each.passed]
+    failed = [each.subject for each in desk.machine.load_verdicts().values() if not each.passed]
     told_facts = dataclasses.asdict(hardware) if hardware else {}
     trouble = desk.keeper.state.trouble
     return json.dumps(
-        {"hearth": __version__, "machine": told_facts, "choice": dataclasses.asdict(desk.choice(OWNER)), "failed": failed, "last_death": str(trouble.sentence) if trouble else ""},
+        {"hearth": __version__, "machine": told_facts, "choice": dataclasses.asdict(desk.machine.read_choice(OWNER)), "failed": failed, "last_death": str(trouble.sentence) if trouble else ""},
         indent=1,
     )  # fmt: skip
 
 
-def warnings(plan: Plan, spoken: Language) -> str:
+def warnings_html(plan: Plan, spoken: Language) -> str:
     """What is unwise about a choice that works."""
     lines = "".join(f"<li>{html.escape(translate(each.sentence, spoken))}</li>" for each in plan.warnings)
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""
 
 
-def kept(spoken: Language) -> str:
+def saved_html(spoken: Language) -> str:
     return f'<p class="h-soft" role="status">{html.escape(text("machine.kept", "Saved. Applies from the next job.", spoken))}</p>'
 
 
@@ -106,18 +106,18 @@ def plan_view(plan: Plan, spoken: Language) -> View:
         objections = [
             {
                 "text": translate(reason.sentence, spoken),
-                "source": sourced(reason.source, spoken),
-                "link": link(reason.source),
+                "source": source_text(reason.source, spoken),
+                "link": source_link(reason.source),
             }
             for reason in each.objections
         ]
         rejected.setdefault(each.field, []).append(
-            {"option": worded(each.field, each.option, spoken), "objections": objections}
+            {"option": option_text(each.field, each.option, spoken), "objections": objections}
         )
     rows = [
         {
-            "field": reason.field, "what": translate(FIELDS[reason.field], spoken), "choice": chosen(plan, reason.field, spoken),
-            "because": translate(reason.sentence, spoken), "source": sourced(reason.source, spoken), "link": link(reason.source),
+            "field": reason.field, "what": translate(FIELDS[reason.field], spoken), "choice": chosen_text(plan, reason.field, spoken),
+            "because": translate(reason.sentence, spoken), "source": source_text(reason.source, spoken), "link": source_link(reason.source),
             "rejected": rejected.get(reason.field, []), "first": reason.field in SHOWN_FIRST,
         }
         for reason in plan.because
@@ -129,7 +129,7 @@ def plan_view(plan: Plan, spoken: Language) -> View:
     }  # fmt: skip
 
 
-def chosen(plan: Plan, field: str, spoken: Language) -> str:
+def chosen_text(plan: Plan, field: str, spoken: Language) -> str:
     value = getattr(plan, field)
     if field == "precision":
         return "; ".join(
@@ -149,10 +149,10 @@ def chosen(plan: Plan, field: str, spoken: Language) -> str:
     if field == "environment":
         return ", ".join(f"{name}={setting}" for name, setting in value)
     if isinstance(value, bool):
-        return worded(field, "yes" if value else "no", spoken)
+        return option_text(field, "yes" if value else "no", spoken)
     if isinstance(value, tuple):
         return ", ".join(value) or text("word.own", "Hearth's own", spoken)
-    return text("word.automatic", "automatic", spoken) if value is None else worded(field, str(value), spoken)
+    return text("word.automatic", "automatic", spoken) if value is None else option_text(field, str(value), spoken)
 
 
 OPTIONS: dict[str, Sentence] = {
@@ -172,16 +172,16 @@ SOURCES: dict[str, Sentence] = {
 """Those that are words; the rest name a thread or a file."""
 
 
-def worded(field: str, option: str, spoken: Language) -> str:
+def option_text(field: str, option: str, spoken: Language) -> str:
     found = OPTIONS.get(f"{field}={option}", OPTIONS.get(option))
     return translate(found, spoken) if found else option
 
 
-def sourced(source: str, spoken: Language) -> str:
+def source_text(source: str, spoken: Language) -> str:
     return translate(SOURCES[source], spoken) if source in SOURCES else source
 
 
-def link(source: str) -> str:
+def source_link(source: str) -> str:
     """Where a source can be read: a thread number of PyTorch's, or of a project named before it."""
     found = re.search(
         r"(?:(ComfyUI|InvokeAI|A1111|diffusers|Dia|transformers|uv|DirectML)\s+(?:PR\s+)?)?#(\d+)", source
@@ -260,11 +260,11 @@ def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spo
     elif need.queries <= CURVE_SIZES[0]:
         note = text("curve.small", "This model's attention is small; the chunk size makes no difference.", spoken)
     return {
-        "points": points, "chunk": None if asked == AUTO else asked, "at": None if plan.chunk_q == AUTO else plan.chunk_q, "runs": runs(plan, asked, spoken), "knee": measured.knee if measured else None, "budget": plan.budget_bytes, "queries": need.queries, "note": note,
+        "points": points, "chunk": None if asked == AUTO else asked, "at": None if plan.chunk_q == AUTO else plan.chunk_q, "runs": explain_chunk(plan, asked, spoken), "knee": measured.knee if measured else None, "budget": plan.budget_bytes, "queries": need.queries, "note": note,
     }  # fmt: skip
 
 
-def runs(plan: Plan, asked: Chunk, spoken: Language) -> str:
+def explain_chunk(plan: Plan, asked: Chunk, spoken: Language) -> str:
     """Why what runs is not what was asked for; empty where it is."""
     now = plan.chunk_q
     if now == asked and (now != AUTO or plan.chunk_most is None):

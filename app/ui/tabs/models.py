@@ -38,15 +38,15 @@ def routes(desk: Desk) -> list[Route]:
     def shown(request: Request) -> Response:
         if not who(request).owner:
             return Response(status_code=404)
-        return JSONResponse(view(desk, language(request)))
+        return JSONResponse(models_view(desk, language(request)))
 
     def fetched(request: Request) -> Response:
         if not who(request).owner:
             return Response(status_code=404)
-        return JSONResponse(moving(desk, language(request)))
+        return JSONResponse(downloads_view(desk, language(request)))
 
     async def act(request: Request) -> Response:
-        deed = DEEDS.get(request.path_params["act"])
+        deed = ACTIONS.get(request.path_params["act"])
         if not who(request).owner or deed is None:
             return Response(status_code=404)
         # A form of another site cannot send this type without being asked first.
@@ -70,19 +70,19 @@ def routes(desk: Desk) -> list[Route]:
     ]  # fmt: skip
 
 
-def named(desk: Desk, id_: str) -> Model:
+def find_listed(desk: Desk, id_: str) -> Model:
     """Only what the list shows; a path that was not added is not looked at."""
-    found = next((each for each in desk.models() if each.id == id_), None)
+    found = next((each for each in desk.models.list_all() if each.id == id_), None)
     return found if found is not None else catalog.find(id_ if id_ in catalog.BY_ID else "")
 
 
-def get(desk: Desk, id_: str) -> None:
-    model = named(desk, id_)
-    desk.downloads.start(model, desk.offer(model).quantised)
+def start_download(desk: Desk, id_: str) -> None:
+    model = find_listed(desk, id_)
+    desk.downloads.start(model, desk.machine.offer(model).quantised)
 
 
 def remove(desk: Desk, id_: str) -> None:
-    desk.downloads.remove(named(desk, id_), desk.models())
+    desk.downloads.remove(find_listed(desk, id_), desk.models.list_all())
 
 
 def add(desk: Desk, path: str) -> None:
@@ -99,24 +99,24 @@ def forget(desk: Desk, path: str) -> None:
     desk.settings.change("models", [], lambda kept: [each for each in kept if each != path])
 
 
-def where(desk: Desk, id_: str) -> None:
-    found = on_disk.located(desk.keeper.home, named(desk, id_)) if id_ else None
+def reveal_model(desk: Desk, id_: str) -> None:
+    found = on_disk.located(desk.keeper.home, find_listed(desk, id_)) if id_ else None
     reveal(found.folder / "." if found else desk.keeper.home.models / ".")
 
 
-def creations(desk: Desk, _: str) -> None:
+def reveal_creations(desk: Desk, _: str) -> None:
     reveal(desk.keeper.home.creations / ".")
 
 
-DEEDS: dict[str, Callable[[Desk, str], None]] = {
-    "get": get, "pause": lambda desk, id_: desk.downloads.pause(id_), "remove": remove, "add": add, "forget": forget, "where": where,
-    "creations": creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: hub_token.keep(token),
+ACTIONS: dict[str, Callable[[Desk, str], None]] = {
+    "get": start_download, "pause": lambda desk, id_: desk.downloads.pause(id_), "remove": remove, "add": add, "forget": forget, "where": reveal_model,
+    "creations": reveal_creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: hub_token.keep(token),
     "token-away": lambda *_: hub_token.forget(),
 }  # fmt: skip
 
 
-def view(desk: Desk, spoken: Language) -> View:
-    home, there = desk.keeper.home, {model.id for model in desk.models()}
+def models_view(desk: Desk, spoken: Language) -> View:
+    home, there = desk.keeper.home, {model.id for model in desk.models.list_all()}
     missing = []
     for path in desk.settings.get("models", []):
         if path not in there:
@@ -125,13 +125,13 @@ def view(desk: Desk, spoken: Language) -> View:
             except Trouble as trouble:
                 missing.append({"path": path, "trouble": translate(trouble.sentence, spoken)})
     return {
-        "models": [row(desk, model, spoken) for model in desk.models()], "missing": missing, "token": hub_token.known(), "folder": str(home.models),
+        "models": [model_view(desk, model, spoken) for model in desk.models.list_all()], "missing": missing, "token": hub_token.known(), "folder": str(home.models),
         "free": shutil.disk_usage(home.models).free,
     }  # fmt: skip
 
 
-def row(desk: Desk, model: Model, spoken: Language) -> View:
-    found = desk.offer(model)
+def model_view(desk: Desk, model: Model, spoken: Language) -> View:
+    found = desk.machine.offer(model)
     fit, local = found.forecast, bool(model.path) and not model.starter
     facts = [translate(each, spoken) for each in (model.note, model.least) if each is not None]
     return {
@@ -147,11 +147,11 @@ def row(desk: Desk, model: Model, spoken: Language) -> View:
     }  # fmt: skip
 
 
-def moving(desk: Desk, spoken: Language) -> View:
-    return {"downloads": [progress(each, spoken) for each in desk.downloads.status()]}
+def downloads_view(desk: Desk, spoken: Language) -> View:
+    return {"downloads": [download_view(each, spoken) for each in desk.downloads.status()]}
 
 
-def progress(status: Status, spoken: Language) -> View:
+def download_view(status: Status, spoken: Language) -> View:
     words = {
         "queued": text("fetch.queued", "queued", spoken), "running": text("fetch.running", "downloading", spoken),
         "paused": text("fetch.paused", "paused", spoken), "failed": text("fetch.failed", "stopped", spoken), "done": "",

@@ -22,22 +22,22 @@ from app.ui.page.translate import Language, language, word
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 from app.ui.tabs import paint_form, paint_view
-from app.ui.tabs.paint_form import number
+from app.ui.tabs.paint_form import whole_number
 from app.ui.tabs.shared_controls import (
     LATEST,
     QUICK,
     Refresh,
-    bring_back,
-    fetched_late,
-    going,
+    build_go_and_stop,
+    build_preset_row,
+    explain,
+    find_model_again,
     hidden_button,
     hidden_number,
-    left_empty,
-    model_again,
+    keep_empty,
+    load_on_open,
     model_choices,
-    preset_row,
-    told,
-    troubled,
+    remember_settings,
+    run_or_explain,
 )
 
 KIND: Final = "picture"
@@ -50,7 +50,7 @@ MASK: Final = "rgba(184, 66, 15, 0.6)"
 def build(desk: Desk, visitor: bool = False) -> Refresh:
     """For a visitor without anything of the owner's: no draft, no models to choose from, no LoRAs, no grid, no forecast, nothing to start from but what they send."""
     kept = {} if visitor else desk.settings.get("paint", {})
-    model_now = paint_form.model_of(desk, kept.get("model", ""))
+    model_now = paint_form.find_model(desk, kept.get("model", ""))
     with gr.Row(elem_classes="h-room"):
         with gr.Column():
             with gr.Column(elem_classes="h-card"):
@@ -82,9 +82,9 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 strength = gr.Slider(
                     0.05, 1.0, kept.get("strength", 0.6), step=0.05, label=word("paint.strength", "How much to change")
                 )
-                fetched_late(drawer, image)
+                load_on_open(drawer, image)
             with gr.Accordion(word("paint.settings", "Settings"), open=False, elem_classes="h-card", elem_id="paint-settings"):  # fmt: skip
-                presets = preset_row("paint", desk, visitor)
+                presets = build_preset_row("paint", desk, visitor)
                 with gr.Row(elem_classes="h-pair"):
                     width = gr.Number(
                         kept.get("width"), precision=0, label=word("paint.width", "Width"), elem_id="paint-width",
@@ -130,7 +130,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                     down = gr.Dropdown(paint_form.axes(), value="guidance", label=word("grid.down", "Rows"))
                     down_values = gr.Textbox("", label=word("grid.values-down", "Values, separated by commas"), placeholder="2, 4, 7")  # fmt: skip
                 grid = gr.Button(word("grid.go", "Paint the grid"))
-            go, stop, message = going("paint", word("paint.go", "Paint"))
+            go, stop, message = build_go_and_stop("paint", word("paint.go", "Paint"))
         with gr.Column():
             gr.HTML('<section id="h-canvas" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-grid" class="h-card" hidden></section>', apply_default_css=False)
@@ -148,42 +148,42 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     filled = [prompt, negative, seed, *named.values()]
 
     def asked(values: dict[Any, Any]) -> PictureRequest:
-        start, mask = paint_form.pictures(desk, values[image])
+        start, mask = paint_form.save_pictures(desk, values[image])
         across_size = values[size].split("x") if values[size] else (None, None)
         return PictureRequest(
             prompt=values[prompt], model=values[model], negative=values[negative] or "",
-            width=number(values[width]) or number(across_size[0]), height=number(values[height]) or number(across_size[1]),
-            steps=number(values[steps]), guidance=values[guidance], scheduler=values[scheduler] or None, seed=number(values[seed]),
+            width=whole_number(values[width]) or whole_number(across_size[0]), height=whole_number(values[height]) or whole_number(across_size[1]),
+            steps=whole_number(values[steps]), guidance=values[guidance], scheduler=values[scheduler] or None, seed=whole_number(values[seed]),
             batch=int(values[batch]), image=start, mask=mask, strength=values[strength], upscale=int(values[upscale]),
-            loras=() if visitor else tuple(paint_form.chosen_loras(values[loras] or [], values[weights] or "")),
+            loras=() if visitor else tuple(paint_form.parse_loras(values[loras] or [], values[weights] or "")),
         )  # fmt: skip
 
     def begin(values: dict[Any, Any], request: gr.Request) -> str:
         def run() -> None:
-            desk.turn(who(request))  # before any picture is written for it
-            desk.begin(asked(values), who(request))
+            desk.jobs.check_turn(who(request))  # before any picture is written for it
+            desk.jobs.begin(asked(values), who(request))
 
-        return told(run, request)
+        return run_or_explain(run, request)
 
     def begin_grid(values: dict[Any, Any], request: gr.Request) -> str:
         def side(axis: gr.Dropdown, listed: gr.Textbox) -> tuple[str, list[Any]]:
-            return values[axis], paint_form.parsed(values[axis], values[listed])
+            return values[axis], paint_form.parse_values(values[axis], values[listed])
 
         def run() -> None:
             picture = dataclasses.replace(asked(values), batch=1)
-            desk.begin_grid(picture, side(across, across_values), side(down, down_values), who(request))
+            desk.jobs.begin_grid(picture, side(across, across_values), side(down, down_values), who(request))
 
-        return told(run, request)
+        return run_or_explain(run, request)
 
     def halt(request: gr.Request) -> None:
-        desk.stop(KIND, who(request))
+        desk.jobs.stop(KIND, who(request))
 
     def put(request: PictureRequest, notes: Sequence[Sentence], spoken: Language) -> list[Any]:
         """For the fields, and what cannot be brought back."""
-        here, missing = model_again(desk, KIND, request.model, visitor)
+        here, missing = find_model_again(desk, KIND, request.model, visitor)
         return [
             request.prompt, request.negative, request.seed, here, request.width, request.height, request.steps, request.guidance,
-            request.scheduler or "", request.batch, request.upscale, request.strength, views.notes([*missing, *notes], spoken),
+            request.scheduler or "", request.batch, request.upscale, request.strength, views.notes_html([*missing, *notes], spoken),
         ]  # fmt: skip
 
     def restored(file: str | None, request: gr.Request) -> list[Any]:
@@ -193,37 +193,37 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         try:
             found = picture_settings.read(Path(file))
         except Trouble as trouble:
-            return [*[gr.skip()] * len(filled), troubled(trouble, request), None]
+            return [*[gr.skip()] * len(filled), explain(trouble, request), None]
         return [*put(found.request, found.notes, language(request)), None]
 
     def again(creation: float, request: gr.Request) -> list[Any]:
         try:
-            kept = desk.creation(int(creation), who(request)).request
+            kept = desk.jobs.find_creation(int(creation), who(request)).request
         except Trouble as trouble:
-            return [*[gr.skip()] * len(filled), troubled(trouble, request)]
+            return [*[gr.skip()] * len(filled), explain(trouble, request)]
         assert isinstance(kept, PictureRequest)
         return put(kept, by_hand(kept), language(request))
 
     def start_from(creation: float, request: gr.Request) -> tuple[Any, str]:
         try:
-            return str(desk.creation(int(creation), who(request)).path), ""
+            return str(desk.jobs.find_creation(int(creation), who(request)).path), ""
         except Trouble as trouble:
-            return gr.skip(), troubled(trouble, request)
+            return gr.skip(), explain(trouble, request)
 
     def fit(values: dict[Any, Any], request: gr.Request) -> str:
         """Will it fit, and how long will it take; with the changes that would make it fit."""
         try:
             start = {**values, image: None, prompt: values[prompt] or "?"}
-            return paint_view.fit(desk, asked(start), who(request), language(request))
+            return paint_view.forecast_html(desk, asked(start), who(request), language(request))
         except Trouble as trouble:
-            return troubled(trouble, request)
+            return explain(trouble, request)
 
     def last_seed(request: gr.Request) -> Any:
-        progress = desk.progress(KIND, who(request))
+        progress = desk.jobs.find_progress(KIND, who(request))
         return progress.parts[0].seed if progress and progress.parts else gr.skip()
 
     def other_model(chosen: str) -> Any:
-        now = paint_form.model_of(desk, chosen)
+        now = paint_form.find_model(desk, chosen)
         return gr.update(choices=paint_form.sizes(now), value=paint_form.default_size(now))
 
     go.click(begin, fields, message, **QUICK)
@@ -236,7 +236,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     # What is chosen counts, also where something that was reused left a size of its own.
     size.select(lambda: (None, None), None, [width, height], **LATEST)
     if visitor:
-        left_empty([seed, width, height, steps, guidance])
+        keep_empty([seed, width, height, steps, guidance])
     else:
         grid.click(begin_grid, fields, message, **QUICK)
         model.change(other_model, model, size, **LATEST)
@@ -248,7 +248,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         gr.on([*weighed, weigh.click], fit, fields - {image}, fits, **LATEST)
         begin_with = hidden_button("paint-begin-with")  # a file that the guards let nobody have by its path
         begin_with.click(start_from, from_shelf, [image, message], **LATEST)
-        bring_back("paint", desk, named, presets, message)
+        remember_settings("paint", desk, named, presets, message)
 
     def offer() -> Any:
         return gr.update(choices=model_choices(desk, KIND))

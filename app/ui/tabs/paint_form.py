@@ -19,7 +19,7 @@ WHOLE: Final = frozenset({"steps", "seed"})
 WORDS: Final = frozenset({"scheduler", "prompt"})
 
 
-def model_of(desk: Desk, asked: str) -> Model:
+def find_model(desk: Desk, asked: str) -> Model:
     """What is meant; where that is no longer there, the best that is."""
     try:
         return catalog.find(asked) if asked else best(desk.keeper.home, "picture")
@@ -38,12 +38,12 @@ def default_size(model: Model) -> str:
     return f"{model.settings.width}x{model.settings.height}"
 
 
-def pictures(desk: Desk, drawn: dict[str, Any] | None) -> tuple[str | None, str | None]:
+def save_pictures(desk: Desk, drawn: dict[str, Any] | None) -> tuple[str | None, str | None]:
     """The editor's picture and what was painted over it, as files: pictures cross to the engine that way."""
     background = drawn.get("background") if drawn else None
     if background is None:
         return None, None
-    folder = desk.upload_folder()
+    folder = desk.make_upload_folder()
     start = folder / "start.png"
     background.convert("RGB").save(start)
     painted = Image.new("L", background.size, 0)
@@ -56,7 +56,7 @@ def pictures(desk: Desk, drawn: dict[str, Any] | None) -> tuple[str | None, str 
     return str(start), str(mask)
 
 
-def chosen_loras(files: list[str], weights: str) -> list[Lora]:
+def parse_loras(files: list[str], weights: str) -> list[Lora]:
     given = [part for part in weights.replace(";", ",").split(",") if part.strip()]
     try:
         numbers = [float(part) for part in given]
@@ -81,7 +81,7 @@ def axes() -> list[tuple[Any, str]]:
     return [(label(name), axis) for axis, name in AXES.items()]
 
 
-def parsed(axis: str, values: str) -> list[Any]:
+def parse_values(axis: str, values: str) -> list[Any]:
     """The values of one side of a grid."""
     given = [part.strip() for part in values.split("|" if axis == "prompt" else ",") if part.strip()]
     if not given:
@@ -107,5 +107,5 @@ def parsed(axis: str, values: str) -> list[Any]:
         ) from fault
 
 
-def number(value: Any) -> int | None:
+def whole_number(value: Any) -> int | None:
     return None if value in (None, "") else int(value)

@@ -13,33 +13,33 @@ from app.engine.models.on_disk import best
 from app.engine.text import starter_words
 from app.sentence import say
 from app.ui.page.translate import Language, text, translate
-from app.ui.page.views import View, ended, loading, made_url, rate, said
+from app.ui.page.views import View, end_view, loading_text, made_url, remarks_view, step_rate
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
 from app.ui.tabs import paint_form
 
 
-def picture(job: str, progress: Progress, spoken: Language) -> View:
+def picture_view(job: str, progress: Progress, spoken: Language) -> View:
     """The picture as far as it is, and those of the batch that are done."""
     step = progress.step
     done = [{"index": part.index, "url": made_url(job, part.path), "seed": part.seed} for part in progress.parts]
     return {
         "job": job, "parts": done, "share": step.done / step.total if step is not None and step.total else 0.0,
-        "preview": preview_url(job, progress), "said": said(progress, spoken), "end": ended(progress, spoken),
-        "doing": loading(progress, spoken),
-        "rate": rate(step, spoken) if step is not None and not progress.end else "",
+        "preview": preview_url(job, progress), "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
+        "doing": loading_text(progress, spoken),
+        "rate": step_rate(step, spoken) if step is not None and not progress.end else "",
     }  # fmt: skip
 
 
-def prompt_seen(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
+def prompt_view(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
     """Of a prompt as it is typed: what a model that learned few captions would paint instead, and captions to take."""
-    chosen = paint_form.model_of(desk, model)
+    chosen = paint_form.find_model(desk, model)
     match = starter_words.matched(Path(chosen.path), prompt) if chosen.starter else None
     if match is None or match.note is None:
         return {"problems": []}
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
-    seen = {"kind": kind, "text": translate(match.note, spoken), "cure": cure, "captions": list(match.offered)}
-    return {"problems": [seen]}
+    job_view = {"kind": kind, "text": translate(match.note, spoken), "cure": cure, "captions": list(match.offered)}
+    return {"problems": [job_view]}
 
 
 def preview_url(job: str, progress: Progress) -> str:
@@ -48,7 +48,7 @@ def preview_url(job: str, progress: Progress) -> str:
     return f"{made_url(job, progress.preview.path)}?step={progress.preview.step}"
 
 
-def fits(found: Forecast, spoken: Language) -> str:
+def fit_html(found: Forecast, spoken: Language) -> str:
     """Fits, tight or not, with its sentence, how long it takes, and what would make it fit."""
     level, name = {
         "fits": ("right", text("fit.fits", "fits", spoken)), "tight": ("careful", text("fit.tight", "tight", spoken)),
@@ -71,25 +71,25 @@ def fits(found: Forecast, spoken: Language) -> str:
 def seen(desk: Desk, job: str, spoken: Language) -> View:
     """A picture as far as it is painted, with its place in the queue and what it came to."""
     progress = desk.keeper.progress(job)
-    found = results(desk, job) if progress.end else []
-    return {**picture(job, progress, spoken), "place": desk.place(job), "results": found}
+    found = results_view(desk, job) if progress.end else []
+    return {**picture_view(job, progress, spoken), "place": desk.jobs.find_place(job), "results": found}
 
 
-def results(desk: Desk, job: str) -> list[View]:
+def results_view(desk: Desk, job: str) -> list[View]:
     return [
         {"url": f"hearth/creation/{each.id}", "id": each.id, "name": each.path.name}
         for each in desk.keeper.shelf.of_job(job)
     ]
 
 
-def grid_seen(desk: Desk, person: Person, spoken: Language) -> View | None:
-    grid = desk.grids.get(person.name)
+def grid_view(desk: Desk, person: Person, spoken: Language) -> View | None:
+    grid = desk.jobs.grids.get(person.name)
     if grid is None:
         return None
     cells = []
     for row in grid.jobs:
         for job in row:
-            progress, found = desk.keeper.progress(job), results(desk, job)
+            progress, found = desk.keeper.progress(job), results_view(desk, job)
             failed = progress.end is not None and not found
             cells.append(
                 {
@@ -103,15 +103,15 @@ def grid_seen(desk: Desk, person: Person, spoken: Language) -> View | None:
     return {"across": across, "columns": grid.columns, "down": down, "rows": grid.rows, "cells": cells}
 
 
-def grid_files(desk: Desk, person: Person) -> tuple[tuple[str, ...], tuple[str, ...], list[Path | None]] | None:
-    grid = desk.grids.get(person.name)
+def list_grid_files(desk: Desk, person: Person) -> tuple[tuple[str, ...], tuple[str, ...], list[Path | None]] | None:
+    grid = desk.jobs.grids.get(person.name)
     if grid is None:
         return None
     files = [desk.keeper.shelf.of_job(job) for row in grid.jobs for job in row]
     return grid.columns, grid.rows, [found[0].path if found else None for found in files]
 
 
-def fit(desk: Desk, request: PictureRequest, person: Person, spoken: Language) -> str:
+def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: Language) -> str:
     """What the forecast says of a picture, as HTML. About the next job, never about the one that runs: its plan is Machine's to show."""
     hardware = desk.keeper.state.hardware
     if hardware is None:
@@ -119,6 +119,6 @@ def fit(desk: Desk, request: PictureRequest, person: Person, spoken: Language) -
     model = catalog.find(request.model) if request.model else best(desk.keeper.home, "picture")
     past = desk.keeper.shelf.find(kind="picture", model=model.id, most=8)
     found = forecast(
-        desk.keeper.home, request, model, hardware, desk.choice(person), desk.verdicts(), past, yields=not person.owner
+        desk.keeper.home, request, model, hardware, desk.machine.read_choice(person), desk.machine.load_verdicts(), past, yields=not person.owner
     )
-    return fits(found, spoken)
+    return fit_html(found, spoken)

@@ -19,7 +19,7 @@ from app.ui.page.translate import language, word
 from app.ui.state import presets
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
-from app.ui.state.visitor_limits import told_to
+from app.ui.state.visitor_limits import redact_for
 
 QUICK: Final[Mapping[str, Any]] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """For deeds: pressed twice at once, it is done once."""
@@ -39,7 +39,7 @@ class Refresh:
     offered: Sequence[Component]
 
 
-def going(tab: str, label: I18nData) -> tuple[gr.Button, gr.Button, gr.HTML]:
+def build_go_and_stop(tab: str, label: I18nData) -> tuple[gr.Button, gr.Button, gr.HTML]:
     """The buttons that start and stop, and the place for what is to be said about it."""
     with gr.Column(elem_classes="h-going"):
         message = gr.HTML("", elem_id=f"{tab}-message", apply_default_css=False)
@@ -50,13 +50,13 @@ def going(tab: str, label: I18nData) -> tuple[gr.Button, gr.Button, gr.HTML]:
     return go, stop, message
 
 
-def left_empty(numbers: Sequence[gr.Number]) -> None:
+def keep_empty(numbers: Sequence[gr.Number]) -> None:
     """Gradio shows a number that has no value as 0, and sends it; once it is told that there is none, it stays empty. The owner's are
     filled with all else."""
     gr.on(None, lambda: None if len(numbers) == 1 else [None] * len(numbers), None, [*numbers], **QUICK)
 
 
-def fetched_late(drawer: gr.Accordion, part: Component) -> None:
+def load_on_open(drawer: gr.Accordion, part: Component) -> None:
     """A part that is heavy to fetch and seldom wanted, built with visible=False, is fetched by the page when its drawer is opened."""
     drawer.expand(None, None, part, js="() => ({__type__: 'update', visible: true})", **QUICK)
 
@@ -70,35 +70,35 @@ def hidden_button(id_: str) -> gr.Button:
 
 
 def model_choices(desk: Desk, kind: str, visitor: bool = False) -> list[tuple[Any, str]]:
-    there = [each for each in desk.models() if not visitor and each.kind == kind and located(desk.keeper.home, each)]
+    there = [each for each in desk.models.list_all() if not visitor and each.kind == kind and located(desk.keeper.home, each)]
     return [(word("model.best", "Best installed model"), ""), *((each.title, each.id) for each in there)]
 
 
-def told(run: Callable[[], object], request: gr.Request) -> str:
+def run_or_explain(run: Callable[[], object], request: gr.Request) -> str:
     """Nothing where it went well, else what stands in the way."""
     try:
         run()
     except Trouble as trouble:
-        return troubled(trouble, request)
+        return explain(trouble, request)
     return ""
 
 
-def troubled(trouble: Trouble, request: gr.Request) -> str:
+def explain(trouble: Trouble, request: gr.Request) -> str:
     """As whoever asked may hear it."""
-    return views.trouble(told_to(who(request), trouble), language(request))
+    return views.trouble_html(redact_for(who(request), trouble), language(request))
 
 
-def model_again(desk: Desk, kind: str, model: str, visitor: bool = False) -> tuple[str, tuple[Sentence, ...]]:
+def find_model_again(desk: Desk, kind: str, model: str, visitor: bool = False) -> tuple[str, tuple[Sentence, ...]]:
     """Of settings that come back, the model to choose and what to say where it is not here. A file has only the model's name."""
     there = [id_ for _, id_ in model_choices(desk, kind, visitor)]
     found = [model] if model in there else [id_ for id_ in there if id_ and name(id_) == name(model)]
     if len(found) == 1:
         return found[0], ()
-    notes = () if visitor else (say("restore.model", "This was made with {model}, which is not installed. Choose a model.", model=name(model)),)  # fmt: skip
+    notes = () if visitor else (say("restore.model", "This was made with {model}. Choose the model to use.", model=name(model)),)  # fmt: skip
     return "", notes
 
 
-def preset_row(tab: str, desk: Desk, visitor: bool) -> tuple[gr.Dropdown, gr.Button, gr.Button]:
+def build_preset_row(tab: str, desk: Desk, visitor: bool) -> tuple[gr.Dropdown, gr.Button, gr.Button]:
     with gr.Row(elem_classes="h-inline", visible=not visitor):
         preset = gr.Dropdown(
             [] if visitor else presets.choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
@@ -109,7 +109,7 @@ def preset_row(tab: str, desk: Desk, visitor: bool) -> tuple[gr.Dropdown, gr.But
     return preset, keep, drop
 
 
-def bring_back(
+def remember_settings(
     tab: str,
     desk: Desk,
     named: Mapping[str, Component],
@@ -136,7 +136,7 @@ def bring_back(
         try:
             choice = presets.keep(desk.settings, tab, values[preset], asked)
         except Trouble as trouble:
-            return gr.skip(), views.trouble(trouble, language(request))
+            return gr.skip(), views.trouble_html(trouble, language(request))
         return gr.update(choices=presets.choices(desk.settings, tab), value=choice), ""
 
     def dropped(choice: str | None, request: gr.Request) -> tuple[Any, Any]:
@@ -145,7 +145,7 @@ def bring_back(
         try:
             presets.drop(desk.settings, tab, choice)
         except Trouble as trouble:
-            return gr.skip(), views.trouble(trouble, language(request))
+            return gr.skip(), views.trouble_html(trouble, language(request))
         return gr.update(choices=presets.choices(desk.settings, tab), value=None), ""
 
     changes = [each.change for each in named.values()]  # type: ignore[attr-defined]

@@ -42,10 +42,10 @@ def routes(desk: Desk) -> list[Route]:
             asked.get("words", ""), asked.get("kind", ""), asked.get("model", ""), "favourite" in asked, "binned" in asked,
             most=PAGE + 1, skip=max(0, int(asked.get("skip", "0") or 0)),
         )  # fmt: skip
-        models = [{"id": each, "title": desk.title(each)} for each in desk.keeper.shelf.models()]
+        models = [{"id": each, "title": desk.models.find_title(each)} for each in desk.keeper.shelf.models()]
         return JSONResponse(
             {
-                "creations": [view(desk, each, spoken) for each in kept[:PAGE]],
+                "creations": [creation_view(desk, each, spoken) for each in kept[:PAGE]],
                 "more": len(kept) > PAGE,
                 "models": models,
             }
@@ -79,7 +79,7 @@ def routes(desk: Desk) -> list[Route]:
         if not who(request).owner:
             return Response(status_code=404)
         ids = [int(each) for each in request.query_params.get("ids", "").split(",") if each.isdigit()][:ZIP_MOST]
-        target = desk.upload_folder() / "hearth.zip"
+        target = desk.make_upload_folder() / "hearth.zip"
         try:
             await run_in_threadpool(desk.keeper.shelf.export, ids, target)
         except Trouble as trouble:
@@ -93,13 +93,13 @@ def routes(desk: Desk) -> list[Route]:
     ]  # fmt: skip
 
 
-def view(desk: Desk, kept: Creation, spoken: Language) -> dict[str, Any]:
+def creation_view(desk: Desk, kept: Creation, spoken: Language) -> dict[str, Any]:
     conditions = {
         "missing": text("shelf.missing", "file missing", spoken), "foreign": text("shelf.foreign", "changed by another program", spoken),
     }  # fmt: skip
-    speed = views.rated(kept.rate, kept.unit, spoken) if kept.rate else ""
+    speed = views.rate_text(kept.rate, kept.unit, spoken) if kept.rate else ""
     return {
-        "id": kept.id, "kind": kept.kind, "title": desk.title(kept.model), "text": kept.text, "name": kept.path.name,
+        "id": kept.id, "kind": kept.kind, "title": desk.models.find_title(kept.model), "text": kept.text, "name": kept.path.name,
         "url": f"hearth/creation/{kept.id}", "favourite": kept.favourite, "binned": kept.binned, "seconds": kept.seconds, "speed": speed,
         "highest": kept.highest_bytes, "created_s": kept.created_s, "whole": kept.whole, "condition": conditions.get(kept.condition, ""),
         "peaks": views.peaks(str(kept.path)) if kept.kind == "speech" and not kept.condition else (),

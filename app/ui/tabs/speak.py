@@ -23,17 +23,17 @@ from app.ui.tabs.shared_controls import (
     LATEST,
     QUICK,
     Refresh,
-    bring_back,
-    fetched_late,
-    going,
+    build_go_and_stop,
+    build_preset_row,
+    explain,
+    find_model_again,
     hidden_button,
     hidden_number,
-    left_empty,
-    model_again,
+    keep_empty,
+    load_on_open,
     model_choices,
-    preset_row,
-    told,
-    troubled,
+    remember_settings,
+    run_or_explain,
 )
 
 KIND: Final = "speech"
@@ -72,13 +72,13 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                         sources=["upload", "microphone"], type="filepath", label=word("speak.clip", "5 to 10 seconds of one voice"), elem_id="speak-clip", buttons=["download"],
                         visible=False,
                     )  # fmt: skip
-                    fetched_late(drawer, clip)
+                    load_on_open(drawer, clip)
                     transcript = gr.Textbox(label=word("speak.transcript", "Exactly what is said in the recording"), lines=2)
                     with gr.Row(visible=not visitor, elem_classes="h-inline"):
                         name = gr.Textbox(label=word("speak.voice-name", "Name"), scale=2)
                         keep = gr.Button(word("speak.keep-voice", "Save voice"), scale=1)
             with gr.Accordion(word("speak.settings", "Settings"), open=False, elem_classes="h-card", elem_id="speak-settings"):  # fmt: skip
-                presets = preset_row("speak", desk, visitor)
+                presets = build_preset_row("speak", desk, visitor)
                 model = gr.Dropdown(
                     model_choices(desk, KIND, visitor), value=kept.get("model", ""), label=word("speak.model", "Model"),
                     visible=not visitor, elem_id="speak-model",
@@ -116,7 +116,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 carry = gr.Checkbox(
                     kept.get("carry", True), label=word("speak.carry", "Keep the same voice in every part")
                 )
-            go, stop, message = going("speak", word("speak.go", "Speak"))
+            go, stop, message = build_go_and_stop("speak", word("speak.go", "Speak"))
         with gr.Column():
             gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-sound" class="h-card" hidden></section>', apply_default_css=False)
@@ -131,7 +131,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
 
     def begin(values: dict[Any, Any], request: gr.Request) -> str:
         def run() -> None:
-            desk.begin(
+            desk.jobs.begin(
                 SpeechRequest(
                     values[script], values[model], prompt(values), number(values[seed]), *sampled(values), carry_voice=values[carry],
                     speed=values[speed], loudness_lufs=values[loudness], format=values[format_],
@@ -139,7 +139,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 who(request),
             )  # fmt: skip
 
-        return told(run, request)
+        return run_or_explain(run, request)
 
     def prompt(values: dict[Any, Any]) -> VoicePrompt | None:
         for each in () if visitor else voices.list_voices(desk.keeper.home):
@@ -155,19 +155,19 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     def restored(creation: float, request: gr.Request) -> list[Any]:
         """All settings of something on the shelf, as it was made."""
         try:
-            kept = desk.creation(int(creation), who(request)).request
+            kept = desk.jobs.find_creation(int(creation), who(request)).request
         except Trouble as trouble:
-            return [*[gr.skip()] * len(settings), gr.skip(), troubled(trouble, request)]
+            return [*[gr.skip()] * len(settings), gr.skip(), explain(trouble, request)]
         assert isinstance(kept, SpeechRequest)
         kept_voices = () if visitor else voices.list_voices(desk.keeper.home)
         spoken_by = next((each.name for each in kept_voices if each.prompt == kept.voice), FRESH)
         notes = [] if kept.voice is None or spoken_by != FRESH else [say("restore.voice", "This used a recording as its voice. Choose the recording again.")]  # fmt: skip
         by_hand = (kept.guidance, kept.temperature, kept.top_p, kept.cfg_filter)
         sampled = [gr.skip() if each is None else each for each in by_hand]
-        here, missing = model_again(desk, KIND, kept.model, visitor)
+        here, missing = find_model_again(desk, KIND, kept.model, visitor)
         loud = gr.skip() if kept.loudness_lufs is None else kept.loudness_lufs
         own_sampling = any(each is not None for each in by_hand)
-        return [kept.text, kept.seed, here, kept.speed, kept.format, own_sampling, *sampled, loud, kept.carry_voice, spoken_by, views.notes([*missing, *notes], language(request))]  # fmt: skip
+        return [kept.text, kept.seed, here, kept.speed, kept.format, own_sampling, *sampled, loud, kept.carry_voice, spoken_by, views.notes_html([*missing, *notes], language(request))]  # fmt: skip
 
     def keep_voice(clip: str | None, transcript: str, name: str, request: gr.Request) -> tuple[Any, str]:
         try:
@@ -175,7 +175,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
                 raise Trouble(say("speak.no-clip", "There is no recording yet. Upload one or record one."))
             made = voices.keep(desk.keeper.home, name or "", Path(clip), transcript or "", DIA)
         except Trouble as trouble:
-            return gr.skip(), troubled(trouble, request)
+            return gr.skip(), explain(trouble, request)
         return gr.update(choices=choices(desk), value=made.name), ""
 
     def drop_voice(chosen: str | None, request: gr.Request) -> tuple[Any, str]:
@@ -185,14 +185,14 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
             for each in gone:
                 voices.forget(desk.keeper.home, each)
         except OSError as fault:
-            return gr.skip(), views.trouble(Trouble(say("voice.stays", "The voice {name} could not be deleted: {fault}.", name=str(chosen), fault=str(fault))), language(request))  # fmt: skip
+            return gr.skip(), views.trouble_html(Trouble(say("voice.stays", "The voice {name} could not be deleted: {fault}.", name=str(chosen), fault=str(fault))), language(request))  # fmt: skip
         return (gr.update(choices=choices(desk), value=FRESH) if gone else gr.skip()), ""
 
     def redo(index: float, request: gr.Request) -> str:
-        return told(lambda: desk.again(int(index), who(request)), request)
+        return run_or_explain(lambda: desk.jobs.redo_part(int(index), who(request)), request)
 
     def halt(request: gr.Request) -> None:
-        desk.stop(KIND, who(request))
+        desk.jobs.stop(KIND, who(request))
 
     settings = [script, seed, *named.values()]
     go.click(begin, fields, message, **QUICK)
@@ -202,7 +202,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
     dice.click(lambda: random.randrange(SEED_LIMIT), None, seed, **QUICK)
     own.change(lambda shown: gr.update(visible=shown), own, sampling, **LATEST)
     if visitor:
-        left_empty([seed])
+        keep_empty([seed])
     else:
         model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
         keep.click(keep_voice, [clip, transcript, name], [voice, message], **QUICK)
@@ -210,7 +210,7 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         drop.click(drop_voice, voice, [voice, message], js="voice => Hearth.voiceDropped(voice)", **LATEST)
         use.click(lambda: gr.update(choices=model_choices(desk, KIND), value=LARGE), None, model, **QUICK)
         heard.click(lambda: gr.update(choices=choices(desk)), None, voice, **LATEST)
-        bring_back("speak", desk, named, presets, message)
+        remember_settings("speak", desk, named, presets, message)
 
     def offer() -> list[Any]:
         return [gr.update(choices=model_choices(desk, KIND)), gr.update(choices=choices(desk))]

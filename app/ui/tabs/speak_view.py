@@ -10,11 +10,11 @@ from app.engine.text.script import Checked
 from app.engine.text.voice_limits import Limits
 from app.sentence import say
 from app.ui.page.translate import Language, translate
-from app.ui.page.views import View, ended, loading, made_url, peaks, said
+from app.ui.page.views import View, end_view, loading_text, made_url, peaks, remarks_view
 from app.ui.state.desk import Desk
 
 
-def speech(job: str, progress: Progress, texts: tuple[str, ...], spoken: Language) -> View:
+def parts_view(job: str, progress: Progress, texts: tuple[str, ...], spoken: Language) -> View:
     """The parts of a script, done, under way and waiting; then the whole. `texts`: as the voice parts it."""
     done = {part.index: part for part in progress.parts}
     step = progress.step
@@ -43,12 +43,12 @@ def speech(job: str, progress: Progress, texts: tuple[str, ...], spoken: Languag
         parts.append(view)
     share = min(1.0, step.done / step.total) if step is not None and step.total else 0.0
     return {
-        "job": job, "parts": parts, "share": share, "said": said(progress, spoken), "end": ended(progress, spoken),
-        "doing": loading(progress, spoken),
+        "job": job, "parts": parts, "share": share, "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
+        "doing": loading_text(progress, spoken),
     }  # fmt: skip
 
 
-def checked(found: Checked, limits: Limits, seconds: float | None, spoken: Language) -> View:
+def check_view(found: Checked, limits: Limits, seconds: float | None, spoken: Language) -> View:
     """The script as it is typed: turns with their speakers, what there is to say about it, how long it will be."""
     worst = {"fatal": "wrong", "warning": "careful"}
     problems = [
@@ -67,7 +67,7 @@ def checked(found: Checked, limits: Limits, seconds: float | None, spoken: Langu
     }  # fmt: skip
 
 
-def seen(desk: Desk, job: str, spoken: Language) -> View:
+def job_view(desk: Desk, job: str, spoken: Language) -> View:
     """A script as far as it is spoken, with its place in the queue and what it came to."""
     request, progress = desk.keeper.journal.job(job).request, desk.keeper.progress(job)
     assert isinstance(request, SpeechRequest)
@@ -75,16 +75,16 @@ def seen(desk: Desk, job: str, spoken: Language) -> View:
         {"url": f"hearth/creation/{each.id}", "peaks": peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
         for each in (desk.keeper.shelf.of_job(job) if progress.end else ())
     ]  # fmt: skip
-    return {**speech(job, progress, desk.parts_of(job, request), spoken), "place": desk.place(job), "results": results}
+    return {**parts_view(job, progress, desk.jobs.split_script(job, request), spoken), "place": desk.jobs.find_place(job), "results": results}
 
 
-def script_seen(desk: Desk, text: str, model: str, spoken: Language) -> View:
+def script_view(desk: Desk, text: str, model: str, spoken: Language) -> View:
     """The script as it is typed, for the model that is to speak it."""
-    chosen, limits = desk.limits(model)
+    chosen, limits = desk.models.read_limits(model)
     found_out = script.check(text, limits)
     seconds = None
     if chosen and desk.keeper.state.hardware:
         frames = round(found_out.seconds_estimate * limits.frame_rate)
         past = desk.keeper.shelf.find(kind="speech", model=chosen.id, most=8)
         seconds = seconds_of(SpeechRequest(text), chosen, past, frames) if text.strip() else None
-    return checked(found_out, limits, seconds, spoken)
+    return check_view(found_out, limits, seconds, spoken)

@@ -14,7 +14,7 @@ from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 from app.ui.tabs import machine_view
-from app.ui.tabs.models import row
+from app.ui.tabs.models import model_view
 
 OFFERED: Final = ("starter-voice", "starter-painter", "dia-1.6b", "sd15")
 LINE_BYTES_PER_S: Final = 50_000_000 // 8
@@ -30,8 +30,8 @@ def routes(desk: Desk) -> list[Route]:
     def greet(request: Request) -> Response:
         if not who(request).owner:
             return Response(status_code=404)
-        spoken, hardware = language(request), desk.hardware()
-        models = [row(desk, BY_ID[each], spoken) for each in OFFERED]
+        spoken, hardware = language(request), desk.machine.find_hardware()
+        models = [model_view(desk, BY_ID[each], spoken) for each in OFFERED]
         return JSONResponse(
             {
                 "greeted": bool(desk.settings.get("greeted")),

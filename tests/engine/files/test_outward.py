@@ -114,5 +114,5 @@ def test_a_dropped_picture_finds_a_model_of_ones_own_by_its_name(tmp_path: Path)
             desk.settings.put({"models": here})
             fields = restored(str(dropped), asked_by(OWNER))
             assert fields[0] == "a boat" and fields[3] == chosen
-            assert ("It was made with mine" in fields[-2]) == (not chosen)
+            assert ("This was made with mine" in fields[-2]) == (not chosen)
             assert "olivia" not in str(fields) and "made from another picture" in fields[-2] and "ink, ice" in fields[-2]
