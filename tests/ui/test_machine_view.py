@@ -60,7 +60,7 @@ def test_a_size_that_automatic_fixes_is_told_with_its_reason() -> None:
     why = "Memory grows on macOS 15 where shapes vary, so the chunk has one fixed size."
     assert view["runs"] == f"Automatic: 256 queries at a time. {why}"
     assert (view["chunk"], view["at"]) == (None, 256)
-    assert explain_chunk(plan, AUTO, "zh").startswith("自动：每次 256 个：")
+    assert explain_chunk(plan, AUTO, "zh").startswith("自动：每次 256 个查询。")
 
 
 def test_a_visitors_job_that_gives_way_says_why(tmp_path: Path) -> None:
@@ -78,6 +78,6 @@ def test_until_the_next_step_no_reason_is_made_up() -> None:
     """The plan of the run is still the one for the size before."""
     dial = Dial(64)
     before = painting(dial).now
-    assert explain_chunk(before, 128, "en") == "128 asked; 64 runs until the next step."
-    assert explain_chunk(before, AUTO, "en") == "automatic asked; 64 runs until the next step."
+    assert explain_chunk(before, 128, "en") == "You asked for 128; 64 stays in use until the next step."
+    assert explain_chunk(before, AUTO, "en") == "You asked for automatic; 64 stays in use until the next step."
     assert explain_chunk(painting(Dial(128)).now, 128, "en") == ""

@@ -59,8 +59,7 @@ def page(desk: Desk) -> TestClient:
 def person(monkeypatch: pytest.MonkeyPatch) -> dict[str, Person]:
     """Who asks: the owner, until a test says otherwise. Telling them apart is the guard's, and tested there."""
     asking = {"now": OWNER}
-    for room in (models, welcome):
-        monkeypatch.setattr(room, "who", lambda request: asking["now"])
+    monkeypatch.setattr("app.ui.state.json_routes.who", lambda request: asking["now"])
     return asking
 
 

@@ -22,6 +22,7 @@ from app.engine.jobs.shelf import Made
 from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui.api import gradio_endpoints, openai, shared
+from app.ui.live_view import visitor_view
 from app.ui.state.desk import Desk
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import KEY, OWNER, Person
@@ -73,7 +74,7 @@ def test_every_way_in(
             told.join()
             words = caught.value.message if isinstance(caught.value, gr.Error) else str(caught.value)
             assert words == " ".join(map(str, said))
-        page = page_routes.visitor_view(desk, ADA, "en")["speech"]["end"]
+        page = visitor_view(desk, ADA, "en")["speech"]["end"]
         assert (page["text"], page["cure"]) == (" ".join(map(str, heard)), "")
 
 
@@ -149,7 +150,7 @@ def test_asked_for_with_less_nothing_of_the_owners_is_sent(tmp_path: Path) -> No
                     assert answer.status_code == 409 and (gone in answer.text) == person.owner
                     assert (answer.json()["trouble"] == str(NOT_MADE)) != person.owner
         nothing = page_of(desk, Person("visitor-bob", owner=False)).post("/hearth/smaller/picture")
-        assert "Nothing was asked for yet" in nothing.json()["trouble"]
+        assert "There is no job to retry" in nothing.json()["trouble"]
 
 
 def test_a_sound_that_cannot_be_recoded_is_told_in_the_same_way(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def _made(
             say("restore.no-prompt", "This picture carries settings without a prompt, so there is nothing to restore.")
         )
     if model:
-        notes.append(say("restore.model", "This was made with {model}, which is not installed. Choose a model.", model=model))
+        notes.append(say("restore.model", "This was made with {model}. Choose the model to use.", model=model))
     if from_picture:
         notes.append(say("restore.image", "It was made from another picture, which has to be added by hand."))
     scheduler = _SAMPLERS.get(sampler.lower(), sampler)

@@ -1,4 +1,4 @@
-"""Models: what there is, what fits this machine and why, getting and removing, the token for gates, models of one's own."""
+"""Models: what fits this machine and why, downloads, deletion, the access token, the owner's own models."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from app.sentence import Trouble, say
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.page.views import View
 from app.ui.state.desk import Desk
-from app.ui.state.person import who
-from app.ui.tabs.shelf import reveal
+from app.ui.state.json_routes import owner_route, refuse
+from app.ui.tabs.file_manager import reveal
 
 LEVELS = {"fits": "right", "tight": "careful", "no": "wrong"}
 
@@ -33,45 +33,41 @@ def build(desk: Desk) -> None:
 
 
 def routes(desk: Desk) -> list[Route]:
-    """The owner's alone, every one of them: to a visitor it is as if they were not there."""
-
-    def shown(request: Request) -> Response:
-        if not who(request).owner:
-            return Response(status_code=404)
-        return JSONResponse(models_view(desk, language(request)))
-
-    def fetched(request: Request) -> Response:
-        if not who(request).owner:
-            return Response(status_code=404)
-        return JSONResponse(downloads_view(desk, language(request)))
-
-    async def act(request: Request) -> Response:
-        deed = ACTIONS.get(request.path_params["act"])
-        if not who(request).owner or deed is None:
-            return Response(status_code=404)
-        # A form of another site cannot send this type without being asked first.
-        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            return Response(status_code=415)
-        try:
-            asked = await request.json()
-        except ValueError:
-            return Response(status_code=400)
-        value = str(asked.get("value", "")) if isinstance(asked, dict) else ""
-        try:
-            await run_in_threadpool(deed, desk, value)
-        except Trouble as trouble:
-            words = " ".join(translate(each, language(request)) for each in (trouble.sentence, *trouble.objections))
-            return JSONResponse({"trouble": words, "cure": trouble.cure}, status_code=409)
-        return JSONResponse({})
-
     return [
-        Route("/hearth/models", shown), Route("/hearth/downloads", fetched),
-        Route("/hearth/models/{act}", act, methods=["POST"]),
+        owner_route(desk, "/hearth/models", show_models), owner_route(desk, "/hearth/downloads", show_downloads),
+        owner_route(desk, "/hearth/models/{act}", act, ["POST"]),
     ]  # fmt: skip
 
 
+def show_models(desk: Desk, request: Request) -> Response:
+    return JSONResponse(models_view(desk, language(request)))
+
+
+def show_downloads(desk: Desk, request: Request) -> Response:
+    return JSONResponse(downloads_view(desk, language(request)))
+
+
+async def act(desk: Desk, request: Request) -> Response:
+    """Run an action on a model; only as JSON, which a form of another site cannot send without asking first."""
+    action = ACTIONS.get(request.path_params["act"])
+    if action is None:
+        return Response(status_code=404)
+    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        return Response(status_code=415)
+    try:
+        asked = await request.json()
+    except ValueError:
+        return Response(status_code=400)
+    value = str(asked.get("value", "")) if isinstance(asked, dict) else ""
+    try:
+        await run_in_threadpool(action, desk, value)
+    except Trouble as trouble:
+        return refuse(trouble, request)
+    return JSONResponse({})
+
+
 def find_listed(desk: Desk, id_: str) -> Model:
-    """Only what the list shows; a path that was not added is not looked at."""
+    """Find a model of the list; a path that was not added is never opened."""
     found = next((each for each in desk.models.list_all() if each.id == id_), None)
     return found if found is not None else catalog.find(id_ if id_ in catalog.BY_ID else "")
 
@@ -86,7 +82,7 @@ def remove(desk: Desk, id_: str) -> None:
 
 
 def add(desk: Desk, path: str) -> None:
-    """Where it is and what it is, is found out now; nothing is copied."""
+    """Detect a model on disk and list it; nothing is copied."""
     place = Path(path.strip().strip("\"'")).expanduser()
     if not path.strip() or not place.exists():
         raise Trouble(say("models.no-path", "There is no file or folder at {path}. Enter its full path on this machine.", path=path or '""'))  # fmt: skip

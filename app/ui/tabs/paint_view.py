@@ -38,8 +38,8 @@ def prompt_view(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
     if match is None or match.note is None:
         return {"problems": []}
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
-    job_view = {"kind": kind, "text": translate(match.note, spoken), "cure": cure, "captions": list(match.offered)}
-    return {"problems": [job_view]}
+    seen = {"kind": kind, "text": translate(match.note, spoken), "cure": cure, "captions": list(match.offered)}
+    return {"problems": [seen]}
 
 
 def preview_url(job: str, progress: Progress) -> str:
@@ -68,7 +68,7 @@ def fit_html(found: Forecast, spoken: Language) -> str:
     return f'<p class="h-check"><span class="h-badge {level}">{html.escape(name)}</span> <span class="h-soft">{html.escape(" ".join(words))}</span></p>'
 
 
-def seen(desk: Desk, job: str, spoken: Language) -> View:
+def job_view(desk: Desk, job: str, spoken: Language) -> View:
     """A picture as far as it is painted, with its place in the queue and what it came to."""
     progress = desk.keeper.progress(job)
     found = results_view(desk, job) if progress.end else []
