@@ -32,6 +32,7 @@ from app.launcher import failure
 from app.sentence import Trouble, say
 from app.ui import routes, window
 from app.ui.page import views
+from app.ui.state import json_routes
 from app.ui.state.person import OWNER, Person
 from app.ui.tabs import machine_view, speak_view
 from tests.support.guests import desk_at, until
@@ -268,9 +269,8 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
     with desk_at(tmp_path) as desk:
         app = Starlette(routes=routes.routes(desk))
         owner, guest = TestClient(app), TestClient(app)
-        monkeypatch.setattr(
-            routes, "who", lambda request: OWNER if "guest" not in request.headers else Person("ada", owner=False)
-        )
+        for module in (routes, json_routes):
+            monkeypatch.setattr(module, "who", lambda request: Person("ada", False) if "guest" in request.headers else OWNER)
         assert owner.get("/hearth/live").json()["standing"] is None
         desk.keeper._failed_starts = keeper.STARTS
         desk.keeper._set(trouble=Death(say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=7), "crash"))  # fmt: skip
