@@ -17,7 +17,8 @@ from app.engine.models.model import need
 from app.engine.models.planned import planned
 from app.engine.session.live_plan import LivePlan
 from app.paths import home
-from app.ui.tabs.machine_view import curve_view, explain_chunk, selftest_view
+from app.ui.tabs.curve_view import curve_view, explain_chunk
+from app.ui.tabs.machine_view import selftest_view
 
 M1 = machine("m1-8gb")
 TIGHT = replace(M1, free_bytes=int(M1.free_bytes * 0.4))

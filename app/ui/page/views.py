@@ -1,4 +1,4 @@
-"""From what the engine says to what the page draws, as far as every tab has it: plain values in the person's language. Pure."""
+"""Views that every tab shares: plain values for the page, in the person's language. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ View = dict[str, Any]
 
 
 def strip_view(state: EngineState, progress: Progress | None, title: str, spoken: Language) -> View:
-    """The line on every tab. Idle, it says that it is ready and nothing else."""
+    """Return the strip on every tab; an idle one only says that it is ready."""
     step = progress.step if progress is not None and progress.end is None else None
     return {
         "job": state.job,
@@ -68,7 +68,7 @@ def doing_text(state: EngineState, progress: Progress | None, spoken: Language) 
 
 
 def blocker_view(state: EngineState, spoken: Language) -> View | None:
-    """What keeps every job from running, with the button for it; None where nothing does."""
+    """Return what keeps all jobs from running, with its cure; None where nothing does."""
     if state.obstacle is not None:
         return {"text": translate(state.obstacle, spoken), "cure": ""}
     if not state.gave_up:
@@ -87,7 +87,7 @@ def step_rate(step: Step, spoken: Language) -> str:
 
 
 def rate_text(rate: float, unit: str, spoken: Language, realtime: float | None = None) -> str:
-    """A speed with its unit, and with what it means where that is known."""
+    """Word a speed with its unit; speech also as a multiple of realtime."""
     if unit == "frames" and realtime is not None:
         sentence = say("rate.frames", "{rate} frames/s, {times}x realtime", rate=round(rate), times=f"{realtime:.2f}")
     elif unit == "frames":
@@ -102,7 +102,7 @@ def rate_text(rate: float, unit: str, spoken: Language, realtime: float | None =
 
 
 def memory_view(reading: Reading) -> View:
-    """What counts on this machine: the device's own memory where it has one, else the process's."""
+    """Return the memory that matters here: the device's own where it has some, else the process's."""
     now = reading.process_bytes if reading.device_bytes is None else reading.device_bytes
     return {
         "now": now, "highest": max(now, reading.highest_bytes), "limit": reading.limit_bytes, "swap": reading.swap_bytes,
@@ -119,7 +119,7 @@ def machine_text(hardware: Hardware | None, plan: Plan | None, step: Step | None
 
 
 def chunk_text(plan: Plan, step: Step | None, spoken: Language) -> str:
-    """As the largest call of the last step had it; before the first, as it is planned."""
+    """Word the chunk of the last step's largest call; before the first step, the planned one."""
     if step is None or step.ran is None:
         if plan.chunk_q == AUTO:
             return text("strip.chunk-auto", "automatic chunk", spoken)
@@ -135,7 +135,7 @@ def chunk_text(plan: Plan, step: Step | None, spoken: Language) -> str:
 
 
 def chunk_now_text(step: Step | None, spoken: Language) -> str:
-    """Beside the slider: what is asked, and what the largest call of the last step took."""
+    """Word what the slider asks for and what the last step's largest call took."""
     if step is None or step.ran is None or step.ran.queries < 2:
         return ""
     asked = text("word.automatic", "automatic", spoken) if step.asked == AUTO else str(step.asked)
@@ -147,7 +147,7 @@ def chunk_now_text(step: Step | None, spoken: Language) -> str:
 
 
 def plan_stamp(state: EngineState) -> str:
-    """Changes when the plan on the Machine tab has to be drawn anew: another job, a rung, half a GiB more or less free."""
+    """Return a value that changes when the Machine tab must redraw its plan: another job or fallback, half a GiB more or less free."""
     if state.job:
         return f"{state.job} {hash(state.plan):x}"
     return str(state.hardware.free_bytes >> 29) if state.hardware is not None else ""
@@ -161,7 +161,7 @@ GQA_WORDS = {
 
 
 def remarks_view(progress: Progress, spoken: Language) -> list[View]:
-    """What the engine remarked on the way: rungs of the ladder, notes, models that made room."""
+    """Return the engine's remarks on a job: fallbacks, notes, models unloaded for it."""
     return [{"kind": type(event).__name__.lower(), "text": translate(event.sentence, spoken)} for event in progress.said]
 
 
@@ -181,7 +181,7 @@ def end_view(progress: Progress, spoken: Language) -> View | None:
 
 
 def charts_view(history: Sequence[Sample]) -> list[View]:
-    """The live charts, one point a second; swap and Metal's two kinds of memory are told apart."""
+    """Return the live charts, one point a second."""
     return [
         {"time_s": sample.time_s, "rate": sample.rate, "unit": sample.unit, **memory_view(sample.reading)}
         for sample in history
@@ -189,7 +189,7 @@ def charts_view(history: Sequence[Sample]) -> list[View]:
 
 
 def trouble_html(trouble: Trouble, spoken: Language) -> str:
-    """A sentence where it happened, with the button that cures it where there is one."""
+    """Word a Trouble as HTML; the page adds the button for its cure."""
     words = " ".join(translate(each, spoken) for each in (trouble.sentence, *trouble.objections))
     return f'<p class="h-trouble" role="alert" data-cure="{html.escape(trouble.cure, quote=True)}">{html.escape(words)}</p>'
 
@@ -210,7 +210,7 @@ def made_url(job: str, path: str) -> str:
 
 @lru_cache(maxsize=512)
 def peaks(path: str, bars: int = 96) -> tuple[float, ...]:
-    """The loudest of each stretch, 0 to 1, for a waveform of bars. A finished file never changes."""
+    """Return the peaks of a sound, 0 to 1, one a bar; cached, as a finished file never changes."""
     try:
         samples, _ = soundfile.read(path, dtype="float32", always_2d=True)
     except (OSError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Whom a request comes from: the owner, a visitor by name, or nobody. What lets a person in stands in app/ui/access."""
+"""Who sends a request: the owner, a visitor by name, or nobody. app/ui/access lets people in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 KEY: Final = "hearth.person"
-"""Where a request's scope says it."""
+"""The key of the Person in a request's scope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ NOBODY: Final = Person("nobody", False)
 
 
 def who(request: Any) -> Person:
-    """Of a request of starlette's or Gradio's: whom the middleware let in. A server without one serves nobody."""
+    """Return whom the middleware let in, from a request of starlette's or Gradio's; without middleware, nobody."""
     return who_in(getattr(getattr(request, "request", request), "scope", {}))
 
 

@@ -1,4 +1,4 @@
-"""Presets: settings of Speak and Paint under a name; a few come with Hearth, others a person keeps."""
+"""Presets: named settings of Speak and Paint; some come with Hearth, the owner saves others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AS_MADE: Final[dict[str, dict[str, Any]]] = {
     "speak": {"speed": 1.0, "own": False, "loudness": -18, "carry": True},
     "paint": {"width": None, "height": None, "steps": None, "guidance": None, "scheduler": "", "batch": 1, "upscale": 1, "strength": 0.6},
 }  # fmt: skip
-"""As the models' makers recommend."""
+"""What the models' makers recommend."""
 BUILT_IN: Final[dict[str, dict[str, Values]]] = {
     "speak": {
         "recommended": AS_MADE["speak"],
@@ -36,7 +36,7 @@ BUILT_IN: Final[dict[str, dict[str, Values]]] = {
 
 
 def built_in(tab: str) -> dict[str, I18nData]:
-    """The labels of those that come with Hearth."""
+    """Return the labels of the presets that come with Hearth."""
     labels = {
         "speak": {
             "recommended": word("preset.recommended", "Recommended"), "steady": word("preset.steady", "Calm and steady"),
@@ -56,13 +56,13 @@ def choices(settings: Settings, tab: str) -> list[tuple[I18nData | str, str]]:
 
 
 def values(settings: Settings, tab: str, choice: str | None) -> Values:
-    """Nothing where there is no such preset: a name is being written."""
+    """Return a preset's values; nothing for a name that is still being typed."""
     own: dict[str, Values] = settings.get("presets", {}).get(tab, {})
     return BUILT_IN[tab].get(choice or "") or own.get((choice or "").removeprefix("own:"), {})
 
 
 def keep(settings: Settings, tab: str, name: str | None, kept: Values) -> str:
-    """Under this name from now on, in the place of an older one; the choice that stands for it."""
+    """Save a preset, replacing one of the same name; return the choice that stands for it."""
     name = (name or "").removeprefix("own:").strip()
     if not name or len(name) > NAME_MOST or name in BUILT_IN[tab]:
         raise Trouble(
@@ -85,5 +85,5 @@ def drop(settings: Settings, tab: str, choice: str | None) -> None:
 
 
 def _change(settings: Settings, tab: str, how: Callable[[dict[str, Values]], dict[str, Values]]) -> None:
-    """Of one tab, which may have none yet."""
+    """Change the presets of one tab."""
     settings.change("presets", {}, lambda kept: {**kept, tab: how(kept.get(tab, {}))})

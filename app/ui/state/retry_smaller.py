@@ -1,4 +1,4 @@
-"""What failed, asked for again with less: a picture of half the pixels, a script in parts half as long. Pure."""
+"""Make a failed request smaller: a picture of half the pixels, a script in parts half as long. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHORTEST_S = 1.0
 
 
 def shrink_picture(request: PictureRequest, model: Model) -> tuple[PictureRequest, Sentence]:
-    """Half the pixels, at the same proportions."""
+    """Halve the pixels, at the same proportions."""
     before = request.width or model.settings.width, request.height or model.settings.height
     least = max(SMALLEST_PIXELS, model.settings.least)
     width, height = (max(least, int(side * 0.5**0.5) // STEP_PIXELS * STEP_PIXELS) for side in before)
@@ -35,7 +35,7 @@ def shrink_picture(request: PictureRequest, model: Model) -> tuple[PictureReques
 
 
 def shrink_speech(request: SpeechRequest, limits: Limits) -> tuple[SpeechRequest, Sentence]:
-    """Parts half as long, divided by pauses of no length."""
+    """Halve the parts of a script, split by pauses of almost no length."""
     longest_s = max((part.seconds for part in script.check(request.text, limits).parts), default=0.0)
     half = dataclasses.replace(limits, part_least_s=0.0, part_aim_s=longest_s / 2, part_most_s=longest_s / 2)
     parts = script.check(request.text, half).parts

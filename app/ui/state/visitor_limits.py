@@ -1,4 +1,4 @@
-"""What a visitor may ask for: limits that the owner sets, held at the one place that every job passes."""
+"""What a visitor may ask for: limits set by the owner, checked where every job is queued."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from app.ui.state.person import Person
 
 HOUR_S: Final = 3600.0
 OF_THE_REQUEST: Final = ("request.", "script.", "voice.", "visitor.", "starter.", "paint.no-mask", "job.missing", "smaller.", "restore.", "upload.", "shelf.not-yours", "You have no creation number {id}.", "speak.nothing-again")
-"""Sentences, by how their keys begin, that speak of what was asked for; all others speak of the owner's machine and files."""
+"""Keys of sentences about the request itself; all others speak of the owner's machine and files."""
 NOT_MADE: Final = say("visitor.failed", "This could not be made. Try something smaller, or tell the owner of this machine.")
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Of each visitor, but for the share of the time, which is that of all of them."""
+    """Limits of one visitor; the share of the time is that of all visitors."""
 
     letters: int = 2000
     side: int = 1024
@@ -43,7 +43,7 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = {
 
 
 def read_allowance(kept: Mapping[str, Any]) -> Allowance:
-    """From settings; what is missing or out of range is as by default."""
+    """Read the limits from settings; a value missing or out of range gets its default."""
     fitting: dict[str, Any] = {}
     for name, (low, high) in RANGES.items():
         value = kept.get(name)
@@ -53,7 +53,7 @@ def read_allowance(kept: Mapping[str, Any]) -> Allowance:
 
 
 def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allowance, owners: Mapping[str, str]) -> Request:
-    """The request as it may run: with the model that the owner has here. A Trouble says what is too much."""
+    """Return the request as it may run, with the owner's model; raise Trouble where it asks for too much."""
     if isinstance(request, SpeechRequest):
         if len(request.text) > limits.letters:
             raise Trouble(say("visitor.letters", "The script has {asked} characters; guests may use up to {most}.", asked=len(request.text), most=limits.letters))  # fmt: skip
@@ -71,7 +71,7 @@ def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allo
 
 
 def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> PictureRequest:
-    """What is left open is what the model's makers recommend, as far as it is granted."""
+    """Fill open settings with the recommended ones within the limits; check the others."""
     own = model.recommended(request.scheduler)
     request = dataclasses.replace(
         request, width=request.width or own.width, height=request.height or own.height,
@@ -90,7 +90,7 @@ def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> 
 
 
 def redact_for(person: Person, trouble: Trouble) -> Trouble:
-    """What went wrong, for whoever asked: a visitor is told what they can change, and nothing of the owner's machine."""
+    """Return what this person may hear of a Trouble: a visitor hears what they can change, nothing of the owner's machine."""
     if person.owner:
         return trouble
     own = [each for each in (trouble.sentence, *trouble.objections) if each.key.startswith(OF_THE_REQUEST)]
@@ -108,7 +108,7 @@ def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
 
 
 def model_for(kind: str, keeper: Keeper, owners: Mapping[str, str]) -> str:
-    """What is in memory if it does this; else what the owner works with; else the best that is here."""
+    """Return the loaded model if it fits the job, else the owner's, else the best installed one."""
     for id_ in (keeper.state.model, owners.get(kind, "")):
         try:
             model = catalog.find(id_) if id_ else None

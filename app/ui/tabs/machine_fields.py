@@ -14,7 +14,7 @@ from app.compat.planning.types import Dtype, Gqa, Kernel, Offload, Quantised
 from app.engine.models.catalog import CATALOG
 from app.ui.page.translate import label, word
 from app.ui.state.desk import Desk
-from app.ui.tabs import machine_view
+from app.ui.tabs.plan_view import OPTIONS
 from app.ui.tabs.shared_controls import hidden_button
 
 ANY: Final = ""
@@ -147,5 +147,5 @@ def _build_force() -> ForceCard:
 
 
 def _build_option(name: str, title: Any, options: tuple[str, ...]) -> gr.Dropdown:
-    named = [(label(machine_view.OPTIONS[each]) if each in machine_view.OPTIONS else each, each) for each in options]
+    named = [(label(OPTIONS[each]) if each in OPTIONS else each, each) for each in options]
     return gr.Dropdown([(word("machine.auto", "automatic"), ANY), *named], value=ANY, label=title, elem_id=f"machine-{name}")

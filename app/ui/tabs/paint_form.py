@@ -1,4 +1,4 @@
-"""From what stands in Paint's fields to what a request holds: sizes, pictures with their masks, LoRAs, the values of a grid."""
+"""Parse Paint's fields into what a request holds: sizes, pictures with masks, LoRAs, values of a grid."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS: Final = frozenset({"scheduler", "prompt"})
 
 
 def find_model(desk: Desk, asked: str) -> Model:
-    """What is meant; where that is no longer there, the best that is."""
+    """Return the model asked for, or the best installed one where it is gone."""
     try:
         return catalog.find(asked) if asked else best(desk.keeper.home, "picture")
     except Trouble:
@@ -28,7 +28,7 @@ def find_model(desk: Desk, asked: str) -> Model:
 
 
 def sizes(model: Model) -> list[tuple[str, str]]:
-    """Presets that fit the model; a model of the person's own may recommend a size that is none of them."""
+    """List the sizes offered for a model; an owner's model may recommend one that is not among the presets."""
     own = (model.settings.width, model.settings.height)
     presets = model.settings.sizes if own in model.settings.sizes else (own, *model.settings.sizes)
     return [(f"{width} x {height}", f"{width}x{height}") for width, height in presets]
@@ -39,7 +39,7 @@ def default_size(model: Model) -> str:
 
 
 def save_pictures(desk: Desk, drawn: dict[str, Any] | None) -> tuple[str | None, str | None]:
-    """The editor's picture and what was painted over it, as files: pictures cross to the engine that way."""
+    """Save the editor's picture and its mask as files, which is how they reach the engine."""
     background = drawn.get("background") if drawn else None
     if background is None:
         return None, None
@@ -82,7 +82,7 @@ def axes() -> list[tuple[Any, str]]:
 
 
 def parse_values(axis: str, values: str) -> list[Any]:
-    """The values of one side of a grid."""
+    """Parse the values of one side of a grid."""
     given = [part.strip() for part in values.split("|" if axis == "prompt" else ",") if part.strip()]
     if not given:
         raise Trouble(

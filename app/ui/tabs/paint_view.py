@@ -1,4 +1,4 @@
-"""What Paint draws: the picture as it is painted, the grid, and what the forecast says. From values of the engine to plain values of the page."""
+"""Views of the Paint tab: the picture while it is painted, the grid, the forecast, the check of a prompt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.ui.tabs import paint_form
 
 
 def picture_view(job: str, progress: Progress, spoken: Language) -> View:
-    """The picture as far as it is, and those of the batch that are done."""
+    """Return the picture so far, and the finished ones of the batch."""
     step = progress.step
     done = [{"index": part.index, "url": made_url(job, part.path), "seed": part.seed} for part in progress.parts]
     return {
@@ -32,7 +32,7 @@ def picture_view(job: str, progress: Progress, spoken: Language) -> View:
 
 
 def prompt_view(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
-    """Of a prompt as it is typed: what a model that learned few captions would paint instead, and captions to take."""
+    """Check a prompt as it is typed: for a model with few captions, what it would paint instead and which to use."""
     chosen = paint_form.find_model(desk, model)
     match = starter_words.matched(Path(chosen.path), prompt) if chosen.starter else None
     if match is None or match.note is None:
@@ -49,7 +49,7 @@ def preview_url(job: str, progress: Progress) -> str:
 
 
 def fit_html(found: Forecast, spoken: Language) -> str:
-    """Fits, tight or not, with its sentence, how long it takes, and what would make it fit."""
+    """Word a forecast as HTML: whether it fits, how long it takes, and what would make it fit."""
     level, name = {
         "fits": ("right", text("fit.fits", "fits", spoken)), "tight": ("careful", text("fit.tight", "tight", spoken)),
         "no": ("wrong", text("fit.no", "too large", spoken)),
@@ -69,7 +69,7 @@ def fit_html(found: Forecast, spoken: Language) -> str:
 
 
 def job_view(desk: Desk, job: str, spoken: Language) -> View:
-    """A picture as far as it is painted, with its place in the queue and what it came to."""
+    """Return a picture job with its place in the queue and its results."""
     progress = desk.keeper.progress(job)
     found = results_view(desk, job) if progress.end else []
     return {**picture_view(job, progress, spoken), "place": desk.jobs.find_place(job), "results": found}
@@ -112,7 +112,7 @@ def list_grid_files(desk: Desk, person: Person) -> tuple[tuple[str, ...], tuple[
 
 
 def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: Language) -> str:
-    """What the forecast says of a picture, as HTML. About the next job, never about the one that runs: its plan is Machine's to show."""
+    """Forecast the next picture, as HTML; the running job's plan is for the Machine tab."""
     hardware = desk.keeper.state.hardware
     if hardware is None:
         return ""

@@ -1,4 +1,4 @@
-"""What Speak draws: the script as it is typed, its parts as they are made. From values of the engine to plain values of the page."""
+"""Views of the Speak tab: the script as it is typed, its parts as they are spoken."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.ui.state.desk import Desk
 
 
 def parts_view(job: str, progress: Progress, texts: tuple[str, ...], spoken: Language) -> View:
-    """The parts of a script, done, under way and waiting; then the whole. `texts`: as the voice parts it."""
+    """Return the parts of a script, finished, running and waiting. `texts`: the script as this voice splits it."""
     done = {part.index: part for part in progress.parts}
     step = progress.step
     total = max([len(texts), *(part.total for part in progress.parts)])
@@ -49,7 +49,7 @@ def parts_view(job: str, progress: Progress, texts: tuple[str, ...], spoken: Lan
 
 
 def check_view(found: Checked, limits: Limits, seconds: float | None, spoken: Language) -> View:
-    """The script as it is typed: turns with their speakers, what there is to say about it, how long it will be."""
+    """Return a checked script: turns with speakers, problems, length."""
     worst = {"fatal": "wrong", "warning": "careful"}
     problems = [
         {"kind": worst.get(each.severity, ""), "text": translate(each.sentence, spoken), "cure": each.cure}
@@ -68,7 +68,7 @@ def check_view(found: Checked, limits: Limits, seconds: float | None, spoken: La
 
 
 def job_view(desk: Desk, job: str, spoken: Language) -> View:
-    """A script as far as it is spoken, with its place in the queue and what it came to."""
+    """Return a speech job with its place in the queue and its results."""
     request, progress = desk.keeper.journal.job(job).request, desk.keeper.progress(job)
     assert isinstance(request, SpeechRequest)
     results = [
@@ -79,7 +79,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
 
 
 def script_view(desk: Desk, text: str, model: str, spoken: Language) -> View:
-    """The script as it is typed, for the model that is to speak it."""
+    """Check a script as it is typed, for the model that will speak it."""
     chosen, limits = desk.models.read_limits(model)
     found_out = script.check(text, limits)
     seconds = None
