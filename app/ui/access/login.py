@@ -22,7 +22,7 @@ from app.palette import by_system
 from app.sentence import Sentence, say
 from app.ui.access.request_guard import answered, host_of, loopback
 from app.ui.page.translate import COOKIE, LANGUAGES, language, text, translate
-from app.ui.state.person import KEY, OWNER, Person
+from app.ui.state.person import KEY, OWNER, Person, new_visitor
 
 COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
 """By whether the owner is meant: cookies of one host are shared by all its ports."""
@@ -133,7 +133,7 @@ class Keys:
             if len(self.guests) >= GUESTS_MOST and not self._room(now_s):
                 return say("door.full", "There are {most} guests already, and that is all there is room for.", most=GUESTS_MOST)  # fmt: skip
             token = secrets.token_urlsafe(32)
-            person = OWNER if self.owner else Person(f"visitor-{secrets.token_hex(8)}", False)
+            person = OWNER if self.owner else new_visitor()
             self.guests[hashlib.sha256(token.encode()).digest()] = Guest(
                 person, nickname[:NAME_LETTERS].strip(), now_s, now_s
             )

@@ -171,7 +171,7 @@ class JobsDesk:
         ]
 
     def queue_actions(self, person: Person) -> dict[str, Callable[[str], None]]:
-        """What this person may do with a job of theirs, by the name the page uses."""
+        """Return what this person may do with a job of theirs, by the names the page uses."""
         actions: dict[str, Callable[[str], None]] = {"remove": self.keeper.stop}
         if person.owner:
             actions |= {"up": self._move_up, "go-on": self.resume, "let-go": self.keeper.let_go}

@@ -61,7 +61,7 @@ def values(settings: Settings, tab: str, choice: str | None) -> Values:
     return BUILT_IN[tab].get(choice or "") or own.get((choice or "").removeprefix("own:"), {})
 
 
-def keep(settings: Settings, tab: str, name: str | None, kept: Values) -> str:
+def keep(settings: Settings, tab: str, name: str | None, fields: Values) -> str:
     """Save a preset, replacing one of the same name; return the choice that stands for it."""
     name = (name or "").removeprefix("own:").strip()
     if not name or len(name) > NAME_MOST or name in BUILT_IN[tab]:
@@ -72,7 +72,7 @@ def keep(settings: Settings, tab: str, name: str | None, kept: Values) -> str:
                 most=NAME_MOST,
             )
         )
-    _change(settings, tab, lambda own: {**own, name: dict(kept)})
+    _change(settings, tab, lambda own: {**own, name: dict(fields)})
     return f"own:{name}"
 
 
@@ -81,9 +81,9 @@ def drop(settings: Settings, tab: str, choice: str | None) -> None:
         raise Trouble(
             say("preset.built-in", "This preset comes with Hearth and cannot be deleted. You can delete presets you saved.")
         )
-    _change(settings, tab, lambda own: {name: kept for name, kept in own.items() if f"own:{name}" != choice})
+    _change(settings, tab, lambda own: {name: each for name, each in own.items() if f"own:{name}" != choice})
 
 
 def _change(settings: Settings, tab: str, how: Callable[[dict[str, Values]], dict[str, Values]]) -> None:
     """Change the presets of one tab."""
-    settings.change("presets", {}, lambda kept: {**kept, tab: how(kept.get(tab, {}))})
+    settings.change("presets", {}, lambda saved: {**saved, tab: how(saved.get(tab, {}))})

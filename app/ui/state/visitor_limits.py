@@ -15,7 +15,7 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import best, located
 from app.engine.process.keeper import Keeper
 from app.sentence import Trouble, say
-from app.ui.state.person import Person
+from app.ui.state.person import Person, is_visitor
 
 HOUR_S: Final = 3600.0
 OF_THE_REQUEST: Final = ("request.", "script.", "voice.", "visitor.", "starter.", "paint.no-mask", "job.missing", "smaller.", "restore.", "upload.", "shelf.not-yours", "You have no creation number {id}.", "speak.nothing-again")
@@ -42,11 +42,11 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = {
 }  # fmt: skip
 
 
-def read_allowance(kept: Mapping[str, Any]) -> Allowance:
+def read_allowance(saved: Mapping[str, Any]) -> Allowance:
     """Read the limits from settings; a value missing or out of range gets its default."""
     fitting: dict[str, Any] = {}
     for name, (low, high) in RANGES.items():
-        value = kept.get(name)
+        value = saved.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high:
             fitting[name] = value if name == "share" else int(value)
     return Allowance(**fitting)
@@ -98,7 +98,7 @@ def redact_for(person: Person, trouble: Trouble) -> Trouble:
 
 
 def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
-    waiting = [job for job in keeper.journal.waiting() if job.owner.startswith("visitor-")]
+    waiting = [job for job in keeper.journal.waiting() if is_visitor(job.owner)]
     if sum(job.owner == person.name for job in waiting) >= limits.waiting:
         raise Trouble(say("visitor.waiting", "You already have {most} jobs in the queue. Wait for one to finish, or stop one.", most=limits.waiting))  # fmt: skip
     if len(waiting) >= limits.waiting_all:

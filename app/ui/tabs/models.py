@@ -88,11 +88,11 @@ def add(desk: Desk, path: str) -> None:
         raise Trouble(say("models.no-path", "There is no file or folder at {path}. Enter its full path on this machine.", path=path or '""'))  # fmt: skip
     model = catalog.find(str(place))
     if model.id not in catalog.BY_ID:
-        desk.settings.change("models", [], lambda kept: [*dict.fromkeys([*kept, model.id])])
+        desk.settings.change("models", [], lambda saved: [*dict.fromkeys([*saved, model.id])])
 
 
 def forget(desk: Desk, path: str) -> None:
-    desk.settings.change("models", [], lambda kept: [each for each in kept if each != path])
+    desk.settings.change("models", [], lambda saved: [each for each in saved if each != path])
 
 
 def reveal_model(desk: Desk, id_: str) -> None:

@@ -1,4 +1,4 @@
-// Beside each trouble stands the button that does its cure, where there is one.
+// Put a button beside each trouble that Hearth can cure.
 (() => {
   const { t, el, text } = Hearth;
   const tab = (id) => () => Hearth.openTab(id);
@@ -8,10 +8,10 @@
     [t("cure.smaller", "Retry smaller"), () => Hearth.smaller(trouble.closest("#h-parts") ? "speech" : "picture")],
     [t("cure.free", "Free memory"), () => Hearth.deed("free")], [t("cure.models", "Choose another model"), tab("models")],
   ];
-  // One caption is named in the sentence; of several each button is one.
+  // A single caption is named in the sentence; several are buttons.
   const captions = (offered) => offered.map((each) => [offered.length === 1 ? t("cure.caption", "Use this caption") : each, () => Hearth.put("paint-prompt", each)]);
   const report = () => [[t("cure.report", "Copy report"), () => Hearth.press("machine-report")]];
-  // What a job finished before it failed is not done again.
+  // Resuming a failed job keeps what it finished.
   const on = (trouble) => {
     const kind = trouble.closest("#h-parts") ? "speech" : trouble.closest("#h-canvas") ? "picture" : "";
     return kind ? [[t("interrupted.on", "Resume"), () => fetch(`hearth/queue/${Hearth.state[kind].job}/go-on`, { method: "POST" })]] : [];
@@ -29,7 +29,7 @@
     "open-folder": (trouble) => [[t("cure.folder", "Open folder"), () => Hearth.deed("creations")], ...on(trouble)],
   };
 
-  // After a paragraph, at the end of a line of a list. To cure is the owner's, to take a caption anybody's; visitors have no charts.
+  // Put the buttons after a paragraph or at the end of a list line. Captions are for everybody, cures for the owner; only the owner's state has charts.
   Hearth.cure = (trouble) => {
     if (!Hearth.state) return;
     const offered = JSON.parse(trouble.dataset.captions ?? "[]"), owned = Hearth.state.charts ? trouble.dataset.cure : "";

@@ -1,4 +1,4 @@
-// The first start, on one screen: what is here, what will fit, one click to a first sound or picture.
+// The first start on one screen: this machine, what fits, one click to a first sound or picture.
 (() => {
   const { t, text, el, ask } = Hearth;
   let view = null, asked = "";
@@ -52,7 +52,7 @@
     element.querySelector(":scope > .h-chips button").addEventListener("click", done);
   }
 
-  // Who begins by hand has found the way; the greeting stays until the page is left, so that nothing jumps.
+  // Starting a job by hand dismisses the greeting too; it stays visible until the page is left, so that nothing jumps.
   document.addEventListener("click", (event) => {
     if (view && !view.greeted && event.target.closest?.("#speak-go, #paint-go")) ask("hearth/greeting", { method: "POST" });
   });

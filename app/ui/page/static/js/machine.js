@@ -59,7 +59,7 @@
     });
   }
 
-  // What broken runs of this model taught, and the way back.
+  // What failed runs of this model taught, with a button to forget it.
   const taught = (sentences) => (!sentences.length ? "" : `<div class="h-learned">${sentences.map((each) => `<p>${esc(each)}</p>`).join("")}
     <p class="h-chips"><button type="button">${t("learned.forget", "Forget this")}</button> <span class="h-soft">${t("learned.how", "Hearth learned this from failed runs on this machine. If you forget it, the next run starts with the original settings.")}</span></p></div>`);
 
@@ -71,13 +71,13 @@
     return `<details><summary class="h-soft">${t("plan.rejected", "rejected: {names}", { names: all.map((each) => each.option).join(", ") })}</summary><ul>${lines.join("")}</ul></details>`;
   }
 
-  // The curve: memory predicted (dashed), speed measured (solid), the present point, and where it would swap. Its sizes stand above the places of the slider.
+  // The curve: predicted memory (dashed), measured speed (solid), the current size, the budget. Its sizes line up with the slider's.
   function drawCurve() {
     const element = document.querySelector("#h-curve");
     const curve = view.curve;
     if (!element || !curve) return;
     const W = element.clientWidth || 560, H = 190, side = 9, top = 14, bottom = 26;
-    const x = (i) => side + ((i + 1) * (W - 2 * side)) / curve.points.length; // before the first: automatic
+    const x = (i) => side + ((i + 1) * (W - 2 * side)) / curve.points.length; // left of the first: automatic
     const most = Math.max(...curve.points.map((p) => p.bytes));
     const y = (share) => H - bottom - share * (H - top - bottom);
     const logs = curve.points.map((p) => Math.log2(p.bytes)), low = Math.min(...logs), high = Math.max(...logs);
@@ -87,7 +87,7 @@
     const speed = known.map(([i, s]) => `${x(i)},${y(fastest / s)}`).join(" ");
     const over = curve.points.findIndex((p) => p.bytes > curve.budget);
     const near = (size) => (size == null ? -1 : curve.points.reduce((best, p, i) => (Math.abs(Math.log2(p.chunk / size)) < Math.abs(Math.log2(curve.points[best].chunk / size)) ? i : best), 0));
-    const at = near(curve.at), chosen = near(curve.chunk); // what runs, and what is asked for
+    const at = near(curve.at), chosen = near(curve.chunk); // what runs, and what was asked for
     const sizes = [t("curve.auto", "auto"), ...curve.points.map((p) => p.chunk)];
     const marks = sizes.map((size, i) => `<text class="${i === chosen + 1 ? "here" : ""}" x="${x(i - 1)}" y="${H - 4}" text-anchor="middle">${size}</text>`).join("");
     const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
@@ -106,7 +106,7 @@
 
   Hearth.area("#h-chunk-now", (element, { strip }) => text(element, strip.chunk));
 
-  // Gradio's sliders tell of a release by hand alone: one by a key counts as well.
+  // Gradio's sliders fire release for pointers only; fire it for keys too.
   document.addEventListener("keyup", (event) => {
     if (event.target.closest?.("#machine-chunk") && event.target.type === "range") event.target.dispatchEvent(new PointerEvent("pointerup", { bubbles: true }));
   });
@@ -127,7 +127,7 @@
       ${rows.length ? `<details><summary>${t("selftest.rows", "{n} known defects, checked on this machine", { n: rows.length })}</summary>${table(rows)}</details>` : ""}`;
   }
 
-  // Charts over the last minutes.
+  // Charts of the last minutes.
   const LINES = [
     ["rate", () => t("chart.rate", "speed")], ["process", () => t("chart.process", "process memory")], ["device", () => t("chart.device", "device memory")],
     ["allocated", () => t("chart.allocated", "allocated by torch")], ["swap", () => t("chart.swap", "swap")],
@@ -138,7 +138,7 @@
     if (!element.firstElementChild) element.innerHTML = `<h2></h2><div class="h-lines"></div>`;
     text(element.querySelector("h2"), t("charts.title", "Live"));
     const lines = LINES.filter(([name]) => last.some((each) => each[name]));
-    // Frames and steps have no common measure: the last that was measured is drawn.
+    // Frames and steps cannot share a scale: draw the unit measured last.
     const unit = last.findLast((each) => each.unit)?.unit;
     const valued = (each, name) => (name === "rate" && each.unit !== unit ? 0 : each[name] ?? 0);
     const speed = (rate) => (unit === "frames" ? t("rate.frames-alone", "{rate} frames/s", { rate: rate.toFixed(0) }) : t("rate.steps", "{rate} steps/s", { rate: rate.toFixed(1) }));
@@ -155,10 +155,10 @@
     });
   });
 
-  // A size counts when its field is left, but only if somebody typed there: what stands in it may be older than what is in force.
+  // Take a typed size on change only: an untouched field may hold an outdated size.
   document.addEventListener("change", (event) => event.target.closest?.("#machine-exact") && Hearth.press("machine-typed"));
 
-  // The self-test and Tune while they run: one at a time.
+  // Progress of the self-test and Tune; one runs at a time.
   Hearth.area("#machine-test, #machine-tune", (button, { errand }) => (button.disabled = Boolean(errand && !errand.end)));
   Hearth.area(".h-errand", (element, { errand }) => {
     const mine = errand?.kind === element.dataset.kind && (!errand.end || errand.end.kind !== "finished" || (errand.said.length && errand.kind === "Tune"));

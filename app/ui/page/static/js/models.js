@@ -1,14 +1,14 @@
-// Models: one card each, drawn from our own answers; how far a download is, is asked once a second while the tab is open.
+// Models: one card each; poll downloads once a second while the tab is open.
 (() => {
   const { t, text, el, list, ask, time } = Hearth;
   const LOOK_MS = 1000;
   let page = null, moves = new Map(), shown = false, known = false;
 
-  // As disks and downloads are counted: in powers of ten.
+  // Disks and downloads are counted in powers of ten.
   const size = (bytes) => (bytes >= 1e8 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(1)} MB`);
   const moving = (id) => ["queued", "running"].includes(moves.get(id)?.state);
 
-  // A deed of the owner; its trouble, if any, in words. The value goes in the body: a token must stand in no address.
+  // Run an owner's action; return its trouble in words. The value travels in the body, as a token must not appear in a URL.
   Hearth.deed = async (name, value = "") => {
     const answer = await fetch(`hearth/models/${name}`, {
       method: "POST", credentials: "same-origin", headers: { "content-type": "application/json" }, body: JSON.stringify({ value }),
@@ -162,10 +162,10 @@
     if (each.here) button(t("models.folder", "Show in folder"), () => act("where", each.id));
     if (each.local) button(t("models.off-list", "Remove from list"), () => act("forget", each.id));
     else if (!each.starter && (each.bytes || move)) button(t("models.remove", "Delete"), async () => (await Hearth.sure(t("models.sure", "Delete {title} from this disk?", { title: each.title }), t("models.remove", "Delete"))) && act("remove", each.id));
-    if (held && !element.contains(document.activeElement)) element.querySelector("button")?.focus({ preventScroll: true }); // keys go on where they were
+    if (held && !element.contains(document.activeElement)) element.querySelector("button")?.focus({ preventScroll: true }); // keep keyboard focus where it was
   }
 
-  // Looked at anew when the tab opens, when the machine is known, and when something has come.
+  // Refresh when the tab opens, when the machine is known, and when a download is done.
   Hearth.area("#h-models", (element, { strip }) => {
     const now = Boolean(element.offsetParent);
     if (now && (!shown || known !== Boolean(strip.machine))) {

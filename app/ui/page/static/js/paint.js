@@ -1,4 +1,4 @@
-// Paint: the picture while it is painted, the gallery of the run, comparing two, the grid, and a PNG dropped anywhere.
+// Paint: the picture while it is painted, the results, comparing two, the grid, and a PNG dropped anywhere.
 (() => {
   const { t, text, el, list } = Hearth;
   let shown = null, compared = null, weighed = "";
@@ -32,7 +32,7 @@
     const place = shown.kept ? shown.at : done.length - 1;
     const source = running && !shown.kept ? picture.preview : done[place]?.url ?? picture.preview;
     image.hidden = !source;
-    element.querySelector(".h-easel").hidden = !source && end?.kind === "failed"; // what went wrong stands there instead
+    element.querySelector(".h-easel").hidden = !source && end?.kind === "failed"; // the failure is shown instead
     if (source && image.getAttribute("src") !== source) {
       image.src = source;
       image.alt = t("canvas.alt", "Generated picture");
@@ -120,22 +120,22 @@
 
   Hearth.area("#h-mask-how", (element) => text(element, t("paint.image-how", "Paint over the area to change. If you paint nothing, the whole picture is used as the starting point.")));
 
-  // Gradio's editor takes a picture only once its canvas stands; before that it would break.
+  // Gradio's editor breaks if it gets a picture before its canvas exists.
   Hearth.area("#paint-image", (element) => element.classList.toggle("h-ready", Boolean(element.querySelector(".toolbar-wrap, .toolbar-wrap-wrap") && element.querySelector("canvas"))));
 
-  // A picture dropped anywhere but on a field that takes files itself.
+  // Take a picture dropped anywhere but on a field that takes files itself.
   const wanted = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files") && !event.target.closest?.("#paint-start, .h-takes-files, input[type=file], [data-testid='file-upload'], .upload-container");
   document.addEventListener("dragover", (event) => wanted(event) && event.preventDefault());
   document.addEventListener("drop", (event) => {
     if (!wanted(event)) return;
-    event.preventDefault(); // else the browser would show it in place of Hearth
+    event.preventDefault(); // else the browser would open it
     const file = [...event.dataTransfer.files].find((each) => each.type.startsWith("image/"));
     if (!file) return;
     document.querySelector('button[role="tab"][data-tab-id="paint"]')?.click();
     give(file);
   });
 
-  // A tab that was never open has no fields yet.
+  // Fields of a tab never opened are not there yet.
   function give(file, tries = 100) {
     const field = document.querySelector("#paint-dropped input[type=file]");
     if (!field) return tries && setTimeout(() => give(file, tries - 1), 100);

@@ -1,4 +1,4 @@
-// The queue, what was cut short, and a word when something is done.
+// The queue, interrupted jobs, and the chime when a job is done.
 (() => {
   const { t, text, el, list } = Hearth;
   const post = (job, act) => fetch(`hearth/queue/${job}/${act}`, { method: "POST" });
@@ -53,7 +53,7 @@
   }
   Hearth.area("dialog.h-queue", draw);
 
-  // What keeps every job from running stands where else the jobs do that a crash cut short.
+  // What keeps all jobs from running takes the place of the interrupted jobs.
   Hearth.area("#h-strip", (element, { standing }) => {
     let banner = document.querySelector("#h-interrupted.h-standing");
     if (!standing) return banner?.remove();
@@ -81,7 +81,7 @@
     text(banner.firstElementChild, banner.dataset.line ?? standing.text);
   });
 
-  // Jobs that a crash cut short: one line, two answers.
+  // Interrupted jobs: one line, two answers.
   Hearth.area("#h-strip", (element, { interrupted, standing }) => {
     let banner = document.querySelector("#h-interrupted");
     if (standing) return;
@@ -99,7 +99,7 @@
     text(banner.firstElementChild, t("interrupted.text", "This job was interrupted: {text}", interrupted[0]));
   });
 
-  // A soft chime and, where the page is not looked at, a notification: off until it is wished for.
+  // A chime, and a notification if the page is hidden; off by default.
   const wished = () => localStorage.getItem("hearth_chime") === "on";
   let running = {};
   document.addEventListener("click", (event) => {

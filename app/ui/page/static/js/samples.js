@@ -1,4 +1,4 @@
-// Texts to begin with, of words that the starter models know. English in every language of the page: no model here reads another.
+// Sample texts with words that the starter models know. Always English, which is all that these models read.
 (() => {
   const { t } = Hearth;
 

@@ -1,4 +1,4 @@
-// Sharing: the owner's switch in the head, and its panel: link, password, time left, who is there, what visitors may.
+// Sharing: the owner's button in the head and its panel: link, password, time left, guests, limits.
 (() => {
   const { t, text, el, list, time, ask } = Hearth;
   const LOOK_MS = 3000;
@@ -8,7 +8,7 @@
   ];
   let panel = null, password = "", timer = 0;
 
-  // Visitors have no charts, and no switch.
+  // Only the owner's state has charts, and only the owner may share.
   Hearth.area(".h-switches", (element, { charts }) => {
     if (!charts || element.querySelector("[data-h-share]")) return;
     const button = el(`<button type="button" data-h-share aria-haspopup="dialog"></button>`);

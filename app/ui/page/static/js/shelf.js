@@ -1,10 +1,10 @@
-// Shelf: found as one types, nothing more than a page at a time.
+// Shelf: search as you type, one page at a time.
 (() => {
   const { t, text, el, list, ask, gb } = Hearth;
   const WAIT_MS = 180;
   const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0 };
   const picked = new Set();
-  let deleted = []; // since the tab was opened: all of them come back with one press
+  let deleted = []; // ids since the tab was opened; Undo restores them all
   let timer = 0, page = null, seen = "";
 
   const query = () => {
@@ -53,7 +53,7 @@
     });
   }
 
-  // What went into the bin needs no question: it comes back.
+  // Moving to the bin needs no confirmation: it can be undone.
   function undoable(ids) {
     deleted = ids;
     const note = document.querySelector("#h-shelf .h-undo");
@@ -184,7 +184,7 @@
     Hearth.send(`${tab}-from`, each.id, `${tab}-restore`);
   }
 
-  // Looked at again whenever the tab is open and a job has ended.
+  // Refresh when the tab opens and when a job has ended.
   Hearth.area("#h-shelf", (element, { speech, picture }) => {
     if (!element.offsetParent) {
       if (deleted.length) undoable([]);

@@ -1,4 +1,4 @@
-// Speak: the script checked as it is typed, parts as they are made, and the whole at the end.
+// Speak: the script checked as it is typed, its parts as they are spoken, and the result.
 (() => {
   const { t, text, el, list, time } = Hearth;
   const FIRST_CHIPS = ["laughs", "sighs", "clears throat"];
@@ -31,9 +31,9 @@
       line.lastElementChild.textContent = turn.text;
       return line;
     });
-    turns.tabIndex = turns.scrollHeight > turns.clientHeight ? 0 : -1; // so that keys scroll what does not fit
+    turns.tabIndex = turns.scrollHeight > turns.clientHeight ? 0 : -1; // so that keys can scroll a long list
     const check = area.querySelector(".h-check");
-    const blank = !box()?.value.trim(); // nothing is wrong with what is not there yet
+    const blank = !box()?.value.trim(); // an empty script has no problems yet
     check.hidden = blank;
     check.firstElementChild.className = `h-badge ${view.level}`;
     text(check.firstElementChild, { right: t("check.right", "ready"), careful: t("check.careful", "check again"), wrong: t("check.wrong", "not ready") }[view.level]);
@@ -64,7 +64,7 @@
     field.setSelectionRange(place, place);
   });
 
-  // A part that is heard while it is made: each piece begins where the one before ends, and once the whole is there it brings the rest.
+  // Play a part while it is spoken: piece after piece, then the rest from the finished file.
   function heardLive(row) {
     player?.stop();
     const context = new AudioContext();
@@ -80,7 +80,7 @@
       next += sound.duration - from;
       heard += sound.duration - from;
     }
-    const then = (deed) => (queue = queue.then(deed).catch(() => {})); // after a stop there is nothing to play it on
+    const then = (deed) => (queue = queue.then(deed).catch(() => {})); // after a stop the context is closed
     const mine = {
       row,
       feed({ pieces = [], url }) {
@@ -157,7 +157,7 @@
     drawLive(row);
   }
 
-  // The whole.
+  // The result.
   Hearth.area("#h-sound", (element, { speech }) => {
     const results = speech?.results ?? [];
     element.hidden = !results.length;
@@ -198,7 +198,7 @@
       if (!trouble) Hearth.press("speak-voices");
     });
     element.querySelector(".h-chips").append(download, formats);
-    if (!Hearth.state.charts) return; // voices are the owner's to keep
+    if (!Hearth.state.charts) return; // only the owner can save voices
     element.querySelector(".h-chips").append(keep);
     element.append(naming, el(`<p class="h-soft h-kept" role="status"></p>`));
   });

@@ -1,4 +1,4 @@
-// The strip on every tab: what is loaded, what it is doing, speed, time left, memory, device, attention.
+// The strip on every tab: model, activity, speed, time left, memory, device, attention.
 (() => {
   const { t, text, gb, time } = Hearth;
   const inside = `<span class="h-model"></span><span class="h-doing"></span><span class="h-heard" role="status"></span><span class="h-rate"></span>
@@ -12,7 +12,7 @@
     text(part("model"), strip.model || t("strip.nothing", "no model loaded"));
     part("model").classList.toggle("h-none", !strip.model);
     text(part("doing"), strip.doing);
-    if (!strip.job) text(part("heard"), strip.doing); // how far a job is, its own tab says
+    if (!strip.job) text(part("heard"), strip.doing); // a job's own tab announces its progress
     text(part("rate"), strip.rate);
     text(part("left"), strip.eta_s == null ? "" : t("strip.left", "about {time} left", { time: time(strip.eta_s) }));
     const memory = strip.memory;

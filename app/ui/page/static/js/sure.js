@@ -1,4 +1,4 @@
-// A question before what cannot be undone. Esc means no, and the focus goes back to where it was.
+// Ask before what cannot be undone. Esc means no, and focus returns to where it was.
 (() => {
   const { t, text, el } = Hearth;
 
@@ -20,7 +20,7 @@
   Hearth.voiceDropped = async (voice) =>
     !voice || (await Hearth.sure(t("voice.sure", "Delete the voice \"{name}\" and its recording?", { name: voice }), t("preset.gone", "Delete"))) ? voice : null;
 
-  // Those that come with Hearth cannot be deleted; the server says so.
+  // Presets that come with Hearth cannot be deleted; the server says so.
   Hearth.dropped = async (preset) => {
     const name = preset?.startsWith("own:") && preset.slice(4);
     return !name || (await Hearth.sure(t("preset.sure", "Delete the preset \"{name}\"?", { name }), t("preset.gone", "Delete"))) ? preset : null;
