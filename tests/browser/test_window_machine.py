@@ -89,7 +89,7 @@ def test_the_chunk_size_acts_in_the_middle_of_a_run(visit: Visit, opened: Open) 
     chunk(page, 64)
     small = highest_bytes(page, engine)
     go(page, "machine")
-    expect(page.locator("#h-chunk-now")).to_have_text("Asked: 64. The largest call processes 64 of 1024 queries at a time.")
+    expect(page.locator("#h-chunk-now")).to_have_text("Requested: 64. The largest call processes 64 of 1024 queries at a time.")
     page.evaluate("Hearth.press('paint-stop')")
     until(lambda: opened.jobs()[-1]["state"] not in ("queued", "running"))
     assert opened.jobs()[-1]["state"] == "stopped"

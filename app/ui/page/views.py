@@ -130,7 +130,7 @@ def chunk_text(plan: Plan, step: Step | None, spoken: Language) -> str:
     if ran.rows >= ran.queries:
         return text("strip.whole", "not chunked", spoken)
     if step.asked != AUTO and ran.rows < min(step.asked, ran.queries):
-        return translate(say("strip.chunk-asked", "chunk {chunk} ({asked} asked)", chunk=ran.rows, asked=step.asked), spoken)
+        return translate(say("strip.chunk-asked", "chunk {chunk} ({asked} requested)", chunk=ran.rows, asked=step.asked), spoken)
     return translate(say("strip.chunk", "chunk {chunk}", chunk=ran.rows), spoken)
 
 
@@ -140,7 +140,7 @@ def chunk_now_text(step: Step | None, spoken: Language) -> str:
         return ""
     asked = text("word.automatic", "automatic", spoken) if step.asked == AUTO else str(step.asked)
     sentence = say(
-        "chunk.now", "Asked: {asked}. The largest call processes {rows} of {queries} queries at a time.",
+        "chunk.now", "Requested: {asked}. The largest call processes {rows} of {queries} queries at a time.",
         asked=asked, rows=step.ran.rows, queries=step.ran.queries,
     )  # fmt: skip
     return translate(sentence, spoken)

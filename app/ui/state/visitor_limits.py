@@ -100,7 +100,7 @@ def redact_for(person: Person, trouble: Trouble) -> Trouble:
 def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
     waiting = [job for job in keeper.journal.waiting() if is_visitor(job.owner)]
     if sum(job.owner == person.name for job in waiting) >= limits.waiting:
-        raise Trouble(say("visitor.waiting", "You already have {most} jobs in the queue. Wait for one to finish, or stop one.", most=limits.waiting))  # fmt: skip
+        raise Trouble(say("visitor.waiting", "You have {most} jobs in the queue already. Wait for one to finish, or stop one.", most=limits.waiting))  # fmt: skip
     if len(waiting) >= limits.waiting_all:
         raise Trouble(say("visitor.full", "The guest queue is full. Try again in a few minutes."))
     if limits.share < 1 and keeper.journal.guests_s(time.time() - HOUR_S) > limits.share * HOUR_S:
