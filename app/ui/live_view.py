@@ -27,7 +27,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     answer: views.View = {
         "strip": views.strip_view(state, progress, desk.models.find_title(state.model), spoken), "queue": desk.jobs.list_queue(person),
         "standing": views.blocker_view(state, spoken), "charts": views.charts_view(looked_at),
-        "interrupted": [{"id": job.id, "text": views.title_of(job.request)} for job in desk.keeper.interrupted],
+        "interrupted": [{"id": job.id, "text": views.shorten_text(job.request)} for job in desk.keeper.interrupted],
     }  # fmt: skip
     for kind, view in _jobs_of(desk, person, spoken).items():
         if view["end"] and "cure" in view["end"]:

@@ -45,23 +45,23 @@ SCRIPT_SENTENCE: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\
 
 def routes(desk: Desk) -> list[Route]:
     return [
-        Route("/hearth/words", words), Route("/hearth/static/{name}", static), route(desk, "/hearth/live", live),
-        route(desk, "/hearth/check", check, ["POST"]), route(desk, "/hearth/made/{job}/{name}", made),
-        route(desk, "/hearth/creation/{id:int}", creation), route(desk, "/hearth/sheet", sheet),
-        route(desk, "/hearth/smaller/{kind}", smaller, ["POST"]), route(desk, "/hearth/queue/{job}/{act}", queue, ["POST"]),
-        owner_route(desk, "/hearth/machine", machine), owner_route(desk, "/hearth/voices", keep_voice, ["POST"]),
-        owner_route(desk, "/hearth/engine/{act}", engine, ["POST"]), owner_route(desk, "/hearth/drafts", drafts, ["GET", "POST"]),
+        Route("/hearth/words", send_sentences), Route("/hearth/static/{name}", send_static), route(desk, "/hearth/live", send_live),
+        route(desk, "/hearth/check", check_text, ["POST"]), route(desk, "/hearth/made/{job}/{name}", send_job_file),
+        route(desk, "/hearth/creation/{id:int}", send_creation), route(desk, "/hearth/sheet", send_contact_sheet),
+        route(desk, "/hearth/smaller/{kind}", retry_smaller, ["POST"]), route(desk, "/hearth/queue/{job}/{act}", act_on_job, ["POST"]),
+        owner_route(desk, "/hearth/machine", send_plan), owner_route(desk, "/hearth/voices", keep_voice, ["POST"]),
+        owner_route(desk, "/hearth/engine/{act}", restart_or_repair, ["POST"]), owner_route(desk, "/hearth/drafts", keep_drafts, ["GET", "POST"]),
     ]  # fmt: skip
 
 
-def live(desk: Desk, request: Request) -> Response:
+def send_live(desk: Desk, request: Request) -> Response:
     person, spoken = who(request), language(request)
     if person.owner:
         return JSONResponse(owner_view(desk, person, spoken, with_charts="charts" in request.query_params))
     return JSONResponse(visitor_view(desk, person, spoken))
 
 
-def machine(desk: Desk, request: Request) -> Response:
+def send_plan(desk: Desk, request: Request) -> Response:
     asked = request.query_params
     try:
         view = machine_view.tab_view(desk, asked.get("model", ""), asked.get("as", ""), language(request))
@@ -70,19 +70,19 @@ def machine(desk: Desk, request: Request) -> Response:
     return JSONResponse(view)
 
 
-async def check(desk: Desk, request: Request) -> Response:
+async def check_text(desk: Desk, request: Request) -> Response:
     """Check a script or a prompt as it is typed; of a script also its turns and its length."""
     asked, person = await request.json(), who(request)
     kind = "picture" if asked.get("kind") == "picture" else "speech"
-    check_text = paint_view.prompt_view if kind == "picture" else speak_view.script_view
+    view_of = paint_view.prompt_view if kind == "picture" else speak_view.script_view
     model = desk.models.resolve(kind, asked.get("model"), person)
-    view = check_text(desk, str(asked.get("text", ""))[:TEXT_MOST], model, language(request))
+    view = view_of(desk, str(asked.get("text", ""))[:TEXT_MOST], model, language(request))
     for each in view["problems"]:
         each["cure"] = desk.models.resolve_cure(each["cure"])
     return JSONResponse(view)
 
 
-def made(desk: Desk, request: Request) -> Response:
+def send_job_file(desk: Desk, request: Request) -> Response:
     """Send a file of a job's folder to whoever may see the job; nothing outside the folder."""
     job, name = request.path_params["job"], request.path_params["name"]
     if not desk.jobs.owns(job, who(request)) or not FILE_NAME.fullmatch(name):
@@ -90,7 +90,7 @@ def made(desk: Desk, request: Request) -> Response:
     return send_file(desk.keeper.folder(job) / name)
 
 
-def creation(desk: Desk, request: Request) -> Response:
+def send_creation(desk: Desk, request: Request) -> Response:
     """Send a creation of the shelf; speech also in another format."""
     try:
         found = desk.jobs.find_creation(int(request.path_params["id"]), who(request))
@@ -108,13 +108,13 @@ def creation(desk: Desk, request: Request) -> Response:
         return refuse(trouble, request)
 
 
-def sheet(desk: Desk, request: Request) -> Response:
+def send_contact_sheet(desk: Desk, request: Request) -> Response:
     """Send the last grid as one picture, with its values along the edges."""
     cells = paint_view.list_grid_files(desk, who(request))
     return Response(contact_sheet(*cells), media_type="image/png") if cells else Response(status_code=404)
 
 
-def smaller(desk: Desk, request: Request) -> Response:
+def retry_smaller(desk: Desk, request: Request) -> Response:
     """Retry what did not fit with smaller settings; answer with these settings only."""
     try:
         retried, change = desk.jobs.retry_smaller(request.path_params["kind"], who(request))
@@ -124,7 +124,7 @@ def smaller(desk: Desk, request: Request) -> Response:
     return JSONResponse({"text": translate(change, language(request)), "request": fields})
 
 
-def queue(desk: Desk, request: Request) -> Response:
+def act_on_job(desk: Desk, request: Request) -> Response:
     """Remove, move up, resume or discard a job; only for whoever made it."""
     job, person = request.path_params["job"], who(request)
     act = desk.jobs.queue_actions(person).get(request.path_params["act"])
@@ -144,7 +144,7 @@ async def keep_voice(desk: Desk, request: Request) -> Response:
     return JSONResponse({})
 
 
-def engine(desk: Desk, request: Request) -> Response:
+def restart_or_repair(desk: Desk, request: Request) -> Response:
     """Start a failed engine again, or hand over to start.py, whose page repairs the environment."""
     if request.path_params["act"] == "again":
         desk.keeper.start_again()
@@ -157,7 +157,7 @@ def engine(desk: Desk, request: Request) -> Response:
     return JSONResponse({"text": ""})
 
 
-async def drafts(desk: Desk, request: Request) -> Response:
+async def keep_drafts(desk: Desk, request: Request) -> Response:
     """Save what the owner types, field by field; return it after a restart."""
     if request.method == "POST":
         asked = await request.json()
@@ -178,7 +178,7 @@ def send_file(path: Path, download: bool = False) -> Response:
     return FileResponse(path, media_type=media_type, headers=headers, filename=path.name if download else None)
 
 
-def words(request: Request) -> Response:
+def send_sentences(request: Request) -> Response:
     """Send the scripts' sentences in Chinese where that is asked for; their English is in the scripts."""
     chinese = language(request) == "zh"
     return JSONResponse({key: catalog()[key] for key in list_script_sentences() if key in catalog()} if chinese else {})
@@ -190,7 +190,7 @@ def list_script_sentences() -> dict[str, str]:
     return {key: english for source in scripts for key, english in SCRIPT_SENTENCE.findall(source)}
 
 
-def static(request: Request) -> Response:
+def send_static(request: Request) -> Response:
     name = request.path_params["name"]
     for kind in (".js", ".css"):
         if name == bundle(kind).name:

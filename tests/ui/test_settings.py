@@ -68,22 +68,22 @@ def test_what_could_not_be_written_is_written_the_next_time(
 
 @pytest.mark.parametrize("tab", ["speak", "paint"])
 def test_presets_come_are_kept_and_go(settings: Settings, tab: str) -> None:
-    built_in = [choice for _, choice in presets.choices(settings, tab)]
+    built_in = [choice for _, choice in presets.list_choices(settings, tab)]
     assert len(built_in) == 4 and set(built_in) == set(presets.BUILT_IN[tab])
-    recommended = presets.values(settings, tab, "recommended")
-    assert all(recommended.keys() <= presets.values(settings, tab, each).keys() for each in built_in)
-    choice = presets.keep(settings, tab, " evening ", {"speed": 0.9})
-    assert presets.values(Settings(settings._file), tab, choice) == {"speed": 0.9}
-    assert presets.choices(settings, tab)[-1] == ("evening", choice)
-    presets.keep(settings, tab, choice, {"speed": 0.8})
-    assert presets.values(settings, tab, choice) == {"speed": 0.8} and len(presets.choices(settings, tab)) == 5
-    presets.drop(settings, tab, choice)
-    assert presets.values(settings, tab, choice) == {}
+    recommended = presets.find_values(settings, tab, "recommended")
+    assert all(recommended.keys() <= presets.find_values(settings, tab, each).keys() for each in built_in)
+    choice = presets.save_preset(settings, tab, " evening ", {"speed": 0.9})
+    assert presets.find_values(Settings(settings._file), tab, choice) == {"speed": 0.9}
+    assert presets.list_choices(settings, tab)[-1] == ("evening", choice)
+    presets.save_preset(settings, tab, choice, {"speed": 0.8})
+    assert presets.find_values(settings, tab, choice) == {"speed": 0.8} and len(presets.list_choices(settings, tab)) == 5
+    presets.delete_preset(settings, tab, choice)
+    assert presets.find_values(settings, tab, choice) == {}
     for name in ("", "recommended", "x" * 61):
         with pytest.raises(Trouble):
-            presets.keep(settings, tab, name, {})
+            presets.save_preset(settings, tab, name, {})
     with pytest.raises(Trouble):
-        presets.drop(settings, tab, "recommended")
+        presets.delete_preset(settings, tab, "recommended")
 
 
 def test_a_picture_is_asked_for_with_half_the_pixels_until_it_is_small() -> None:

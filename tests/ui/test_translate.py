@@ -143,8 +143,8 @@ def test_gradio_gets_the_labels_that_were_asked_for(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_scripts_get_their_words() -> None:
-    assert json.loads(bytes(routes.words(asked("en")).body)) == {}
-    chinese = json.loads(bytes(routes.words(asked("zh-CN")).body))
+    assert json.loads(bytes(routes.send_sentences(asked("en")).body)) == {}
+    chinese = json.loads(bytes(routes.send_sentences(asked("zh-CN")).body))
     assert chinese["strip.nothing"] == "没有加载模型"
     assert chinese.keys() == routes.list_script_sentences().keys()
 

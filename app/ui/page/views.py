@@ -36,7 +36,7 @@ def strip_view(state: EngineState, progress: Progress | None, title: str, spoken
         "memory": memory_view(state.reading) if state.ready else None,
         "machine": machine_text(state.hardware, state.plan if state.job else None, step, spoken),
         "chunk": chunk_now_text(step, spoken),
-        "plan": plan_stamp(state),
+        "plan": stamp_plan(state),
     }
 
 
@@ -146,7 +146,7 @@ def chunk_now_text(step: Step | None, spoken: Language) -> str:
     return translate(sentence, spoken)
 
 
-def plan_stamp(state: EngineState) -> str:
+def stamp_plan(state: EngineState) -> str:
     """Return a value that changes when the Machine tab must redraw its plan: another job or fallback, half a GiB more or less free."""
     if state.job:
         return f"{state.job} {hash(state.plan):x}"
@@ -199,17 +199,17 @@ def notes_html(sentences: Sequence[Sentence], spoken: Language) -> str:
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""
 
 
-def title_of(request: Request, most: int = 80) -> str:
+def shorten_text(request: Request, most: int = 80) -> str:
     words = request.text if isinstance(request, SpeechRequest) else request.prompt
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
-def made_url(job: str, path: str) -> str:
+def job_file_url(job: str, path: str) -> str:
     return f"hearth/made/{job}/{Path(path).name}"
 
 
 @lru_cache(maxsize=512)
-def peaks(path: str, bars: int = 96) -> tuple[float, ...]:
+def read_peaks(path: str, bars: int = 96) -> tuple[float, ...]:
     """Return the peaks of a sound, 0 to 1, one a bar; cached, as a finished file never changes."""
     try:
         samples, _ = soundfile.read(path, dtype="float32", always_2d=True)

@@ -165,7 +165,7 @@ class JobsDesk:
         """List the waiting jobs in order; a visitor sees only their own."""
         waiting = self.keeper.journal.waiting()
         return [
-            {"id": job.id, "place": place + 1, "text": views.title_of(job.request), "kind": kind_of(job.request)}
+            {"id": job.id, "place": place + 1, "text": views.shorten_text(job.request), "kind": kind_of(job.request)}
             for place, job in enumerate(waiting)
             if person.owner or job.owner == person.name
         ]

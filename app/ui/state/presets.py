@@ -35,7 +35,7 @@ BUILT_IN: Final[dict[str, dict[str, Values]]] = {
 }  # fmt: skip
 
 
-def built_in(tab: str) -> dict[str, I18nData]:
+def label_built_in(tab: str) -> dict[str, I18nData]:
     """Return the labels of the presets that come with Hearth."""
     labels = {
         "speak": {
@@ -50,18 +50,18 @@ def built_in(tab: str) -> dict[str, I18nData]:
     return labels[tab]
 
 
-def choices(settings: Settings, tab: str) -> list[tuple[I18nData | str, str]]:
+def list_choices(settings: Settings, tab: str) -> list[tuple[I18nData | str, str]]:
     own: dict[str, Values] = settings.get("presets", {}).get(tab, {})
-    return [*((label, name) for name, label in built_in(tab).items()), *((name, f"own:{name}") for name in sorted(own))]
+    return [*((label, name) for name, label in label_built_in(tab).items()), *((name, f"own:{name}") for name in sorted(own))]
 
 
-def values(settings: Settings, tab: str, choice: str | None) -> Values:
+def find_values(settings: Settings, tab: str, choice: str | None) -> Values:
     """Return a preset's values; nothing for a name that is still being typed."""
     own: dict[str, Values] = settings.get("presets", {}).get(tab, {})
     return BUILT_IN[tab].get(choice or "") or own.get((choice or "").removeprefix("own:"), {})
 
 
-def keep(settings: Settings, tab: str, name: str | None, fields: Values) -> str:
+def save_preset(settings: Settings, tab: str, name: str | None, fields: Values) -> str:
     """Save a preset, replacing one of the same name; return the choice that stands for it."""
     name = (name or "").removeprefix("own:").strip()
     if not name or len(name) > NAME_MOST or name in BUILT_IN[tab]:
@@ -76,7 +76,7 @@ def keep(settings: Settings, tab: str, name: str | None, fields: Values) -> str:
     return f"own:{name}"
 
 
-def drop(settings: Settings, tab: str, choice: str | None) -> None:
+def delete_preset(settings: Settings, tab: str, choice: str | None) -> None:
     if (choice or "") in BUILT_IN[tab]:
         raise Trouble(
             say("preset.built-in", "This preset comes with Hearth and cannot be deleted. You can delete presets you saved.")

@@ -32,7 +32,7 @@ def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
         return {}
     asked = need(catalog.find(model))
     view: View = {
-        "words": machine_words(hardware, spoken), "pretended": hardware.pretended,
+        "words": describe_machine(hardware, spoken), "pretended": hardware.pretended,
         "selftest": selftest_view(desk.machine.load_verdicts()),
     }  # fmt: skip
     choice = desk.machine.read_choice(OWNER)
@@ -83,7 +83,7 @@ def saved_html(spoken: Language) -> str:
     return f'<p class="h-soft" role="status">{html.escape(text("machine.kept", "Saved. Applies from the next job.", spoken))}</p>'
 
 
-def machine_words(hardware: Hardware, spoken: Language) -> str:
+def describe_machine(hardware: Hardware, spoken: Language) -> str:
     """Describe a machine in one line."""
     known: dict[str, str | int | float] = {
         "name": hardware.name,

@@ -153,7 +153,7 @@ class PaintTab:
 
     def offer_sizes(self, model: str) -> Any:
         chosen = paint_form.find_model(self.desk, model)
-        return gr.update(choices=paint_form.sizes(chosen), value=paint_form.default_size(chosen))
+        return gr.update(choices=paint_form.list_sizes(chosen), value=paint_form.default_size(chosen))
 
     def use_large(self) -> Any:
         return gr.update(choices=model_choices(self.desk, KIND), value=LARGE)

@@ -153,7 +153,7 @@ def _build_model(desk: Desk, saved: Saved, visitor: bool) -> ModelCard:
                 visible=not visitor, elem_id="paint-model",
             )  # fmt: skip
             size = gr.Dropdown(
-                paint_form.sizes(chosen), value=paint_form.default_size(chosen), label=word("paint.size", "Size"), elem_id="paint-size"
+                paint_form.list_sizes(chosen), value=paint_form.default_size(chosen), label=word("paint.size", "Size"), elem_id="paint-size"
             )  # fmt: skip
         forecast = gr.HTML("", elem_id="paint-fit", apply_default_css=False)
     return ModelCard(model, size, forecast)
@@ -212,10 +212,10 @@ def _build_settings(desk: Desk, saved: Saved, visitor: bool) -> SettingsCard:
 def _build_grid(visitor: bool) -> GridCard:
     with gr.Accordion(word("paint.grid", "Compare two settings in a grid"), open=False, elem_classes="h-card", visible=not visitor):  # fmt: skip
         with gr.Row():
-            across = gr.Dropdown(paint_form.axes(), value="steps", label=word("grid.across", "Columns"))
+            across = gr.Dropdown(paint_form.list_axes(), value="steps", label=word("grid.across", "Columns"))
             across_values = gr.Textbox("", label=word("grid.values", "Values, separated by commas"), placeholder="8, 16, 24")  # fmt: skip
         with gr.Row():
-            down = gr.Dropdown(paint_form.axes(), value="guidance", label=word("grid.down", "Rows"))
+            down = gr.Dropdown(paint_form.list_axes(), value="guidance", label=word("grid.down", "Rows"))
             down_values = gr.Textbox("", label=word("grid.values-down", "Values, separated by commas"), placeholder="2, 4, 7")  # fmt: skip
         go = gr.Button(word("grid.go", "Paint the grid"))
     return GridCard(across, across_values, down, down_values, go)

@@ -27,7 +27,7 @@ def find_model(desk: Desk, asked: str) -> Model:
         return best(desk.keeper.home, "picture")
 
 
-def sizes(model: Model) -> list[tuple[str, str]]:
+def list_sizes(model: Model) -> list[tuple[str, str]]:
     """List the sizes offered for a model; an owner's model may recommend one that is not among the presets."""
     own = (model.settings.width, model.settings.height)
     presets = model.settings.sizes if own in model.settings.sizes else (own, *model.settings.sizes)
@@ -77,7 +77,7 @@ AXES: Final[Mapping[str, Sentence]] = {
 }  # fmt: skip
 
 
-def axes() -> list[tuple[Any, str]]:
+def list_axes() -> list[tuple[Any, str]]:
     return [(label(name), axis) for axis, name in AXES.items()]
 
 

@@ -13,7 +13,7 @@ from app.engine.models.on_disk import best
 from app.engine.text import starter_words
 from app.sentence import say
 from app.ui.page.translate import Language, text, translate
-from app.ui.page.views import View, end_view, loading_text, made_url, remarks_view, step_rate
+from app.ui.page.views import View, end_view, job_file_url, loading_text, remarks_view, step_rate
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
 from app.ui.tabs import paint_form
@@ -22,7 +22,7 @@ from app.ui.tabs import paint_form
 def picture_view(job: str, progress: Progress, spoken: Language) -> View:
     """Return the picture so far, and the finished ones of the batch."""
     step = progress.step
-    done = [{"index": part.index, "url": made_url(job, part.path), "seed": part.seed} for part in progress.parts]
+    done = [{"index": part.index, "url": job_file_url(job, part.path), "seed": part.seed} for part in progress.parts]
     return {
         "job": job, "parts": done, "share": step.done / step.total if step is not None and step.total else 0.0,
         "preview": preview_url(job, progress), "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
@@ -45,7 +45,7 @@ def prompt_view(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
 def preview_url(job: str, progress: Progress) -> str:
     if progress.preview is None or progress.end is not None:
         return ""
-    return f"{made_url(job, progress.preview.path)}?step={progress.preview.step}"
+    return f"{job_file_url(job, progress.preview.path)}?step={progress.preview.step}"
 
 
 def fit_html(found: Forecast, spoken: Language) -> str:

@@ -121,7 +121,7 @@ def find_model_again(desk: Desk, kind: str, model: str, visitor: bool = False) -
 def build_preset_row(tab: str, desk: Desk, visitor: bool) -> PresetRow:
     with gr.Row(elem_classes="h-inline", visible=not visitor):
         choice = gr.Dropdown(
-            [] if visitor else presets.choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
+            [] if visitor else presets.list_choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
             label=word("preset.label", "Preset"), info=word("preset.info", "Choose one, or type a name and save the settings below."),
         )  # fmt: skip
         save = gr.Button(word("preset.keep", "Save"), size="sm", min_width=60, elem_id=f"{tab}-preset-keep")
@@ -149,25 +149,25 @@ class SavedSettings:
             self.desk.settings.put({self.tab: {name: values[field] for name, field in self.fields.items()}})
 
     def apply_preset(self, choice: str | None, request: gr.Request) -> list[Any]:
-        wanted = presets.values(self.desk.settings, self.tab, choice) if who(request).owner else {}
+        wanted = presets.find_values(self.desk.settings, self.tab, choice) if who(request).owner else {}
         return [wanted.get(name, gr.skip()) for name in self.fields]
 
     def save_preset(self, values: dict[Any, Any], request: gr.Request) -> tuple[Any, str]:
         asked = {name: values[field] for name, field in self.fields.items() if name != "model"}
         try:
-            choice = presets.keep(self.desk.settings, self.tab, values[self.presets.choice], asked)
+            choice = presets.save_preset(self.desk.settings, self.tab, values[self.presets.choice], asked)
         except Trouble as trouble:
             return gr.skip(), views.trouble_html(trouble, language(request))
-        return gr.update(choices=presets.choices(self.desk.settings, self.tab), value=choice), ""
+        return gr.update(choices=presets.list_choices(self.desk.settings, self.tab), value=choice), ""
 
     def delete_preset(self, choice: str | None, request: gr.Request) -> tuple[Any, Any]:
         if not choice:
             return gr.skip(), gr.skip()  # None was chosen, or the question was answered with no.
         try:
-            presets.drop(self.desk.settings, self.tab, choice)
+            presets.delete_preset(self.desk.settings, self.tab, choice)
         except Trouble as trouble:
             return gr.skip(), views.trouble_html(trouble, language(request))
-        return gr.update(choices=presets.choices(self.desk.settings, self.tab), value=None), ""
+        return gr.update(choices=presets.list_choices(self.desk.settings, self.tab), value=None), ""
 
 
 def remember_settings(tab: str, desk: Desk, fields: Mapping[str, Component], row: PresetRow, message: gr.HTML) -> None:

@@ -92,5 +92,5 @@ def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str,
         "name": creation.path.name, "url": f"hearth/creation/{creation.id}", "favourite": creation.favourite, "binned": creation.binned,
         "seconds": creation.seconds, "speed": speed, "highest": creation.highest_bytes, "created_s": creation.created_s,
         "whole": creation.whole, "condition": conditions.get(creation.condition, ""),
-        "peaks": views.peaks(str(creation.path)) if playable else (),
+        "peaks": views.read_peaks(str(creation.path)) if playable else (),
     }  # fmt: skip

@@ -10,7 +10,7 @@ from app.engine.text.script import Checked
 from app.engine.text.voice_limits import Limits
 from app.sentence import say
 from app.ui.page.translate import Language, translate
-from app.ui.page.views import View, end_view, loading_text, made_url, peaks, remarks_view
+from app.ui.page.views import View, end_view, job_file_url, loading_text, read_peaks, remarks_view
 from app.ui.state.desk import Desk
 
 
@@ -28,14 +28,14 @@ def parts_view(job: str, progress: Progress, texts: tuple[str, ...], spoken: Lan
                 "state": "done",
                 "text": part.text,
                 "seconds": part.seconds,
-                "url": made_url(job, part.path),
-                "peaks": peaks(part.path),
+                "url": job_file_url(job, part.path),
+                "peaks": read_peaks(part.path),
             }
         elif step is not None and progress.end is None and step.part == index:
             sounds = [sound for sound in progress.sounds if sound.part == index]
             view |= {
                 "state": "now",
-                "pieces": [made_url(job, sound.path) for sound in sounds],
+                "pieces": [job_file_url(job, sound.path) for sound in sounds],
                 "seconds": sum(sound.seconds for sound in sounds),
             }
         else:
@@ -72,7 +72,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
     request, progress = desk.keeper.journal.job(job).request, desk.keeper.progress(job)
     assert isinstance(request, SpeechRequest)
     results = [
-        {"url": f"hearth/creation/{each.id}", "peaks": peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
+        {"url": f"hearth/creation/{each.id}", "peaks": read_peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
         for each in (desk.keeper.shelf.of_job(job) if progress.end else ())
     ]  # fmt: skip
     return {**parts_view(job, progress, desk.jobs.split_script(job, request), spoken), "place": desk.jobs.find_place(job), "results": results}

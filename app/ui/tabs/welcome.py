@@ -38,7 +38,7 @@ def greet(desk: Desk, request: Request) -> Response:
     return JSONResponse(
         {
             "greeted": bool(desk.settings.get("greeted")),
-            "machine": machine_view.machine_words(hardware, spoken) if hardware else "",
+            "machine": machine_view.describe_machine(hardware, spoken) if hardware else "",
             "models": [each | {"seconds": each["download"] / LINE_BYTES_PER_S} for each in models],
         }
     )
