@@ -37,7 +37,7 @@ from app.ui.single_instance import Instance
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from app.ui.tabs import models, shelf, welcome
-from app.ui.window import InjectHead, build, queued
+from app.ui.window import HeadInjection, build, configure_queue
 
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"
@@ -132,7 +132,7 @@ def start_server(
     window = build(desk)
     with window:
         gradio_endpoints.build(desk)
-    queued(window)
+    configure_queue(window)
     routes = [
         *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk),
         *openai.routes(desk), *a1111.routes(desk),
@@ -142,7 +142,7 @@ def start_server(
         footer_links=[], favicon_path=find_favicon(), show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
         strict_cors=True, max_file_size=OWNER_BYTES, ssl_verify=False, ssl_certfile=tls and tls[0], ssl_keyfile=tls and tls[1],
         mcp_server=options.assistants,
-        app_kwargs={"routes": routes, "middleware": [*middleware, Middleware(InjectHead)], "openapi_url": None, "docs_url": None, "redoc_url": None},
+        app_kwargs={"routes": routes, "middleware": [*middleware, Middleware(HeadInjection)], "openapi_url": None, "docs_url": None, "redoc_url": None},
     )  # fmt: skip
     limit_idle_connections(window.server)
     return str(address)

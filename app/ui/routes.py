@@ -1,12 +1,11 @@
-"""What the page asks for by itself: how things stand, its words, its face, and the files a person may have."""
+"""The page's own routes: how things stand, sentences and styles of the page, the files a person may have, actions on jobs."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
@@ -15,230 +14,190 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from app.engine.files.recode import recode
-from app.engine.jobs.events import Failed
 from app.engine.jobs.request import to_json
 from app.engine.process.recovery import fail_start
 from app.paths import assets
 from app.sentence import Trouble, say
 from app.ui import start_failure
-from app.ui.page import views
+from app.ui.live_view import owner_view, visitor_view
 from app.ui.page.bundle import FOLDERS, STATIC, bundle
 from app.ui.page.contact_sheet import contact_sheet
-from app.ui.page.translate import Language, catalog, language, text, told
+from app.ui.page.translate import catalog, language, translate
 from app.ui.state.desk import Desk
-from app.ui.state.person import Person, who
-from app.ui.state.visitor_limits import NOT_MADE, told_to
+from app.ui.state.json_routes import owner_route, refuse, route
+from app.ui.state.person import who
 from app.ui.tabs import machine_view, paint_view, speak_view
 
-KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
-MADE_KINDS: Final = {
+PAGE_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
+RESULT_TYPES: Final = {
     ".wav": "audio/wav", ".flac": "audio/flac", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".opus": "audio/ogg",
     ".png": "image/png", ".jpg": "image/jpeg",
 }  # fmt: skip
-CHARTED: Final = 120
-"""Points of the live charts; they travel only while somebody looks at them."""
-SCRIPT_MOST: Final = 200_000
-LESSER: Final = ("text", "width", "height")
+TEXT_MOST: Final = 200_000
+"""Characters of a text that is checked or saved while it is typed."""
+SHOWN_SMALLER: Final = ("text", "width", "height")
+"""Fields of a retried request that the page puts back into its form."""
 DRAFTS: Final = ("speak-text", "paint-prompt", "paint-negative")
-"""Fields whose text is kept while it is typed."""
-NAME: Final = re.compile(r"[\w-]+\.\w+")
-SPOKEN: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
+"""Fields whose text is saved while it is typed."""
+FILE_NAME: Final = re.compile(r"[\w-]+\.\w+")
+SCRIPT_SENTENCE: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
 
 
 def routes(desk: Desk) -> list[Route]:
-    def live(request: Request) -> Response:
-        spoken, state, person = language(request), desk.keeper.state, who(request)
-        if not person.owner:
-            return JSONResponse(visiting(desk, person, spoken))
-        progress = desk.keeper.get_progress(state.job) if state.job else None
-        answer: views.View = {"strip": views.strip(state, progress, desk.title(state.model), spoken)}
-        if job := desk.current("speech", person):
-            answer["speech"] = speak_view.seen(desk, job, spoken)
-        if job := desk.current("picture", person):
-            answer["picture"] = paint_view.seen(desk, job, spoken)
-        if grid := paint_view.grid_seen(desk, person, spoken):
-            answer["grid"] = grid
-        for kind in ("speech", "picture"):
-            if "cure" in (end := answer.get(kind, {}).get("end") or {}):
-                end["cure"] = desk.cure(end["cure"])
-        answer["queue"] = desk.queue_view(person)
-        answer["standing"] = views.standing(state, spoken)
-        answer["interrupted"] = [{"id": job.id, "text": views.title_of(job.request)} for job in desk.keeper.interrupted]
-        looked_at = list(desk.keeper.history)[-CHARTED:] if "charts" in request.query_params else []
-        answer["charts"] = views.charts(looked_at)
-        if desk.errand_job:
-            answer["errand"] = machine_view.errand_seen(desk, spoken)
-        return JSONResponse(answer)
-
-    def machine(request: Request) -> Response:
-        if not who(request).owner:
-            return Response(status_code=404)
-        asked = request.query_params
-        try:
-            return JSONResponse(machine_view.seen(desk, asked.get("model", ""), asked.get("as", ""), language(request)))
-        except Trouble as trouble:
-            return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=400)
-
-    async def check(request: Request) -> Response:
-        """A script or a prompt as it is typed: its problems; of a script also its turns, and how long it will be."""
-        asked, person = await request.json(), who(request)
-        painted = asked.get("kind") == "picture"
-        seen = paint_view.prompt_seen if painted else speak_view.script_seen
-        model = desk.meant("picture" if painted else "speech", asked.get("model"), person)
-        view = seen(desk, str(asked.get("text", ""))[:SCRIPT_MOST], model, language(request))
-        for each in view["problems"]:
-            each["cure"] = desk.cure(each["cure"])
-        return JSONResponse(view)
-
-    def made(request: Request) -> Response:
-        """What lies in the folder of a job: only its maker's, and nothing outside of it."""
-        job, name = request.path_params["job"], request.path_params["name"]
-        if not desk.owns(job, who(request)) or not NAME.fullmatch(name):
-            return Response(status_code=404)
-        return sent(desk.keeper.folder(job) / name)
-
-    def creation(request: Request) -> Response:
-        try:
-            kept = desk.creation(int(request.path_params["id"]), who(request))
-        except Trouble:
-            return Response(status_code=404)
-        wanted = request.query_params.get("format", "")
-        if not wanted or kept.kind != "speech":
-            return sent(kept.path, download="download" in request.query_params)
-        folder = desk.upload_folder()
-        try:
-            answer = sent(recode(kept, wanted, folder), download=True)
-            answer.background = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
-            return answer
-        except Trouble as trouble:
-            return troubled(trouble, request)
-
-    def smaller(request: Request) -> Response:
-        """What did not fit, asked for again with less; the page shows what is less of it, and gets nothing else."""
-        kind, spoken = request.path_params["kind"], language(request)
-        try:
-            lesser, words = desk.smaller(kind, who(request))
-        except Trouble as trouble:
-            return troubled(trouble, request)
-        fields = {name: value for name, value in to_json(lesser).items() if name in LESSER}
-        return JSONResponse({"text": told(words, spoken), "request": fields})
-
-    async def drafts(request: Request) -> Response:
-        """What is being written, field by field, kept while it is typed: the owner's, and still there after a restart."""
-        if not who(request).owner:
-            return Response(status_code=404)
-        if request.method == "POST":
-            asked = await request.json()
-            fresh = {name: str(asked[name])[:SCRIPT_MOST] for name in DRAFTS if name in asked}
-            await run_in_threadpool(desk.settings.change, "drafts", {}, lambda kept: {**kept, **fresh})
-        return JSONResponse(desk.settings.get("drafts", {}))
-
-    def queue(request: Request) -> Response:
-        """A waiting job taken out or brought forward, an interrupted one gone on with or let go: only by whoever made it."""
-        job, person = request.path_params["job"], who(request)
-        act = desk.queue_acts(person).get(request.path_params["act"])
-        if act is None or not desk.owns(job, person):
-            return Response(status_code=404)
-        act(job)
-        return JSONResponse({})
-
-    def engine(request: Request) -> Response:
-        """An engine that does not start: tried again now, or handed to start.py, whose page makes everything anew."""
-        if not who(request).owner:
-            return Response(status_code=404)
-        if request.path_params["act"] == "again":
-            desk.keeper.retry_start()
-        elif not start_failure.is_supervised():
-            line = say("engine.line", "Quit Hearth, copy this line into a terminal, then start Hearth again: {line}", line=start_failure.repair_command())  # fmt: skip
-            return JSONResponse({"text": told(line, language(request))})
-        else:
-            start_failure.hand_over(desk.keeper.home, fail_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble))
-            desk.leaving.set()
-        return JSONResponse({"text": ""})
-
-    async def keep_voice(request: Request) -> Response:
-        """The voice of something that was spoken, kept under a name."""
-        asked = await request.json()
-        if not who(request).owner:
-            return Response(status_code=404)
-        try:
-            desk.keep_voice(int(asked.get("id", -1)), str(asked.get("name", "")))
-        except Trouble as trouble:
-            return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=409)
-        return JSONResponse({})
-
-    def sheet(request: Request) -> Response:
-        """The last grid as one picture, with its values along the edges."""
-        cells = paint_view.grid_files(desk, who(request))
-        return Response(contact_sheet(*cells), media_type="image/png") if cells else Response(status_code=404)
-
     return [
-        Route("/hearth/queue/{job}/{act}", queue, methods=["POST"]), Route("/hearth/voices", keep_voice, methods=["POST"]),
-        Route("/hearth/sheet", sheet), Route("/hearth/live", live), Route("/hearth/words", words), Route("/hearth/static/{name}", static),
-        Route("/hearth/machine", machine), Route("/hearth/check", check, methods=["POST"]), Route("/hearth/made/{job}/{name}", made),
-        Route("/hearth/creation/{id:int}", creation), Route("/hearth/smaller/{kind}", smaller, methods=["POST"]),
-        Route("/hearth/engine/{act}", engine, methods=["POST"]), Route("/hearth/drafts", drafts, methods=["GET", "POST"]),
+        Route("/hearth/words", send_sentences), Route("/hearth/static/{name}", send_static), route(desk, "/hearth/live", send_live),
+        route(desk, "/hearth/check", check_text, ["POST"]), route(desk, "/hearth/made/{job}/{name}", send_job_file),
+        route(desk, "/hearth/creation/{id:int}", send_creation), route(desk, "/hearth/sheet", send_contact_sheet),
+        route(desk, "/hearth/smaller/{kind}", retry_smaller, ["POST"]), route(desk, "/hearth/queue/{job}/{act}", act_on_job, ["POST"]),
+        owner_route(desk, "/hearth/machine", send_plan), owner_route(desk, "/hearth/voices", keep_voice, ["POST"]),
+        owner_route(desk, "/hearth/engine/{act}", restart_or_repair, ["POST"]), owner_route(desk, "/hearth/drafts", keep_drafts, ["GET", "POST"]),
     ]  # fmt: skip
 
 
-def visiting(desk: Desk, person: Person, spoken: Language) -> views.View:
-    """What a visitor sees: their own work, and whether the engine is busy; nothing of the machine or of others."""
-    state = desk.keeper.state
-    own = state.job if state.job and desk.owns(state.job, person) else ""
-    strip = views.strip(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", spoken)
-    if state.job and not own:
-        strip["doing"] = text("visitor.busy", "busy for somebody else", spoken)
-    answer: views.View = {
-        "strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.queue_view(person),
-    }  # fmt: skip
-    for kind, seen in (("speech", speak_view.seen), ("picture", paint_view.seen)):
-        if job := desk.current(kind, person):
-            view = seen(desk, job, spoken)
-            view["said"] = []  # Adjustments are told in terms of the machine.
-            if view["end"] and view["end"]["kind"] == "failed":
-                end = desk.keeper.get_progress(job).end
-                trouble = told_to(person, Trouble(end.sentence, *end.objections)) if isinstance(end, Failed) else Trouble(NOT_MADE)
-                words = " ".join(told(each, spoken) for each in (trouble.sentence, *trouble.objections))
-                view["end"] = {**view["end"], "text": words, "cure": ""}
-            answer[kind] = view
-    return answer
+def send_live(desk: Desk, request: Request) -> Response:
+    person, spoken = who(request), language(request)
+    if person.owner:
+        return JSONResponse(owner_view(desk, person, spoken, with_charts="charts" in request.query_params))
+    return JSONResponse(visitor_view(desk, person, spoken))
 
 
-def troubled(trouble: Trouble, request: Request) -> Response:
-    """As whoever asked may hear it."""
-    heard = told_to(who(request), trouble)
-    return JSONResponse({"trouble": told(heard.sentence, language(request)), "cure": heard.cure}, status_code=409)
+def send_plan(desk: Desk, request: Request) -> Response:
+    asked = request.query_params
+    try:
+        view = machine_view.tab_view(desk, asked.get("model", ""), asked.get("as", ""), language(request))
+    except Trouble as trouble:
+        return refuse(trouble, request, status=400)
+    return JSONResponse(view)
 
 
-def sent(path: Path, download: bool = False) -> Response:
-    kind = MADE_KINDS.get(path.suffix)
-    if kind is None or path.is_symlink() or not path.is_file():
+async def check_text(desk: Desk, request: Request) -> Response:
+    """Check a script or a prompt as it is typed; of a script also its turns and its length."""
+    asked, person = await request.json(), who(request)
+    kind = "picture" if asked.get("kind") == "picture" else "speech"
+    view_of = paint_view.prompt_view if kind == "picture" else speak_view.script_view
+    model = desk.models.resolve(kind, asked.get("model"), person)
+    view = view_of(desk, str(asked.get("text", ""))[:TEXT_MOST], model, language(request))
+    for each in view["problems"]:
+        each["cure"] = desk.models.resolve_cure(each["cure"])
+    return JSONResponse(view)
+
+
+def send_job_file(desk: Desk, request: Request) -> Response:
+    """Send a file of a job's folder to whoever may see the job; nothing outside the folder."""
+    job, name = request.path_params["job"], request.path_params["name"]
+    if not desk.jobs.owns(job, who(request)) or not FILE_NAME.fullmatch(name):
+        return Response(status_code=404)
+    return send_file(desk.keeper.folder(job) / name)
+
+
+def send_creation(desk: Desk, request: Request) -> Response:
+    """Send a creation of the shelf; speech also in another format."""
+    try:
+        found = desk.jobs.find_creation(int(request.path_params["id"]), who(request))
+    except Trouble:
+        return Response(status_code=404)
+    wanted = request.query_params.get("format", "")
+    if not wanted or found.kind != "speech":
+        return send_file(found.path, download="download" in request.query_params)
+    folder = desk.make_upload_folder()
+    try:
+        answer = send_file(recode(found, wanted, folder), download=True)
+        answer.background = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+        return answer
+    except Trouble as trouble:
+        return refuse(trouble, request)
+
+
+def send_contact_sheet(desk: Desk, request: Request) -> Response:
+    """Send the last grid as one picture, with its values along the edges."""
+    cells = paint_view.list_grid_files(desk, who(request))
+    return Response(contact_sheet(*cells), media_type="image/png") if cells else Response(status_code=404)
+
+
+def retry_smaller(desk: Desk, request: Request) -> Response:
+    """Retry what did not fit with smaller settings; answer with these settings only."""
+    try:
+        retried, change = desk.jobs.retry_smaller(request.path_params["kind"], who(request))
+    except Trouble as trouble:
+        return refuse(trouble, request)
+    fields = {name: value for name, value in to_json(retried).items() if name in SHOWN_SMALLER}
+    return JSONResponse({"text": translate(change, language(request)), "request": fields})
+
+
+def act_on_job(desk: Desk, request: Request) -> Response:
+    """Remove, move up, resume or discard a job; only for whoever made it."""
+    job, person = request.path_params["job"], who(request)
+    act = desk.jobs.queue_actions(person).get(request.path_params["act"])
+    if act is None or not desk.jobs.owns(job, person):
+        return Response(status_code=404)
+    act(job)
+    return JSONResponse({})
+
+
+async def keep_voice(desk: Desk, request: Request) -> Response:
+    """Save the voice of a creation under a name."""
+    asked = await request.json()
+    try:
+        desk.keep_voice(int(asked.get("id", -1)), str(asked.get("name", "")))
+    except Trouble as trouble:
+        return refuse(trouble, request)
+    return JSONResponse({})
+
+
+def restart_or_repair(desk: Desk, request: Request) -> Response:
+    """Start a failed engine again, or hand over to start.py, whose page repairs the environment."""
+    if request.path_params["act"] == "again":
+        desk.keeper.retry_start()
+    elif not start_failure.is_supervised():
+        line = say("engine.line", "Quit Hearth, run this command in a terminal, then start Hearth again: {line}", line=start_failure.repair_command())  # fmt: skip
+        return JSONResponse({"text": translate(line, language(request))})
+    else:
+        start_failure.hand_over(desk.keeper.home, fail_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble))
+        desk.leaving.set()
+    return JSONResponse({"text": ""})
+
+
+async def keep_drafts(desk: Desk, request: Request) -> Response:
+    """Save what the owner types, field by field; return it after a restart."""
+    if request.method == "POST":
+        asked = await request.json()
+        fresh = {name: str(asked[name])[:TEXT_MOST] for name in DRAFTS if name in asked}
+
+        def merge(saved: dict[str, Any]) -> dict[str, Any]:
+            return {**saved, **fresh}
+
+        await run_in_threadpool(desk.settings.change, "drafts", {}, merge)
+    return JSONResponse(desk.settings.get("drafts", {}))
+
+
+def send_file(path: Path, download: bool = False) -> Response:
+    media_type = RESULT_TYPES.get(path.suffix)
+    if media_type is None or path.is_symlink() or not path.is_file():
         return Response(status_code=404)
     headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, max-age=3600"}
-    return FileResponse(path, media_type=kind, headers=headers, filename=path.name if download else None)
+    return FileResponse(path, media_type=media_type, headers=headers, filename=path.name if download else None)
 
 
-def words(request: Request) -> Response:
-    """What the scripts say, in Chinese where that is asked for; their English stands in the scripts."""
+def send_sentences(request: Request) -> Response:
+    """Send the scripts' sentences in Chinese where that is asked for; their English is in the scripts."""
     chinese = language(request) == "zh"
-    return JSONResponse({key: catalog()[key] for key in spoken_by_scripts() if key in catalog()} if chinese else {})
+    return JSONResponse({key: catalog()[key] for key in list_script_sentences() if key in catalog()} if chinese else {})
 
 
-def spoken_by_scripts() -> dict[str, str]:
-    """Every t("key", "English") of the scripts."""
-    return {
-        key: english for file in sorted(STATIC.rglob("*.js")) for key, english in SPOKEN.findall(file.read_text("utf-8"))
-    }
+def list_script_sentences() -> dict[str, str]:
+    """Collect every t("key", "English") of the scripts."""
+    scripts = (file.read_text("utf-8") for file in sorted(STATIC.rglob("*.js")))
+    return {key: english for source in scripts for key, english in SCRIPT_SENTENCE.findall(source)}
 
 
-def static(request: Request) -> Response:
+def send_static(request: Request) -> Response:
     name = request.path_params["name"]
     for kind in (".js", ".css"):
         if name == bundle(kind).name:
-            for_good = {"Cache-Control": "max-age=31536000, immutable"}
-            return Response(bundle(kind).content, media_type=KINDS[kind], headers=for_good)
+            forever = {"Cache-Control": "max-age=31536000, immutable"}
+            return Response(bundle(kind).content, media_type=PAGE_TYPES[kind], headers=forever)
     for folder in (FOLDERS[".js"], FOLDERS[".css"], assets() / "icons"):
         path = folder / name
-        if path.parent == folder and path.is_file() and path.suffix in KINDS:
-            return FileResponse(path, media_type=KINDS[path.suffix], headers={"Cache-Control": "no-cache"})
+        if path.parent == folder and path.is_file() and path.suffix in PAGE_TYPES:
+            return FileResponse(path, media_type=PAGE_TYPES[path.suffix], headers={"Cache-Control": "no-cache"})
     return Response(status_code=404)

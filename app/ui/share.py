@@ -29,12 +29,12 @@ from app.ui.access.tunnel import OpenTunnel
 from app.ui.access.uploads import CheckUploads
 from app.ui.access.visitor_allowlist import VisitorAllowlist
 from app.ui.page.theme import theme
-from app.ui.page.translate import Language, i18n, language, told, word
+from app.ui.page.translate import Language, i18n, language, translate, word
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
-from app.ui.state.visitor_limits import RANGES, allowance
+from app.ui.state.visitor_limits import RANGES, read_allowance
 from app.ui.tabs import paint, speak
-from app.ui.window import HEAD, InjectHead, queued
+from app.ui.window import HEAD, HeadInjection, configure_queue
 
 HOURS: Final = (1, 4, 12, 72)
 OpensTunnel = Callable[[int], OpenTunnel]
@@ -112,7 +112,7 @@ class Share:
 
     def view(self, spoken: Language = "en") -> dict[str, Any]:
         """Describe the share for the owner's panel. The password is included the first time only."""
-        now, limits = self._open, dataclasses.asdict(allowance(self._desk.settings.get("visitors", {})))
+        now, limits = self._open, dataclasses.asdict(read_allowance(self._desk.settings.get("visitors", {})))
         if now is None or now.logins.closed:
             return {"open": False, "hours": HOURS, "limits": limits}
         first, now.password_shown = not now.password_shown, True
@@ -120,7 +120,7 @@ class Share:
         clock_s, address, fault = now.logins.clock(), now.tunnel.address, now.tunnel.find_fault()
         return {
             "open": True, "limits": limits, "address": address, "qr": draw_qr(address), "left_s": max(0.0, (now.logins.until_s or 0) - clock_s),
-            "lost": told(fault, spoken) if fault else "",
+            "lost": translate(fault, spoken) if fault else "",
             "guests": [
                 {"id": each.person.name, "name": each.nickname, "since_s": clock_s - each.since_s, "seen_s": clock_s - each.seen_s}
                 for each in guests
@@ -134,17 +134,17 @@ class Share:
     def limit(self, changes: Mapping[str, Any]) -> None:
         """Change the visitors' limits; a value out of range becomes the nearest allowed one."""
         wanted = {name: clamp(changes[name], *RANGES[name]) for name in RANGES if name in changes}
-        self._desk.settings.change("visitors", {}, lambda kept: dataclasses.asdict(allowance({**kept, **wanted})))
+        self._desk.settings.change("visitors", {}, lambda kept: dataclasses.asdict(read_allowance({**kept, **wanted})))
 
     def _serve(self, logins: Logins) -> gr.Blocks:
         files_by_person: dict[str, set[str]] = {}
         uploads = self._desk.keeper.home.scratch / "uploads"
         server = build_visitor_window(self._desk)
-        queued(server, most=64)
+        configure_queue(server, most=64)
         middleware = [
             Middleware(Guard, is_own_host=self._is_own_host, most_bytes=VISITOR_BYTES), Middleware(LoginRequired, logins=logins),
             Middleware(VisitorAllowlist, files_by_person=files_by_person), Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person),
-            Middleware(InjectHead),
+            Middleware(HeadInjection),
         ]  # fmt: skip
         server.launch(
             server_name=self._host, server_port=find_free_port(self._host), prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
@@ -220,5 +220,5 @@ async def answer_act(share: Share, request: Request) -> Response:
         else:
             return Response(status_code=404)
     except Trouble as trouble:
-        return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=409)
+        return JSONResponse({"trouble": translate(trouble.sentence, language(request))}, status_code=409)
     return await answer_view(share, request)

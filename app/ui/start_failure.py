@@ -17,7 +17,7 @@ from app.engine.jobs.events import Failed
 from app.launcher import failure, repair_page
 from app.paths import Home
 from app.sentence import Trouble
-from app.ui.page.translate import Language, text, told
+from app.ui.page.translate import Language, text, translate
 
 LOG_BYTES: Final = 1 << 20
 LOGS_KEPT: Final = 3
@@ -58,7 +58,7 @@ def hand_over(place: Home, failed: Failed) -> None:
 def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> failure.StartFailure:
     """Word a failure in both languages, with a report for a bug. Home is written as ~, so that the report names nobody."""
     english, chinese = (
-        " ".join(told(part, each) for part in (fault.sentence, *fault.objections)) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. The report below says why.", each)
+        " ".join(translate(part, each) for part in (fault.sentence, *fault.objections)) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. The report below says why.", each)
         for each in ("en", "zh")
     )  # fmt: skip
     trace = "" if isinstance(fault, Trouble) else "".join(traceback.format_exception(fault))

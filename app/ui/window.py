@@ -1,4 +1,4 @@
-"""The window: head, strip, tabs, each tab from its own file; and the few lines of the page that come before Gradio's."""
+"""Build the window: head, strip and tabs; and put our style and scripts before Gradio's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.ui.tabs import machine, models, paint, shelf, speak, welcome
 from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh
 
 QUEUE_REST_S: Final = 0.1
-"""Gradio looks into its queue, which only programs use here, a thousand times a second: 4 % of a core for nothing."""
+"""Gradio polls its queue, which only programs use here, a thousand times a second: 4 % of a core."""
 HEAD: Final = """
 <h1><a class="h-brand" href="./" aria-label="Hearth"><img src="hearth/static/icon-64.png" alt=""><span>Hearth</span></a></h1>
 <div class="h-switches"><button data-h-act="language" lang="zh" aria-label="English / 中文" title="English / 中文">中 / En</button>
@@ -26,6 +26,7 @@ HEAD: Final = """
 
 
 def build(desk: Desk) -> gr.Blocks:
+    """Build the owner's window."""
     window: gr.Blocks
     refreshed: list[tuple[gr.Tab, Refresh]] = []
     with gr.Blocks(title="Hearth", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as window:
@@ -43,7 +44,7 @@ def build(desk: Desk) -> gr.Blocks:
                 models.build(desk)
             with gr.Tab(word("tab.machine", "Machine"), id="machine") as tab:
                 refreshed.append((tab, machine.build(desk)))
-        # One question of the page as it is loaded, not one a tab.
+        # One request when the page loads, not one for each tab.
         filled = [field for _, each in refreshed for field in each.filled]
         window.load(lambda: [value for _, each in refreshed for value in each.fill()], None, filled, **QUICK)
         for tab, each in refreshed:
@@ -51,13 +52,13 @@ def build(desk: Desk) -> gr.Blocks:
     return window
 
 
-def queued(window: gr.Blocks, most: int | None = None) -> None:
+def configure_queue(window: gr.Blocks, most: int | None = None) -> None:
     window.queue(default_concurrency_limit=None, max_size=most)
     window._queue.sleep_when_free = window._queue.progress_update_sleep_when_free = QUEUE_REST_S
 
 
-class InjectHead:
-    """Middleware: put our style and scripts at the top of the page's head, so that nothing flashes before Gradio has loaded."""
+class HeadInjection:
+    """Insert our style and scripts at the top of the page's head, so that nothing flashes before Gradio loads."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -25,7 +25,7 @@ from app.ui.page.translate import i18n
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.tabs import models, shelf, welcome
-from app.ui.window import InjectHead
+from app.ui.window import HeadInjection
 from tests.support.guests import desk_at, shared
 from tests.support.window import CHROMIUM, FLAGS, shut_out
 
@@ -102,7 +102,7 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
 
 def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
     lost: list[Sentence] = []
-    sharing = Share(desk, lambda port: OpenTunnel(f"http://127.0.0.1:{port}/", find_fault=lambda: lost[0] if lost else None))
+    sharing = Share(desk, lambda port: OpenTunnel(f"http://127.0.0.1:{port}/", lost=lambda: lost[0] if lost else None))
     blocks = window.build(desk)
     routes = [
         *page_routes.routes(desk),
@@ -113,7 +113,7 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
     ]
     _, address, _ = blocks.launch(
         prevent_thread_lock=True, quiet=True, run_history=False, theme=theme(), i18n=i18n(), footer_links=[], ssr_mode=False,
-        app_kwargs={"routes": routes, "middleware": [*build_guards(desk.keeper.home)[0], Middleware(InjectHead)]},
+        app_kwargs={"routes": routes, "middleware": [*build_guards(desk.keeper.home)[0], Middleware(HeadInjection)]},
     )  # fmt: skip
     limit_idle_connections(blocks.server)
     try:
@@ -125,8 +125,8 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
             assert len(page.locator(".h-secret code").inner_text().split()) == 6
             assert page.locator(".h-qr svg").count() == 1
             expect(page.locator(".h-lost")).to_be_hidden()
-            lost.append(Sentence("tunnel.lost", "The link is offline."))
-            expect(page.locator(".h-lost")).to_have_text(re.compile("The link is offline|链接已离线"), timeout=WAIT_MS)
+            lost.append(Sentence("tunnel.lost", "Nobody gets in at the moment."))
+            expect(page.locator(".h-lost")).to_have_text(re.compile("Nobody gets in|没有人进得来"), timeout=WAIT_MS)
             expect(page.locator(".h-lost")).to_be_visible()
             page.locator(".h-sharing summary").click()
             assert not shut_out(page)

@@ -94,7 +94,7 @@ def test_what_a_starter_never_learned_is_told_while_it_is_typed(
     page.fill(f"#{field} textarea", f"a red {words}")
     choose(page, f"#{tab}-model", {"speak": "Starter voice", "paint": "Starter painter"}[tab])
     expect(problems).to_be_visible()
-    expect(problems.get_by_role("button", name="Get it")).to_be_visible()
+    expect(problems.get_by_role("button", name="Download it")).to_be_visible()
     page.fill(f"#{field} textarea", "a red house")
     expect(problems).to_have_count(0)
     page.fill(f"#{field} textarea", f"a big {words}")
@@ -149,7 +149,7 @@ def test_a_larger_model_that_is_here_is_used_and_not_got(
     mine = page.locator(f"#{tab}-model input").input_value()
     page.fill(f"#{field} textarea", "a dragon")
     choose(page, f"#{tab}-model", {"speak": "Starter voice", "paint": "Starter painter"}[tab])
-    expect(problems.get_by_role("button", name="Get it")).to_be_visible()
+    expect(problems.get_by_role("button", name="Download it")).to_be_visible()
     whole, beside = (cached(opened.home / "models", repo) for repo in LARGER[tab])
     if tab == "speak":
         for folder in (whole, beside):
@@ -306,15 +306,15 @@ def test_a_voice_is_kept_from_a_recording(visit: Visit, opened: Open, tmp_path: 
     clip = tmp_path / "clip.wav"
     soundfile.write(clip, 0.2 * np.sin(np.arange(6 * 16000) * 0.08), 16000)
     page = visit()
-    unfold(page, "A voice from a recording")
+    unfold(page, "Create a voice from a recording")
     page.set_input_files("#speak-clip input[type=file]", clip)
     expect(page.locator("#speak-clip [data-testid^=waveform]").first).to_be_visible()
-    page.get_by_label("The exact words of the recording").fill("[S1] Six seconds of one tone.")
+    page.get_by_label("Exactly what is said in the recording").fill("[S1] Six seconds of one tone.")
     page.get_by_label("Name", exact=True).first.fill("Tone")
-    page.locator("button.secondary", has_text="Keep this voice").click()
+    page.locator("button.secondary", has_text="Save voice").click()
     expect(page.locator("#speak-voice input")).to_have_value("Tone")
     assert [each.name for each in (opened.home / "voices").glob("*.wav")] == ["tone.wav"]
-    page.locator("button.secondary", has_text="Keep this voice").click()
+    page.locator("button.secondary", has_text="Save voice").click()
     expect(page.locator("#speak-message .h-trouble")).to_contain_text("a voice called Tone already")
     drop, asked = page.locator("#speak-voice-drop"), page.get_by_role("alertdialog")
     no = held(page, lambda values: values == [None])
@@ -327,8 +327,8 @@ def test_a_voice_is_kept_from_a_recording(visit: Visit, opened: Open, tmp_path: 
     no[0].continue_()
     expect(asked).to_contain_text("Tone")
     assert (opened.home / "voices" / "tone.wav").is_file(), "Esc is no"
-    asked.get_by_role("button", name="Delete it").click()
-    expect(page.locator("#speak-voice input")).to_have_value("A fresh one")
+    asked.get_by_role("button", name="Delete").click()
+    expect(page.locator("#speak-voice input")).to_have_value("New random voice")
     expect(drop).to_be_hidden()
     assert not list((opened.home / "voices").iterdir())
 
@@ -410,7 +410,7 @@ def test_what_can_be_undone_is_not_asked_about_and_what_cannot_is(visit: Visit, 
     empty = page.locator("#h-shelf .h-empty-bin")
     empty.press("Enter")
     asked = page.get_by_role("alertdialog")
-    expect(asked).to_contain_text("for good")
+    expect(asked).to_contain_text("Permanently")
     for _ in range(5):
         page.keyboard.press("Tab")
         assert page.evaluate("!document.activeElement.closest('.gradio-container')"), "the focus stays in the dialog"
@@ -419,6 +419,6 @@ def test_what_can_be_undone_is_not_asked_about_and_what_cannot_is(visit: Visit, 
     expect(empty).to_be_focused()
     expect(cards).to_have_count(1)
     empty.click()
-    asked.get_by_role("button", name="Empty the bin").click()
+    asked.get_by_role("button", name="Empty bin").click()
     expect(cards).to_have_count(0)
     assert not opened.rows("SELECT id FROM creations WHERE text LIKE '%nobody needs%'")

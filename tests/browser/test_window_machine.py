@@ -88,7 +88,7 @@ def test_the_chunk_size_acts_in_the_middle_of_a_run(visit: Visit, opened: Open) 
     chunk(page, 64)
     small = highest_bytes(page, engine)
     go(page, "machine")
-    expect(page.locator("#h-chunk-now")).to_have_text("Asked: 64. The largest call takes 64 of 1024 queries at a time.")
+    expect(page.locator("#h-chunk-now")).to_have_text("Requested: 64. The largest call processes 64 of 1024 queries at a time.")
     page.evaluate("Hearth.press('paint-stop')")
     until(lambda: opened.jobs()[-1]["state"] not in ("queued", "running"))
     assert opened.jobs()[-1]["state"] == "stopped"
@@ -183,7 +183,7 @@ def test_what_broken_runs_taught_can_be_forgotten(visit: Visit, opened: Open) ->
     verdicts, machine = home(opened.home).verdicts, probe()
     taught = Verdict(Subject.rung("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16"))
     learn(verdicts, machine, taught)
-    for locale, words in (("zh-CN", "像原来那样再试"), ("en-US", "Try again as before")):
+    for locale, words in (("zh-CN", "忘掉这些"), ("en-US", "Forget this")):
         page = visit("machine", locale=locale)
         choose(page, "#machine-model", "Stable Diffusion 1.5")
         expect(page.locator("#h-plan")).to_have_attribute("data-seen", "sd15")
@@ -227,7 +227,7 @@ def test_tune_shows_how_far_it_is_and_draws_the_curve(visit: Visit) -> None:
 
 def test_a_chunk_that_automatic_fixes_is_told_above_the_curve(visit: Visit) -> None:
     """In both languages; the point of the curve is at what runs, the mark below it at what is asked for."""
-    for locale, begins in (("zh-CN", "自动：每次 256 个："), ("en-US", "automatic: 256 at a time: Memory grows on macOS 15")):
+    for locale, begins in (("zh-CN", "自动：每次 256 个查询。"), ("en-US", "Automatic: 256 queries at a time. Memory grows on macOS 15")):
         page = visit("machine", locale=locale, viewport={"width": 1280, "height": 900})
         choose(page, "#machine-model", BY_ID["sdxl"].title)
         choose(page, "#machine-as", MACHINES["m2-16gb"].name)

@@ -76,12 +76,12 @@ def test_a_failure_stands_where_it_is_seen_with_its_cure(page: Page) -> None:
             "picture",
             "#h-canvas",
             "smaller",
-            ["Make it smaller and start again", "Free memory", "Another model"],
+            ["Retry smaller", "Free memory", "Choose another model"],
         ),
-        ("paint", "picture", "#h-canvas", "get:sd15", ["Get it"]),
-        ("speak", "speech", "#h-parts", "report", ["Copy a report"]),
-        ("speak", "speech", "#h-parts", "go-on", ["Go on with it", "Copy a report"]),
-        ("paint", "picture", "#h-canvas", "open-folder", ["Open the folder", "Go on with it"]),
+        ("paint", "picture", "#h-canvas", "get:sd15", ["Download it"]),
+        ("speak", "speech", "#h-parts", "report", ["Copy report"]),
+        ("speak", "speech", "#h-parts", "go-on", ["Resume", "Copy report"]),
+        ("paint", "picture", "#h-canvas", "open-folder", ["Open folder", "Resume"]),
     ):
         go(page, tab)
         alter(page, **job(kind, cure))
@@ -94,7 +94,7 @@ def test_a_failure_stands_where_it_is_seen_with_its_cure(page: Page) -> None:
 
 def test_an_engine_that_is_gone_covers_nothing(page: Page) -> None:
     go(page, "speak")
-    strip = {"doing": "the engine is coming back", "model": "", "memory": None}
+    strip = {"doing": "engine restarting", "model": "", "memory": None}
     alter(page, strip=strip, interrupted=[{"id": "1", "text": "[S1] " + WORDS}])
     expect(page.locator("#h-interrupted")).to_be_visible()
     assert not shut_out(page)
@@ -105,7 +105,7 @@ def test_an_engine_that_is_gone_covers_nothing(page: Page) -> None:
     assert strip_["y"] + strip_["height"] <= banner["y"] and banner["y"] + banner["height"] <= card["y"]
     page.evaluate(ALTERED, None)
     note = page.locator(".h-away-note")
-    expect(note).to_contain_text("start it again")
+    expect(note).to_contain_text("Start it again")
     box = note.bounding_box()
     assert box
     middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
@@ -118,7 +118,7 @@ def test_what_keeps_every_job_from_running_is_told_with_its_buttons(page: Page) 
     page.route("**/hearth/engine/*", lambda route: route.fulfill(json={"text": ""}))
     alter(page, interrupted=[{"id": "1", "text": WORDS}], standing={"text": f"{WORDS} {WORDS}", "cure": "repair"})
     banner = page.locator("#h-interrupted")
-    expect(banner).to_have_text(f"{WORDS} {WORDS}Try againRepairCopy a report")
+    expect(banner).to_have_text(f"{WORDS} {WORDS}Try againRepairCopy report")
     assert not shut_out(page)
     above, below = banner.bounding_box(), page.locator("#h-rooms .h-card").first.bounding_box()
     assert above and below and above["y"] + above["height"] <= below["y"], "it covers nothing"
@@ -126,9 +126,9 @@ def test_what_keeps_every_job_from_running_is_told_with_its_buttons(page: Page) 
         with page.expect_response(f"**/hearth/engine/{act}"):
             banner.get_by_role("button", name=name).click()
     alter(page, standing={"text": WORDS, "cure": ""})
-    expect(banner).to_have_text(f"{WORDS}Copy a report")
+    expect(banner).to_have_text(f"{WORDS}Copy report")
     alter(page, interrupted=[{"id": "1", "text": WORDS}], standing=None)
-    expect(banner.get_by_role("button", name="Let it go")).to_be_visible()
+    expect(banner.get_by_role("button", name="Discard")).to_be_visible()
     page.unroute("**/hearth/engine/*")
 
 
@@ -138,15 +138,15 @@ def test_the_queue_is_read_and_emptied(page: Page) -> None:
         {"id": f"none-{place}", "place": place, "text": f"[S1] {WORDS}", "kind": "speech"} for place in (1, 2, 3)
     ]
     alter(
-        page, queue=waiting, strip={"job": "x", "doing": "painting step 12 of 20", "rate": "7.4 steps/s", "eta_s": 34}
+        page, queue=waiting, strip={"job": "x", "doing": "painting, step 12 of 20", "rate": "7.4 steps/s", "eta_s": 34}
     )
     page.locator(".h-waiting").click()
-    queue = page.get_by_role("dialog", name="What waits")
+    queue = page.get_by_role("dialog", name="Queue")
     expect(queue.locator("li")).to_have_count(3)
     words = queue.locator(".h-sounding").first.bounding_box()
     assert words and words["width"] > 200, "there is room for the words"
     assert not shut_out(page)
-    queue.get_by_role("button", name="Take all out").click()
+    queue.get_by_role("button", name="Clear queue").click()
     sure = page.get_by_role("alertdialog")
     expect(sure.get_by_role("button").first).to_be_focused()
     assert not shut_out(page)
@@ -165,10 +165,10 @@ def test_two_pictures_are_compared_by_hand_and_by_key(page: Page) -> None:
         for side in (64, 256)
     ]
     alter(page, **job("picture", parts=two, results=two))
-    page.get_by_role("button", name="Mark to compare").click()
+    page.get_by_role("button", name="Select to compare").click()
     page.get_by_role("button", name="Show picture 1").click()
-    page.get_by_role("button", name="Compare with the marked one").click()
-    slider = page.get_by_role("slider", name="How much of each")
+    page.get_by_role("button", name="Compare with the selected picture").click()
+    slider = page.get_by_role("slider", name="Position of the dividing line")
     expect(slider).to_be_focused()
     slider.press("Home")
     over = page.locator(".h-compare img").nth(1)
@@ -216,4 +216,4 @@ def test_a_screen_reader_hears_what_is_new_and_not_every_step(page: Page) -> Non
     alter(page, speech=done, strip={"job": "", "doing": "ready"})
     expect(page.locator("#h-parts .h-now")).to_have_text("done in 2 s")
     heard = page.evaluate("window.heard")
-    assert [each for each in heard if each] == ["Part 1 of 2 can be heard.", "done in 2 s"], heard
+    assert [each for each in heard if each] == ["Part 1 of 2 is ready to play.", "done in 2 s"], heard

@@ -86,7 +86,7 @@ def test_a_first_start_paints_with_one_click_and_what_is_written_outlives_a_rest
     expect(page.locator("#speak-text textarea")).to_have_value("[S1] A draft that nobody has spoken yet.")
     unfold(page, "Settings")
     expect(page.locator("#speak-speed input[type=number]")).to_have_value("1.25")
-    choose(page, "#speak-preset", "As recommended")
+    choose(page, "#speak-preset", "Recommended")
     expect(page.locator("#speak-speed input[type=number]")).to_have_value("1")
     choose(page, "#speak-preset", "evening")
     expect(page.locator("#speak-speed input[type=number]")).to_have_value("1.25")
@@ -96,7 +96,7 @@ def test_a_first_start_paints_with_one_click_and_what_is_written_outlives_a_rest
     expect(page.locator("#speak-preset-drop")).to_be_focused()
     assert second.settings()["presets"]["speak"], "Esc is no"
     page.click("#speak-preset-drop")
-    page.get_by_role("button", name="Delete it").click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
     until(lambda: not second.settings()["presets"]["speak"])
     go(page, "paint")
     expect(page.locator("#paint-negative textarea, #paint-negative input")).to_have_value("rain")
@@ -126,14 +126,14 @@ def test_a_model_is_removed_once_it_is_sure(visit: Visit, opened: Open) -> None:
         shutil.copytree(opened.settings()["speak"]["model"], cached(opened.home / "models", repo), dirs_exist_ok=True)
     page = visit("models")
     card = page.locator('#h-models [data-key="dia-1.6b"]')
-    card.get_by_role("button", name="Remove").click()
+    card.get_by_role("button", name="Delete").click()
     asked = page.get_by_role("alertdialog", name="Delete Dia 1.6B from this disk?")
     page.keyboard.press("Escape")
     expect(asked).to_have_count(0)
     assert all(any(cached(opened.home / "models", repo).iterdir()) for repo in repos), "Esc is no"
-    card.get_by_role("button", name="Remove").click()
-    asked.get_by_role("button", name="Remove").click()
-    expect(card.get_by_role("button", name="Get")).to_be_visible()
+    card.get_by_role("button", name="Delete").click()
+    asked.get_by_role("button", name="Delete").click()
+    expect(card.get_by_role("button", name="Download")).to_be_visible()
     assert not list((opened.home / "models").glob("models--*"))
 
 
@@ -161,7 +161,7 @@ def test_smaller_is_smaller_and_starts_again(visit: Visit, opened: Open, kind: s
     told = opened.jobs()[-1]["id"]
     until(lambda: opened.jobs()[-1]["state"] == "finished")
     page.route("**/hearth/live", failed)
-    page.get_by_role("button", name="Make it smaller and start again").click()
+    page.get_by_role("button", name="Retry smaller").click()
     until(lambda: opened.jobs()[-1]["id"] != told)
     asked, lesser = (job["request"] for job in opened.jobs()[-2:])
     if kind == "picture":
@@ -170,7 +170,7 @@ def test_smaller_is_smaller_and_starts_again(visit: Visit, opened: Open, kind: s
     else:
         assert lesser["text"].count("(pause") > asked["text"].count("(pause")
         expect(page.locator("#speak-text textarea")).to_have_value(lesser["text"])
-    expect(page.locator(".h-lately:visible")).to_contain_text("Started again")
+    expect(page.locator(".h-lately:visible")).to_contain_text("Restarted")
     until(lambda: opened.jobs()[-1]["state"] == "finished")
 
 

@@ -14,8 +14,9 @@ from starlette.testclient import TestClient
 
 from app.compat.machine.chunk_curve import SIZES
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn
+from app.compat.machine.verdicts import RunFailure, Verdict, learn
 from app.compat.planning.decide import decide
+from app.compat.planning.fallbacks import subject
 from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.events import Stopped
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
@@ -23,7 +24,7 @@ from app.engine.jobs.shelf import RunSummary
 from app.engine.models import catalog
 from app.engine.models.chosen import keep_known_fields
 from app.engine.models.model import describe_need
-from app.engine.process import engine_life
+from app.engine.process import keeper
 from app.engine.process.recovery import Death
 from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, read_limits
@@ -31,6 +32,7 @@ from app.launcher import failure
 from app.sentence import Trouble, say
 from app.ui import routes, window
 from app.ui.page import views
+from app.ui.state import json_routes
 from app.ui.state.person import OWNER, Person
 from app.ui.tabs import machine_view, speak_view
 from tests.support.guests import desk_at, until
@@ -41,33 +43,33 @@ from tests.support.tiny_voices import STARTER, save_voice
 def test_stop_takes_what_comes_next_and_not_what_was_asked_for_last(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         first, other, last = (
-            desk.begin(each, OWNER)
+            desk.jobs.begin(each, OWNER)
             for each in (SpeechRequest("[S1] One."), PictureRequest("a tree"), SpeechRequest("[S1] Two."))
         )
-        assert desk.current("speech", OWNER) == first
-        desk.stop("speech", OWNER)
-        assert [job.id for job in desk.keeper.journal.list_waiting()] == [other, last]
-        assert desk.current("speech", OWNER) == last
-        desk.stop("speech", OWNER)
-        assert desk.current("speech", OWNER) == last, "with nothing left, the last one stays to be seen"
-        assert isinstance(desk.progress("speech", OWNER).end, Stopped)  # type: ignore[union-attr]
+        assert desk.jobs.find_current("speech", OWNER) == first
+        desk.jobs.stop("speech", OWNER)
+        assert [job.id for job in desk.keeper.journal.waiting()] == [other, last]
+        assert desk.jobs.find_current("speech", OWNER) == last
+        desk.jobs.stop("speech", OWNER)
+        assert desk.jobs.find_current("speech", OWNER) == last, "with nothing left, the last one stays to be seen"
+        assert isinstance(desk.jobs.find_progress("speech", OWNER).end, Stopped)  # type: ignore[union-attr]
 
 
 def test_stop_stops_the_whole_grid(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
-        desk.begin_grid(PictureRequest("a tree"), ("steps", [2, 4]), ("guidance", [1.0, 2.0]), OWNER)
-        assert len(desk.keeper.journal.list_waiting()) == 4
-        desk.stop("picture", OWNER)
-        assert not desk.keeper.journal.list_waiting()
+        desk.jobs.begin_grid(PictureRequest("a tree"), ("steps", [2, 4]), ("guidance", [1.0, 2.0]), OWNER)
+        assert len(desk.keeper.journal.waiting()) == 4
+        desk.jobs.stop("picture", OWNER)
+        assert not desk.keeper.journal.waiting()
 
 
 def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
     """The starter's parts are shorter than Dia's."""
     text = "[S1] Good morning, my friend. Is the kitchen warm? [S2] Yes, the fire is bright. Please bring bread and coffee."
     with desk_at(tmp_path) as desk:
-        job = desk.begin(SpeechRequest(text, model="starter-voice"), OWNER)
-        parts = [each["text"] for each in speak_view.seen(desk, job, "en")["parts"]]
-        assert parts == [part.text for part in script.parse_script(text, desk.limits("starter-voice")[1]).parts]
+        job = desk.jobs.begin(SpeechRequest(text, model="starter-voice"), OWNER)
+        parts = [each["text"] for each in speak_view.job_view(desk, job, "en")["parts"]]
+        assert parts == [part.text for part in script.parse_script(text, desk.models.read_limits("starter-voice")[1]).parts]
         assert len(parts) > len(script.parse_script(text).parts)
 
 
@@ -85,12 +87,12 @@ def test_what_a_starter_never_learned_is_refused_before_the_engine_starts(
 ) -> None:
     with desk_at(tmp_path) as desk:
         with pytest.raises(Trouble) as refused:
-            desk.begin(request_, OWNER)
+            desk.jobs.begin(request_, OWNER)
         assert refused.value.sentence.key == key
         assert not refused.value.cure.startswith("use:"), "what is not here has to be got first"
-        assert not desk.keeper.journal.list_waiting()
-        desk.begin(SpeechRequest("[S1] Hello.", "no/such/model"), OWNER)
-        assert len(desk.keeper.journal.list_waiting()) == 1, "what is not known here is the run's to tell"
+        assert not desk.keeper.journal.waiting()
+        desk.jobs.begin(SpeechRequest("[S1] Hello.", "no/such/model"), OWNER)
+        assert len(desk.keeper.journal.waiting()) == 1, "what is not known here is the run's to tell"
 
 
 def test_a_voice_kept_from_the_shelf_notes_who_spoke_it(tmp_path: Path) -> None:
@@ -101,17 +103,17 @@ def test_a_voice_kept_from_the_shelf_notes_who_spoke_it(tmp_path: Path) -> None:
         desk.keep_voice(made.id, "Its own")
         (kept,) = voices.list_voices(desk.keeper.home)
         assert kept.spoken_by == "starter-voice"
-        assert desk.begin(SpeechRequest("[S1] Hello.", "starter-voice", kept.prompt), OWNER)
+        assert desk.jobs.begin(SpeechRequest("[S1] Hello.", "starter-voice", kept.prompt), OWNER)
 
 
 def test_a_voice_whose_settings_are_damaged_is_still_written_for(tmp_path: Path) -> None:
     """The check goes by Dia's limits; what is wrong is said by the run."""
     voice = save_voice(tmp_path / "voice", STARTER)
     with desk_at(tmp_path / "home") as desk:
-        assert desk.limits(str(voice))[1] != DIA
+        assert desk.models.read_limits(str(voice))[1] != DIA
         (voice / "starter.json").write_text("[1, 2")
-        assert desk.limits(str(voice))[1] == DIA
-        with pytest.raises(Trouble, match=r"are damaged \(JSONDecodeError"):
+        assert desk.models.read_limits(str(voice))[1] == DIA
+        with pytest.raises(Trouble, match=r"cannot be made sense of \(JSONDecodeError"):
             read_limits(voice)
 
 
@@ -131,29 +133,29 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
     """With what runs broke of before, the memory of now and what the owner chose; while a job runs, the plan of that job."""
     with desk_at(tmp_path) as desk:
         hardware = dataclasses.replace(MACHINES["cpu"], pretended="", free_bytes=3 << 30)
-        seen = Verdict(Subject.rung("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16"))
+        seen = Verdict(subject("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16"))
         learn(desk.keeper.home.verdicts, hardware, seen)
-        learn(desk.keeper.home.verdicts, hardware, Verdict(Subject.rung("sd15", "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 512)))
+        learn(desk.keeper.home.verdicts, hardware, Verdict(subject("sd15", "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 512)))
         desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
-        desk.set_chunk(4096)
-        desk.keep_choice(Choice(dtype="bfloat16"))
-        shown = desk.plan("sd15", desk.choice(OWNER))
-        runs = decide(hardware, describe_need(catalog.find("sd15")), Choice(chunk=4096, dtype="bfloat16"), desk.verdicts())
+        desk.machine.set_chunk(4096)
+        desk.machine.keep_choice(Choice(dtype="bfloat16"))
+        shown = desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
+        runs = decide(hardware, describe_need(catalog.find("sd15")), Choice(chunk=4096, dtype="bfloat16"), desk.machine.load_verdicts())
         assert shown == runs and shown.chunk_q == 512
         vae = shown.of("vae")
         assert vae is not None and vae.compute == "float32"
-        assert desk.offer(catalog.find("sd15")).forecast.plan == runs  # type: ignore[union-attr]
-        view = machine_view.seen(desk, "sd15", "", "en")
+        assert desk.machine.offer(catalog.find("sd15")).forecast.plan == runs  # type: ignore[union-attr]
+        view = machine_view.tab_view(desk, "sd15", "", "en")
         assert view["curve"]["chunk"] == 4096 and view["curve"]["runs"] == "4096 asked for; 512 runs. Memory ran out at step 3."
-        tight = desk.plan("sdxl", desk.choice(OWNER))
+        tight = desk.machine.plan("sdxl", desk.machine.read_choice(OWNER))
         roomier = dataclasses.replace(hardware, free_bytes=12 << 30)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=roomier)
-        assert desk.plan("sdxl", desk.choice(OWNER)).offload != tight.offload, "memory is counted as it is now"
-        job = desk.begin(PictureRequest("a tree", model="sd15"), OWNER)
+        assert desk.machine.plan("sdxl", desk.machine.read_choice(OWNER)).offload != tight.offload, "memory is counted as it is now"
+        job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
         running = dataclasses.replace(shown, offload="model")
-        desk.keeper._board.set_plan(job, "sd15", running)
+        desk.keeper._board.planned(job, "sd15", running)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
-        assert desk.plan("sd15", desk.choice(OWNER)) == running != desk.plan("sdxl", desk.choice(OWNER))
+        assert desk.machine.plan("sd15", desk.machine.read_choice(OWNER)) == running != desk.machine.plan("sdxl", desk.machine.read_choice(OWNER))
 
 
 def test_two_who_store_a_choice_at_once_do_not_lose_one_anothers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,29 +171,29 @@ def test_two_who_store_a_choice_at_once_do_not_lose_one_anothers(tmp_path: Path,
             return found
 
         with monkeypatch.context() as patch:
-            patch.setattr("app.ui.state.desk.known_choice", known)
-            desk.set_chunk(256)
+            patch.setattr("app.ui.state.machine_desk.known_choice", known)
+            desk.machine.set_chunk(256)
         other.join()
         assert desk.settings.get("choice") == {"chunk": 256, "dtype": "float32"}
-        tried = dataclasses.replace(desk.choice(OWNER), dtype="bfloat16")
-        desk.set_chunk(64)  # in another window, before this one presses Use this
-        desk.keep_choice(tried)
+        tried = dataclasses.replace(desk.machine.read_choice(OWNER), dtype="bfloat16")
+        desk.machine.set_chunk(64)  # in another window, before this one presses Use this
+        desk.machine.keep_choice(tried)
         assert desk.settings.get("choice") == {"chunk": 64, "dtype": "bfloat16"}
 
 
 def test_the_chunk_is_the_keepers_and_outlives_a_restart(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
-        desk.set_chunk(300)
-        assert desk.keeper.chunk == desk.choice(OWNER).chunk == 300
+        desk.machine.set_chunk(300)
+        assert desk.keeper.chunk == desk.machine.read_choice(OWNER).chunk == 300
     with desk_at(tmp_path) as desk:
         assert desk.keeper.chunk == 300
         desk.settings.put({"choice": {"chunk": "a lot", "nonsense": 3}})
     with desk_at(tmp_path) as desk:
-        assert desk.keeper.chunk == AUTO and desk.choice(OWNER) == Choice()
+        assert desk.keeper.chunk == AUTO and desk.machine.read_choice(OWNER) == Choice()
         desk.settings.put({"choice": []})
     with desk_at(tmp_path) as desk:
-        desk.set_chunk(64)
-        assert desk.choice(OWNER) == Choice(chunk=64)
+        desk.machine.set_chunk(64)
+        assert desk.machine.read_choice(OWNER) == Choice(chunk=64)
 
 
 def test_two_sizes_at_once_leave_keeper_and_settings_with_the_same(
@@ -199,7 +201,7 @@ def test_two_sizes_at_once_leave_keeper_and_settings_with_the_same(
 ) -> None:
     """The other call comes between the two halves of the first."""
     with desk_at(tmp_path) as desk:
-        other = threading.Thread(target=desk.set_chunk, args=(512,))
+        other = threading.Thread(target=desk.machine.set_chunk, args=(512,))
         real = desk.keeper.set_chunk
 
         def slow(chunk: Chunk) -> None:
@@ -211,7 +213,7 @@ def test_two_sizes_at_once_leave_keeper_and_settings_with_the_same(
                 other.join(0.5)
 
         monkeypatch.setattr(desk.keeper, "set_chunk", slow)
-        desk.set_chunk(64)
+        desk.machine.set_chunk(64)
         other.join()
         assert desk.settings.get("choice")["chunk"] == desk.keeper.chunk == 512
 
@@ -221,7 +223,7 @@ def test_what_cannot_be_written_changes_nothing_and_is_told(tmp_path: Path, monk
         raise OSError(28, "No space left on device")
 
     with desk_at(tmp_path) as desk:
-        desk.set_chunk(512)
+        desk.machine.set_chunk(512)
         built = window.build(desk)
         page = built.get_config_file()
         ids = {each["props"].get("elem_id"): each["id"] for each in page["components"]}
@@ -229,12 +231,12 @@ def test_what_cannot_be_written_changes_nothing_and_is_told(tmp_path: Path, monk
         assert slid["outputs"] == [ids[each] for each in ("machine-chunk", "machine-exact", "machine-message")]
         with monkeypatch.context() as patch:
             patch.setattr("app.atomic_write.write_text", full)
-            with pytest.raises(Trouble, match=r"No space left on device.*nothing was changed"):
-                desk.set_chunk(64)
-            with pytest.raises(Trouble, match="nothing was changed"):
-                desk.keep_choice(Choice(dtype="bfloat16"))
+            with pytest.raises(Trouble, match=r"No space left on device.*nothing changed"):
+                desk.machine.set_chunk(64)
+            with pytest.raises(Trouble, match="nothing changed"):
+                desk.machine.keep_choice(Choice(dtype="bfloat16"))
             place, _, words = built.fns[slid["id"]].fn(1, SimpleNamespace(headers={}, cookies={}))
-            assert place == SIZES.index(512) + 1 and "nothing was changed" in words, "put back, and told there"
+            assert place == SIZES.index(512) + 1 and "nothing changed" in words, "put back, and told there"
             assert desk.settings.get("choice") == {"chunk": 512} and desk.keeper.chunk == 512
 
 
@@ -243,23 +245,23 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         hardware = dataclasses.replace(MACHINES["cpu"], pretended="")
         desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
-        desk.keep_choice(Choice(dtype="bfloat16"))
-        own = desk.plan("sd15", desk.choice(OWNER))
+        desk.machine.keep_choice(Choice(dtype="bfloat16"))
+        own = desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
         visitors = decide(hardware, describe_need(catalog.find("sd15")), Choice())
         assert own.dtype != visitors.dtype
-        job = desk.begin(PictureRequest("a tree", model="sd15"), OWNER)
+        job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
-        desk.keeper._board.set_plan(job, "sd15", visitors)
-        seen = machine_view.seen(desk, "sd15", "", "en")
-        assert seen["note"] == "The plan of the job that runs now."
-        assert machine_view.seen(desk, "sd15", "", "zh")["note"] == "这是正在运行的任务的方案。"
-        assert machine_view.seen(desk, "sd15", "rtx-3060", "en")["note"] != seen["note"]
-        assert desk.offer(catalog.find("sd15")).forecast.plan == own  # type: ignore[union-attr]
-        desk.keeper._board.set_plan(job, "sd15", own)
-        assert machine_view.seen(desk, "sd15", "", "en")["note"] == "", "the next would get the same"
-        desk.keeper._board.set_plan(job, "sd15", visitors)
+        desk.keeper._board.planned(job, "sd15", visitors)
+        seen = machine_view.tab_view(desk, "sd15", "", "en")
+        assert seen["note"] == "This is the plan of the running job."
+        assert machine_view.tab_view(desk, "sd15", "", "zh")["note"] == "这是正在运行的任务的方案。"
+        assert machine_view.tab_view(desk, "sd15", "rtx-3060", "en")["note"] != seen["note"]
+        assert desk.machine.offer(catalog.find("sd15")).forecast.plan == own  # type: ignore[union-attr]
+        desk.keeper._board.planned(job, "sd15", own)
+        assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "the next would get the same"
+        desk.keeper._board.planned(job, "sd15", visitors)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, job="")
-        assert machine_view.seen(desk, "sd15", "", "en")["note"] == "", "nothing runs"
+        assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "nothing runs"
 
 
 def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,21 +269,20 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
     with desk_at(tmp_path) as desk:
         app = Starlette(routes=routes.routes(desk))
         owner, guest = TestClient(app), TestClient(app)
-        monkeypatch.setattr(
-            routes, "who", lambda request: OWNER if "guest" not in request.headers else Person("ada", owner=False)
-        )
+        for module in (routes, json_routes):
+            monkeypatch.setattr(module, "who", lambda request: Person("ada", False) if "guest" in request.headers else OWNER)
         assert owner.get("/hearth/live").json()["standing"] is None
-        desk.keeper._engine._failed_starts = engine_life.STARTS
+        desk.keeper._failed_starts = keeper.STARTS
         desk.keeper._set(trouble=Death(say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=7), "crash"))  # fmt: skip
         until(lambda: desk.keeper.state.gave_up)
         standing = owner.get("/hearth/live").json()["standing"]
         assert standing["cure"] == "repair" and "does not start" in standing["text"] and "code 7" in standing["text"]
-        assert owner.get("/hearth/live").json()["strip"]["doing"] == "the engine does not start"
+        assert owner.get("/hearth/live").json()["strip"]["doing"] == "engine does not start"
         assert "standing" not in guest.get("/hearth/live", headers={"guest": "1"}).json()
         for act in ("again", "repair"):
             assert guest.post(f"/hearth/engine/{act}", headers={"guest": "1"}).status_code == 404
-        desk.keeper._engine._start_at_s = 10**12
-        assert owner.post("/hearth/engine/again").status_code == 200 and desk.keeper._engine._start_at_s == 0.0
+        desk.keeper._start_at_s = 10**12
+        assert owner.post("/hearth/engine/again").status_code == 200 and desk.keeper._start_at_s == 0.0
         monkeypatch.delenv(failure.FILE_VARIABLE, raising=False)
         assert "repair" in owner.post("/hearth/engine/repair").json()["text"] and not desk.leaving.is_set()
         monkeypatch.setenv(failure.FILE_VARIABLE, str(tmp_path / "left.json"))
@@ -299,7 +300,7 @@ def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
         desk.keeper._wake()
         desk.keeper._thread.join()
         desk.keeper._set(ready=True, obstacle=say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Put that right; what waits goes on by itself.", file="x", fault="y"))  # fmt: skip
-        told = views.standing(desk.keeper.state, "en")
+        told = views.blocker_view(desk.keeper.state, "en")
         assert told is not None and "x cannot be used (y)" in told["text"]
-        assert views.doing(desk.keeper.state, None, "en") == "held up"
+        assert views.doing_text(desk.keeper.state, None, "en") == "paused"
         desk.keeper._closing = False

@@ -17,7 +17,8 @@ from app.engine.models.model import describe_need
 from app.engine.models.planned import make_plan
 from app.engine.session.live_plan import LivePlan
 from app.paths import home
-from app.ui.tabs.machine_view import curve_view, runs, selftest_view
+from app.ui.tabs.curve_view import curve_view, explain_chunk
+from app.ui.tabs.machine_view import selftest_view
 
 M1 = machine("m1-8gb")
 TIGHT = replace(M1, free_bytes=int(M1.free_bytes * 0.4))
@@ -43,24 +44,24 @@ def painting(dial: Dial) -> LivePlan:
 def test_a_size_that_is_refused_in_the_middle_of_a_run_is_told_beside_the_slider() -> None:
     dial = Dial(64)
     live = painting(dial)
-    assert (live.now.chunk_q, runs(live.now, 64, "en")) == (64, "")
+    assert (live.now.chunk_q, explain_chunk(live.now, 64, "en")) == (64, "")
     dial.chunk = 4096
     assert live.refused is not None
     view = curve_view(PIXART, live.now, None, 4096, "en")
     assert view["runs"] == f"4096 asked; 64 runs: {METAL}"
     assert (view["chunk"], view["at"]) == (4096, 64), "the slider stands at the one, the point of the curve at the other"
-    assert runs(live.now, 4096, "zh").startswith("要求 4096；实际 64：")
+    assert explain_chunk(live.now, 4096, "zh").startswith("要求 4096；实际 64：")
     dial.chunk = 64
-    assert runs(live.now, 64, "en") == ""
+    assert explain_chunk(live.now, 64, "en") == ""
 
 
 def test_a_size_that_automatic_fixes_is_told_with_its_reason() -> None:
     plan = decide(machine("m2-16gb"), describe_need(find("sdxl")))
     view = curve_view(describe_need(find("sdxl")), plan, None, AUTO, "en")
     why = "Memory grows on macOS 15 where shapes vary, so the chunk has one fixed size."
-    assert view["runs"] == f"automatic: 256 at a time: {why}"
+    assert view["runs"] == f"Automatic: 256 queries at a time. {why}"
     assert (view["chunk"], view["at"]) == (None, 256)
-    assert runs(plan, AUTO, "zh").startswith("自动：每次 256 个：")
+    assert explain_chunk(plan, AUTO, "zh").startswith("自动：每次 256 个查询。")
 
 
 def test_a_visitors_job_that_gives_way_says_why(tmp_path: Path) -> None:
@@ -71,13 +72,13 @@ def test_a_visitors_job_that_gives_way_says_why(tmp_path: Path) -> None:
     runs_now = decided(AUTO).chunk_q
     assert runs_now != 4096 and live.refused is None
     shown = "automatic" if runs_now == AUTO else runs_now
-    assert runs(live.now, 4096, "en") == f"4096 asked; {shown} runs: {METAL}"
+    assert explain_chunk(live.now, 4096, "en") == f"4096 asked; {shown} runs: {METAL}"
 
 
 def test_until_the_next_step_no_reason_is_made_up() -> None:
     """The plan of the run is still the one for the size before."""
     dial = Dial(64)
     before = painting(dial).now
-    assert runs(before, 128, "en") == "128 asked; 64 runs until the next step."
-    assert runs(before, AUTO, "en") == "automatic asked; 64 runs until the next step."
-    assert runs(painting(Dial(128)).now, 128, "en") == ""
+    assert explain_chunk(before, 128, "en") == "You asked for 128; 64 stays in use until the next step."
+    assert explain_chunk(before, AUTO, "en") == "You asked for automatic; 64 stays in use until the next step."
+    assert explain_chunk(painting(Dial(128)).now, 128, "en") == ""

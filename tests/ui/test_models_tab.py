@@ -59,15 +59,14 @@ def page(desk: Desk) -> TestClient:
 def person(monkeypatch: pytest.MonkeyPatch) -> dict[str, Person]:
     """Who asks: the owner, until a test says otherwise. Telling them apart is the guard's, and tested there."""
     asking = {"now": OWNER}
-    for room in (models, welcome):
-        monkeypatch.setattr(room, "who", lambda request: asking["now"])
+    monkeypatch.setattr("app.ui.state.json_routes.who", lambda request: asking["now"])
     return asking
 
 
 def test_a_visitor_finds_nothing_there(page: TestClient, person: dict[str, Person], desk: Desk, hub: Hub) -> None:
     person["now"] = VISITOR
     assert [page.get(f"/hearth/{each}").status_code for each in ("models", "downloads", "greeting")] == [404] * 3
-    for deed in models.DEEDS:
+    for deed in models.ACTIONS:
         assert page.post(f"/hearth/models/{deed}", json={"value": "dia-1.6b"}).status_code == 404
     assert page.post("/hearth/greeting").status_code == 404
     assert not hub.asked and not desk.downloads.list_status() and not desk.settings.get("greeted")

@@ -103,7 +103,7 @@ def eve(share: tuple[str, str]) -> Iterator[httpx.Client]:
 
 def kept(desk: Desk, owner: str, words: str = "hello") -> int:
     """A creation of somebody's on the shelf."""
-    job = desk.keeper.journal.queue(SpeechRequest(words), desk.choice(OWNER), owner)
+    job = desk.keeper.journal.queue(SpeechRequest(words), desk.machine.read_choice(OWNER), owner)
     desk.keeper.journal.withdraw(job.id)
     folder = desk.keeper.folder(job.id)
     folder.mkdir(parents=True)
@@ -279,7 +279,7 @@ def test_traversal_in_many_spellings(desk: Desk, owners: str, ada: httpx.Client,
     secret = "kept from everybody"
     (desk.keeper.home.root / "secret.wav").write_text(secret)
     desk.keeper.home.settings.write_text(json.dumps({"speak": {"text": secret}}))
-    job = desk.keeper.journal.queue(SpeechRequest("one"), desk.choice(OWNER), "owner")
+    job = desk.keeper.journal.queue(SpeechRequest("one"), desk.machine.read_choice(OWNER), "owner")
     desk.keeper.journal.withdraw(job.id)
     desk.keeper.folder(job.id).mkdir(parents=True)
     naive = [
@@ -381,8 +381,8 @@ def test_every_event_of_the_visitors_window_is_a_visitors(desk: Desk, ada: httpx
                 headers={"Connection": "close"},
             )
     after = desk.keeper.home.settings.read_bytes() if desk.keeper.home.settings.exists() else b""
-    assert before == after and desk.choice(OWNER) == desk.choice(Person("x", False))
-    assert not any(desk.keeper.home.models.iterdir()) and not desk.errand_job
+    assert before == after and desk.machine.read_choice(OWNER) == desk.machine.read_choice(Person("x", False))
+    assert not any(desk.keeper.home.models.iterdir()) and not desk.measuring.job
 
 
 def test_the_owners_drafts_and_voices_are_not_in_the_page(desk: Desk, tmp_path: Path) -> None:
@@ -421,10 +421,10 @@ def test_another_persons_events_are_not_heard(ada: httpx.Client, eve: httpx.Clie
 )  # fmt: skip
 def test_a_visitors_limits(desk: Desk, asked: SpeechRequest | PictureRequest, key: str) -> None:
     with pytest.raises(Trouble) as caught:
-        desk.begin(asked, Person("visitor-1", False))
+        desk.jobs.begin(asked, Person("visitor-1", False))
     assert caught.value.sentence.key == key
     if key != "visitor.files":
-        desk.keeper.stop(desk.begin(asked, OWNER))
+        desk.keeper.stop(desk.jobs.begin(asked, OWNER))
 
 
 def test_what_a_visitor_leaves_open_is_within_the_limits(desk: Desk) -> None:
@@ -432,13 +432,13 @@ def test_what_a_visitor_leaves_open_is_within_the_limits(desk: Desk) -> None:
     starter = catalog.find("starter-painter").settings
     desk.settings.put({"visitors": {"steps": 5, "side": 256}})
     try:
-        job = desk.begin(PictureRequest("a red circle"), Person("visitor-4", False))
+        job = desk.jobs.begin(PictureRequest("a red circle"), Person("visitor-4", False))
         asked = desk.keeper.journal.job(job).request
         desk.keeper.stop(job)
         assert isinstance(asked, PictureRequest)
         assert (asked.width, asked.height, asked.steps) == (starter.width, starter.height, 5)
         with pytest.raises(Trouble) as caught:
-            desk.begin(PictureRequest("a red circle", upscale=4), Person("visitor-4", False))
+            desk.jobs.begin(PictureRequest("a red circle", upscale=4), Person("visitor-4", False))
         assert caught.value.sentence.key == "visitor.side"
     finally:
         desk.settings.put({"visitors": {}})
@@ -478,14 +478,14 @@ def test_a_visitor_takes_out_what_is_theirs(desk: Desk, ada: httpx.Client, eve: 
 
 def test_a_sound_in_another_format_leaves_nothing_behind(desk: Desk, ada: httpx.Client) -> None:
     made = kept(desk, name_of(ada, desk))
-    soundfile.write(desk.creation(made, OWNER).path, np.zeros(4410), 44100)
+    soundfile.write(desk.jobs.find_creation(made, OWNER).path, np.zeros(4410), 44100)
     folders = set((desk.keeper.home.scratch / "uploads").iterdir())
     assert ada.get(f"/hearth/creation/{made}?format=flac").content[:4] == b"fLaC"
     until(lambda: set((desk.keeper.home.scratch / "uploads").iterdir()) == folders)
 
 
 def test_a_visitor_has_no_say_in_model_or_plan(desk: Desk) -> None:
-    job = desk.begin(SpeechRequest("one", model="/etc/passwd"), Person("visitor-2", False))
+    job = desk.jobs.begin(SpeechRequest("one", model="/etc/passwd"), Person("visitor-2", False))
     known = desk.keeper.journal.job(job)
     desk.keeper.stop(job)
     assert isinstance(known.request, SpeechRequest) and known.request.model == "starter-voice"
@@ -506,25 +506,25 @@ def test_five_hundred_jobs(desk: Desk, eve: httpx.Client, naive: str) -> None:
     refused = 0
     for n in range(500):
         try:
-            desk.begin(SpeechRequest("one"), Person(f"visitor-{n}", False))
+            desk.jobs.begin(SpeechRequest("one"), Person(f"visitor-{n}", False))
         except Trouble:
             refused += 1
     waiting = desk.keeper.journal.waiting()
     assert refused >= 490 and len(waiting) <= 10
-    mine = desk.begin(SpeechRequest("hello"), OWNER)
+    mine = desk.jobs.begin(SpeechRequest("hello"), OWNER)
     assert desk.keeper.journal.waiting()[0].id == mine, "the owner's goes first"
     for job in desk.keeper.journal.waiting():
         desk.keeper.stop(job.id)
 
 
 def test_a_share_of_the_time(desk: Desk) -> None:
-    job = desk.keeper.journal.queue(SpeechRequest("one"), desk.choice(OWNER), "visitor-9")
+    job = desk.keeper.journal.queue(SpeechRequest("one"), desk.machine.read_choice(OWNER), "visitor-9")
     now_s = time.time()
     desk.keeper.database.write(
         "UPDATE jobs SET state='finished', started_s=?, ended_s=? WHERE id=?", now_s - 2000, now_s - 100, job.id
     )
     with pytest.raises(Trouble) as caught:
-        desk.begin(SpeechRequest("one"), Person("visitor-9", False))
+        desk.jobs.begin(SpeechRequest("one"), Person("visitor-9", False))
     assert caught.value.sentence.key == "visitor.share"
     desk.keeper.database.write("DELETE FROM jobs WHERE id=?", job.id)
 
@@ -631,7 +631,7 @@ def test_every_answer_is_taken_as_what_it_says(owners: str, ada: httpx.Client) -
 def test_a_server_without_a_guard_serves_nobody(desk: Desk) -> None:
     assert who(object()) == NOBODY
     with pytest.raises(Trouble):
-        desk.creation(kept(desk, "owner"), who(object()))
+        desk.jobs.find_creation(kept(desk, "owner"), who(object()))
 
 
 # Small things.

@@ -68,22 +68,22 @@ def test_what_could_not_be_written_is_written_the_next_time(
 
 @pytest.mark.parametrize("tab", ["speak", "paint"])
 def test_presets_come_are_kept_and_go(settings: Settings, tab: str) -> None:
-    built_in = [choice for _, choice in presets.choices(settings, tab)]
+    built_in = [choice for _, choice in presets.list_choices(settings, tab)]
     assert len(built_in) == 4 and set(built_in) == set(presets.BUILT_IN[tab])
-    recommended = presets.values(settings, tab, "recommended")
-    assert all(recommended.keys() <= presets.values(settings, tab, each).keys() for each in built_in)
-    choice = presets.keep(settings, tab, " evening ", {"speed": 0.9})
-    assert presets.values(Settings(settings._file), tab, choice) == {"speed": 0.9}
-    assert presets.choices(settings, tab)[-1] == ("evening", choice)
-    presets.keep(settings, tab, choice, {"speed": 0.8})
-    assert presets.values(settings, tab, choice) == {"speed": 0.8} and len(presets.choices(settings, tab)) == 5
-    presets.drop(settings, tab, choice)
-    assert presets.values(settings, tab, choice) == {}
+    recommended = presets.find_values(settings, tab, "recommended")
+    assert all(recommended.keys() <= presets.find_values(settings, tab, each).keys() for each in built_in)
+    choice = presets.save_preset(settings, tab, " evening ", {"speed": 0.9})
+    assert presets.find_values(Settings(settings._file), tab, choice) == {"speed": 0.9}
+    assert presets.list_choices(settings, tab)[-1] == ("evening", choice)
+    presets.save_preset(settings, tab, choice, {"speed": 0.8})
+    assert presets.find_values(settings, tab, choice) == {"speed": 0.8} and len(presets.list_choices(settings, tab)) == 5
+    presets.delete_preset(settings, tab, choice)
+    assert presets.find_values(settings, tab, choice) == {}
     for name in ("", "recommended", "x" * 61):
         with pytest.raises(Trouble):
-            presets.keep(settings, tab, name, {})
+            presets.save_preset(settings, tab, name, {})
     with pytest.raises(Trouble):
-        presets.drop(settings, tab, "recommended")
+        presets.delete_preset(settings, tab, "recommended")
 
 
 def test_a_picture_is_asked_for_with_half_the_pixels_until_it_is_small() -> None:
@@ -91,28 +91,28 @@ def test_a_picture_is_asked_for_with_half_the_pixels_until_it_is_small() -> None
     request, sizes = PictureRequest("a sea", width=1024, height=512), []
     with pytest.raises(Trouble) as caught:
         while True:
-            request, words = retry_smaller.picture(request, model)
+            request, words = retry_smaller.shrink_picture(request, model)
             sizes.append((request.width, request.height))
             assert str(request.width) in str(words)
     assert sizes[0] == (704, 320) and sizes[-1] == (128, 128) and caught.value.cure == "models"
-    assert retry_smaller.picture(PictureRequest("a sea"), model)[0].width == 320, (
+    assert retry_smaller.shrink_picture(PictureRequest("a sea"), model)[0].width == 320, (
         "what the model recommends is where it begins"
     )
     with pytest.raises(Trouble):
-        retry_smaller.picture(PictureRequest("a red circle"), BY_ID["starter-painter"])  # it has one size
+        retry_smaller.shrink_picture(PictureRequest("a red circle"), BY_ID["starter-painter"])  # it has one size
 
 
 def test_a_script_is_asked_for_in_shorter_parts_with_the_same_words() -> None:
     text = "[S1] The old card in the attic still has some warmth left. It does. [S2] You said that of the toaster, too. (pause 1s) [S1] Yes."
     asked = SpeechRequest(text, only_parts=(0,), keep=("a", "b"))
-    lesser, words = retry_smaller.speech(asked, DIA)
+    lesser, words = retry_smaller.shrink_speech(asked, DIA)
     before, after = parse_script(text, DIA).parts, parse_script(lesser.text, DIA).parts
     assert max(each.seconds for each in after) <= 0.6 * max(each.seconds for each in before)
     said = [" ".join(turn.text for part in parts for turn in part.turns) for parts in (before, after)]
     assert said[0] == said[1] and not lesser.only_parts and not lesser.keep and str(len(after)) in str(words)
     assert any(part.pause_before_s == pytest.approx(1) for part in after), "a pause that was asked for stays"
     with pytest.raises(Trouble):
-        retry_smaller.speech(SpeechRequest("[S1] Yes."), DIA)
+        retry_smaller.shrink_speech(SpeechRequest("[S1] Yes."), DIA)
 
 
 @pytest.mark.parametrize("wanted", FORMATS)

@@ -22,7 +22,7 @@ from app.ui.access.tunnel import OpenTunnel
 from app.ui.launch import build_guards
 from app.ui.share import Share
 from app.ui.state.desk import Desk
-from app.ui.state.visitor_limits import Allowance, allowance
+from app.ui.state.visitor_limits import Allowance, read_allowance
 from tests.support.guests import desk_at, no_tunnel, press, shared, visitor
 
 pytestmark = [
@@ -131,8 +131,8 @@ def test_the_panel_is_the_owners(desk: Desk) -> None:
 
 
 def test_the_allowance_takes_only_what_makes_sense() -> None:
-    assert allowance({}) == Allowance()
-    assert allowance({"letters": 10**9, "steps": True, "side": "large", "share": 0.25, "batch": 3.0}) == Allowance(
+    assert read_allowance({}) == Allowance()
+    assert read_allowance({"letters": 10**9, "steps": True, "side": "large", "share": 0.25, "batch": 3.0}) == Allowance(
         share=0.25, batch=3
     )
 

@@ -43,7 +43,7 @@ def spoken() -> Iterator[tuple[str, str, str]]:
             assert isinstance(key, str) and isinstance(english, str), f"{place}: literals only"
             yield key, english, place
     for path in SCRIPTS:
-        for key, english in routes.SPOKEN.findall(path.read_text("utf-8")):
+        for key, english in routes.SCRIPT_SENTENCE.findall(path.read_text("utf-8")):
             yield key, json.loads(f'"{english}"'), path.name
 
 
@@ -95,7 +95,7 @@ def test_no_call_of_the_scripts_is_overlooked(path: Path) -> None:
     source = path.read_text("utf-8")
     pieces = source.split("t(")[:-1]
     calls = sum(not (piece[-1:].isalnum() or piece[-1:] in ("_", "$")) for piece in pieces)
-    assert len(routes.SPOKEN.findall(source)) == calls
+    assert len(routes.SCRIPT_SENTENCE.findall(source)) == calls
 
 
 def asked(accept: str = "", cookie: str = "") -> Request:
@@ -122,15 +122,15 @@ def test_nobody_asking_is_answered_in_english() -> None:
 
 def test_a_sentence_is_told_in_either_language() -> None:
     sentence = say("session.loading", "Loading {model}.", model="Dia")
-    assert translate.told(sentence, "en") == "Loading Dia."
-    assert translate.told(sentence, "zh") == "正在加载 Dia。"
+    assert translate.translate(sentence, "en") == "Loading Dia."
+    assert translate.translate(sentence, "zh") == "正在加载 Dia。"
     assert translate.text("word.yes", "yes", "en") == "yes"
     assert translate.text("word.yes", "yes", "zh") == "是"
 
 
 def test_english_stands_in_where_there_is_no_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translate, "catalog", dict)
-    assert translate.told(say("session.loading", "Loading {model}.", model="Dia"), "zh") == "Loading Dia."
+    assert translate.translate(say("session.loading", "Loading {model}.", model="Dia"), "zh") == "Loading Dia."
     assert translate.text("word.yes", "yes", "zh") == "yes"
 
 
@@ -143,14 +143,14 @@ def test_gradio_gets_the_labels_that_were_asked_for(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_scripts_get_their_words() -> None:
-    assert json.loads(bytes(routes.words(asked("en")).body)) == {}
-    chinese = json.loads(bytes(routes.words(asked("zh-CN")).body))
+    assert json.loads(bytes(routes.send_sentences(asked("en")).body)) == {}
+    chinese = json.loads(bytes(routes.send_sentences(asked("zh-CN")).body))
     assert chinese["strip.nothing"] == "没有加载模型"
-    assert chinese.keys() == routes.spoken_by_scripts().keys()
+    assert chinese.keys() == routes.list_script_sentences().keys()
 
 
 def test_a_sentence_within_a_sentence_is_in_the_same_language() -> None:
     with pytest.raises(Trouble) as caught:
-        paint_form.parsed("steps", "many, few")
+        paint_form.parse_values("steps", "many, few")
     assert "numbers for steps" in str(caught.value)
-    assert "步数" in translate.told(caught.value.sentence, "zh") and "steps" not in translate.told(caught.value.sentence, "zh")
+    assert "步数" in translate.translate(caught.value.sentence, "zh") and "steps" not in translate.translate(caught.value.sentence, "zh")

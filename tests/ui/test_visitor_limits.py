@@ -22,7 +22,9 @@ from app.engine.jobs.shelf import RunSummary
 from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui.api import gradio_endpoints, openai, shared
+from app.ui.live_view import visitor_view
 from app.ui.state.desk import Desk
+from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.state.visitor_limits import NOT_MADE
 from app.ui.tabs import shared_controls
@@ -72,7 +74,7 @@ def test_every_way_in(
             told.join()
             words = caught.value.message if isinstance(caught.value, gr.Error) else str(caught.value)
             assert words == " ".join(map(str, said))
-        page = page_routes.visiting(desk, ADA, "en")["speech"]["end"]
+        page = visitor_view(desk, ADA, "en")["speech"]["end"]
         assert (page["text"], page["cure"]) == (" ".join(map(str, heard)), "")
 
 
@@ -116,7 +118,7 @@ def test_what_the_queue_refuses_is_told_in_the_same_way(
     way: Callable[[Desk, Person], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with desk_at(tmp_path) as desk:
-        monkeypatch.setattr(Desk, "begin", refused)
+        monkeypatch.setattr(JobsDesk, "begin", refused)
         for person, said in ((OWNER, FOLDER), (ADA, NOT_MADE)):
             with pytest.raises(Trouble) as caught:
                 way(desk, person)
@@ -126,7 +128,7 @@ def test_what_the_queue_refuses_is_told_in_the_same_way(
 def test_the_pages_own_buttons_tell_in_the_same_way() -> None:
     for person, said, cure in ((OWNER, FOLDER, "machine"), (ADA, NOT_MADE, "")):
         asked: Any = SimpleNamespace(request=SimpleNamespace(scope={KEY: person}), cookies={}, headers={})
-        shown = shared_controls.told(refused, asked)
+        shown = shared_controls.run_or_explain(refused, asked)
         assert str(said) in shown and f'data-cure="{cure}"' in shown
 
 
@@ -138,7 +140,7 @@ def test_asked_for_with_less_nothing_of_the_owners_is_sent(tmp_path: Path) -> No
             page = page_of(desk, person)
             for model, size in (("sd15", 512), (gone, 512)):
                 asked = PictureRequest("a boat", model, width=size, height=size)
-                desk.latest[person.name, "picture"] = desk.keeper.journal.queue(asked, Choice(), person.name).id
+                desk.jobs.latest[person.name, "picture"] = desk.keeper.journal.queue(asked, Choice(), person.name).id
                 answer = page.post("/hearth/smaller/picture")
                 for job in desk.keeper.journal.list_waiting():
                     desk.keeper.stop(job.id)
@@ -148,7 +150,7 @@ def test_asked_for_with_less_nothing_of_the_owners_is_sent(tmp_path: Path) -> No
                     assert answer.status_code == 409 and (gone in answer.text) == person.owner
                     assert (answer.json()["trouble"] == str(NOT_MADE)) != person.owner
         nothing = page_of(desk, Person("visitor-bob", owner=False)).post("/hearth/smaller/picture")
-        assert "Nothing was asked for yet" in nothing.json()["trouble"]
+        assert "There is no job to retry" in nothing.json()["trouble"]
 
 
 def test_a_sound_that_cannot_be_recoded_is_told_in_the_same_way(tmp_path: Path) -> None:

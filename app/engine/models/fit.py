@@ -18,7 +18,7 @@ from app.sentence import say
 FITS: Final = {
     "fits": say("fit.fits", "fits"),
     "tight": say("fit.tight", "tight"),
-    "no": say("fit.no", "would not fit"),
+    "no": say("fit.no", "too large"),
 }
 
 

@@ -24,7 +24,7 @@ from app.palette import by_system
 from app.paths import assets
 from app.sentence import Sentence, say
 from app.ui.access.request_guard import is_loopback, parse_host, refusal
-from app.ui.page.translate import COOKIE, LANGUAGES, language, text, told
+from app.ui.page.translate import COOKIE, LANGUAGES, language, text, translate
 from app.ui.state.person import KEY, OWNER, Person
 
 COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
@@ -257,7 +257,7 @@ class LoginRequired:
 
 def render_page(request: Request, trouble: Sentence | None, status: int) -> HTMLResponse:
     spoken = language(request)
-    alert = f'<p role="alert">{html.escape(told(trouble, spoken))}</p>' if trouble else ""
+    alert = f'<p role="alert">{html.escape(translate(trouble, spoken))}</p>' if trouble else ""
 
     def word(key: str, english: str) -> str:
         return html.escape(text(key, english, spoken))

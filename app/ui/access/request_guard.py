@@ -18,7 +18,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.sentence import Sentence, say
-from app.ui.page.translate import language, told
+from app.ui.page.translate import language, translate
 from app.ui.state.person import KEY, OWNER
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -167,7 +167,7 @@ def refusal(scope: Scope, status: int, sentence: Sentence) -> PlainTextResponse:
     # After a 413 the connection stays open and uvicorn discards the rest of the body: a client that sends everything before
     # it reads, as frpc does, would otherwise meet a reset instead of the answer. close_idle_connections ends it later.
     headers = {**SECURITY_HEADERS, "Connection": "close"} if status == 408 else dict(SECURITY_HEADERS)
-    return PlainTextResponse(told(sentence, language(Request(scope))), status_code=status, headers=headers)
+    return PlainTextResponse(translate(sentence, language(Request(scope))), status_code=status, headers=headers)
 
 
 def parse_host(netloc: str) -> str:

@@ -69,9 +69,9 @@ async def paint(desk: Desk, person: Person, given: dict[str, Any], image: str | 
 
 
 async def show_progress(desk: Desk, asked: Request, person: Person) -> Response:
-    now = await run_in_threadpool(desk.progress, KIND, person)
+    now = await run_in_threadpool(desk.jobs.find_progress, KIND, person)
     step = now.step if now is not None and now.end is None else None
-    waits = bool(job := desk.current(KIND, person)) and desk.waits(job)
+    waits = bool(job := desk.jobs.find_current(KIND, person)) and desk.jobs.is_waiting(job)
     picture = None
     if step and now and now.preview and asked.query_params.get("skip_current_image", "false").lower() != "true":
         picture = await run_in_threadpool(read_preview, desk, person)
@@ -87,7 +87,7 @@ async def show_progress(desk: Desk, asked: Request, person: Person) -> Response:
 
 
 async def interrupt(desk: Desk, asked: Request, person: Person) -> Response:
-    await run_in_threadpool(desk.stop, KIND, person)
+    await run_in_threadpool(desk.jobs.stop, KIND, person)
     return JSONResponse({})
 
 
@@ -140,7 +140,7 @@ def scheduler_of(given: dict[str, Any]) -> str:
 
 
 def installed_models(desk: Desk) -> list[Model]:
-    return [each for each in desk.models() if each.kind == KIND and locate(desk.keeper.home, each)]
+    return [each for each in desk.models.list_all() if each.kind == KIND and locate(desk.keeper.home, each)]
 
 
 def current_model(desk: Desk) -> str:
@@ -154,7 +154,7 @@ def model_entry(model: Model) -> dict[str, Any]:
 
 
 def read_preview(desk: Desk, person: Person) -> str | None:
-    progress = desk.progress(KIND, person)
+    progress = desk.jobs.find_progress(KIND, person)
     if progress is None or progress.preview is None:
         return None
     path = Path(progress.preview.path)

@@ -16,9 +16,10 @@ from app.extras import install_command
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import is_loopback
 from app.ui.api.openai import add_speaker_tag, find_model, find_voice
-from app.ui.state.desk import Desk, kind_of
+from app.ui.state.desk import Desk
+from app.ui.state.jobs_desk import kind_of
 from app.ui.state.person import Person, who
-from app.ui.state.visitor_limits import told_to
+from app.ui.state.visitor_limits import redact_for
 
 
 def check_assistants(wanted: bool, host: str) -> None:
@@ -100,8 +101,8 @@ class Endpoints:
         Returns:
             job: the id of the stopped job; empty if there was none
         """
-        self.desk.stop(kind, who(request))
-        return self.desk.current(kind, who(request))
+        self.desk.jobs.stop(kind, who(request))
+        return self.desk.jobs.find_current(kind, who(request))
 
     def machine(self, request: gr.Request | None = None) -> dict[str, Any]:
         """
@@ -113,7 +114,7 @@ class Endpoints:
         hardware = state.hardware if who(request).owner else None
         return {
             "ready": state.ready, "name": hardware.name if hardware else "", "kind": hardware.kind if hardware else "",
-            "memory_bytes": hardware.memory_bytes if hardware else None, "model": self.desk.title(state.model), "job": state.job,
+            "memory_bytes": hardware.memory_bytes if hardware else None, "model": self.desk.models.find_title(state.model), "job": state.job,
         }  # fmt: skip
 
 
@@ -121,7 +122,7 @@ def run(desk: Desk, make_request: Callable[[], Request], person: Person) -> Iter
     """Run a job and yield its events. A client that disconnects does not stop it, as closing a tab does not: /stop does."""
     try:
         request = make_request()
-        job = desk.begin(request, person)
+        job = desk.jobs.begin(request, person)
         for event in desk.keeper.follow(job):
             if isinstance(event, Failed):
                 raise Trouble(event.sentence, *event.objections, cure=event.cure)
@@ -132,7 +133,7 @@ def run(desk: Desk, make_request: Callable[[], Request], person: Person) -> Iter
             elif (seen := describe_event(event)) is not None:
                 yield seen
     except Trouble as trouble:
-        raise gr.Error(str(told_to(person, trouble)), print_exception=False) from trouble
+        raise gr.Error(str(redact_for(person, trouble)), print_exception=False) from trouble
 
 
 SHOWN_FIELDS: Final[Mapping[type[Event], tuple[str, tuple[str, ...]]]] = {

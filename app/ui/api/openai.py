@@ -27,7 +27,7 @@ from app.sentence import Trouble, say
 from app.ui.api.shared import encode_base64, error_answer, read_json, require_owner, run_job, save_mask, save_picture
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
-from app.ui.state.visitor_limits import told_to
+from app.ui.state.visitor_limits import redact_for
 
 TAG: Final = "[S1] "
 EVENTS: Final = "text/event-stream"
@@ -84,13 +84,13 @@ async def answer_speech(desk: Desk, asked: Request, person: Person) -> Response:
 
 
 async def list_models(desk: Desk, asked: Request, person: Person) -> Response:
-    names = await run_in_threadpool(lambda: [public_name(each.id) for each in desk.models() if locate(desk.keeper.home, each)])
+    names = await run_in_threadpool(lambda: [public_name(each.id) for each in desk.models.list_all() if locate(desk.keeper.home, each)])
     return JSONResponse({"object": "list", "data": [model_entry(each) for each in names]})
 
 
 async def show_model(desk: Desk, asked: Request, person: Person) -> Response:
     wanted = asked.path_params["model"]
-    if not any(public_name(each.id) == wanted and locate(desk.keeper.home, each) for each in desk.models()):
+    if not any(public_name(each.id) == wanted and locate(desk.keeper.home, each) for each in desk.models.list_all()):
         raise no_such_model(wanted)
     return JSONResponse(model_entry(wanted))
 
@@ -122,7 +122,7 @@ def add_speaker_tag(text: str) -> str:
 
 def find_model(desk: Desk, wanted: Any, kind: Kind) -> str:
     """Find an installed model by name. Clients have to name some model, so an unknown one gives "", the best installed."""
-    for each in desk.models():
+    for each in desk.models.list_all():
         if each.kind == kind and public_name(each.id) == wanted and locate(desk.keeper.home, each):
             return each.id
     return ""
@@ -179,13 +179,13 @@ async def paint(
 async def stream_speech(desk: Desk, request: SpeechRequest, person: Person, wanted: str, events: bool) -> Response:
     """Send each part as soon as it is spoken, before the whole is levelled. A job that fails at once is an error answer."""
     try:
-        job = desk.begin(request, person)
+        job = desk.jobs.begin(request, person)
     except Trouble as trouble:
-        raise told_to(person, trouble) from trouble
+        raise redact_for(person, trouble) from trouble
     following = desk.keeper.follow(job)
     first = await run_in_threadpool(next_part, following)
     if isinstance(first, Failed):
-        raise told_to(person, Trouble(first.sentence, *first.objections))
+        raise redact_for(person, Trouble(first.sentence, *first.objections))
     body = encode_parts(desk, job, wanted, first, following)
     if events:
         return StreamingResponse(as_events(body), media_type=EVENTS)

@@ -17,10 +17,10 @@ from app.engine.jobs.events import END, Failed, Finished, Stopped
 from app.engine.jobs.request import Request
 from app.sentence import Trouble, say
 from app.ui.access import uploads
-from app.ui.page.translate import language, told
+from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person, who
-from app.ui.state.visitor_limits import told_to
+from app.ui.state.visitor_limits import redact_for
 
 
 def require_owner(asked: Asked) -> Person:
@@ -44,16 +44,16 @@ async def read_json(asked: Asked) -> dict[str, Any]:
 async def run_job(desk: Desk, request: Request, person: Person) -> tuple[str, tuple[Path, ...]]:
     """Queue a job, wait for its end, and return its id and files; a stopped job returns what is finished."""
     try:
-        job = desk.begin(request, person)
+        job = desk.jobs.begin(request, person)
     except Trouble as trouble:
-        raise told_to(person, trouble) from trouble
+        raise redact_for(person, trouble) from trouble
     try:
         end = await run_in_threadpool(wait_for_end, desk, job)
     except BaseException:
         desk.keeper.stop(job)  # the client is gone
         raise
     if isinstance(end, Failed):
-        raise told_to(person, Trouble(end.sentence, *end.objections, cure=end.cure))
+        raise redact_for(person, Trouble(end.sentence, *end.objections, cure=end.cure))
     if not end.files:
         raise Trouble(say("programs.stopped", "The job was stopped before anything was finished."))
     return job, tuple(map(Path, end.files))
@@ -68,7 +68,7 @@ def wait_for_end(desk: Desk, job: str) -> Finished | Stopped | Failed:
 
 def save_picture(desk: Desk, data: bytes, name: str) -> Path:
     """Save an uploaded picture, or raise a Trouble; its content is checked before anything unpacks it."""
-    path = desk.upload_folder() / name
+    path = desk.make_upload_folder() / name
     path.write_bytes(data)
     try:
         if not uploads.is_picture(path):
@@ -107,6 +107,6 @@ def save_mask(desk: Desk, data: bytes, transparent_is_new: bool) -> Path:
 
 def error_answer(asked: Asked, trouble: Trouble, status: int = 400) -> JSONResponse:
     """Write an error so that both OpenAI's and A1111's clients can read it."""
-    words = " ".join(told(each, language(asked)) for each in (trouble.sentence, *trouble.objections))
+    words = " ".join(translate(each, language(asked)) for each in (trouble.sentence, *trouble.objections))
     error = {"message": words, "type": "invalid_request_error", "code": trouble.sentence.key, "param": None}
     return JSONResponse({"error": error, "detail": words}, status_code=status)

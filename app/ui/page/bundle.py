@@ -1,4 +1,4 @@
-"""The page's own scripts and styles, each as one answer: a request of its own costs a file more than its bytes do."""
+"""Bundle the page's scripts and its styles into one file each: a request costs more than the bytes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Final
 STATIC: Final = Path(__file__).parent / "static"
 FOLDERS: Final = {".js": STATIC / "js", ".css": STATIC / "css"}
 FIRST: Final = STATIC / "early.js"
-"""Stands in the page itself: it has to run before anything is drawn."""
+"""Inlined in the page, as it must run before anything is drawn."""
 ORDER: Final = {".js": ("hearth",), ".css": ("hearth", "gradio", "rooms")}
-"""What must come before the rest. A script knows only hearth.js; a style may overrule the ones before it."""
+"""Files that come first. Scripts depend on hearth.js alone; styles may override earlier ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
     name: str
-    """Tells its content, so that a browser may keep it for good."""
+    """Holds a hash of the content, so that browsers may cache it forever."""
     content: bytes
 
 
@@ -35,7 +35,7 @@ def bundle(suffix: str) -> Bundle:
 
 
 def head(variables: str) -> str:
-    """What goes to the top of the page's head, before Gradio's own."""
+    """Return what goes to the top of the page's head, before Gradio's own."""
     return (
         f'<style>{variables}</style><link rel="stylesheet" href="hearth/static/{bundle(".css").name}">'
         f'<script>{FIRST.read_text("utf-8")}</script><script defer src="hearth/static/{bundle(".js").name}"></script>'

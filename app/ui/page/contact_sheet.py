@@ -1,4 +1,4 @@
-"""The contact sheet of a grid: pictures in rows and columns with their values along the edges."""
+"""Draw the contact sheet of a grid: pictures in rows and columns, values along the edges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INK: Final = "#221d18"
 
 
 def contact_sheet(columns: Sequence[str], rows: Sequence[str], files: Sequence[Path | None]) -> bytes:
-    """As PNG. A picture that failed leaves its place empty."""
+    """Return the sheet as PNG; a failed picture leaves its cell empty."""
     sheet = Image.new("RGB", (EDGE + len(columns) * (CELL + GAP), HEAD + len(rows) * (CELL + GAP)), GROUND)
     pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(18)
     for x, value in enumerate(columns):

@@ -1,4 +1,4 @@
-"""The face as Gradio knows it: the palette for light and dark, handed to its theme; all else is in static/css."""
+"""Gradio's theme from our palette, light and dark; all other styles are in static/css."""
 
 from __future__ import annotations
 

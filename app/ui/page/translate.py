@@ -1,4 +1,4 @@
-"""English and Chinese: labels for Gradio's own translation, sentences of the engine by their keys, and whose language a request is in."""
+"""English and Chinese: labels for Gradio's translation, sentences by key, and the language of a request."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ _english: dict[str, str] = {}
 
 
 def word(key: str, english: str) -> I18nData:
-    """A label in the browser's language. Key and English are literals; the Chinese stands in app/locale/zh.json."""
+    """Return a label in the browser's language. Key and English must be literals; the Chinese is in app/locale/zh.json."""
     _english[key] = english
     return I18nData(key)
 
 
 def label(sentence: Sentence) -> I18nData:
-    """A sentence without values as a label."""
+    """Return a sentence without values as a label."""
     key, english = sentence.key, sentence.english
     return word(key, english)
 
 
 def i18n() -> gr.I18n:
-    """Every word that was asked for so far: build the window first."""
+    """Return every label made so far: build the window first."""
     chinese = {key: text for key, text in catalog().items() if key in _english}
     return gr.I18n(en=_english, **{"zh-CN": chinese, "zh": chinese, "zh-TW": chinese})
 
 
 @cache
 def catalog() -> dict[str, str]:
-    """Chinese templates by key, of labels and sentences alike."""
+    """Load the Chinese templates of labels and sentences by key."""
     texts: dict[str, str] = json.loads((Path(__file__).parents[2] / "locale" / "zh.json").read_text("utf-8"))
     return texts
 
 
-class Asked(Protocol):
-    """What both starlette's requests and Gradio's have."""
+class WebRequest(Protocol):
+    """What starlette's and Gradio's requests share."""
 
     @property
     def headers(self) -> Mapping[str, str]: ...
@@ -55,8 +55,8 @@ class Asked(Protocol):
     def cookies(self) -> Mapping[str, str]: ...
 
 
-def language(request: Asked | None) -> Language:
-    """The switch first, then what the browser prefers."""
+def language(request: WebRequest | None) -> Language:
+    """Return the language chosen by the switch, else the browser's."""
     if request is None:
         return "en"
     chosen = request.cookies.get(COOKIE, "")
@@ -65,10 +65,10 @@ def language(request: Asked | None) -> Language:
     return "en"
 
 
-def told(sentence: Sentence, spoken: Language) -> str:
+def translate(sentence: Sentence, spoken: Language) -> str:
     return sentence.translate(catalog()) if spoken == "zh" else str(sentence)
 
 
 def text(key: str, english: str, spoken: Language) -> str:
-    """A label where the server writes it itself, not Gradio."""
+    """Return a label as text, where the server writes it and not Gradio."""
     return catalog().get(key, english) if spoken == "zh" else english

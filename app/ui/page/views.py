@@ -1,4 +1,4 @@
-"""From what the engine says to what the page draws, as far as every tab has it: plain values in the person's language. Pure."""
+"""Views that every tab shares: plain values for the page, in the person's language. Pure."""
 
 from __future__ import annotations
 
@@ -19,75 +19,75 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.process.state import EngineState, Sample
 from app.sentence import Sentence, Trouble, say
-from app.ui.page.translate import Language, text, told
+from app.ui.page.translate import Language, text, translate
 
 View = dict[str, Any]
 
 
-def strip(state: EngineState, progress: Progress | None, title: str, spoken: Language) -> View:
-    """The line on every tab. Idle, it says that it is ready and nothing else."""
+def strip_view(state: EngineState, progress: Progress | None, title: str, spoken: Language) -> View:
+    """Return the strip on every tab; an idle one only says that it is ready."""
     step = progress.step if progress is not None and progress.end is None else None
     return {
         "job": state.job,
         "model": f"{title}, {state.plan.dtype}" if title and state.plan else title,
-        "doing": doing(state, progress, spoken),
-        "rate": rate(step, spoken) if step else "",
+        "doing": doing_text(state, progress, spoken),
+        "rate": step_rate(step, spoken) if step else "",
         "eta_s": step.eta_s if step else None,
-        "memory": memory(state.reading) if state.ready else None,
-        "machine": machine(state.hardware, state.plan if state.job else None, step, spoken),
-        "chunk": chunk_now(step, spoken),
-        "plan": plan_stamp(state),
+        "memory": memory_view(state.reading) if state.ready else None,
+        "machine": machine_text(state.hardware, state.plan if state.job else None, step, spoken),
+        "chunk": chunk_now_text(step, spoken),
+        "plan": stamp_plan(state),
     }
 
 
-def doing(state: EngineState, progress: Progress | None, spoken: Language) -> str:
+def doing_text(state: EngineState, progress: Progress | None, spoken: Language) -> str:
     if progress is None or not state.job or progress.end is not None:
         if state.obstacle is not None:
-            return text("strip.held", "held up", spoken)
+            return text("strip.held", "paused", spoken)
         if state.ready:
             return text("strip.ready", "ready", spoken)
         if state.gave_up:
-            return text("strip.gave-up", "the engine does not start", spoken)
+            return text("strip.gave-up", "engine does not start", spoken)
         if state.trouble is not None:
-            return text("strip.back", "the engine is coming back", spoken)
-        return text("strip.wakes", "the engine is waking up", spoken)
+            return text("strip.back", "engine restarting", spoken)
+        return text("strip.wakes", "engine starting", spoken)
     if progress.loading is not None:
-        return loading(progress, spoken)
+        return loading_text(progress, spoken)
     step = progress.step
     if step is None:
-        return text("strip.begins", "beginning", spoken)
+        return text("strip.begins", "starting", spoken)
     if step.unit == "frames":
         counted = say("strip.speaking", "speaking part {part} of {parts}", part=step.part + 1, parts=step.parts)
     elif step.unit == "steps" and step.parts > 1:
-        counted = say("strip.painting-many", "painting {part} of {parts}, step {done} of {total}", part=step.part + 1, parts=step.parts, done=step.done, total=step.total)  # fmt: skip
+        counted = say("strip.painting-many", "painting picture {part} of {parts}, step {done} of {total}", part=step.part + 1, parts=step.parts, done=step.done, total=step.total)  # fmt: skip
     elif step.unit == "steps":
-        counted = say("strip.painting", "painting step {done} of {total}", done=step.done, total=step.total)
+        counted = say("strip.painting", "painting, step {done} of {total}", done=step.done, total=step.total)
     else:
         counted = say("strip.measuring", "measuring, {done} of {total}", done=step.done, total=step.total)
-    return told(counted, spoken)
+    return translate(counted, spoken)
 
 
-def standing(state: EngineState, spoken: Language) -> View | None:
-    """What keeps every job from running, with the button for it; None where nothing does."""
+def blocker_view(state: EngineState, spoken: Language) -> View | None:
+    """Return what keeps all jobs from running, with its cure; None where nothing does."""
     if state.obstacle is not None:
-        return {"text": told(state.obstacle, spoken), "cure": ""}
+        return {"text": translate(state.obstacle, spoken), "cure": ""}
     if not state.gave_up:
         return None
-    sentence = say("engine.waits", "The engine does not start. What waits goes on when it does.")
+    sentence = say("engine.waits", "The engine does not start. Waiting jobs resume when it does.")
     words = (sentence, *([state.trouble.sentence] if state.trouble else []))
-    return {"text": " ".join(told(each, spoken) for each in words), "cure": "repair"}
+    return {"text": " ".join(translate(each, spoken) for each in words), "cure": "repair"}
 
 
-def loading(progress: Progress, spoken: Language) -> str:
-    return told(progress.loading.sentence, spoken) if progress.loading is not None and progress.end is None else ""
+def loading_text(progress: Progress, spoken: Language) -> str:
+    return translate(progress.loading.sentence, spoken) if progress.loading is not None and progress.end is None else ""
 
 
-def rate(step: Step, spoken: Language) -> str:
-    return rated(step.rate, step.unit, spoken, step.realtime)
+def step_rate(step: Step, spoken: Language) -> str:
+    return rate_text(step.rate, step.unit, spoken, step.realtime)
 
 
-def rated(rate: float, unit: str, spoken: Language, realtime: float | None = None) -> str:
-    """A speed with its unit, and with what it means where that is known."""
+def rate_text(rate: float, unit: str, spoken: Language, realtime: float | None = None) -> str:
+    """Word a speed with its unit; speech also as a multiple of realtime."""
     if unit == "frames" and realtime is not None:
         sentence = say("rate.frames", "{rate} frames/s, {times}x realtime", rate=round(rate), times=f"{realtime:.2f}")
     elif unit == "frames":
@@ -98,11 +98,11 @@ def rated(rate: float, unit: str, spoken: Language, realtime: float | None = Non
         sentence = say("rate.steps", "{rate} steps/s", rate=f"{rate:.1f}")
     else:
         return ""
-    return told(sentence, spoken)
+    return translate(sentence, spoken)
 
 
-def memory(reading: Reading) -> View:
-    """What counts on this machine: the device's own memory where it has one, else the process's."""
+def memory_view(reading: Reading) -> View:
+    """Return the memory that matters here: the device's own where it has some, else the process's."""
     now = reading.process_bytes if reading.device_bytes is None else reading.device_bytes
     return {
         "now": now, "highest": max(now, reading.highest_bytes), "limit": reading.limit_bytes, "swap": reading.swap_bytes,
@@ -110,44 +110,44 @@ def memory(reading: Reading) -> View:
     }  # fmt: skip
 
 
-def machine(hardware: Hardware | None, plan: Plan | None, step: Step | None, spoken: Language) -> str:
+def machine_text(hardware: Hardware | None, plan: Plan | None, step: Step | None, spoken: Language) -> str:
     if hardware is None:
         return ""
     if plan is None:
         return hardware.name
-    return ", ".join((hardware.name, told(GQA_WORDS[plan.gqa], spoken), chunk(plan, step, spoken)))
+    return ", ".join((hardware.name, translate(GQA_WORDS[plan.gqa], spoken), chunk_text(plan, step, spoken)))
 
 
-def chunk(plan: Plan, step: Step | None, spoken: Language) -> str:
-    """As the largest call of the last step had it; before the first, as it is planned."""
+def chunk_text(plan: Plan, step: Step | None, spoken: Language) -> str:
+    """Word the chunk of the last step's largest call; before the first step, the planned one."""
     if step is None or step.ran is None:
         if plan.chunk_q == AUTO:
-            return text("strip.chunk-auto", "chunk auto", spoken)
-        return told(say("strip.chunk", "chunk {chunk}", chunk=plan.chunk_q), spoken)
+            return text("strip.chunk-auto", "automatic chunk", spoken)
+        return translate(say("strip.chunk", "chunk {chunk}", chunk=plan.chunk_q), spoken)
     ran = step.ran
     if ran.queries == 1:
         return text("strip.decode", "one query at a time", spoken)
     if ran.rows >= ran.queries:
-        return text("strip.whole", "in one piece", spoken)
+        return text("strip.whole", "not chunked", spoken)
     if step.asked != AUTO and ran.rows < min(step.asked, ran.queries):
-        return told(say("strip.chunk-asked", "chunk {chunk} ({asked} asked)", chunk=ran.rows, asked=step.asked), spoken)
-    return told(say("strip.chunk", "chunk {chunk}", chunk=ran.rows), spoken)
+        return translate(say("strip.chunk-asked", "chunk {chunk} ({asked} requested)", chunk=ran.rows, asked=step.asked), spoken)
+    return translate(say("strip.chunk", "chunk {chunk}", chunk=ran.rows), spoken)
 
 
-def chunk_now(step: Step | None, spoken: Language) -> str:
-    """Beside the slider: what is asked, and what the largest call of the last step took."""
+def chunk_now_text(step: Step | None, spoken: Language) -> str:
+    """Word what the slider asks for and what the last step's largest call took."""
     if step is None or step.ran is None or step.ran.queries < 2:
         return ""
     asked = text("word.automatic", "automatic", spoken) if step.asked == AUTO else str(step.asked)
     sentence = say(
-        "chunk.now", "Asked: {asked}. The largest call takes {rows} of {queries} queries at a time.",
+        "chunk.now", "Requested: {asked}. The largest call processes {rows} of {queries} queries at a time.",
         asked=asked, rows=step.ran.rows, queries=step.ran.queries,
     )  # fmt: skip
-    return told(sentence, spoken)
+    return translate(sentence, spoken)
 
 
-def plan_stamp(state: EngineState) -> str:
-    """Changes when the plan on the Machine tab has to be drawn anew: another job, a rung, half a GiB more or less free."""
+def stamp_plan(state: EngineState) -> str:
+    """Return a value that changes when the Machine tab must redraw its plan: another job or fallback, half a GiB more or less free."""
     if state.job:
         return f"{state.job} {hash(state.plan):x}"
     return str(state.hardware.free_bytes >> 29) if state.hardware is not None else ""
@@ -160,12 +160,12 @@ GQA_WORDS = {
 }
 
 
-def said(progress: Progress, spoken: Language) -> list[View]:
-    """What the engine remarked on the way: rungs of the ladder, notes, models that made room."""
-    return [{"kind": type(event).__name__.lower(), "text": told(event.sentence, spoken)} for event in progress.said]
+def remarks_view(progress: Progress, spoken: Language) -> list[View]:
+    """Return the engine's remarks on a job: fallbacks, notes, models unloaded for it."""
+    return [{"kind": type(event).__name__.lower(), "text": translate(event.sentence, spoken)} for event in progress.said]
 
 
-def ended(progress: Progress, spoken: Language) -> View | None:
+def end_view(progress: Progress, spoken: Language) -> View | None:
     match progress.end:
         case Finished():
             return {"kind": "finished", "seconds": progress.end.seconds, "elapsed_s": progress.end.elapsed_s}
@@ -174,43 +174,43 @@ def ended(progress: Progress, spoken: Language) -> View | None:
         case Failed(sentence, objections, cure):
             return {
                 "kind": "failed",
-                "text": " ".join(told(each, spoken) for each in (sentence, *objections)),
+                "text": " ".join(translate(each, spoken) for each in (sentence, *objections)),
                 "cure": cure,
             }
     return None
 
 
-def charts(history: Sequence[Sample]) -> list[View]:
-    """The live charts, one point a second; swap and Metal's two kinds of memory are told apart."""
+def charts_view(history: Sequence[Sample]) -> list[View]:
+    """Return the live charts, one point a second."""
     return [
-        {"time_s": sample.time_s, "rate": sample.rate, "unit": sample.unit, **memory(sample.reading)}
+        {"time_s": sample.time_s, "rate": sample.rate, "unit": sample.unit, **memory_view(sample.reading)}
         for sample in history
     ]
 
 
-def trouble(trouble: Trouble, spoken: Language) -> str:
-    """A sentence where it happened, with the button that cures it where there is one."""
-    words = " ".join(told(each, spoken) for each in (trouble.sentence, *trouble.objections))
+def trouble_html(trouble: Trouble, spoken: Language) -> str:
+    """Word a Trouble as HTML; the page adds the button for its cure."""
+    words = " ".join(translate(each, spoken) for each in (trouble.sentence, *trouble.objections))
     return f'<p class="h-trouble" role="alert" data-cure="{html.escape(trouble.cure, quote=True)}">{html.escape(words)}</p>'
 
 
-def notes(sentences: Sequence[Sentence], spoken: Language) -> str:
-    lines = "".join(f"<li>{html.escape(told(each, spoken))}</li>" for each in sentences)
+def notes_html(sentences: Sequence[Sentence], spoken: Language) -> str:
+    lines = "".join(f"<li>{html.escape(translate(each, spoken))}</li>" for each in sentences)
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""
 
 
-def title_of(request: Request, most: int = 80) -> str:
+def shorten_text(request: Request, most: int = 80) -> str:
     words = request.text if isinstance(request, SpeechRequest) else request.prompt
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
-def made_url(job: str, path: str) -> str:
+def job_file_url(job: str, path: str) -> str:
     return f"hearth/made/{job}/{Path(path).name}"
 
 
 @lru_cache(maxsize=512)
-def peaks(path: str, bars: int = 96) -> tuple[float, ...]:
-    """The loudest of each stretch, 0 to 1, for a waveform of bars. A finished file never changes."""
+def read_peaks(path: str, bars: int = 96) -> tuple[float, ...]:
+    """Return the peaks of a sound, 0 to 1, one a bar; cached, as a finished file never changes."""
     try:
         samples, _ = soundfile.read(path, dtype="float32", always_2d=True)
     except (OSError, RuntimeError):

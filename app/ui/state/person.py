@@ -1,13 +1,14 @@
-"""Whom a request comes from: the owner, a visitor by name, or nobody. What lets a person in stands in app/ui/access."""
+"""Who sends a request: the owner, a visitor by name, or nobody. app/ui/access lets people in."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 KEY: Final = "hearth.person"
-"""Where a request's scope says it."""
+"""The key of the Person in a request's scope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +19,22 @@ class Person:
 
 OWNER: Final = Person("owner", True)
 NOBODY: Final = Person("nobody", False)
+_VISITOR: Final = "visitor-"
+"""How a visitor's name begins, in the journal too."""
+
+
+def new_visitor() -> Person:
+    """Make a visitor with a random name."""
+    return Person(_VISITOR + secrets.token_hex(8), owner=False)
+
+
+def is_visitor(name: str) -> bool:
+    """Tell whether the name of a job's maker is a visitor's."""
+    return name.startswith(_VISITOR)
 
 
 def who(request: Any) -> Person:
-    """Of a request of starlette's or Gradio's: whom the middleware let in. A server without one serves nobody."""
+    """Return whom the middleware let in, from a request of starlette's or Gradio's; without middleware, nobody."""
     return who_in(getattr(getattr(request, "request", request), "scope", {}))
 
 

@@ -1,4 +1,4 @@
-"""Presets: settings of Speak and Paint under a name; a few come with Hearth, others a person keeps."""
+"""Presets: named settings of Speak and Paint; some come with Hearth, the owner saves others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AS_MADE: Final[dict[str, dict[str, Any]]] = {
     "speak": {"speed": 1.0, "own": False, "loudness": -18, "carry": True},
     "paint": {"width": None, "height": None, "steps": None, "guidance": None, "scheduler": "", "batch": 1, "upscale": 1, "strength": 0.6},
 }  # fmt: skip
-"""As the models' makers recommend."""
+"""What the models' makers recommend."""
 BUILT_IN: Final[dict[str, dict[str, Values]]] = {
     "speak": {
         "recommended": AS_MADE["speak"],
@@ -35,55 +35,55 @@ BUILT_IN: Final[dict[str, dict[str, Values]]] = {
 }  # fmt: skip
 
 
-def built_in(tab: str) -> dict[str, I18nData]:
-    """The labels of those that come with Hearth."""
+def label_built_in(tab: str) -> dict[str, I18nData]:
+    """Return the labels of the presets that come with Hearth."""
     labels = {
         "speak": {
-            "recommended": word("preset.recommended", "As recommended"), "steady": word("preset.steady", "Calm and steady"),
+            "recommended": word("preset.recommended", "Recommended"), "steady": word("preset.steady", "Calm and steady"),
             "lively": word("preset.lively", "Lively"), "slow": word("preset.slow", "Slow and clear"),
         },
         "paint": {
-            "recommended": word("preset.recommended", "As recommended"), "sketches": word("preset.sketches", "Four quick sketches"),
-            "careful": word("preset.careful", "Careful, many steps"), "near": word("preset.near", "Stay near the picture"),
+            "recommended": word("preset.recommended", "Recommended"), "sketches": word("preset.sketches", "Four quick sketches"),
+            "careful": word("preset.careful", "Careful, many steps"), "near": word("preset.near", "Close to the original"),
         },
     }  # fmt: skip
     return labels[tab]
 
 
-def choices(settings: Settings, tab: str) -> list[tuple[I18nData | str, str]]:
+def list_choices(settings: Settings, tab: str) -> list[tuple[I18nData | str, str]]:
     own: dict[str, Values] = settings.get("presets", {}).get(tab, {})
-    return [*((label, name) for name, label in built_in(tab).items()), *((name, f"own:{name}") for name in sorted(own))]
+    return [*((label, name) for name, label in label_built_in(tab).items()), *((name, f"own:{name}") for name in sorted(own))]
 
 
-def values(settings: Settings, tab: str, choice: str | None) -> Values:
-    """Nothing where there is no such preset: a name is being written."""
+def find_values(settings: Settings, tab: str, choice: str | None) -> Values:
+    """Return a preset's values; nothing for a name that is still being typed."""
     own: dict[str, Values] = settings.get("presets", {}).get(tab, {})
     return BUILT_IN[tab].get(choice or "") or own.get((choice or "").removeprefix("own:"), {})
 
 
-def keep(settings: Settings, tab: str, name: str | None, kept: Values) -> str:
-    """Under this name from now on, in the place of an older one; the choice that stands for it."""
+def save_preset(settings: Settings, tab: str, name: str | None, fields: Values) -> str:
+    """Save a preset, replacing one of the same name; return the choice that stands for it."""
     name = (name or "").removeprefix("own:").strip()
     if not name or len(name) > NAME_MOST or name in BUILT_IN[tab]:
         raise Trouble(
             say(
                 "preset.name",
-                "These settings need a name of their own, of up to {most} letters. Write one into the field for presets.",
+                "This preset needs a name of its own, up to {most} characters. Type one into the preset field.",
                 most=NAME_MOST,
             )
         )
-    _change(settings, tab, lambda own: {**own, name: dict(kept)})
+    _change(settings, tab, lambda own: {**own, name: dict(fields)})
     return f"own:{name}"
 
 
-def drop(settings: Settings, tab: str, choice: str | None) -> None:
+def delete_preset(settings: Settings, tab: str, choice: str | None) -> None:
     if (choice or "") in BUILT_IN[tab]:
         raise Trouble(
-            say("preset.built-in", "This preset comes with Hearth and stays. Those that you kept can be deleted.")
+            say("preset.built-in", "This preset comes with Hearth and cannot be deleted. You can delete presets you saved.")
         )
-    _change(settings, tab, lambda own: {name: kept for name, kept in own.items() if f"own:{name}" != choice})
+    _change(settings, tab, lambda own: {name: each for name, each in own.items() if f"own:{name}" != choice})
 
 
 def _change(settings: Settings, tab: str, how: Callable[[dict[str, Values]], dict[str, Values]]) -> None:
-    """Of one tab, which may have none yet."""
-    settings.change("presets", {}, lambda kept: {**kept, tab: how(kept.get(tab, {}))})
+    """Change the presets of one tab."""
+    settings.change("presets", {}, lambda saved: {**saved, tab: how(saved.get(tab, {}))})

@@ -1,4 +1,4 @@
-"""What failed, asked for again with less: a picture of half the pixels, a script in parts half as long. Pure."""
+"""Make a failed request smaller: a picture of half the pixels, a script in parts half as long. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SMALLEST_PIXELS = 128
 SHORTEST_S = 1.0
 
 
-def picture(request: PictureRequest, model: Model) -> tuple[PictureRequest, Sentence]:
-    """Half the pixels, at the same proportions."""
+def shrink_picture(request: PictureRequest, model: Model) -> tuple[PictureRequest, Sentence]:
+    """Halve the pixels, at the same proportions."""
     before = request.width or model.settings.width, request.height or model.settings.height
     least = max(SMALLEST_PIXELS, model.settings.least)
     width, height = (max(least, int(side * 0.5**0.5) // STEP_PIXELS * STEP_PIXELS) for side in before)
@@ -24,29 +24,29 @@ def picture(request: PictureRequest, model: Model) -> tuple[PictureRequest, Sent
         raise Trouble(
             say(
                 "smaller.least",
-                "{width} x {height} is as small as a picture gets. Choose another model, or close other programs.",
+                "{width} x {height} is the smallest size for this model. Choose another model or close other programs.",
                 width=before[0],
                 height=before[1],
             ),
             cure="models",
         )
-    words = say("smaller.picture", "Started again at {width} x {height}.", width=width, height=height)
+    words = say("smaller.picture", "Restarted at {width} x {height}.", width=width, height=height)
     return dataclasses.replace(request, width=width, height=height), words
 
 
-def speech(request: SpeechRequest, limits: VoiceLimits) -> tuple[SpeechRequest, Sentence]:
-    """Parts half as long, divided by pauses of no length."""
+def shrink_speech(request: SpeechRequest, limits: VoiceLimits) -> tuple[SpeechRequest, Sentence]:
+    """Halve the parts of a script, split by pauses of almost no length."""
     longest_s = max((part.seconds for part in script.parse_script(request.text, limits).parts), default=0.0)
     half = dataclasses.replace(limits, part_least_s=0.0, part_aim_s=longest_s / 2, part_most_s=longest_s / 2)
     parts = script.parse_script(request.text, half).parts
     if longest_s < SHORTEST_S or max(part.seconds for part in parts) >= longest_s:
         raise Trouble(
-            say("smaller.shortest", "The script's parts are as short as they get. Choose another model, or close other programs."),
+            say("smaller.shortest", "The parts of this script cannot get any shorter. Choose another model or close other programs."),
             cure="models",
         )  # fmt: skip
     text = "".join(
         (f" (pause {max(part.pause_before_s, 0.01):g}s) " if place else "") + part.text
         for place, part in enumerate(parts)
     )
-    words = say("smaller.speech", "Started again in {parts} shorter parts.", parts=len(parts))
+    words = say("smaller.speech", "Restarted in {parts} shorter parts.", parts=len(parts))
     return dataclasses.replace(request, text=text, only_parts=(), keep=()), words

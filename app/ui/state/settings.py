@@ -1,4 +1,4 @@
-"""Settings and drafts of the owner: one JSON file."""
+"""The owner's settings and drafts: one JSON file, written atomically."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app import atomic_write
 
 
 class Settings:
-    """Settings and drafts of the owner, kept in one file that is written whole."""
+    """The owner's settings and drafts."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -33,12 +33,12 @@ class Settings:
             self._write(changes)
 
     def change(self, name: str, otherwise: Any, how: Callable[[Any], Any]) -> None:
-        """What is kept, made from what was, with nobody between."""
+        """Change one value under the lock, from what it is now."""
         with self._lock:
             self._write({name: how(self._values.get(name, otherwise))})
 
     def _write(self, changes: Mapping[str, Any]) -> None:
-        """What could not be written is not taken for kept."""
+        """Write the file, then take the values over; a failed write changes nothing."""
         values = {**self._values, **changes}
         if values != self._values:
             atomic_write.write_text(self._file, json.dumps(values, ensure_ascii=False, indent=1))

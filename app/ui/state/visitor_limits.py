@@ -1,4 +1,4 @@
-"""What a visitor may ask for: limits that the owner sets, held at the one place that every job passes."""
+"""What a visitor may ask for: limits set by the owner, checked where every job is queued."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.jobs.owners import is_visitor
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
 from app.engine.process.keeper import Keeper
 from app.sentence import Trouble, say
-from app.ui.state.person import Person
+from app.ui.state.person import Person, is_visitor
 
 HOUR_S: Final = 3600.0
-OF_THE_REQUEST: Final = ("request.", "script.", "voice.", "visitor.", "starter.", "paint.no-mask", "job.missing", "smaller.", "restore.", "upload.", "shelf.not-yours", "shelf.unknown", "speak.nothing-again")
-"""Sentences, by how their keys begin, that speak of what was asked for; all others speak of the owner's machine and files."""
-NOT_MADE: Final = say("visitor.failed", "This could not be made. Try something smaller, or tell the person whose machine it is.")
+OF_THE_REQUEST: Final = ("request.", "script.", "voice.", "visitor.", "starter.", "paint.no-mask", "job.missing", "smaller.", "restore.", "upload.", "shelf.not-yours", "You have no creation number {id}.", "speak.nothing-again")
+"""Keys of sentences about the request itself; all others speak of the owner's machine and files."""
+NOT_MADE: Final = say("visitor.failed", "This could not be made. Try something smaller, or tell the owner of this machine.")
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Of each visitor, but for the share of the time, which is that of all of them."""
+    """Limits of one visitor; the share of the time is that of all visitors."""
 
     letters: int = 2000
     side: int = 1024
@@ -43,36 +42,36 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = {
 }  # fmt: skip
 
 
-def allowance(kept: Mapping[str, Any]) -> Allowance:
-    """From settings; what is missing or out of range is as by default."""
+def read_allowance(saved: Mapping[str, Any]) -> Allowance:
+    """Read the limits from settings; a value missing or out of range gets its default."""
     fitting: dict[str, Any] = {}
     for name, (low, high) in RANGES.items():
-        value = kept.get(name)
+        value = saved.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high:
             fitting[name] = value if name == "share" else int(value)
     return Allowance(**fitting)
 
 
-def allowed(request: Request, person: Person, keeper: Keeper, limits: Allowance, owners: Mapping[str, str]) -> Request:
-    """The request as it may run: with the model that the owner has here. A Trouble says what is too much."""
+def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allowance, owners: Mapping[str, str]) -> Request:
+    """Return the request as it may run, with the owner's model; raise Trouble where it asks for too much."""
     if isinstance(request, SpeechRequest):
         if len(request.text) > limits.letters:
-            raise Trouble(say("visitor.letters", "The script has {asked} letters; visitors may have {most}.", asked=len(request.text), most=limits.letters))  # fmt: skip
+            raise Trouble(say("visitor.letters", "The script has {asked} characters; guests may use up to {most}.", asked=len(request.text), most=limits.letters))  # fmt: skip
         files = [request.voice.path] if request.voice else []
         kind: str = "speech"
     else:
-        request = _picture(request, limits, catalog.find(model_for("picture", keeper, owners)))
+        request = _grant_picture(request, limits, catalog.find(model_for("picture", keeper, owners)))
         files = [each for each in (request.image, request.mask) if each]
         kind = "picture"
     uploads = (keeper.home.scratch / "uploads").resolve()
     if any(uploads not in Path(file).resolve().parents for file in files):
-        raise Trouble(say("visitor.files", "Only a file that you sent yourself can be used."))
-    turn(person, keeper, limits)
+        raise Trouble(say("visitor.files", "You can only use files that you uploaded yourself."))
+    check_turn(person, keeper, limits)
     return dataclasses.replace(request, model=model_for(kind, keeper, owners))
 
 
-def _picture(request: PictureRequest, limits: Allowance, model: Model) -> PictureRequest:
-    """What is left open is what the model's makers recommend, as far as it is granted."""
+def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> PictureRequest:
+    """Fill open settings with the recommended ones within the limits; check the others."""
     own = model.recommended(request.scheduler)
     request = dataclasses.replace(
         request, width=request.width or own.width, height=request.height or own.height,
@@ -80,36 +79,36 @@ def _picture(request: PictureRequest, limits: Allowance, model: Model) -> Pictur
     )  # fmt: skip
     side = max(request.width or 0, request.height or 0) * request.upscale
     if side > limits.side:
-        raise Trouble(say("visitor.side", "The picture would be {asked} pixels wide or high; visitors may have {most}.", asked=side, most=limits.side))  # fmt: skip
+        raise Trouble(say("visitor.side", "The picture would be {asked} pixels on its longer side; guests may use up to {most}.", asked=side, most=limits.side))  # fmt: skip
     if (request.steps or 0) > limits.steps:
-        raise Trouble(say("visitor.steps", "You asked for {asked} steps; visitors may have {most}.", asked=request.steps or 0, most=limits.steps))  # fmt: skip
+        raise Trouble(say("visitor.steps", "You asked for {asked} steps; guests may use up to {most}.", asked=request.steps or 0, most=limits.steps))  # fmt: skip
     if request.batch > limits.batch:
-        raise Trouble(say("visitor.batch", "You asked for {asked} pictures at once; visitors may have {most}.", asked=request.batch, most=limits.batch))  # fmt: skip
+        raise Trouble(say("visitor.batch", "You asked for {asked} pictures at once; guests may make up to {most}.", asked=request.batch, most=limits.batch))  # fmt: skip
     if request.loras:
-        raise Trouble(say("visitor.loras", "LoRAs stay with the owner of this machine."))
+        raise Trouble(say("visitor.loras", "Only the owner of this machine can use LoRAs."))
     return dataclasses.replace(request, preview_every=max(2, request.preview_every))
 
 
-def told_to(person: Person, trouble: Trouble) -> Trouble:
-    """What went wrong, for whoever asked: a visitor is told what they can change, and nothing of the owner's machine."""
+def redact_for(person: Person, trouble: Trouble) -> Trouble:
+    """Return what this person may hear of a Trouble: a visitor hears what they can change, nothing of the owner's machine."""
     if person.owner:
         return trouble
     own = [each for each in (trouble.sentence, *trouble.objections) if each.key.startswith(OF_THE_REQUEST)]
     return Trouble(*own) if trouble.sentence in own else Trouble(NOT_MADE, *own)
 
 
-def turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
+def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
     waiting = [job for job in keeper.journal.list_waiting() if is_visitor(job.owner)]
     if sum(job.owner == person.name for job in waiting) >= limits.waiting:
-        raise Trouble(say("visitor.waiting", "You have {most} jobs in the queue already. Wait for one, or stop it.", most=limits.waiting))  # fmt: skip
+        raise Trouble(say("visitor.waiting", "You have {most} jobs in the queue already. Wait for one to finish, or stop one.", most=limits.waiting))  # fmt: skip
     if len(waiting) >= limits.waiting_all:
-        raise Trouble(say("visitor.full", "The queue for visitors is full. Try again in a few minutes."))
+        raise Trouble(say("visitor.full", "The guest queue is full. Try again in a few minutes."))
     if limits.share < 1 and keeper.journal.sum_guest_seconds(time.time() - HOUR_S) > limits.share * HOUR_S:
-        raise Trouble(say("visitor.share", "Visitors have had their share of this machine's time. It comes back within the hour."))  # fmt: skip
+        raise Trouble(say("visitor.share", "Guests have used up their share of this machine's time. Try again within the hour."))  # fmt: skip
 
 
 def model_for(kind: str, keeper: Keeper, owners: Mapping[str, str]) -> str:
-    """What is in memory if it does this; else what the owner works with; else the best that is here."""
+    """Return the loaded model if it fits the job, else the owner's, else the best installed one."""
     for id_ in (keeper.state.model, owners.get(kind, "")):
         try:
             model = catalog.find(id_) if id_ else None

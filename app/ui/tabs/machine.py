@@ -1,183 +1,142 @@
-"""Machine: this machine in words, what was decided and why, the chunk size with its curve, live speed and memory, the self-test."""
+"""Machine: chunk size, forced choices, self-test and Tune: what its fields do, and which event calls what."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Final, get_args
+from dataclasses import dataclass, replace
+from typing import Any
 
 import gradio as gr
 
 from app.compat.machine.chunk_curve import SIZES, read_curve
-from app.compat.machine.pretended import MACHINES
 from app.compat.planning.decide import parse_chunk
-from app.compat.planning.plan_words import OPTIONS
-from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Offload, Quantised
+from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.models.catalog import CATALOG
 from app.sentence import Trouble
 from app.ui.page import views
-from app.ui.page.translate import label, language, word
+from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from app.ui.tabs import machine_view
-from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh, hidden_button
-
-ANY: Final = ""
-"""In a list of options: left to Hearth."""
+from app.ui.tabs.machine_fields import ANY, MachineFields, build_fields, listed_models
+from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh
 
 
 def build(desk: Desk) -> Refresh:
-    """What is forced is filled in when the page is loaded."""
-    with gr.Row(elem_classes="h-room"):
-        with gr.Column():
-            with gr.Column(elem_classes="h-card"):
-                gr.HTML('<section id="h-words"></section>', apply_default_css=False)
-                with gr.Row(elem_classes="h-deeds"):
-                    test = gr.Button(word("machine.test", "Run the self-test"), size="sm", elem_id="machine-test")
-                    report = gr.Button(word("machine.report", "Copy report"), size="sm", elem_id="machine-report")
-                    free = gr.Button(word("machine.free", "Free memory"), size="sm")
-                gr.HTML('<div class="h-errand" data-kind="SelfTest"></div>', apply_default_css=False)
-                copied = gr.Textbox(visible=False, elem_id="machine-report-text", label="report")
-            with gr.Column(elem_classes="h-card"):
-                model = gr.Dropdown(
-                    offered(desk), value=CATALOG[0].id, elem_id="machine-model",
-                    label=word("machine.model", "What was decided, and why, for"),
-                )  # fmt: skip
-                pretended = gr.Dropdown(
-                    [(word("machine.this", "this machine"), ANY), *((each.name, key) for key, each in MACHINES.items())], value=ANY,
-                    label=word("machine.as", "Look at it as"), elem_id="machine-as",
-                )  # fmt: skip
-                gr.HTML(f'<section id="h-plan" data-model="{CATALOG[0].id}"></section>', apply_default_css=False)
-        with gr.Column():
-            with gr.Column(elem_classes="h-card"):
-                gr.HTML('<section id="h-curve"></section>', apply_default_css=False)
-                slider = gr.Slider(0, len(SIZES), 0, step=1, elem_id="machine-chunk", label=word("machine.chunk", "Chunk size"))  # fmt: skip
-                gr.HTML('<p id="h-chunk-now" class="h-soft"></p>', apply_default_css=False)
-                with gr.Row(elem_classes="h-inline"):
-                    exact = gr.Textbox("", label=word("machine.exact", "Exactly"), placeholder="auto", elem_id="machine-exact", scale=1)  # fmt: skip
-                    tune = gr.Button(word("machine.tune", "Tune for this model"), elem_id="machine-tune")
-                gr.HTML('<div class="h-errand" data-kind="Tune"></div>', apply_default_css=False)
-                message = gr.HTML("", apply_default_css=False, elem_id="machine-message")
-            with gr.Accordion(word("machine.force", "Choose by hand"), open=False, elem_classes="h-card"):
-                dtype = forced_choice("dtype", word("machine.dtype", "Precision"), get_args(Dtype))
-                gqa = forced_choice("gqa", word("machine.gqa", "Grouped heads"), get_args(Gqa))
-                kernels = gr.Dropdown(
-                    list(get_args(Kernel)), value=[], multiselect=True, elem_id="machine-kernels",
-                    label=word("machine.kernels", "Kernels that may run"), info=word("machine.kernels-info", "None chosen: automatic."),
-                )  # fmt: skip
-                offload = forced_choice("offload", word("machine.offload", "Offload"), get_args(Offload))
-                quantised = forced_choice(
-                    "quantised", word("machine.quantised", "Quantised weights"), get_args(Quantised)
-                )
-                objections = gr.HTML("", apply_default_css=False, elem_id="machine-objections")
-                use = gr.Button(word("machine.use", "Use this"), elem_id="machine-use")
-            gr.HTML('<section id="h-charts" class="h-card"></section>', apply_default_css=False)
-            gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
-    stop, changed, knee, forget = (hidden_button(f"machine-{each}") for each in ("stop", "typed", "knee", "forget"))
+    """Build the tab; what is forced is filled in when the page loads."""
+    tab = MachineTab(desk, build_fields(desk))
+    connect(tab)
+    fields = tab.fields
+    filled = [fields.plan.model, fields.chunk.slider, fields.chunk.exact, *fields.force.choices]
+    return Refresh(tab.fill, filled, tab.offer, [fields.plan.model])
 
-    def slid(place: float, request: gr.Request) -> tuple[Any, Any, str]:
-        """Back to where it was if it could not be kept."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MachineTab:
+    """What the events of the tab do; only the owner has it."""
+
+    desk: Desk
+    fields: MachineFields
+
+    def slide(self, place: float, request: gr.Request) -> tuple[Any, Any, str]:
+        """Set the chunk from the slider; put the slider back if it cannot be saved."""
         size: Chunk = SIZES[int(place) - 1] if place >= 1 else AUTO
         try:
-            desk.set_chunk(size)
+            self.desk.machine.set_chunk(size)
         except Trouble as trouble:
-            return place_of(desk.keeper.chunk), gr.skip(), views.trouble(trouble, language(request))
+            return place_of(self.desk.keeper.chunk), gr.skip(), views.trouble_html(trouble, language(request))
         return gr.skip(), "" if size == AUTO else str(size), ""
 
-    def typed(text: str, request: gr.Request) -> tuple[Any, str]:
+    def type_size(self, text: str, request: gr.Request) -> tuple[Any, str]:
+        """Set the chunk from the field beside the slider."""
         try:
             size = parse_chunk(text.strip() or None)
-            if size == desk.keeper.chunk:
+            if size == self.desk.keeper.chunk:
                 return gr.skip(), ""
-            desk.set_chunk(size)
+            self.desk.machine.set_chunk(size)
         except Trouble as trouble:
-            return gr.skip(), views.trouble(trouble, language(request))
+            return gr.skip(), views.trouble_html(trouble, language(request))
         return place_of(size), ""
 
-    def taken(chosen: str, request: gr.Request) -> tuple[Any, Any, str]:
-        """The knee that Tune found for this model, as if it had been typed."""
-        curve = read_curve(desk.keeper.home, chosen)
+    def use_knee(self, model: str, request: gr.Request) -> tuple[Any, Any, str]:
+        """Set the chunk to the knee that Tune found for this model."""
+        curve = read_curve(self.desk.keeper.home, model)
         if curve is None:
             return gr.skip(), gr.skip(), ""
         try:
-            desk.set_chunk(curve.knee)
+            self.desk.machine.set_chunk(curve.knee)
         except Trouble as trouble:
-            return gr.skip(), gr.skip(), views.trouble(trouble, language(request))
+            return gr.skip(), gr.skip(), views.trouble_html(trouble, language(request))
         return place_of(curve.knee), str(curve.knee), ""
 
-    def tried(*values: Any) -> Choice:
-        dtype, gqa, kernels, offload, quantised = values
+    def choice_from(self, values: dict[Any, Any]) -> Choice:
+        forced = self.fields.force
         return replace(
-            desk.choice(OWNER), dtype=dtype or None, gqa=gqa or None, kernels=tuple(kernels) or None, offload=offload or None,
-            quantised=quantised or None,
+            self.desk.machine.read_choice(OWNER), dtype=values[forced.dtype] or None, gqa=values[forced.gqa] or None,
+            kernels=tuple(values[forced.kernels]) or None, offload=values[forced.offload] or None, quantised=values[forced.quantised] or None,
         )  # fmt: skip
 
-    def ask(model: str, dtype: Any, gqa: Any, kernels: Any, offload: Any, quantised: Any, request: gr.Request) -> str:
-        """What speaks against a forced choice is shown before it is applied."""
+    def show_objections(self, values: dict[Any, Any], request: gr.Request) -> str:
+        """Show what speaks against a forced choice before it is applied."""
         try:
-            plan = desk.plan(model, tried(dtype, gqa, kernels, offload, quantised))
+            plan = self.desk.machine.plan(values[self.fields.plan.model], self.choice_from(values))
         except Trouble as trouble:
-            return views.trouble(trouble, language(request))
-        return machine_view.warnings(plan, language(request))
+            return views.trouble_html(trouble, language(request))
+        return machine_view.warnings_html(plan, language(request))
 
-    def keep(model: str, dtype: Any, gqa: Any, kernels: Any, offload: Any, quantised: Any, request: gr.Request) -> str:
-        chosen = tried(dtype, gqa, kernels, offload, quantised)
+    def keep_choice(self, values: dict[Any, Any], request: gr.Request) -> str:
+        """Save a forced choice, if there is a plan for it."""
+        choice = self.choice_from(values)
         try:
-            desk.plan(model, chosen)
-            desk.keep_choice(chosen)
+            self.desk.machine.plan(values[self.fields.plan.model], choice)
+            self.desk.machine.keep_choice(choice)
         except Trouble as trouble:
-            return views.trouble(trouble, language(request))
-        return machine_view.kept(language(request))
+            return views.trouble_html(trouble, language(request))
+        return machine_view.saved_html(language(request))
 
-    choices = [dtype, gqa, kernels, offload, quantised]
-    slider.release(slid, slider, [slider, exact, message], **LATEST)
-    gr.on([exact.submit, changed.click], typed, exact, [slider, message], **LATEST)
-    gr.on([each.input for each in choices], ask, [model, *choices], objections, **LATEST)
-    use.click(keep, [model, *choices], objections, **QUICK)
-    test.click(lambda: desk.errand(SelfTest()), None, None, **QUICK)
-    tune.click(lambda chosen: desk.errand(Tune(chosen)), model, None, **QUICK)
-    stop.click(desk.stop_errand, None, None, **QUICK)
-    knee.click(taken, model, [slider, exact, message], **QUICK)
-    look: dict[str, Any] = {"fn": None, "inputs": [model, pretended], "outputs": None, "js": "(model, as) => { Hearth.look_at(model, as); }"}
-    forget.click(desk.forget, model, None, **QUICK).then(**look)
-    free.click(desk.keeper.free, None, None, **QUICK)
-    report.click(lambda: machine_view.report(desk), None, copied, **QUICK).then(
-        None, copied, None, js="text => { navigator.clipboard.writeText(text); }"
-    )
-    model.change(**look)
-    pretended.change(**look)
+    def run_selftest(self) -> None:
+        self.desk.measuring.start(SelfTest())
 
-    def offer() -> Any:
-        return gr.update(choices=offered(desk))
+    def run_tune(self, model: str) -> None:
+        self.desk.measuring.start(Tune(model))
 
-    def fill() -> list[Any]:
-        """A page that is loaded looks at the model that is, too."""
-        there, loaded, now = offered(desk), desk.keeper.state.model, desk.choice(OWNER)
-        looked_at = gr.update(choices=there, value=loaded if loaded in dict(there).values() else CATALOG[0].id)
-        forced = [now.dtype or ANY, now.gqa or ANY, list(now.kernels or ()), now.offload or ANY, now.quantised or ANY]  # fmt: skip
+    def write_report(self) -> str:
+        return machine_view.write_report(self.desk)
+
+    def offer(self) -> Any:
+        return gr.update(choices=listed_models(self.desk))
+
+    def fill(self) -> list[Any]:
+        """Fill in what is forced, and look at the loaded model."""
+        models, loaded, now = listed_models(self.desk), self.desk.keeper.state.model, self.desk.machine.read_choice(OWNER)
+        looked_at = gr.update(choices=models, value=loaded if loaded in dict(models).values() else CATALOG[0].id)
+        forced = [now.dtype or ANY, now.gqa or ANY, list(now.kernels or ()), now.offload or ANY, now.quantised or ANY]
         return [looked_at, place_of(now.chunk), "" if now.chunk == AUTO else str(now.chunk), *forced]
 
-    return Refresh(fill, [model, slider, exact, *choices], offer, [model])
+
+def connect(tab: MachineTab) -> None:
+    machine, plan, chunk, force, hidden = tab.fields.machine, tab.fields.plan, tab.fields.chunk, tab.fields.force, tab.fields.hidden
+    look: dict[str, Any] = {
+        "fn": None, "inputs": [plan.model, plan.pretended], "outputs": None, "js": "(model, as) => { Hearth.look_at(model, as); }",
+    }  # fmt: skip
+    chunk.slider.release(tab.slide, chunk.slider, [chunk.slider, chunk.exact, chunk.message], **LATEST)
+    gr.on([chunk.exact.submit, hidden.typed.click], tab.type_size, chunk.exact, [chunk.slider, chunk.message], **LATEST)
+    hidden.knee.click(tab.use_knee, plan.model, [chunk.slider, chunk.exact, chunk.message], **QUICK)
+    changes = [each.input for each in force.choices]  # type: ignore[attr-defined]
+    gr.on(changes, tab.show_objections, {plan.model, *force.choices}, force.objections, **LATEST)
+    force.use.click(tab.keep_choice, {plan.model, *force.choices}, force.objections, **QUICK)
+    machine.test.click(tab.run_selftest, None, None, **QUICK)
+    chunk.tune.click(tab.run_tune, plan.model, None, **QUICK)
+    hidden.stop.click(tab.desk.measuring.stop, None, None, **QUICK)
+    hidden.forget.click(tab.desk.machine.forget, plan.model, None, **QUICK).then(**look)
+    machine.free.click(tab.desk.keeper.free, None, None, **QUICK)
+    machine.report.click(tab.write_report, None, machine.report_text, **QUICK).then(
+        None, machine.report_text, None, js="text => { navigator.clipboard.writeText(text); }"
+    )
+    plan.model.change(**look)
+    plan.pretended.change(**look)
 
 
 def place_of(chunk: Chunk) -> int:
-    """On the slider: 0 is automatic, and so shown for what is none of its sizes."""
+    """Return a size's place on the slider; 0, which is automatic, also for a size the slider lacks."""
     return SIZES.index(chunk) + 1 if chunk in SIZES else 0
-
-
-def label_of(option: str) -> Any:
-    return label(OPTIONS[option]) if option in OPTIONS else option
-
-
-def offered(desk: Desk) -> list[tuple[str, str]]:
-    """The catalog's models and those of the person's own."""
-    return [(each.title, each.id) for each in desk.models()]
-
-
-def forced_choice(name: str, label: Any, options: tuple[str, ...]) -> gr.Dropdown:
-    return gr.Dropdown(
-        [(word("machine.auto", "automatic"), ANY), *((label_of(each), each) for each in options)],
-        value=ANY,
-        label=label,
-        elem_id=f"machine-{name}",
-    )

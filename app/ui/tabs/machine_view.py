@@ -1,4 +1,4 @@
-"""What Machine draws: this machine in words, the plan with its reasons, the curve of chunk sizes, the self-test. Plain values for the page."""
+"""Views of the Machine tab: the machine in words, the measurement that runs, the self-test, the report for a bug."""
 
 from __future__ import annotations
 
@@ -6,153 +6,85 @@ import dataclasses
 import html
 import json
 import math
-import re
 from collections.abc import Mapping
 
 from app import __version__
-from app.compat.machine.chunk_curve import Curve, read_curve
+from app.compat.machine.chunk_curve import read_curve
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.fallbacks import learned
-from app.compat.planning.memory_formulas import COPIES_OF_SCORES, scores_bytes
-from app.compat.planning.plan_words import FIELDS, word_chunk, word_option, word_value
-from app.compat.planning.types import AUTO, Chunk, Need, Plan
+from app.compat.planning.types import Plan
 from app.engine.models import catalog
 from app.engine.models.model import describe_need
-from app.engine.models.planned import chunk_differs
-from app.sentence import Sentence, Trouble, Value, say
-from app.ui.page.translate import Language, text, told
-from app.ui.page.views import View, ended, said
+from app.sentence import Trouble, say
+from app.ui.page.translate import Language, text, translate
+from app.ui.page.views import View, end_view, remarks_view
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
+from app.ui.tabs.curve_view import curve_view
+from app.ui.tabs.plan_view import plan_view
 
 
-def seen(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
-    """All of the tab for one model, on this machine or on a pretended one."""
-    hardware = desk.hardware(pretended)
+def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
+    """Return all of the tab for one model, on this machine or a pretended one."""
+    hardware = desk.machine.find_hardware(pretended)
     if hardware is None:
         return {}
     asked = describe_need(catalog.find(model))
     view: View = {
-        "words": machine_words(hardware, spoken), "pretended": hardware.pretended,
-        "selftest": selftest_view(desk.verdicts()),
+        "words": describe_machine(hardware, spoken), "pretended": hardware.pretended,
+        "selftest": selftest_view(desk.machine.load_verdicts()),
     }  # fmt: skip
-    choice = desk.choice(OWNER)
+    choice = desk.machine.read_choice(OWNER)
     try:
-        plan = desk.plan(model, choice, pretended)
+        plan = desk.machine.plan(model, choice, pretended)
     except Trouble as trouble:
-        return view | {"trouble": " ".join(told(each, spoken) for each in (trouble.sentence, *trouble.objections))}
-    elsewhere = desk.elsewhere(pretended)
+        return view | {"trouble": " ".join(translate(each, spoken) for each in (trouble.sentence, *trouble.objections))}
+    elsewhere = desk.machine.is_elsewhere(pretended)
     measured = None if elsewhere else read_curve(desk.keeper.home, model)
-    taught = () if elsewhere else learned(desk.verdicts(), model)
-    note = desk.stands_in(model, plan, pretended) or (None if elsewhere else desk.runs_now(model, plan))
+    taught = () if elsewhere else learned(desk.machine.load_verdicts(), model)
+    note = desk.machine.explain_stand_in(model, plan, pretended) or (None if elsewhere else desk.machine.explain_running(model, plan))
     return view | {
-        "plan": plan_view(plan, spoken), "note": told(note, spoken) if note is not None else "",
-        "learned": [told(each.sentence, spoken) for each in taught],
+        "plan": plan_view(plan, spoken), "note": translate(note, spoken) if note is not None else "",
+        "learned": [translate(each.sentence, spoken) for each in taught],
         "curve": curve_view(asked, plan, measured, choice.chunk, spoken),
     }
 
 
-def errand_seen(desk: Desk, spoken: Language) -> View:
-    """How far the self-test or Tune is."""
-    progress = desk.keeper.get_progress(desk.errand_job)
+def measuring_view(desk: Desk, spoken: Language) -> View:
+    """Return the progress of the self-test or Tune."""
+    progress = desk.keeper.get_progress(desk.measuring.job)
     step = progress.step
     return {
-        "kind": desk.errand_kind, "done": step.done if step else 0, "total": step.total if step else 0,
-        "share": step.done / step.total if step and step.total else 0.0, "eta_s": step.eta_s if step else None, "said": said(progress, spoken), "end": ended(progress, spoken),
+        "kind": desk.measuring.kind, "done": step.done if step else 0, "total": step.total if step else 0,
+        "share": step.done / step.total if step and step.total else 0.0, "eta_s": step.eta_s if step else None, "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
     }  # fmt: skip
 
 
-def report(desk: Desk) -> str:
-    """For a bug report: the machine, the plan, the verdicts that failed. No private paths, no prompts."""
+def write_report(desk: Desk) -> str:
+    """Write what a bug report needs: the machine, the choice, the failed verdicts; no private paths, no prompts."""
     hardware = desk.keeper.state.hardware
-    failed = [str(each.subject) for each in desk.verdicts().values() if not each.passed]
+    failed = [str(each.subject) for each in desk.machine.load_verdicts().values() if not each.passed]
     told_facts = dataclasses.asdict(hardware) if hardware else {}
     trouble = desk.keeper.state.trouble
     return json.dumps(
-        {"hearth": __version__, "machine": told_facts, "choice": dataclasses.asdict(desk.choice(OWNER)), "failed": failed, "last_death": str(trouble.sentence) if trouble else ""},
+        {"hearth": __version__, "machine": told_facts, "choice": dataclasses.asdict(desk.machine.read_choice(OWNER)), "failed": failed, "last_death": str(trouble.sentence) if trouble else ""},
         indent=1,
     )  # fmt: skip
 
 
-def warnings(plan: Plan, spoken: Language) -> str:
-    """What is unwise about a choice that works."""
-    lines = "".join(f"<li>{html.escape(told(each.sentence, spoken))}</li>" for each in plan.warnings)
+def warnings_html(plan: Plan, spoken: Language) -> str:
+    """List what is unwise about a choice that works."""
+    lines = "".join(f"<li>{html.escape(translate(each.sentence, spoken))}</li>" for each in plan.warnings)
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""
 
 
-def kept(spoken: Language) -> str:
-    return f'<p class="h-soft" role="status">{html.escape(text("machine.kept", "From the next run on.", spoken))}</p>'
+def saved_html(spoken: Language) -> str:
+    return f'<p class="h-soft" role="status">{html.escape(text("machine.kept", "Saved. Applies from the next job.", spoken))}</p>'
 
 
-SHOWN_FIRST = ("dtype", "score_dtype", "gqa", "chunk_q", "kernels", "contiguous", "offload", "vae", "quantised")
-
-
-def plan_view(plan: Plan, spoken: Language) -> View:
-    """The plan as a table: what was decided, why with its source, and what was rejected for which reasons."""
-    rejected: dict[str, list[View]] = {}
-    for each in plan.rejected:
-        objections = [
-            {
-                "text": told(reason.sentence, spoken),
-                "source": sourced(reason.source, spoken),
-                "link": link(reason.source),
-            }
-            for reason in each.objections
-        ]
-        rejected.setdefault(each.field, []).append(
-            {"option": value_words(word_option(each.field, each.option), spoken), "objections": objections}
-        )
-    rows = [
-        {
-            "field": reason.field, "what": told(FIELDS[reason.field], spoken), "choice": value_words(word_value(plan, reason.field), spoken),
-            "because": told(reason.sentence, spoken), "source": sourced(reason.source, spoken), "link": link(reason.source),
-            "rejected": rejected.get(reason.field, []), "first": reason.field in SHOWN_FIRST,
-        }
-        for reason in plan.because
-    ]  # fmt: skip
-    rows.sort(key=lambda row: SHOWN_FIRST.index(row["field"]) if row["first"] else len(SHOWN_FIRST))
-    return {
-        "rows": rows, "warnings": [told(each.sentence, spoken) for each in plan.warnings],
-        "retired": [told(each.sentence, spoken) for each in plan.retired],
-    }  # fmt: skip
-
-
-SOURCES: dict[str, Sentence] = {
-    "Hearth's rule": say("source.own", "Hearth's rule"), "this machine": say("source.here", "this machine"),
-    "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured on torch 2.13, Dia's decoding step"),
-    "measured on torch 2.13": say("source.torch", "measured on torch 2.13"),
-}  # fmt: skip
-"""Those that are words; the rest name a thread or a file."""
-
-
-def value_words(value: Value, spoken: Language) -> str:
-    return told(value, spoken) if isinstance(value, Sentence) else str(value)
-
-
-def sourced(source: str, spoken: Language) -> str:
-    return told(SOURCES[source], spoken) if source in SOURCES else source
-
-
-def link(source: str) -> str:
-    """Where a source can be read: a thread number of PyTorch's, or of a project named before it."""
-    found = re.search(
-        r"(?:(ComfyUI|InvokeAI|A1111|diffusers|Dia|transformers|uv|DirectML)\s+(?:PR\s+)?)?#(\d+)", source
-    )
-    if not found:
-        return source if source.startswith("https://") else ""
-    return f"https://github.com/{REPOSITORIES.get(found[1] or '', 'pytorch/pytorch')}/issues/{found[2]}"
-
-
-REPOSITORIES = {
-    "ComfyUI": "comfyanonymous/ComfyUI", "InvokeAI": "invoke-ai/InvokeAI", "A1111": "AUTOMATIC1111/stable-diffusion-webui",
-    "diffusers": "huggingface/diffusers", "Dia": "nari-labs/dia", "transformers": "huggingface/transformers", "uv": "astral-sh/uv",
-    "DirectML": "microsoft/DirectML",
-}  # fmt: skip
-
-
-def machine_words(hardware: Hardware, spoken: Language) -> str:
-    """This machine in one line."""
+def describe_machine(hardware: Hardware, spoken: Language) -> str:
+    """Describe a machine in one line."""
     known: dict[str, str | int | float] = {
         "name": hardware.name,
         "memory": round(hardware.memory_bytes / (1 << 30)),
@@ -169,21 +101,21 @@ def machine_words(hardware: Hardware, spoken: Language) -> str:
     elif hardware.kind in ("cuda", "rocm"):
         sentence = say(
             "machine.card",
-            "{name}, {memory} GB of its own, driver {driver}, torch {torch}.",
+            "{name}, {memory} GB VRAM, driver {driver}, torch {torch}.",
             driver=hardware.driver or "?",
             **known,
         )
     else:
         sentence = say(
             "machine.cpu",
-            "{name}, {cores} cores, {memory} GB memory, torch {torch}; no graphics card that can help.",
+            "{name}, {cores} cores, {memory} GB memory, torch {torch}; no usable graphics card.",
             **known,
         )
-    return told(sentence, spoken)
+    return translate(sentence, spoken)
 
 
 def selftest_view(verdicts: Mapping[Subject, Verdict]) -> View:
-    """Path by path; rows of known defects apart."""
+    """List the results by path, and those of known defects apart."""
 
     def rows(kind: str) -> list[View]:
         return [
@@ -194,53 +126,3 @@ def selftest_view(verdicts: Mapping[Subject, Verdict]) -> View:
 
     paths, known = rows("path"), rows("row")
     return {"paths": paths, "rows": known, "right": sum(row["passed"] for row in paths), "total": len(paths)}
-
-
-def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spoken: Language) -> View:
-    """Predicted memory and measured speed at each size, and where we are on it."""
-    speeds = {point.chunk: point.seconds for point in measured.points} if measured else {}
-    points = [
-        {"chunk": size, "bytes": COPIES_OF_SCORES * scores_bytes(need.batch, need.heads, min(size, need.queries), need.keys, plan.score_dtype or plan.dtype), "seconds": speeds.get(size)}
-        for size in CURVE_SIZES
-    ]  # fmt: skip
-    note = ""
-    if need.kind == "speech":
-        note = text(
-            "curve.decode",
-            "A step of speech asks for one query at a time: no chunk size can matter there. It acts on the text encoder and on voice prompts.",
-            spoken,
-        )
-    elif need.queries <= CURVE_SIZES[0]:
-        note = text("curve.small", "This model's attention is so small that no chunk size matters.", spoken)
-    return {
-        "points": points, "chunk": None if asked == AUTO else asked, "at": None if plan.chunk_q == AUTO else plan.chunk_q, "runs": runs(plan, asked, spoken), "knee": measured.knee if measured else None, "budget": plan.budget_bytes, "queries": need.queries, "note": note,
-    }  # fmt: skip
-
-
-def runs(plan: Plan, asked: Chunk, spoken: Language) -> str:
-    """Why what runs is not what was asked for; empty where it is."""
-    now = plan.chunk_q
-    if now == asked and (now != AUTO or plan.chunk_most is None):
-        return ""
-    why = {reason.field: reason.sentence for reason in plan.because}
-    decided_for = dict(why["chunk_q"].values).get(SIZE_ASKED.get(why["chunk_q"].key, ""), word_chunk(AUTO))
-    if str(decided_for) != str(word_chunk(asked)):
-        sentence = say("curve.until", "{asked} asked; {chunk} runs until the next step.", asked=word_chunk(asked), chunk=word_chunk(now))
-    elif now == AUTO == asked:
-        sentence = why["chunk_most"]
-    elif why["chunk_q"].key in TOLD_WHOLE:
-        sentence = why["chunk_q"]
-    elif asked == AUTO:
-        sentence = say("curve.automatic", "automatic: {chunk} at a time: {why}", chunk=now, why=why["chunk_q"])
-    else:
-        sentence = chunk_differs(asked, now, why["chunk_q"])
-    return told(sentence, spoken)
-
-
-SIZE_ASKED = {"plan.yours": "option", "plan.overruled": "option", "chunk_q.bounded": "asked", "chunk_q.differs": "asked"}
-"""Reasons for a chunk that was asked for, and which of their values is that size: a running plan is behind the slider until its next step."""
-TOLD_WHOLE = ("chunk_q.bounded", "chunk_q.differs")
-"""They say both sizes themselves."""
-
-
-CURVE_SIZES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)

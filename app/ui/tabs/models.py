@@ -1,4 +1,4 @@
-"""Models: what there is, what fits this machine and why, getting and removing, the token for gates, models of one's own."""
+"""Models: what fits this machine and why, downloads, deletion, the access token, the owner's own models."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from app.engine.models.downloads import Status
 from app.engine.models.fit import FITS
 from app.engine.models.model import Model, list_sources
 from app.sentence import Trouble, say
-from app.ui.page.translate import Language, language, text, told
+from app.ui.page.translate import Language, language, text, translate
 from app.ui.page.views import View
 from app.ui.state.desk import Desk
-from app.ui.state.person import who
-from app.ui.tabs.shelf import reveal
+from app.ui.state.json_routes import owner_route, refuse
+from app.ui.tabs.file_manager import reveal
 
 LEVELS = {"fits": "right", "tight": "careful", "no": "wrong"}
 
@@ -33,107 +33,103 @@ def build(desk: Desk) -> None:
 
 
 def routes(desk: Desk) -> list[Route]:
-    """The owner's alone, every one of them: to a visitor it is as if they were not there."""
-
-    def shown(request: Request) -> Response:
-        if not who(request).owner:
-            return Response(status_code=404)
-        return JSONResponse(view(desk, language(request)))
-
-    def fetched(request: Request) -> Response:
-        if not who(request).owner:
-            return Response(status_code=404)
-        return JSONResponse(moving(desk, language(request)))
-
-    async def act(request: Request) -> Response:
-        deed = DEEDS.get(request.path_params["act"])
-        if not who(request).owner or deed is None:
-            return Response(status_code=404)
-        # A form of another site cannot send this type without being asked first.
-        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            return Response(status_code=415)
-        try:
-            asked = await request.json()
-        except ValueError:
-            return Response(status_code=400)
-        value = str(asked.get("value", "")) if isinstance(asked, dict) else ""
-        try:
-            await run_in_threadpool(deed, desk, value)
-        except Trouble as trouble:
-            words = " ".join(told(each, language(request)) for each in (trouble.sentence, *trouble.objections))
-            return JSONResponse({"trouble": words, "cure": trouble.cure}, status_code=409)
-        return JSONResponse({})
-
     return [
-        Route("/hearth/models", shown), Route("/hearth/downloads", fetched),
-        Route("/hearth/models/{act}", act, methods=["POST"]),
+        owner_route(desk, "/hearth/models", show_models), owner_route(desk, "/hearth/downloads", show_downloads),
+        owner_route(desk, "/hearth/models/{act}", act, ["POST"]),
     ]  # fmt: skip
 
 
-def named(desk: Desk, id_: str) -> Model:
-    """Only what the list shows; a path that was not added is not looked at."""
-    found = next((each for each in desk.models() if each.id == id_), None)
+def show_models(desk: Desk, request: Request) -> Response:
+    return JSONResponse(models_view(desk, language(request)))
+
+
+def show_downloads(desk: Desk, request: Request) -> Response:
+    return JSONResponse(downloads_view(desk, language(request)))
+
+
+async def act(desk: Desk, request: Request) -> Response:
+    """Run an action on a model; only as JSON, which a form of another site cannot send without asking first."""
+    action = ACTIONS.get(request.path_params["act"])
+    if action is None:
+        return Response(status_code=404)
+    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        return Response(status_code=415)
+    try:
+        asked = await request.json()
+    except ValueError:
+        return Response(status_code=400)
+    value = str(asked.get("value", "")) if isinstance(asked, dict) else ""
+    try:
+        await run_in_threadpool(action, desk, value)
+    except Trouble as trouble:
+        return refuse(trouble, request)
+    return JSONResponse({})
+
+
+def find_listed(desk: Desk, id_: str) -> Model:
+    """Find a model of the list; a path that was not added is never opened."""
+    found = next((each for each in desk.models.list_all() if each.id == id_), None)
     return found if found is not None else catalog.find(id_ if id_ in catalog.BY_ID else "")
 
 
-def get(desk: Desk, id_: str) -> None:
-    model = named(desk, id_)
-    desk.downloads.start(model, desk.offer(model).quantised)
+def start_download(desk: Desk, id_: str) -> None:
+    model = find_listed(desk, id_)
+    desk.downloads.start(model, desk.machine.offer(model).quantised)
 
 
 def remove(desk: Desk, id_: str) -> None:
-    desk.downloads.remove(named(desk, id_), desk.models())
+    desk.downloads.remove(find_listed(desk, id_), desk.models.list_all())
 
 
 def add(desk: Desk, path: str) -> None:
-    """Where it is and what it is, is found out now; nothing is copied."""
+    """Detect a model on disk and list it; nothing is copied."""
     place = Path(path.strip().strip("\"'")).expanduser()
     if not path.strip() or not place.exists():
-        raise Trouble(say("models.no-path", "There is no file or folder {path} on this machine. Write its whole path.", path=path or '""'))  # fmt: skip
+        raise Trouble(say("models.no-path", "There is no file or folder at {path}. Enter its full path on this machine.", path=path or '""'))  # fmt: skip
     model = catalog.find(str(place))
     if model.id not in catalog.BY_ID:
-        desk.settings.change("models", [], lambda kept: [*dict.fromkeys([*kept, model.id])])
+        desk.settings.change("models", [], lambda saved: [*dict.fromkeys([*saved, model.id])])
 
 
 def forget(desk: Desk, path: str) -> None:
-    desk.settings.change("models", [], lambda kept: [each for each in kept if each != path])
+    desk.settings.change("models", [], lambda saved: [each for each in saved if each != path])
 
 
-def where(desk: Desk, id_: str) -> None:
-    found = on_disk.locate(desk.keeper.home, named(desk, id_)) if id_ else None
+def reveal_model(desk: Desk, id_: str) -> None:
+    found = on_disk.locate(desk.keeper.home, find_listed(desk, id_)) if id_ else None
     reveal(found.folder / "." if found else desk.keeper.home.models / ".")
 
 
-def creations(desk: Desk, _: str) -> None:
+def reveal_creations(desk: Desk, _: str) -> None:
     reveal(desk.keeper.home.creations / ".")
 
 
-DEEDS: dict[str, Callable[[Desk, str], None]] = {
-    "get": get, "pause": lambda desk, id_: desk.downloads.pause(id_), "remove": remove, "add": add, "forget": forget, "where": where,
-    "creations": creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: hub_token.store(token),
+ACTIONS: dict[str, Callable[[Desk, str], None]] = {
+    "get": start_download, "pause": lambda desk, id_: desk.downloads.pause(id_), "remove": remove, "add": add, "forget": forget, "where": reveal_model,
+    "creations": reveal_creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: hub_token.store(token),
     "token-away": lambda *_: hub_token.forget(),
 }  # fmt: skip
 
 
-def view(desk: Desk, spoken: Language) -> View:
-    home, there = desk.keeper.home, {model.id for model in desk.models()}
+def models_view(desk: Desk, spoken: Language) -> View:
+    home, there = desk.keeper.home, {model.id for model in desk.models.list_all()}
     missing = []
     for path in desk.settings.get("models", []):
         if path not in there:
             try:
                 catalog.find(path)
             except Trouble as trouble:
-                missing.append({"path": path, "trouble": told(trouble.sentence, spoken)})
+                missing.append({"path": path, "trouble": translate(trouble.sentence, spoken)})
     return {
-        "models": [row(desk, model, spoken) for model in desk.models()], "missing": missing, "token": hub_token.has_token(), "folder": str(home.models),
+        "models": [model_view(desk, model, spoken) for model in desk.models.list_all()], "missing": missing, "token": hub_token.has_token(), "folder": str(home.models),
         "free": shutil.disk_usage(home.models).free,
     }  # fmt: skip
 
 
-def row(desk: Desk, model: Model, spoken: Language) -> View:
-    found = desk.offer(model)
+def model_view(desk: Desk, model: Model, spoken: Language) -> View:
+    found = desk.machine.offer(model)
     fit, local = found.forecast, bool(model.path) and not model.starter
-    facts = [told(each, spoken) for each in (model.note, model.least) if each is not None]
+    facts = [translate(each, spoken) for each in (model.note, model.least) if each is not None]
     return {
         "id": model.id, "title": model.title, "kind": model.kind, "facts": facts, "licence": model.licence, "starter": model.starter,
         "local": local, "path": model.path if local else "",
@@ -141,21 +137,21 @@ def row(desk: Desk, model: Model, spoken: Language) -> View:
         "download": found.download_bytes if list_sources(model, found.quantised) else 0,
         "gate": hub_token.terms_page(model.source.repo) if model.gated and model.source else "",
         "fit": None if fit is None else {
-            "level": LEVELS[fit.fit], "word": told(FITS[fit.fit], spoken), "sentence": told(fit.sentence, spoken),
-            "cures": [told(each.sentence, spoken) for each in fit.cures],
+            "level": LEVELS[fit.fit], "word": translate(FITS[fit.fit], spoken), "sentence": translate(fit.sentence, spoken),
+            "cures": [translate(each.sentence, spoken) for each in fit.cures],
         },
     }  # fmt: skip
 
 
-def moving(desk: Desk, spoken: Language) -> View:
-    return {"downloads": [progress(each, spoken) for each in desk.downloads.list_status()]}
+def downloads_view(desk: Desk, spoken: Language) -> View:
+    return {"downloads": [download_view(each, spoken) for each in desk.downloads.list_status()]}
 
 
-def progress(status: Status, spoken: Language) -> View:
+def download_view(status: Status, spoken: Language) -> View:
     words = {
-        "queued": text("fetch.queued", "waits for its turn", spoken), "running": text("fetch.running", "is coming", spoken),
+        "queued": text("fetch.queued", "queued", spoken), "running": text("fetch.running", "downloading", spoken),
         "paused": text("fetch.paused", "paused", spoken), "failed": text("fetch.failed", "stopped", spoken), "done": "",
     }  # fmt: skip
     said: dict[str, Any] = asdict(status)
-    said["sentence"] = told(status.sentence, spoken) if status.sentence is not None else ""
+    said["sentence"] = translate(status.sentence, spoken) if status.sentence is not None else ""
     return said | {"word": words[status.state]}

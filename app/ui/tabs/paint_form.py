@@ -1,4 +1,4 @@
-"""From what stands in Paint's fields to what a request holds: sizes, pictures with their masks, LoRAs, the values of a grid."""
+"""Parse Paint's fields into what a request holds: sizes, pictures with masks, LoRAs, values of a grid."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ WHOLE: Final = frozenset({"steps", "seed"})
 WORDS: Final = frozenset({"scheduler", "prompt"})
 
 
-def model_of(desk: Desk, asked: str) -> Model:
-    """What is meant; where that is no longer there, the best that is."""
+def find_model(desk: Desk, asked: str) -> Model:
+    """Return the model asked for, or the best installed one where it is gone."""
     try:
         return catalog.find(asked) if asked else find_best(desk.keeper.home, "picture")
     except Trouble:
         return find_best(desk.keeper.home, "picture")
 
 
-def sizes(model: Model) -> list[tuple[str, str]]:
-    """Presets that fit the model; a model of the person's own may recommend a size that is none of them."""
+def list_sizes(model: Model) -> list[tuple[str, str]]:
+    """List the sizes offered for a model; an owner's model may recommend one that is not among the presets."""
     own = (model.settings.width, model.settings.height)
     presets = model.settings.sizes if own in model.settings.sizes else (own, *model.settings.sizes)
     return [(f"{width} x {height}", f"{width}x{height}") for width, height in presets]
@@ -38,12 +38,12 @@ def default_size(model: Model) -> str:
     return f"{model.settings.width}x{model.settings.height}"
 
 
-def pictures(desk: Desk, drawn: dict[str, Any] | None) -> tuple[str | None, str | None]:
-    """The editor's picture and what was painted over it, as files: pictures cross to the engine that way."""
+def save_pictures(desk: Desk, drawn: dict[str, Any] | None) -> tuple[str | None, str | None]:
+    """Save the editor's picture and its mask as files, which is how they reach the engine."""
     background = drawn.get("background") if drawn else None
     if background is None:
         return None, None
-    folder = desk.upload_folder()
+    folder = desk.make_upload_folder()
     start = folder / "start.png"
     background.convert("RGB").save(start)
     painted = Image.new("L", background.size, 0)
@@ -56,7 +56,7 @@ def pictures(desk: Desk, drawn: dict[str, Any] | None) -> tuple[str | None, str 
     return str(start), str(mask)
 
 
-def chosen_loras(files: list[str], weights: str) -> list[Lora]:
+def parse_loras(files: list[str], weights: str) -> list[Lora]:
     given = [part for part in weights.replace(";", ",").split(",") if part.strip()]
     try:
         numbers = [float(part) for part in given]
@@ -64,7 +64,7 @@ def chosen_loras(files: list[str], weights: str) -> list[Lora]:
         raise Trouble(
             say(
                 "paint.weights-bad",
-                '"{weights}" are not weights. Write numbers with commas between: 1.0, 0.7',
+                '"{weights}" is not a list of weights. Enter numbers separated by commas, such as 1.0, 0.7.',
                 weights=weights,
             )
         ) from fault
@@ -77,18 +77,18 @@ AXES: Final[Mapping[str, Sentence]] = {
 }  # fmt: skip
 
 
-def axes() -> list[tuple[Any, str]]:
+def list_axes() -> list[tuple[Any, str]]:
     return [(label(name), axis) for axis, name in AXES.items()]
 
 
-def parsed(axis: str, values: str) -> list[Any]:
-    """The values of one side of a grid."""
+def parse_values(axis: str, values: str) -> list[Any]:
+    """Parse the values of one side of a grid."""
     given = [part.strip() for part in values.split("|" if axis == "prompt" else ",") if part.strip()]
     if not given:
         raise Trouble(
             say(
                 "grid.empty",
-                "The grid needs values for {axis}: write them with commas between (prompts with a | between).",
+                "The grid has no values for {axis}. Enter them separated by commas (prompts by |).",
                 axis=AXES[axis],
             )
         )
@@ -100,12 +100,12 @@ def parsed(axis: str, values: str) -> list[Any]:
         raise Trouble(
             say(
                 "grid.bad",
-                '"{values}" are not numbers for {axis}. Write them with commas between.',
+                '"{values}" is not a list of numbers for {axis}. Enter numbers separated by commas.',
                 values=values,
                 axis=AXES[axis],
             )
         ) from fault
 
 
-def number(value: Any) -> int | None:
+def whole_number(value: Any) -> int | None:
     return None if value in (None, "") else int(value)

@@ -1,4 +1,4 @@
-"""What Paint draws: the picture as it is painted, the grid, and what the forecast says. From values of the engine to plain values of the page."""
+"""Views of the Paint tab: the picture while it is painted, the grid, the forecast, the check of a prompt."""
 
 from __future__ import annotations
 
@@ -12,84 +12,84 @@ from app.engine.models.forecast import Forecast, make_forecast
 from app.engine.models.on_disk import find_best
 from app.engine.text import starter_words
 from app.sentence import say
-from app.ui.page.translate import Language, text, told
-from app.ui.page.views import View, ended, loading, made_url, rate, said
+from app.ui.page.translate import Language, text, translate
+from app.ui.page.views import View, end_view, job_file_url, loading_text, remarks_view, step_rate
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
 from app.ui.tabs import paint_form
 
 
-def picture(job: str, progress: Progress, spoken: Language) -> View:
-    """The picture as far as it is, and those of the batch that are done."""
+def picture_view(job: str, progress: Progress, spoken: Language) -> View:
+    """Return the picture so far, and the finished ones of the batch."""
     step = progress.step
-    done = [{"index": part.index, "url": made_url(job, part.path), "seed": part.seed} for part in progress.parts]
+    done = [{"index": part.index, "url": job_file_url(job, part.path), "seed": part.seed} for part in progress.parts]
     return {
         "job": job, "parts": done, "share": step.done / step.total if step is not None and step.total else 0.0,
-        "preview": preview_url(job, progress), "said": said(progress, spoken), "end": ended(progress, spoken),
-        "doing": loading(progress, spoken),
-        "rate": rate(step, spoken) if step is not None and not progress.end else "",
+        "preview": preview_url(job, progress), "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
+        "doing": loading_text(progress, spoken),
+        "rate": step_rate(step, spoken) if step is not None and not progress.end else "",
     }  # fmt: skip
 
 
-def prompt_seen(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
-    """Of a prompt as it is typed: what a model that learned few captions would paint instead, and captions to take."""
-    chosen = paint_form.model_of(desk, model)
+def prompt_view(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
+    """Check a prompt as it is typed: for a model with few captions, what it would paint instead and which to use."""
+    chosen = paint_form.find_model(desk, model)
     match = starter_words.match_prompt(Path(chosen.path), prompt) if chosen.starter else None
     if match is None or match.note is None:
         return {"problems": []}
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
-    seen = {"kind": kind, "text": told(match.note, spoken), "cure": cure, "captions": list(match.offered)}
+    seen = {"kind": kind, "text": translate(match.note, spoken), "cure": cure, "captions": list(match.offered)}
     return {"problems": [seen]}
 
 
 def preview_url(job: str, progress: Progress) -> str:
     if progress.preview is None or progress.end is not None:
         return ""
-    return f"{made_url(job, progress.preview.path)}?step={progress.preview.step}"
+    return f"{job_file_url(job, progress.preview.path)}?step={progress.preview.step}"
 
 
-def fits(found: Forecast, spoken: Language) -> str:
-    """Fits, tight or not, with its sentence, how long it takes, and what would make it fit."""
+def fit_html(found: Forecast, spoken: Language) -> str:
+    """Word a forecast as HTML: whether it fits, how long it takes, and what would make it fit."""
     level, name = {
         "fits": ("right", text("fit.fits", "fits", spoken)), "tight": ("careful", text("fit.tight", "tight", spoken)),
-        "no": ("wrong", text("fit.no", "would not fit", spoken)),
+        "no": ("wrong", text("fit.no", "too large", spoken)),
     }[found.fit]  # fmt: skip
-    words = [told(found.sentence, spoken)]
+    words = [translate(found.sentence, spoken)]
     if found.seconds is None:
-        words.append(text("fit.unknown", "How long it takes is not known yet: it was never measured here.", spoken))
+        words.append(text("fit.unknown", "Time unknown: this has not been measured on this machine yet.", spoken))
     else:
         words.append(
-            told(
-                say("fit.seconds", "About {seconds} s, from what was measured here.", seconds=round(found.seconds, 1)),
+            translate(
+                say("fit.seconds", "About {seconds} s, based on earlier runs.", seconds=round(found.seconds, 1)),
                 spoken,
             )
         )
-    words += [told(cure.sentence, spoken) for cure in found.cures]
+    words += [translate(cure.sentence, spoken) for cure in found.cures]
     return f'<p class="h-check"><span class="h-badge {level}">{html.escape(name)}</span> <span class="h-soft">{html.escape(" ".join(words))}</span></p>'
 
 
-def seen(desk: Desk, job: str, spoken: Language) -> View:
-    """A picture as far as it is painted, with its place in the queue and what it came to."""
+def job_view(desk: Desk, job: str, spoken: Language) -> View:
+    """Return a picture job with its place in the queue and its results."""
     progress = desk.keeper.get_progress(job)
-    found = results(desk, job) if progress.end else []
-    return {**picture(job, progress, spoken), "place": desk.place(job), "results": found}
+    found = results_view(desk, job) if progress.end else []
+    return {**picture_view(job, progress, spoken), "place": desk.jobs.find_place(job), "results": found}
 
 
-def results(desk: Desk, job: str) -> list[View]:
+def results_view(desk: Desk, job: str) -> list[View]:
     return [
         {"url": f"hearth/creation/{each.id}", "id": each.id, "name": each.path.name}
         for each in desk.keeper.shelf.list_of_job(job)
     ]
 
 
-def grid_seen(desk: Desk, person: Person, spoken: Language) -> View | None:
-    grid = desk.grids.get(person.name)
+def grid_view(desk: Desk, person: Person, spoken: Language) -> View | None:
+    grid = desk.jobs.grids.get(person.name)
     if grid is None:
         return None
     cells = []
     for row in grid.jobs:
         for job in row:
-            progress, found = desk.keeper.get_progress(job), results(desk, job)
+            progress, found = desk.keeper.get_progress(job), results_view(desk, job)
             failed = progress.end is not None and not found
             cells.append(
                 {
@@ -99,26 +99,26 @@ def grid_seen(desk: Desk, person: Person, spoken: Language) -> View | None:
                     "preview": preview_url(job, progress),
                 }
             )
-    across, down = (told(paint_form.AXES[axis], spoken) for axis in (grid.across, grid.down))
+    across, down = (translate(paint_form.AXES[axis], spoken) for axis in (grid.across, grid.down))
     return {"across": across, "columns": grid.columns, "down": down, "rows": grid.rows, "cells": cells}
 
 
-def grid_files(desk: Desk, person: Person) -> tuple[tuple[str, ...], tuple[str, ...], list[Path | None]] | None:
-    grid = desk.grids.get(person.name)
+def list_grid_files(desk: Desk, person: Person) -> tuple[tuple[str, ...], tuple[str, ...], list[Path | None]] | None:
+    grid = desk.jobs.grids.get(person.name)
     if grid is None:
         return None
     files = [desk.keeper.shelf.list_of_job(job) for row in grid.jobs for job in row]
     return grid.columns, grid.rows, [found[0].path if found else None for found in files]
 
 
-def fit(desk: Desk, request: PictureRequest, person: Person, spoken: Language) -> str:
-    """What the forecast says of a picture, as HTML. About the next job, never about the one that runs: its plan is Machine's to show."""
+def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: Language) -> str:
+    """Forecast the next picture, as HTML; the running job's plan is for the Machine tab."""
     hardware = desk.keeper.state.hardware
     if hardware is None:
         return ""
     model = catalog.find(request.model) if request.model else find_best(desk.keeper.home, "picture")
     past = desk.keeper.shelf.find(kind="picture", model=model.id, most=8)
     found = make_forecast(
-        desk.keeper.home, request, model, hardware, desk.choice(person), desk.verdicts(), past, yields=not person.owner
+        desk.keeper.home, request, model, hardware, desk.machine.read_choice(person), desk.machine.load_verdicts(), past, yields=not person.owner
     )
-    return fits(found, spoken)
+    return fit_html(found, spoken)

@@ -1,7 +1,8 @@
-"""What Speak and Paint have alike: starting and stopping, models to choose from, presets, settings that come back, and hidden fields for the scripts."""
+"""What Speak and Paint share: start and stop, models to choose from, presets, saved settings, hidden fields for the scripts."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,6 +13,7 @@ from gradio.components import Component
 from gradio.i18n import I18nData
 
 from app.engine.files.outward import public_name
+from app.engine.jobs.request import SEED_LIMIT
 from app.engine.models.on_disk import locate
 from app.sentence import Sentence, Trouble, say
 from app.ui.page import views
@@ -19,19 +21,19 @@ from app.ui.page.translate import language, word
 from app.ui.state import presets
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
-from app.ui.state.visitor_limits import told_to
+from app.ui.state.visitor_limits import redact_for
 
 QUICK: Final[Mapping[str, Any]] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-"""For deeds: pressed twice at once, it is done once."""
+"""For actions: a double click runs once."""
 LATEST: Final[Mapping[str, Any]] = {**QUICK, "trigger_mode": "always_last"}
-"""For what follows a choice: one that is made while the answer to the last is on its way counts, and is not passed over."""
+"""For what follows a choice: a choice made while the last answer is on its way still counts."""
 EACH: Final[Mapping[str, Any]] = {**QUICK, "trigger_mode": "multiple"}
-"""For deeds that differ from press to press, as another part to be done again: none is passed over."""
+"""For actions that differ from click to click, such as redoing a part: every click runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """What a tab asks anew when the page is loaded, and when the tab is chosen: models and voices come and go."""
+    """What a tab asks again when the page loads, and when the tab is opened: models and voices come and go."""
 
     fill: Callable[[], list[Any]]
     filled: Sequence[Component]
@@ -39,26 +41,40 @@ class Refresh:
     offered: Sequence[Component]
 
 
-def going(tab: str, label: I18nData) -> tuple[gr.Button, gr.Button, gr.HTML]:
-    """The buttons that start and stop, and the place for what is to be said about it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class GoAndStop:
+    """The buttons that start and stop, and where trouble with them is shown."""
+
+    go: gr.Button
+    stop: gr.Button
+    message: gr.HTML
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PresetRow:
+    choice: gr.Dropdown
+    save: gr.Button
+    delete: gr.Button
+
+
+def build_go_and_stop(tab: str, label: I18nData) -> GoAndStop:
     with gr.Column(elem_classes="h-going"):
         message = gr.HTML("", elem_id=f"{tab}-message", apply_default_css=False)
         with gr.Row(elem_classes="h-go"):
             go = gr.Button(label, variant="primary", elem_id=f"{tab}-go")
             stop = gr.Button(word("go.stop", "Stop and keep"), elem_id=f"{tab}-stop")
             gr.HTML('<span class="h-soft h-keys"></span>', apply_default_css=False)
-    return go, stop, message
+    return GoAndStop(go, stop, message)
 
 
-def left_empty(numbers: Sequence[gr.Number]) -> None:
-    """Gradio shows a number that has no value as 0, and sends it; once it is told that there is none, it stays empty. The owner's are
-    filled with all else."""
+def keep_empty(numbers: Sequence[gr.Number]) -> None:
+    """Keep numbers without a value empty: Gradio would show and send 0. The owner's are filled with the saved settings."""
     gr.on(None, lambda: None if len(numbers) == 1 else [None] * len(numbers), None, [*numbers], **QUICK)
 
 
-def fetched_late(drawer: gr.Accordion, part: Component) -> None:
-    """A part that is heavy to fetch and seldom wanted, built with visible=False, is fetched by the page when its drawer is opened."""
-    drawer.expand(None, None, part, js="() => ({__type__: 'update', visible: true})", **QUICK)
+def load_on_open(drawer: gr.Accordion, component: Component) -> None:
+    """Load a heavy component, built with visible=False, only when its drawer is opened."""
+    drawer.expand(None, None, component, js="() => ({__type__: 'update', visible: true})", **QUICK)
 
 
 def hidden_number(id_: str) -> gr.Number:
@@ -69,87 +85,100 @@ def hidden_button(id_: str) -> gr.Button:
     return gr.Button(id_, elem_id=id_, elem_classes="h-hidden")
 
 
+def roll_seed() -> int:
+    return random.randrange(SEED_LIMIT)
+
+
 def model_choices(desk: Desk, kind: str, visitor: bool = False) -> list[tuple[Any, str]]:
-    there = [each for each in desk.models() if not visitor and each.kind == kind and locate(desk.keeper.home, each)]
-    return [(word("model.best", "The best that is here"), ""), *((each.title, each.id) for each in there)]
+    installed = [each for each in desk.models.list_all() if not visitor and each.kind == kind and locate(desk.keeper.home, each)]
+    return [(word("model.best", "Best installed model"), ""), *((each.title, each.id) for each in installed)]
 
 
-def told(run: Callable[[], object], request: gr.Request) -> str:
-    """Nothing where it went well, else what stands in the way."""
+def run_or_explain(run: Callable[[], object], request: gr.Request) -> str:
+    """Run an action; return nothing where it worked, else why not."""
     try:
         run()
     except Trouble as trouble:
-        return troubled(trouble, request)
+        return explain(trouble, request)
     return ""
 
 
-def troubled(trouble: Trouble, request: gr.Request) -> str:
-    """As whoever asked may hear it."""
-    return views.trouble(told_to(who(request), trouble), language(request))
+def explain(trouble: Trouble, request: gr.Request) -> str:
+    """Word a Trouble as HTML, as far as this person may hear it."""
+    return views.trouble_html(redact_for(who(request), trouble), language(request))
 
 
-def model_again(desk: Desk, kind: str, model: str, visitor: bool = False) -> tuple[str, tuple[Sentence, ...]]:
-    """Of settings that come back, the model to choose and what to say where it is not here. A file has only the model's name."""
-    there = [id_ for _, id_ in model_choices(desk, kind, visitor)]
-    found = [model] if model in there else [id_ for id_ in there if id_ and public_name(id_) == public_name(model)]
+def find_model_again(desk: Desk, kind: str, model: str, visitor: bool = False) -> tuple[str, tuple[Sentence, ...]]:
+    """Find the model of restored settings, by its id or by its name alone; say so where there is no one such model."""
+    installed = [id_ for _, id_ in model_choices(desk, kind, visitor)]
+    found = [model] if model in installed else [id_ for id_ in installed if id_ and public_name(id_) == public_name(model)]
     if len(found) == 1:
         return found[0], ()
-    notes = () if visitor else (say("restore.model", "It was made with {model}; choose the model by hand.", model=public_name(model)),)  # fmt: skip
+    notes = () if visitor else (say("restore.model", "This was made with {model}. Choose the model to use.", model=public_name(model)),)  # fmt: skip
     return "", notes
 
 
-def preset_row(tab: str, desk: Desk, visitor: bool) -> tuple[gr.Dropdown, gr.Button, gr.Button]:
+def build_preset_row(tab: str, desk: Desk, visitor: bool) -> PresetRow:
     with gr.Row(elem_classes="h-inline", visible=not visitor):
-        preset = gr.Dropdown(
-            [] if visitor else presets.choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
-            label=word("preset.label", "Preset"), info=word("preset.info", "Choose one, or write a name and keep what is set below."),
+        choice = gr.Dropdown(
+            [] if visitor else presets.list_choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
+            label=word("preset.label", "Preset"), info=word("preset.info", "Choose one, or type a name and save the settings below."),
         )  # fmt: skip
-        keep = gr.Button(word("preset.keep", "Keep"), size="sm", min_width=60, elem_id=f"{tab}-preset-keep")
-        drop = gr.Button(word("preset.drop", "Delete"), size="sm", min_width=60, elem_id=f"{tab}-preset-drop")
-    return preset, keep, drop
+        save = gr.Button(word("preset.keep", "Save"), size="sm", min_width=60, elem_id=f"{tab}-preset-keep")
+        delete = gr.Button(word("preset.drop", "Delete"), size="sm", min_width=60, elem_id=f"{tab}-preset-drop")
+    return PresetRow(choice, save, delete)
 
 
-def bring_back(
-    tab: str,
-    desk: Desk,
-    named: Mapping[str, Component],
-    row: tuple[gr.Dropdown, gr.Button, gr.Button],
-    message: gr.HTML,
-) -> None:
-    """Settings are kept as they are changed, and put back by a preset. The owner's alone.
+def saved_values(desk: Desk, tab: str, fields: Mapping[str, Component]) -> dict[str, Any]:
+    """Return the saved value of each field, and its first one where none was saved."""
+    saved: dict[str, Any] = desk.settings.get(tab, {})
+    return {name: field.value for name, field in fields.items()} | saved
 
-    One listener for all fields: two that are on their way at once could arrive in the wrong order, and the older stay.
-    """
-    preset, keep, drop = row
-    fields: set[Block] = {*named.values(), preset}
 
-    def remembered(values: dict[Any, Any], request: gr.Request) -> None:
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedSettings:
+    """The owner's settings of one tab: saved as they change, and filled in by presets."""
+
+    tab: str
+    desk: Desk
+    fields: Mapping[str, Component]
+    presets: PresetRow
+
+    def save(self, values: dict[Any, Any], request: gr.Request) -> None:
         if who(request).owner:
-            desk.settings.put({tab: {name: values[field] for name, field in named.items()}})
+            self.desk.settings.put({self.tab: {name: values[field] for name, field in self.fields.items()}})
 
-    def applied(choice: str | None, request: gr.Request) -> list[Any]:
-        wanted = presets.values(desk.settings, tab, choice) if who(request).owner else {}
-        return [wanted.get(name, gr.skip()) for name in named]
+    def apply_preset(self, choice: str | None, request: gr.Request) -> list[Any]:
+        wanted = presets.find_values(self.desk.settings, self.tab, choice) if who(request).owner else {}
+        return [wanted.get(name, gr.skip()) for name in self.fields]
 
-    def kept(values: dict[Any, Any], request: gr.Request) -> tuple[Any, str]:
-        asked = {name: values[field] for name, field in named.items() if name != "model"}
+    def save_preset(self, values: dict[Any, Any], request: gr.Request) -> tuple[Any, str]:
+        asked = {name: values[field] for name, field in self.fields.items() if name != "model"}
         try:
-            choice = presets.keep(desk.settings, tab, values[preset], asked)
+            choice = presets.save_preset(self.desk.settings, self.tab, values[self.presets.choice], asked)
         except Trouble as trouble:
-            return gr.skip(), views.trouble(trouble, language(request))
-        return gr.update(choices=presets.choices(desk.settings, tab), value=choice), ""
+            return gr.skip(), views.trouble_html(trouble, language(request))
+        return gr.update(choices=presets.list_choices(self.desk.settings, self.tab), value=choice), ""
 
-    def dropped(choice: str | None, request: gr.Request) -> tuple[Any, Any]:
+    def delete_preset(self, choice: str | None, request: gr.Request) -> tuple[Any, Any]:
         if not choice:
-            return gr.skip(), gr.skip()  # None was chosen, or it is to stay.
+            return gr.skip(), gr.skip()  # None was chosen, or the question was answered with no.
         try:
-            presets.drop(desk.settings, tab, choice)
+            presets.delete_preset(self.desk.settings, self.tab, choice)
         except Trouble as trouble:
-            return gr.skip(), views.trouble(trouble, language(request))
-        return gr.update(choices=presets.choices(desk.settings, tab), value=None), ""
+            return gr.skip(), views.trouble_html(trouble, language(request))
+        return gr.update(choices=presets.list_choices(self.desk.settings, self.tab), value=None), ""
 
-    changes = [each.change for each in named.values()]  # type: ignore[attr-defined]
-    gr.on(changes, remembered, {*named.values()}, None, **LATEST)
-    preset.input(applied, preset, [*named.values()], **LATEST)
-    keep.click(kept, fields, [preset, message], **QUICK)
-    drop.click(dropped, preset, [preset, message], js="choice => Hearth.dropped(choice)", **LATEST)
+
+def remember_settings(tab: str, desk: Desk, fields: Mapping[str, Component], row: PresetRow, message: gr.HTML) -> None:
+    """Save settings as they change, and connect the presets; only for the owner.
+
+    One listener for all fields: two on their way at once could arrive in the wrong order and leave the older values.
+    """
+    settings, components = SavedSettings(tab, desk, fields, row), [*fields.values()]
+    with_preset: set[Block] = {*components, row.choice}
+    changes = [each.change for each in components]  # type: ignore[attr-defined]
+    gr.on(changes, settings.save, {*components}, None, **LATEST)
+    row.choice.input(settings.apply_preset, row.choice, components, **LATEST)
+    row.save.click(settings.save_preset, with_preset, [row.choice, message], **QUICK)
+    row.delete.click(settings.delete_preset, row.choice, [row.choice, message], js="choice => Hearth.dropped(choice)", **LATEST)

@@ -1,13 +1,10 @@
-"""Shelf: every creation, found as one types; favourites, the bin, settings taken up again, many exported as one."""
+"""Shelf: search creations, mark favourites, use the bin, reuse settings, export several as a zip."""
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import gradio as gr
 from starlette.background import BackgroundTask
@@ -16,15 +13,21 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from app.engine.jobs.shelf import Creation
-from app.sentence import Trouble, say
+from app.engine.jobs.shelf import Creation, Shelf
+from app.sentence import Trouble
 from app.ui.page import views
-from app.ui.page.translate import Language, language, text, told
+from app.ui.page.translate import Language, language, text
 from app.ui.state.desk import Desk
-from app.ui.state.person import who
+from app.ui.state.json_routes import owner_route, refuse
+from app.ui.tabs.file_manager import reveal
 
-PAGE = 60
-ZIP_MOST = 500
+PAGE: Final = 60
+ZIP_MOST: Final = 500
+ACTIONS: Final[dict[str, Callable[[Shelf, int], object]]] = {
+    "favourite": lambda shelf, id_: shelf.set_favourite(id_, True), "plain": lambda shelf, id_: shelf.set_favourite(id_, False),
+    "delete": lambda shelf, id_: shelf.delete(id_), "restore": lambda shelf, id_: shelf.restore(id_),
+    "reveal": lambda shelf, id_: reveal(shelf.get(id_).path),
+}  # fmt: skip
 
 
 def build(desk: Desk) -> None:
@@ -32,92 +35,62 @@ def build(desk: Desk) -> None:
 
 
 def routes(desk: Desk) -> list[Route]:
-    """The owner's alone; the guard keeps others out, and each asks once more."""
-
-    def found(request: Request) -> Response:
-        person, asked, spoken = who(request), request.query_params, language(request)
-        if not person.owner:
-            return Response(status_code=404)
-        kept = desk.keeper.shelf.find(
-            asked.get("words", ""), asked.get("kind", ""), asked.get("model", ""), "favourite" in asked, "binned" in asked,
-            most=PAGE + 1, skip=max(0, int(asked.get("skip", "0") or 0)),
-        )  # fmt: skip
-        models = [{"id": each, "title": desk.title(each)} for each in desk.keeper.shelf.list_models()]
-        return JSONResponse(
-            {
-                "creations": [view(desk, each, spoken) for each in kept[:PAGE]],
-                "more": len(kept) > PAGE,
-                "models": models,
-            }
-        )
-
-    def act(request: Request) -> Response:
-        if not who(request).owner:
-            return Response(status_code=404)
-        shelf, id_ = desk.keeper.shelf, int(request.path_params["id"])
-        acts = {
-            "favourite": lambda: shelf.set_favourite(id_, True), "plain": lambda: shelf.set_favourite(id_, False),
-            "delete": lambda: shelf.delete(id_), "restore": lambda: shelf.restore(id_), "reveal": lambda: reveal(shelf.get(id_).path),
-        }  # fmt: skip
-        wanted = acts.get(request.path_params["act"])
-        if wanted is None:
-            return Response(status_code=404)
-        try:
-            wanted()
-        except (Trouble, OSError) as fault:
-            spoken = language(request)
-            words = told(fault.sentence, spoken) if isinstance(fault, Trouble) else str(fault)
-            return JSONResponse({"trouble": words}, status_code=409)
-        return JSONResponse({})
-
-    def empty(request: Request) -> Response:
-        return (
-            JSONResponse({"gone": desk.keeper.shelf.empty_bin()}) if who(request).owner else Response(status_code=404)
-        )
-
-    async def export(request: Request) -> Response:
-        if not who(request).owner:
-            return Response(status_code=404)
-        ids = [int(each) for each in request.query_params.get("ids", "").split(",") if each.isdigit()][:ZIP_MOST]
-        target = desk.upload_folder() / "hearth.zip"
-        try:
-            await run_in_threadpool(desk.keeper.shelf.export, ids, target)
-        except Trouble as trouble:
-            return JSONResponse({"trouble": told(trouble.sentence, language(request))}, status_code=409)
-        away = BackgroundTask(shutil.rmtree, target.parent, ignore_errors=True)
-        return FileResponse(target, filename="hearth.zip", background=away)
-
     return [
-        Route("/hearth/shelf", found), Route("/hearth/shelf/empty", empty, methods=["POST"]),
-        Route("/hearth/shelf/{id:int}/{act}", act, methods=["POST"]), Route("/hearth/export", export),
+        owner_route(desk, "/hearth/shelf", search), owner_route(desk, "/hearth/shelf/empty", empty_bin, ["POST"]),
+        owner_route(desk, "/hearth/shelf/{id:int}/{act}", act, ["POST"]), owner_route(desk, "/hearth/export", export),
     ]  # fmt: skip
 
 
-def view(desk: Desk, kept: Creation, spoken: Language) -> dict[str, Any]:
-    conditions = {
-        "missing": text("shelf.missing", "its file is gone", spoken), "foreign": text("shelf.foreign", "its file was changed by another program", spoken),
-    }  # fmt: skip
-    speed = views.rated(kept.rate, kept.unit, spoken) if kept.rate else ""
-    return {
-        "id": kept.id, "kind": kept.kind, "title": desk.title(kept.model), "text": kept.text, "name": kept.path.name,
-        "url": f"hearth/creation/{kept.id}", "favourite": kept.favourite, "binned": kept.binned, "seconds": kept.seconds, "speed": speed,
-        "highest": kept.highest_bytes, "created_s": kept.created_s, "whole": kept.whole, "condition": conditions.get(kept.condition, ""),
-        "peaks": views.peaks(str(kept.path)) if kept.kind == "speech" and not kept.condition else (),
-    }  # fmt: skip
+def search(desk: Desk, request: Request) -> Response:
+    asked, spoken = request.query_params, language(request)
+    found = desk.keeper.shelf.find(
+        asked.get("words", ""), asked.get("kind", ""), asked.get("model", ""), "favourite" in asked, "binned" in asked,
+        most=PAGE + 1, skip=max(0, int(asked.get("skip", "0") or 0)),
+    )  # fmt: skip
+    creations = [creation_view(desk, each, spoken) for each in found[:PAGE]]
+    models = [{"id": each, "title": desk.models.find_title(each)} for each in desk.keeper.shelf.list_models()]
+    return JSONResponse({"creations": creations, "more": len(found) > PAGE, "models": models})
 
 
-def reveal(path: Path) -> None:
-    """The folder in the system's own file manager, with the file marked where that can be asked for."""
-    command: str | list[str]
-    if sys.platform == "darwin":
-        command = ["open", "-R", str(path)]
-    elif os.name == "nt":
-        command = f'explorer /select,"{path}"'  # which takes quotes around the path alone
-    else:
-        command = ["xdg-open", str(path.parent)]
+def act(desk: Desk, request: Request) -> Response:
+    action = ACTIONS.get(request.path_params["act"])
+    if action is None:
+        return Response(status_code=404)
     try:
-        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        action(desk.keeper.shelf, int(request.path_params["id"]))
+    except Trouble as trouble:
+        return refuse(trouble, request)
     except OSError as fault:
-        raise Trouble(
-            say("shelf.no-manager", "No file manager answers here. The file is {path}.", path=str(path))
-        ) from fault
+        return JSONResponse({"trouble": str(fault)}, status_code=409)
+    return JSONResponse({})
+
+
+def empty_bin(desk: Desk, _: Request) -> Response:
+    return JSONResponse({"gone": desk.keeper.shelf.empty_bin()})
+
+
+async def export(desk: Desk, request: Request) -> Response:
+    """Send the selected creations as one zip, deleted once it is sent."""
+    ids = [int(each) for each in request.query_params.get("ids", "").split(",") if each.isdigit()][:ZIP_MOST]
+    target = desk.make_upload_folder() / "hearth.zip"
+    try:
+        await run_in_threadpool(desk.keeper.shelf.export, ids, target)
+    except Trouble as trouble:
+        return refuse(trouble, request)
+    clean_up = BackgroundTask(shutil.rmtree, target.parent, ignore_errors=True)
+    return FileResponse(target, filename="hearth.zip", background=clean_up)
+
+
+def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str, Any]:
+    conditions = {
+        "missing": text("shelf.missing", "file missing", spoken), "foreign": text("shelf.foreign", "changed by another program", spoken),
+    }  # fmt: skip
+    speed = views.rate_text(creation.rate, creation.unit, spoken) if creation.rate else ""
+    playable = creation.kind == "speech" and not creation.condition
+    return {
+        "id": creation.id, "kind": creation.kind, "title": desk.models.find_title(creation.model), "text": creation.text,
+        "name": creation.path.name, "url": f"hearth/creation/{creation.id}", "favourite": creation.favourite, "binned": creation.binned,
+        "seconds": creation.seconds, "speed": speed, "highest": creation.highest_bytes, "created_s": creation.created_s,
+        "whole": creation.whole, "condition": conditions.get(creation.condition, ""),
+        "peaks": views.read_peaks(str(creation.path)) if playable else (),
+    }  # fmt: skip

@@ -1,21 +1,19 @@
-"""Speak: the script with its live checks, the voice, the settings; what is heard appears at the right as it is made."""
+"""Speak: what its fields ask for, what its buttons do, and which event calls what."""
 
 from __future__ import annotations
 
-import random
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import gradio as gr
-from gradio.blocks import Block
-from gradio.components import Component
 
-from app.engine.jobs.request import FORMATS, SEED_LIMIT, SpeechRequest, VoicePrompt
+from app.engine.jobs.request import SpeechRequest, VoicePrompt
 from app.engine.text import voices
 from app.engine.text.voice_limits import DIA
 from app.sentence import Trouble, say
 from app.ui.page import views
-from app.ui.page.translate import language, word
+from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 from app.ui.tabs.shared_controls import (
@@ -23,212 +21,154 @@ from app.ui.tabs.shared_controls import (
     LATEST,
     QUICK,
     Refresh,
-    bring_back,
-    fetched_late,
-    going,
-    hidden_button,
-    hidden_number,
-    left_empty,
-    model_again,
+    explain,
+    find_model_again,
+    keep_empty,
     model_choices,
-    preset_row,
-    told,
-    troubled,
+    remember_settings,
+    roll_seed,
+    run_or_explain,
+    saved_values,
 )
+from app.ui.tabs.speak_fields import FRESH, KIND, SpeakFields, build_fields, voice_choices
 
-KIND: Final = "speech"
-FRESH: Final = ""
-"""The voice that nobody kept: the model makes one up."""
 LARGE: Final = "dia-1.6b"
-"""What says the words that a small voice does not know."""
+"""The model offered where a small voice does not know a word."""
 
 
 def build(desk: Desk, visitor: bool = False) -> Refresh:
-    """For a visitor without anything of the owner's: no draft, no kept voices, no models to choose from."""
-    kept = {} if visitor else desk.settings.get("speak", {})
-    with gr.Row(elem_classes="h-room"):
-        with gr.Column():
-            with gr.Column(elem_classes="h-card"):
-                script = gr.Textbox(
-                    label=word("speak.script", "Script"), lines=7, max_lines=24, elem_id="speak-text",
-                    placeholder=word("speak.placeholder", "[S1] Write what is to be said. [S2] A second voice answers."),
-                )  # fmt: skip
-                gr.HTML('<div id="h-scripts"></div><div id="h-script"></div>', apply_default_css=False)
-            with gr.Column(elem_classes="h-card"):
-                with gr.Row(elem_classes="h-inline"):
-                    voice = gr.Dropdown(
-                        choices(desk, visitor), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice", scale=3,
-                        info=word("speak.voice-info", "A kept voice sounds the same from part to part and from day to day."),
-                    )  # fmt: skip
-                    drop = gr.Button(
-                        word("preset.drop", "Delete"),
-                        size="sm",
-                        min_width=60,
-                        visible=False,
-                        elem_id="speak-voice-drop",
-                    )
-                with gr.Accordion(word("speak.new-voice", "A voice from a recording"), open=False) as drawer:
-                    clip = gr.Audio(
-                        sources=["upload", "microphone"], type="filepath", label=word("speak.clip", "5 to 10 seconds of one voice"), elem_id="speak-clip", buttons=["download"],
-                        visible=False,
-                    )  # fmt: skip
-                    fetched_late(drawer, clip)
-                    transcript = gr.Textbox(label=word("speak.transcript", "The exact words of the recording"), lines=2)
-                    with gr.Row(visible=not visitor, elem_classes="h-inline"):
-                        name = gr.Textbox(label=word("speak.voice-name", "Name"), scale=2)
-                        keep = gr.Button(word("speak.keep-voice", "Keep this voice"), scale=1)
-            with gr.Accordion(word("speak.settings", "Settings"), open=False, elem_classes="h-card", elem_id="speak-settings"):  # fmt: skip
-                presets = preset_row("speak", desk, visitor)
-                model = gr.Dropdown(
-                    model_choices(desk, KIND, visitor), value=kept.get("model", ""), label=word("speak.model", "Model"),
-                    visible=not visitor, elem_id="speak-model",
-                )  # fmt: skip
-                with gr.Row(elem_classes="h-inline"):
-                    seed = gr.Number(
-                        None, precision=0, label=word("speak.seed", "Seed"), elem_id="speak-seed",
-                        info=word("speak.seed-info", "Empty: a new one each time."),
-                    )  # fmt: skip
-                    dice = gr.Button(word("speak.dice", "Roll"), size="sm", min_width=60)
-                with gr.Row(elem_classes="h-pair"):
-                    speed = gr.Slider(
-                        0.5, 2.0, kept.get("speed", 1.0), step=0.05, label=word("speak.speed", "Speed"),
-                        info=word("speak.speed-info", "The pitch stays."), elem_id="speak-speed",
-                    )  # fmt: skip
-                    format_ = gr.Dropdown(
-                        list(FORMATS), value=kept.get("format", "wav"), label=word("speak.format", "File format")
-                    )
-                own = gr.Checkbox(kept.get("own", False), label=word("speak.own", "Set the sampling by hand"))
-                with gr.Group(visible=kept.get("own", False)) as sampling:
-                    guidance = gr.Slider(
-                        1.0, 5.0, kept.get("guidance", 3.0), step=0.1, label=word("speak.guidance", "Guidance"),
-                        info=word("speak.guidance-info", "Higher follows the text more closely."),
-                    )  # fmt: skip
-                    temperature = gr.Slider(
-                        0.0, 2.5, kept.get("temperature", 1.8), step=0.05, label=word("speak.temperature", "Temperature")
-                    )  # fmt: skip
-                    top_p = gr.Slider(0.7, 1.0, kept.get("top_p", 0.95), step=0.01, label=word("speak.top-p", "Top p"))
-                    cfg_filter = gr.Slider(
-                        15, 100, kept.get("cfg_filter", 45), step=1, label=word("speak.cfg-filter", "Guidance filter")
-                    )
-                loudness = gr.Slider(
-                    -30, -10, kept.get("loudness", -18), step=1, label=word("speak.loudness", "Loudness (LUFS)")
-                )
-                carry = gr.Checkbox(
-                    kept.get("carry", True), label=word("speak.carry", "Carry the voice from part to part")
-                )
-            go, stop, message = going("speak", word("speak.go", "Speak"))
-        with gr.Column():
-            gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
-            gr.HTML('<section id="h-sound" class="h-card" hidden></section>', apply_default_css=False)
-    again_index, from_shelf = hidden_number("speak-again-index"), hidden_number("speak-from")
-    restore, again, heard, use = (hidden_button(f"speak-{each}") for each in ("restore", "again", "voices", "use"))
+    """Build the tab; a visitor's has nothing of the owner's: no saved settings, voices or models."""
+    saved = {} if visitor else desk.settings.get("speak", {})
+    tab = SpeakTab(desk, build_fields(desk, saved, visitor), visitor)
+    connect(tab)
+    if visitor:
+        keep_empty([tab.fields.settings.seed])
+    else:
+        connect_owner(tab)
+    fields = tab.fields
+    filled = [fields.settings.seed, fields.voice.voice, *fields.saved.values()]
+    return Refresh(tab.fill, filled, tab.offer, [fields.settings.model, fields.voice.voice])
 
-    named: dict[str, Component] = {
-        "model": model, "speed": speed, "format": format_, "own": own, "guidance": guidance, "temperature": temperature, "top_p": top_p,
-        "cfg_filter": cfg_filter, "loudness": loudness, "carry": carry,
-    }  # fmt: skip
-    fields: set[Block] = {script, voice, clip, transcript, seed, *named.values()}
 
-    def begin(values: dict[Any, Any], request: gr.Request) -> str:
-        def run() -> None:
-            desk.begin(
-                SpeechRequest(
-                    values[script], values[model], prompt(values), number(values[seed]), *sampled(values), carry_voice=values[carry],
-                    speed=values[speed], loudness_lufs=values[loudness], format=values[format_],
-                ),
-                who(request),
-            )  # fmt: skip
+@dataclass(frozen=True, slots=True, eq=False)
+class SpeakTab:
+    """What the events of the tab do."""
 
-        return told(run, request)
+    desk: Desk
+    fields: SpeakFields
+    visitor: bool
 
-    def prompt(values: dict[Any, Any]) -> VoicePrompt | None:
-        for each in () if visitor else voices.list_voices(desk.keeper.home):
-            if each.name == values[voice]:
+    def request_from(self, values: dict[Any, Any]) -> SpeechRequest:
+        """Make a request of the fields' values."""
+        own, sampling = self.fields.settings, self.fields.settings.sampling
+        sampled: tuple[float | None, float | None, float | None, int | None] = (None, None, None, None)
+        if values[sampling.by_hand]:
+            sampled = values[sampling.guidance], values[sampling.temperature], values[sampling.top_p], int(values[sampling.cfg_filter])
+        seed = None if values[own.seed] is None else int(values[own.seed])
+        return SpeechRequest(
+            values[self.fields.script], values[own.model], self._prompt_from(values), seed, *sampled, carry_voice=values[own.carry],
+            speed=values[own.speed], loudness_lufs=values[own.loudness], format=values[own.format],
+        )  # fmt: skip
+
+    def _prompt_from(self, values: dict[Any, Any]) -> VoicePrompt | None:
+        """Return the saved voice that was chosen, else the recording, else nothing."""
+        voice = self.fields.voice
+        for each in self._list_voices():
+            if each.name == values[voice.voice]:
                 return each.prompt
-        return VoicePrompt(values[clip], values[transcript] or "") if values[clip] else None
+        return VoicePrompt(values[voice.clip], values[voice.transcript] or "") if values[voice.clip] else None
 
-    def sampled(values: dict[Any, Any]) -> tuple[float | None, float | None, float | None, int | None]:
-        if not values[own]:
-            return None, None, None, None
-        return values[guidance], values[temperature], values[top_p], int(values[cfg_filter])
+    def _list_voices(self) -> list[voices.Voice]:
+        return [] if self.visitor else [*voices.list_voices(self.desk.keeper.home)]
 
-    def restored(creation: float, request: gr.Request) -> list[Any]:
-        """All settings of something on the shelf, as it was made."""
+    def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
+        return run_or_explain(lambda: self.desk.jobs.begin(self.request_from(values), who(request)), request)
+
+    def stop(self, request: gr.Request) -> None:
+        self.desk.jobs.stop(KIND, who(request))
+
+    def redo_part(self, index: float, request: gr.Request) -> str:
+        return run_or_explain(lambda: self.desk.jobs.redo_part(int(index), who(request)), request)
+
+    def restore_creation(self, creation: float, request: gr.Request) -> list[Any]:
+        """Restore the settings of a creation of the shelf, and note what could not be restored."""
         try:
-            kept = desk.creation(int(creation), who(request)).request
+            restored = self.desk.jobs.find_creation(int(creation), who(request)).request
         except Trouble as trouble:
-            return [*[gr.skip()] * len(settings), gr.skip(), troubled(trouble, request)]
-        assert isinstance(kept, SpeechRequest)
-        kept_voices = () if visitor else voices.list_voices(desk.keeper.home)
-        spoken_by = next((each.name for each in kept_voices if each.prompt == kept.voice), FRESH)
-        notes = [] if kept.voice is None or spoken_by != FRESH else [say("restore.voice", "It followed a recording, which has to be chosen by hand.")]  # fmt: skip
-        by_hand = (kept.guidance, kept.temperature, kept.top_p, kept.cfg_filter)
+            return [*[gr.skip()] * len(self.fields.restored), explain(trouble, request)]
+        assert isinstance(restored, SpeechRequest)
+        voice = next((each.name for each in self._list_voices() if each.prompt == restored.voice), FRESH)
+        notes = [] if restored.voice is None or voice != FRESH else [say("restore.voice", "This used a recording as its voice. Choose the recording again.")]  # fmt: skip
+        model, missing = find_model_again(self.desk, KIND, restored.model, self.visitor)
+        by_hand = (restored.guidance, restored.temperature, restored.top_p, restored.cfg_filter)
         sampled = [gr.skip() if each is None else each for each in by_hand]
-        here, missing = model_again(desk, KIND, kept.model, visitor)
-        loud = gr.skip() if kept.loudness_lufs is None else kept.loudness_lufs
-        own_sampling = any(each is not None for each in by_hand)
-        return [kept.text, kept.seed, here, kept.speed, kept.format, own_sampling, *sampled, loud, kept.carry_voice, spoken_by, views.notes([*missing, *notes], language(request))]  # fmt: skip
+        loudness = gr.skip() if restored.loudness_lufs is None else restored.loudness_lufs
+        return [
+            restored.text, restored.seed, model, restored.speed, restored.format, any(each is not None for each in by_hand), *sampled,
+            loudness, restored.carry_voice, voice, views.notes_html([*missing, *notes], language(request)),
+        ]  # fmt: skip
 
-    def keep_voice(clip: str | None, transcript: str, name: str, request: gr.Request) -> tuple[Any, str]:
+    def save_voice(self, clip: str | None, transcript: str, name: str, request: gr.Request) -> tuple[Any, str]:
+        """Save a recording as a voice, and choose it."""
         try:
             if clip is None:
-                raise Trouble(say("speak.no-clip", "There is no recording yet. Upload a clip, or record one."))
-            made = voices.keep_voice(desk.keeper.home, name or "", Path(clip), transcript or "", DIA)
+                raise Trouble(say("speak.no-clip", "There is no recording yet. Upload one or record one."))
+            made = voices.keep_voice(self.desk.keeper.home, name or "", Path(clip), transcript or "", DIA)
         except Trouble as trouble:
-            return gr.skip(), troubled(trouble, request)
-        return gr.update(choices=choices(desk), value=made.name), ""
+            return gr.skip(), explain(trouble, request)
+        return gr.update(choices=voice_choices(self.desk), value=made.name), ""
 
-    def drop_voice(chosen: str | None, request: gr.Request) -> tuple[Any, str]:
-        """None: it is to stay."""
-        gone = [each for each in voices.list_voices(desk.keeper.home) if each.name == chosen]
+    def delete_voice(self, chosen: str | None, request: gr.Request) -> tuple[Any, str]:
+        """Delete a saved voice; None where the question was answered with no."""
+        gone = [each for each in voices.list_voices(self.desk.keeper.home) if each.name == chosen]
         try:
             for each in gone:
-                voices.forget_voice(desk.keeper.home, each)
+                voices.forget_voice(self.desk.keeper.home, each)
         except OSError as fault:
-            return gr.skip(), views.trouble(Trouble(say("voice.stays", "The voice {name} could not be deleted: {fault}.", name=str(chosen), fault=str(fault))), language(request))  # fmt: skip
-        return (gr.update(choices=choices(desk), value=FRESH) if gone else gr.skip()), ""
+            trouble = Trouble(say("voice.stays", "The voice {name} could not be deleted: {fault}.", name=str(chosen), fault=str(fault)))
+            return gr.skip(), views.trouble_html(trouble, language(request))
+        return (gr.update(choices=voice_choices(self.desk), value=FRESH) if gone else gr.skip()), ""
 
-    def redo(index: float, request: gr.Request) -> str:
-        return told(lambda: desk.again(int(index), who(request)), request)
+    def show_sampling(self, by_hand: bool) -> Any:
+        return gr.update(visible=by_hand)
 
-    def halt(request: gr.Request) -> None:
-        desk.stop(KIND, who(request))
+    def use_large(self) -> Any:
+        return gr.update(choices=model_choices(self.desk, KIND), value=LARGE)
 
-    settings = [script, seed, *named.values()]
-    go.click(begin, fields, message, **QUICK)
-    stop.click(halt, None, None, **QUICK)
-    again.click(redo, again_index, message, **EACH)
-    restore.click(restored, from_shelf, [*settings, voice, message], **LATEST)
-    dice.click(lambda: random.randrange(SEED_LIMIT), None, seed, **QUICK)
-    own.change(lambda shown: gr.update(visible=shown), own, sampling, **LATEST)
-    if visitor:
-        left_empty([seed])
-    else:
-        model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
-        keep.click(keep_voice, [clip, transcript, name], [voice, message], **QUICK)
-        voice.change(None, voice, drop, js="voice => ({__type__: 'update', visible: !!voice})")
-        drop.click(drop_voice, voice, [voice, message], js="voice => Hearth.voiceDropped(voice)", **LATEST)
-        use.click(lambda: gr.update(choices=model_choices(desk, KIND), value=LARGE), None, model, **QUICK)
-        heard.click(lambda: gr.update(choices=choices(desk)), None, voice, **LATEST)
-        bring_back("speak", desk, named, presets, message)
+    def offer_voices(self) -> Any:
+        return gr.update(choices=voice_choices(self.desk))
 
-    def offer() -> list[Any]:
-        return [gr.update(choices=model_choices(desk, KIND)), gr.update(choices=choices(desk))]
+    def offer(self) -> list[Any]:
+        return [gr.update(choices=model_choices(self.desk, KIND)), self.offer_voices()]
 
-    def fill() -> list[Any]:
-        now = {name: field.value for name, field in named.items()} | desk.settings.get("speak", {})
-        there = model_choices(desk, KIND)
-        chosen = now["model"] if now["model"] in [id_ for _, id_ in there] else ""
-        rest = [now[name] for name in named if name != "model"]
-        return [None, gr.update(choices=choices(desk)), gr.update(choices=there, value=chosen), *rest]
-
-    return Refresh(fill, [seed, voice, *named.values()], offer, [model, voice])
+    def fill(self) -> list[Any]:
+        """Fill in the saved settings; a model that is gone makes way for the best."""
+        now = saved_values(self.desk, "speak", self.fields.saved)
+        models = model_choices(self.desk, KIND)
+        chosen = now["model"] if now["model"] in [id_ for _, id_ in models] else ""
+        rest = [now[name] for name in self.fields.saved if name != "model"]
+        return [None, self.offer_voices(), gr.update(choices=models, value=chosen), *rest]
 
 
-def choices(desk: Desk, visitor: bool = False) -> list[tuple[Any, str]]:
-    kept = [] if visitor else voices.list_voices(desk.keeper.home)
-    return [(word("speak.fresh", "A fresh one"), FRESH), *((each.name, each.name) for each in kept)]
+def connect(tab: SpeakTab) -> None:
+    """Connect the events that owner and visitors have."""
+    fields, own, hidden, message = tab.fields, tab.fields.settings, tab.fields.hidden, tab.fields.go.message
+    fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
+    fields.go.stop.click(tab.stop, None, None, **QUICK)
+    hidden.redo.click(tab.redo_part, hidden.part, message, **EACH)
+    hidden.restore.click(tab.restore_creation, hidden.creation, [*fields.restored, message], **LATEST)
+    own.dice.click(roll_seed, None, own.seed, **QUICK)
+    own.sampling.by_hand.change(tab.show_sampling, own.sampling.by_hand, own.sampling.group, **LATEST)
 
 
-def number(value: float | None) -> int | None:
-    return None if value is None else int(value)
+def connect_owner(tab: SpeakTab) -> None:
+    """Connect the events that only the owner has."""
+    fields, voice, hidden, message = tab.fields, tab.fields.voice, tab.fields.hidden, tab.fields.go.message
+    model = fields.settings.model
+    model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
+    voice.save.click(tab.save_voice, [voice.clip, voice.transcript, voice.name], [voice.voice, message], **QUICK)
+    voice.voice.change(None, voice.voice, voice.delete, js="voice => ({__type__: 'update', visible: !!voice})")
+    voice.delete.click(tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.voiceDropped(voice)", **LATEST)
+    hidden.use.click(tab.use_large, None, model, **QUICK)
+    hidden.voices.click(tab.offer_voices, None, voice.voice, **LATEST)
+    remember_settings("speak", tab.desk, fields.saved, fields.settings.presets, message)

@@ -1,4 +1,4 @@
-"""What Speak draws: the script as it is typed, its parts as they are made. From values of the engine to plain values of the page."""
+"""Views of the Speak tab: the script as it is typed, its parts as they are spoken."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from app.engine.text import script
 from app.engine.text.script import ParsedScript
 from app.engine.text.voice_limits import VoiceLimits
 from app.sentence import say
-from app.ui.page.translate import Language, told
-from app.ui.page.views import View, ended, loading, made_url, peaks, said
+from app.ui.page.translate import Language, translate
+from app.ui.page.views import View, end_view, job_file_url, loading_text, read_peaks, remarks_view
 from app.ui.state.desk import Desk
 
 
-def speech(job: str, progress: Progress, texts: tuple[str, ...], spoken: Language) -> View:
-    """The parts of a script, done, under way and waiting; then the whole. `texts`: as the voice parts it."""
+def parts_view(job: str, progress: Progress, texts: tuple[str, ...], spoken: Language) -> View:
+    """Return the parts of a script, finished, running and waiting. `texts`: the script as this voice splits it."""
     done = {part.index: part for part in progress.parts}
     step = progress.step
     total = max([len(texts), *(part.total for part in progress.parts)])
@@ -28,14 +28,14 @@ def speech(job: str, progress: Progress, texts: tuple[str, ...], spoken: Languag
                 "state": "done",
                 "text": part.text,
                 "seconds": part.seconds,
-                "url": made_url(job, part.path),
-                "peaks": peaks(part.path),
+                "url": job_file_url(job, part.path),
+                "peaks": read_peaks(part.path),
             }
         elif step is not None and progress.end is None and step.part == index:
             sounds = [sound for sound in progress.sounds if sound.part == index]
             view |= {
                 "state": "now",
-                "pieces": [made_url(job, sound.path) for sound in sounds],
+                "pieces": [job_file_url(job, sound.path) for sound in sounds],
                 "seconds": sum(sound.seconds for sound in sounds),
             }
         else:
@@ -43,48 +43,48 @@ def speech(job: str, progress: Progress, texts: tuple[str, ...], spoken: Languag
         parts.append(view)
     share = min(1.0, step.done / step.total) if step is not None and step.total else 0.0
     return {
-        "job": job, "parts": parts, "share": share, "said": said(progress, spoken), "end": ended(progress, spoken),
-        "doing": loading(progress, spoken),
+        "job": job, "parts": parts, "share": share, "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
+        "doing": loading_text(progress, spoken),
     }  # fmt: skip
 
 
-def checked(found: ParsedScript, limits: VoiceLimits, seconds: float | None, spoken: Language) -> View:
-    """The script as it is typed: turns with their speakers, what there is to say about it, how long it will be."""
+def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, spoken: Language) -> View:
+    """Return a checked script: turns with speakers, problems, length."""
     worst = {"fatal": "wrong", "warning": "careful"}
     problems = [
-        {"kind": worst.get(each.severity, ""), "text": told(each.sentence, spoken), "cure": each.cure}
+        {"kind": worst.get(each.severity, ""), "text": translate(each.sentence, spoken), "cure": each.cure}
         for each in found.problems
     ]
     turns = [{"speaker": turn.speaker, "text": turn.text} for part in found.parts for turn in part.turns]
     about = say(
-        "script.about", "{bytes} of {most} bytes in the longest part, parts: {parts}, about {seconds} s of speech",
+        "script.about", "longest part: {bytes} of {most} bytes; parts: {parts}; about {seconds} s of speech",
         bytes=found.bytes_longest, most=limits.bytes_most, parts=len(found.parts), seconds=round(found.seconds_estimate),
     )  # fmt: skip
     level = "wrong" if found.fatal else ("careful" if any(each["kind"] == "careful" for each in problems) else "right")
     return {
-        "turns": turns, "problems": problems, "level": level, "about": told(about, spoken), "eta_s": seconds,
+        "turns": turns, "problems": problems, "level": level, "about": translate(about, spoken), "eta_s": seconds,
         "nonverbals": sorted(limits.nonverbals), "words": sorted(limits.words) if limits.words is not None else None,
     }  # fmt: skip
 
 
-def seen(desk: Desk, job: str, spoken: Language) -> View:
-    """A script as far as it is spoken, with its place in the queue and what it came to."""
+def job_view(desk: Desk, job: str, spoken: Language) -> View:
+    """Return a speech job with its place in the queue and its results."""
     request, progress = desk.keeper.journal.get(job).request, desk.keeper.get_progress(job)
     assert isinstance(request, SpeechRequest)
     results = [
-        {"url": f"hearth/creation/{each.id}", "peaks": peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
+        {"url": f"hearth/creation/{each.id}", "peaks": read_peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
         for each in (desk.keeper.shelf.list_of_job(job) if progress.end else ())
     ]  # fmt: skip
-    return {**speech(job, progress, desk.parts_of(job, request), spoken), "place": desk.place(job), "results": results}
+    return {**parts_view(job, progress, desk.jobs.split_script(job, request), spoken), "place": desk.jobs.find_place(job), "results": results}
 
 
-def script_seen(desk: Desk, text: str, model: str, spoken: Language) -> View:
-    """The script as it is typed, for the model that is to speak it."""
-    chosen, limits = desk.limits(model)
+def script_view(desk: Desk, text: str, model: str, spoken: Language) -> View:
+    """Check a script as it is typed, for the model that will speak it."""
+    chosen, limits = desk.models.read_limits(model)
     found_out = script.parse_script(text, limits)
     seconds = None
     if chosen and desk.keeper.state.hardware:
         frames = round(found_out.seconds_estimate * limits.frame_rate)
         past = desk.keeper.shelf.find(kind="speech", model=chosen.id, most=8)
         seconds = estimate_seconds(SpeechRequest(text), chosen, past, frames) if text.strip() else None
-    return checked(found_out, limits, seconds, spoken)
+    return check_view(found_out, limits, seconds, spoken)

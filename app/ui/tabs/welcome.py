@@ -1,4 +1,4 @@
-"""The first start: this is your machine, this is what will fit, start now or get the large models. Shown until it is answered, once."""
+"""The welcome of the first start: this machine, what fits it, a first sound or picture. Shown until it is dismissed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from starlette.routing import Route
 from app.engine.models.catalog import BY_ID
 from app.ui.page.translate import language
 from app.ui.state.desk import Desk
-from app.ui.state.person import who
+from app.ui.state.json_routes import owner_route
 from app.ui.tabs import machine_view
-from app.ui.tabs.models import row
+from app.ui.tabs.models import model_view
 
 OFFERED: Final = ("starter-voice", "starter-painter", "dia-1.6b", "sd15")
 LINE_BYTES_PER_S: Final = 50_000_000 // 8
-"""What a usual line brings; the page says that it reckons with it."""
+"""50 Mbit/s, as the page says."""
 
 
 def build(desk: Desk) -> None:
@@ -27,23 +27,23 @@ def build(desk: Desk) -> None:
 
 
 def routes(desk: Desk) -> list[Route]:
-    def greet(request: Request) -> Response:
-        if not who(request).owner:
-            return Response(status_code=404)
-        spoken, hardware = language(request), desk.hardware()
-        models = [row(desk, BY_ID[each], spoken) for each in OFFERED]
-        return JSONResponse(
-            {
-                "greeted": bool(desk.settings.get("greeted")),
-                "machine": machine_view.machine_words(hardware, spoken) if hardware else "",
-                "models": [each | {"seconds": each["download"] / LINE_BYTES_PER_S} for each in models],
-            }
-        )
+    return [
+        owner_route(desk, "/hearth/greeting", greet), owner_route(desk, "/hearth/greeting", dismiss, ["POST"]),
+    ]  # fmt: skip
 
-    def greeted(request: Request) -> Response:
-        if not who(request).owner:
-            return Response(status_code=404)
-        desk.settings.put({"greeted": True})
-        return JSONResponse({})
 
-    return [Route("/hearth/greeting", greet), Route("/hearth/greeting", greeted, methods=["POST"])]
+def greet(desk: Desk, request: Request) -> Response:
+    spoken, hardware = language(request), desk.machine.find_hardware()
+    models = [model_view(desk, BY_ID[each], spoken) for each in OFFERED]
+    return JSONResponse(
+        {
+            "greeted": bool(desk.settings.get("greeted")),
+            "machine": machine_view.describe_machine(hardware, spoken) if hardware else "",
+            "models": [each | {"seconds": each["download"] / LINE_BYTES_PER_S} for each in models],
+        }
+    )
+
+
+def dismiss(desk: Desk, _: Request) -> Response:
+    desk.settings.put({"greeted": True})
+    return JSONResponse({})

@@ -112,11 +112,11 @@ def test_what_is_shown_anywhere_under_pretend_is_what_the_engine_runs(
             row = listed[model.id]
             assert (row["fit"], row["because"], row["quantised"]) == (fits[0], str(fits[1]), plan.quantised)
             for looked_at in ("", name):  # the machine that the whole of Hearth pretends to be
-                assert desk.plan(model.id, desk.choice(OWNER), looked_at) == plan
-                assert machine_view.seen(desk, model.id, looked_at, "en")["note"] == ""
-            assert desk.offer(model).forecast.plan == plan  # type: ignore[union-attr]
+                assert desk.machine.plan(model.id, desk.machine.read_choice(OWNER), looked_at) == plan
+                assert machine_view.tab_view(desk, model.id, looked_at, "en")["note"] == ""
+            assert desk.machine.offer(model).forecast.plan == plan  # type: ignore[union-attr]
             if model.kind == "picture":
-                assert str(fits[1]) in paint_view.fit(desk, PictureRequest("a tree", model.id), OWNER, "en").replace("&#x27;", "'")
+                assert str(fits[1]) in paint_view.forecast_html(desk, PictureRequest("a tree", model.id), OWNER, "en").replace("&#x27;", "'")
 
 
 def plain(plan: Plan) -> Any:
@@ -142,8 +142,8 @@ def test_another_machines_plan_says_where_this_computer_would_run_it_another_way
         same = BY_ID["sd15"]
         for model in (other, same):
             own, here = make_plan(place, card, model, itself=True), make_plan(place, card, model)
-            view = machine_view.seen(desk, model.id, "rtx-3060", "en")
-            assert desk.plan(model.id, Choice(), "rtx-3060") == own
+            view = machine_view.tab_view(desk, model.id, "rtx-3060", "en")
+            assert desk.machine.plan(model.id, Choice(), "rtx-3060") == own
             assert bool(view["note"]) == (choices(own) != choices(here))
             assert main(["doctor", "--model", model.id, "--pretend", "rtx-3060", "--home", str(tmp_path)]) == 0
             page = " ".join(capsys.readouterr().out.split())
@@ -225,9 +225,9 @@ def test_a_visitors_job_does_not_fail_for_a_size_that_the_owner_cannot_run_eithe
     assert run(session, request, tmp_path / "small", Choice(), yields=True)[0][0].chunk_q == 64, "one that runs counts"
     with desk_at(tmp_path) as desk:
         desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=MACHINES["m1-8gb"])
-        desk.set_chunk(1 << 16)
-        assert "chunk_q" in paint_view.fit(desk, request, OWNER, "en")
-        assert "chunk_q" not in paint_view.fit(desk, request, ADA, "en")
+        desk.machine.set_chunk(1 << 16)
+        assert "chunk_q" in paint_view.forecast_html(desk, request, OWNER, "en")
+        assert "chunk_q" not in paint_view.forecast_html(desk, request, ADA, "en")
 
 
 def test_the_keeper_says_whose_job_it_is(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_the_keeper_says_whose_job_it_is(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         desk.keeper._engine.send = handed.append  # type: ignore[assignment,method-assign]
         for person in (ADA, OWNER):
-            desk.begin(SpeechRequest("[S1] Hello."), person)
+            desk.jobs.begin(SpeechRequest("[S1] Hello."), person)
         for _ in range(2):
             desk.keeper._hand_next()
             desk.keeper._run = None
@@ -280,10 +280,10 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
     spare = session.verdicts
     with desk_at(tmp_path) as desk:
         desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=session.hardware)
-        assert runs().contiguous and desk.plan(painter, Choice()).contiguous
-        assert machine_view.seen(desk, painter, "", "en")["learned"] == ["Tensors are made contiguous before attention. float16 produced NaN or infinity at step 4."]
-        desk.forget(painter)
-        assert not desk.plan(painter, Choice()).contiguous and machine_view.seen(desk, painter, "", "en")["learned"] == []
+        assert runs().contiguous and desk.machine.plan(painter, Choice()).contiguous
+        assert machine_view.tab_view(desk, painter, "", "en")["learned"] == ["Tensors are made contiguous before attention. float16 produced NaN or infinity at step 4."]
+        desk.machine.forget(painter)
+        assert not desk.machine.plan(painter, Choice()).contiguous and machine_view.tab_view(desk, painter, "", "en")["learned"] == []
     assert not runs().contiguous
     learn(place.verdicts, session.hardware, broke(painter))
     assert runs().contiguous

@@ -1,4 +1,4 @@
-// Before anything else on the page: the language and the light that were chosen, so that nothing flashes or changes afterwards.
+// Runs before anything is drawn: set the chosen language and light or dark, so that nothing flashes or changes later.
 (() => {
   const chosen = document.cookie.match(/(?:^|; )hearth_language=(\w+)/)?.[1];
   if (chosen) {

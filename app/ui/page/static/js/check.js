@@ -1,9 +1,9 @@
-// What is typed is looked at by the server while it is typed, for the model that is chosen; its answer is drawn.
+// Check a script or prompt on the server while it is typed, for the chosen model, and draw the answer.
 (() => {
   const WAIT_MS = 250;
 
   Hearth.checked = (id, kind, draw) => {
-    let asked = null, model, timer = 0, turn = 0; // no model: the one that the settings name
+    let asked = null, model, timer = 0, turn = 0; // undefined model: the one in the settings
     const now = () => document.querySelector(`#${id} textarea`)?.value;
     function look() {
       const text = now();
@@ -19,13 +19,13 @@
       clearTimeout(timer);
       timer = setTimeout(look, WAIT_MS);
     });
-    // What came with a visit to another tab, a model that was got, may change the answer.
+    // A model downloaded on another tab may change the answer.
     document.addEventListener("click", (event) => event.target.closest?.('button[role="tab"]') && again(model));
     const again = (chosen) => ([model, asked] = [chosen, null], look());
     return { look, again };
   };
 
-  // What stands in the way, a line each, with the button that cures it.
+  // List the problems, one a line, each with its cure.
   Hearth.problems = (element, problems) => {
     Hearth.list(element, problems, (each) => each.text, (each) => {
       const line = Hearth.el(`<li class="${each.kind}"><span></span></li>`);

@@ -1,20 +1,20 @@
-// Beside each trouble stands the button that does its cure, where there is one.
+// Put a button beside each trouble that Hearth can cure.
 (() => {
   const { t, el, text } = Hearth;
   const tab = (id) => () => Hearth.openTab(id);
-  const get = (id) => [[t("cure.get", "Get it"), () => Hearth.getModel(id)]];
+  const get = (id) => [[t("cure.get", "Download it"), () => Hearth.getModel(id)]];
   const use = (tab) => [[t("cure.use", "Use it"), () => Hearth.press(`${tab}-use`)]];
   const smaller = (trouble) => [
-    [t("cure.smaller", "Make it smaller and start again"), () => Hearth.smaller(trouble.closest("#h-parts") ? "speech" : "picture")],
-    [t("cure.free", "Free memory"), () => Hearth.deed("free")], [t("cure.models", "Another model"), tab("models")],
+    [t("cure.smaller", "Retry smaller"), () => Hearth.smaller(trouble.closest("#h-parts") ? "speech" : "picture")],
+    [t("cure.free", "Free memory"), () => Hearth.deed("free")], [t("cure.models", "Choose another model"), tab("models")],
   ];
-  // One caption is named in the sentence; of several each button is one.
+  // A single caption is named in the sentence; several are buttons.
   const captions = (offered) => offered.map((each) => [offered.length === 1 ? t("cure.caption", "Use this caption") : each, () => Hearth.put("paint-prompt", each)]);
-  const report = () => [[t("cure.report", "Copy a report"), () => Hearth.press("machine-report")]];
-  // What a job finished before it failed is not done again.
+  const report = () => [[t("cure.report", "Copy report"), () => Hearth.press("machine-report")]];
+  // Resuming a failed job keeps what it finished.
   const on = (trouble) => {
     const kind = trouble.closest("#h-parts") ? "speech" : trouble.closest("#h-canvas") ? "picture" : "";
-    return kind ? [[t("interrupted.on", "Go on with it"), () => fetch(`hearth/queue/${Hearth.state[kind].job}/go-on`, { method: "POST" })]] : [];
+    return kind ? [[t("interrupted.on", "Resume"), () => fetch(`hearth/queue/${Hearth.state[kind].job}/go-on`, { method: "POST" })]] : [];
   };
   const CURES = {
     "use:dia-1.6b": () => use("speak"),
@@ -26,10 +26,10 @@
     report,
     repair: report,
     "go-on": (trouble) => [...on(trouble), ...report()],
-    "open-folder": (trouble) => [[t("cure.folder", "Open the folder"), () => Hearth.deed("creations")], ...on(trouble)],
+    "open-folder": (trouble) => [[t("cure.folder", "Open folder"), () => Hearth.deed("creations")], ...on(trouble)],
   };
 
-  // After a paragraph, at the end of a line of a list. To cure is the owner's, to take a caption anybody's; visitors have no charts.
+  // Put the buttons after a paragraph or at the end of a list line. Captions are for everybody, cures for the owner; only the owner's state has charts.
   Hearth.cure = (trouble) => {
     if (!Hearth.state) return;
     const offered = JSON.parse(trouble.dataset.captions ?? "[]"), owned = Hearth.state.charts ? trouble.dataset.cure : "";

@@ -1,8 +1,8 @@
-// What is being written is kept, whoever wrote it, and put back when the page is loaded anew; the owner's also after a restart.
+// Save drafts while they are typed and restore them when the page loads; the owner's also survive a restart.
 (() => {
   const FIELDS = ["speak-text", "paint-prompt", "paint-negative"];
   const WAIT_MS = 500, OF_GUESTS = "hearth_drafts";
-  const known = new Map(); // what of a field is kept already
+  const known = new Map(); // field -> text saved last
   let timer = 0, kept = null, asked = false, mine = false;
 
   const field = (id) => document.querySelector(`#${id} textarea, #${id} input`);
@@ -13,14 +13,14 @@
 
   function send() {
     timer = clearTimeout(timer);
-    if (!kept) return; // whose it is is not known yet
+    if (!kept) return; // not known yet whose drafts these are
     const fresh = FIELDS.filter((id) => known.has(id) && field(id) && field(id).value !== known.get(id));
     if (!fresh.length) return;
     for (const id of fresh) known.set(id, field(id).value);
     const texts = Object.fromEntries(fresh.map((id) => [id, known.get(id)]));
     if (!mine) return sessionStorage.setItem(OF_GUESTS, JSON.stringify(Object.assign(kept, texts)));
     const body = JSON.stringify(texts);
-    // keepalive: also while the page is being left. What did not arrive is sent again.
+    // keepalive: also while the page unloads. Send again what did not arrive.
     const again = () => fresh.forEach((id) => known.set(id, null));
     fetch("hearth/drafts", { method: "POST", credentials: "same-origin", keepalive: body.length < 60_000, headers: { "Content-Type": "application/json" }, body }).then((answer) => answer.ok || again(), again);
   }
@@ -28,19 +28,19 @@
   document.addEventListener("input", (event) => {
     const id = FIELDS.find((each) => event.target.closest?.(`#${each}`));
     if (!id) return;
-    if (!known.has(id)) known.set(id, null); // What is typed counts, not what was kept.
+    if (!known.has(id)) known.set(id, null); // Typed text wins over the saved draft.
     later();
   });
   addEventListener("pagehide", send);
 
-  // Visitors have no charts; theirs stay in this window of the browser.
+  // Only the owner's state has charts; guests' drafts stay in this browser window.
   Hearth.area("#h-strip", (_, { charts }) => {
     if (asked) return;
     [asked, mine] = [true, Boolean(charts)];
     if (mine) Hearth.ask("hearth/drafts").then((drafts) => (kept = drafts)).catch(() => (kept = {}));
     else kept = JSON.parse(sessionStorage.getItem(OF_GUESTS) ?? "{}");
   });
-  // A tab that was never open is not on the page yet. What a field was given meanwhile, as by "Reuse", counts more than what was kept.
+  // Fields of tabs never opened are not on the page yet. A value set meanwhile, as by "Reuse settings", wins over the draft.
   for (const id of FIELDS) {
     Hearth.area(`#${id}`, () => {
       if (!kept || !field(id)) return;
@@ -48,7 +48,7 @@
         known.set(id, kept[id] ?? "");
         if (kept[id] && !field(id).value) return Hearth.put(id, kept[id]);
       }
-      if (field(id).value !== known.get(id) && !timer) later(); // seen oftener than it waits
+      if (field(id).value !== known.get(id) && !timer) later(); // runs more often than it waits
     });
   }
 })();

@@ -1,4 +1,4 @@
-// The first start, on one screen: what is here, what will fit, one click to a first sound or picture.
+// The first start on one screen: this machine, what fits, one click to a first sound or picture.
 (() => {
   const { t, text, el, ask } = Hearth;
   let view = null, asked = "";
@@ -23,11 +23,11 @@
     const by = Object.fromEntries(view.models.map((each) => [each.id, each]));
     element.innerHTML = `<h2></h2><p class="h-machine-words"></p><div class="h-start"><div><h3></h3><p class="h-soft"></p><p class="h-go"></p></div><div><h3></h3><ul class="h-list"></ul></div></div><p class="h-chips"><button type="button"></button></p>`;
     text(element.querySelector("h2"), t("greeting.title", "Welcome. This is your machine:"));
-    text(element.querySelector(".h-machine-words"), view.machine || t("greeting.asking", "being asked what it can do, a moment ..."));
+    text(element.querySelector(".h-machine-words"), view.machine || t("greeting.asking", "Checking what it can do…"));
     const [now, later] = element.querySelectorAll("h3");
     text(now, t("greeting.now", "Start now"));
-    text(later, t("greeting.later", "Or get the large models"));
-    text(element.querySelector(".h-start .h-soft"), t("greeting.starters", "Two small models come with Hearth. They know few words and scenes, need no download and no account, and run on any machine."));
+    text(later, t("greeting.later", "Or download the large models"));
+    text(element.querySelector(".h-start .h-soft"), t("greeting.starters", "Hearth includes two small models. They know few words and scenes, but run on any machine without a download or an account."));
     const go = element.querySelector(".h-go");
     const button = (parent, label, run, look = "h-chip") => {
       const made = el(`<button type="button" class="${look}"></button>`);
@@ -43,16 +43,16 @@
       const badge = line.querySelector(".h-badge");
       badge.className = `h-badge ${each.fit?.level ?? ""}`;
       text(badge, each.fit?.word ?? "...");
-      const size = each.here ? t("greeting.here", "It is here already.") : t("greeting.size", "{size}, about {minutes} min on a line of 50 Mbit/s.", { size: gigabytes(each.download), minutes: Math.ceil(each.seconds / 60) });
+      const size = each.here ? t("greeting.here", "Already installed.") : t("greeting.size", "{size}, about {minutes} min at 50 Mbit/s.", { size: gigabytes(each.download), minutes: Math.ceil(each.seconds / 60) });
       text(line.querySelector("p"), [each.facts[0], each.fit?.sentence, size].filter(Boolean).join(" "));
-      if (!each.here) button(line, t("greeting.get", "Get {title}", { title: each.title }), () => (done(), Hearth.getModel(each.id)));
+      if (!each.here) button(line, t("greeting.get", "Download {title}", { title: each.title }), () => (done(), Hearth.getModel(each.id)));
       element.querySelector(".h-list").append(line);
     }
     text(element.querySelector(":scope > .h-chips button"), t("greeting.look", "Just look around"));
     element.querySelector(":scope > .h-chips button").addEventListener("click", done);
   }
 
-  // Who begins by hand has found the way; the greeting stays until the page is left, so that nothing jumps.
+  // Starting a job by hand dismisses the greeting too; it stays visible until the page is left, so that nothing jumps.
   document.addEventListener("click", (event) => {
     if (view && !view.greeted && event.target.closest?.("#speak-go, #paint-go")) ask("hearth/greeting", { method: "POST" });
   });

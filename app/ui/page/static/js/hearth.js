@@ -1,4 +1,4 @@
-// The page's own life: asks the server how things stand and hands the answer to whoever draws it. Knows no tab.
+// Poll the server's state and hand it to whatever draws it. Knows no tab.
 (() => {
   const Hearth = (window.Hearth = { state: null, words: {}, areas: [], busy: false });
   const IDLE_MS = 1000, BUSY_MS = 400, HIDDEN_MS = 5000, SOON_MS = 150;
@@ -6,13 +6,13 @@
   Hearth.t = (key, english, values = {}) =>
     (Hearth.words[key] ?? english).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
 
-  // draw(element, state) is called with every answer, for as long as the element is on the page.
+  // Call draw(element, state) with every answer, while the element is on the page.
   Hearth.area = (selector, draw) => {
     Hearth.areas.push({ selector, draw });
     if (Hearth.state) drawOne({ selector, draw });
   };
 
-  // What one part of the page cannot draw is told, and keeps no other part from being drawn.
+  // Report an area that fails to draw; the others are drawn all the same.
   function drawn(area) {
     try {
       drawOne(area);
@@ -25,14 +25,14 @@
     for (const element of document.querySelectorAll(selector)) draw(element, Hearth.state);
   }
 
-  // Elements of a list, kept by key: what is the same stays in place, so that nothing jumps and no sound is cut off.
+  // Update a list by key: unchanged elements stay in place, so that nothing jumps and no sound is cut off.
   Hearth.list = (parent, items, key, make, update) => {
     const known = new Map([...parent.children].map((child) => [child.dataset.key, child]));
     const times = new Map();
     items.forEach((item, index) => {
       const same = String(key(item)), before = times.get(same) ?? 0;
       times.set(same, before + 1);
-      const id = before ? `${same} (${before})` : same; // The same line may be said twice.
+      const id = before ? `${same} (${before})` : same; // the same line may appear twice
       let child = known.get(id);
       if (!child) {
         child = make(item);
@@ -65,7 +65,7 @@
       : Hearth.t("time.minutes", "{m} min {s} s", { m: Math.floor(whole / 60), s: whole % 60 });
   };
 
-  // A waveform as bars; peaks are 0 to 1.
+  // Draw a waveform as bars; peaks are 0 to 1.
   Hearth.wave = (svg, peaks) => {
     const drawn = peaks.join();
     if (svg.dataset.drawn === drawn) return;
@@ -81,7 +81,7 @@
       .join("");
   };
 
-  // A value put into one of Gradio's fields as if it had been typed, and one of its buttons pressed.
+  // Set one of Gradio's fields as if it had been typed; press one of its buttons.
   Hearth.put = (id, value) => {
     const field = document.querySelector(`#${id} textarea, #${id} input`);
     if (!field) return;
@@ -90,7 +90,7 @@
   };
   Hearth.press = (id) => (document.querySelector(`button#${id}`) ?? document.querySelector(`#${id} button`))?.click();
 
-  // Both, one after the other; a tab that was never opened is not on the page yet, so it is waited for.
+  // Set a field, then press a button; wait for a tab that was never opened and is not on the page yet.
   Hearth.send = (id, value, button, tries = 300) => {
     if (document.querySelector(`#${id} textarea, #${id} input`)) {
       Hearth.put(id, value);
@@ -98,7 +98,7 @@
     } else if (tries) setTimeout(() => Hearth.send(id, value, button, tries - 1), 100);
   };
 
-  // Chips that put a ready text into a field: what they are called is in the person's language, the text in the models'.
+  // Chips that put a sample text into a field: named in the user's language, the text in the model's.
   Hearth.samples = (element, label, samples, field) => {
     if (element.firstElementChild) return;
     element.innerHTML = `<div class="h-chips" role="group"></div>`;
@@ -125,8 +125,8 @@
       Hearth.state = await Hearth.ask(document.querySelector("#h-charts")?.offsetParent ? "hearth/live?charts" : "hearth/live");
       document.body.classList.remove("h-away");
     } catch ({ status }) {
-      const away = Hearth.t("page.away", "Hearth does not answer. It may have been closed; start it again and this page comes back.");
-      const out = Hearth.t("page.out", "You are no longer logged in. Load this page again to log in.");
+      const away = Hearth.t("page.away", "Hearth is not responding. It may have been closed. Start it again; this page reconnects by itself.");
+      const out = Hearth.t("page.out", "You have been logged out. Reload this page to log in again.");
       Hearth.text(document.querySelector(".h-away-note"), status === 401 ? out : away);
       document.body.classList.add("h-away");
     }
@@ -138,22 +138,22 @@
     timer = setTimeout(look, document.hidden ? HIDDEN_MS : Hearth.busy ? BUSY_MS : IDLE_MS);
   }
 
-  // What was just asked for is seen soon, and Esc counts from now on.
+  // Poll sooner after a start, and let Esc count from now on.
   document.addEventListener("click", (event) => {
     if (!event.target.closest?.("#speak-go, #paint-go, #speak-again, #machine-tune, #machine-test")) return;
     Hearth.busy = true;
     timer = clearTimeout(timer) ?? setTimeout(look, SOON_MS);
   });
 
-  // Esc closes a list first.
+  // Esc closes an open list first.
   const closes = (element) => element.closest?.('input[aria-expanded="true"]');
   const openTab = () => document.querySelector('button[role="tab"][aria-selected="true"]')?.dataset.tabId;
   document.addEventListener("keydown", (event) => {
-    // A key that is held down, one that is still the input method's, and what is under a panel ask for nothing.
+    // Ignore repeated keys, keys of an input method, and keys under an open dialog.
     if (event.repeat || event.isComposing || document.querySelector("dialog[open]")) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
-      // Gradio sends a field's text when it is left.
+      // Gradio sends a field's text on blur.
       const field = document.activeElement;
       field?.blur?.();
       setTimeout(() => (Hearth.press(`${openTab()}-go`), field?.focus?.({ preventScroll: true })), 60);
@@ -174,13 +174,13 @@
     }
   });
 
-  // What a screen reader is told of Gradio's folds and of our switches.
+  // Labels for screen readers on Gradio's accordions and our switches.
   Hearth.area("button.label-wrap", (fold) => {
     fold.setAttribute("aria-expanded", fold.classList.contains("open"));
     fold.querySelector(".icon")?.setAttribute("aria-hidden", "true");
   });
   Hearth.area('[data-h-act="light"]', (button) => {
-    button.title = Hearth.t("light.label", "Light or dark");
+    button.title = Hearth.t("light.label", "Switch between light and dark");
     button.setAttribute("aria-label", button.title);
   });
 

@@ -1,16 +1,16 @@
-// What a script and a picture in the making have alike: how far it is, what was said on the way, and what went wrong.
+// What speech and picture jobs share: progress, remarks, failures.
 (() => {
   const { t, text, el, list, ask } = Hearth;
   const notes = new Map(), stopping = new Set();
 
-  // What changes with every step is for the eye; only what is new is said aloud.
+  // Per-step progress is visual only; screen readers hear what is new.
   Hearth.jobFrame = `<div class="h-title"><h2></h2><p class="h-soft h-now"></p></div><p class="h-heard" role="status"></p><div class="h-share h-idle"><i></i></div>`;
   Hearth.jobSaid = `<ul class="h-said"></ul><p class="h-soft h-lately" role="status" hidden></p><p class="h-trouble" role="alert" hidden></p>`;
 
-  // `doing`: in words, where the job itself has nothing to say; `heard`: what is new on the way.
+  // `doing`: shown where the job has no words of its own; `heard`: what is new, for screen readers.
   Hearth.drawJob = (element, view, doing, heard = "") => {
     const { end } = view;
-    const asked_to_stop = !end && stopping.has(view.job) && t("go.stopping", "stopping ...");
+    const asked_to_stop = !end && stopping.has(view.job) && t("go.stopping", "stopping…");
     const waits = view.place ? t("parts.waits", "number {n} in the queue", { n: view.place }) : "";
     text(element.querySelector(".h-now"), asked_to_stop || waits || view.doing || doing);
     text(element.querySelector(".h-heard"), asked_to_stop || waits || view.doing || (end ? doing : heard));
@@ -33,7 +33,7 @@
     }
   };
 
-  // Asked for again with less; the fields show what it is now.
+  // Retry with smaller settings and show them in the fields.
   Hearth.smaller = async (kind) => {
     const before = Hearth.state[kind]?.job;
     const answer = await fetch(`hearth/smaller/${kind}`, { method: "POST", credentials: "same-origin" });
@@ -44,7 +44,7 @@
     notes.set(Hearth.state[kind]?.job, trouble ?? words);
   };
 
-  // There is something to stop only while something runs; what was just begun counts.
+  // Enable Stop only while a job runs or was just started.
   for (const [tab, kind] of [["speak", "speech"], ["paint", "picture"]]) {
     Hearth.area(`button#${tab}-stop`, (button, state) => (button.disabled = !state[kind] || Boolean(state[kind].end)));
   }
@@ -54,17 +54,17 @@
     if (tab) stopping.add(Hearth.state[tab === "speak-stop" ? "speech" : "picture"]?.job);
   });
 
-  // The keys that do the same, as this machine calls them.
+  // The keyboard shortcuts, named as on this system.
   Hearth.area(".h-keys", (element) => {
     if (element.childElementCount) return;
     element.innerHTML = `<kbd></kbd> <span></span> <kbd>Esc</kbd> <span></span>`;
     text(element.firstElementChild, /Mac|iP/.test(navigator.platform) ? "\u2318 Enter" : "Ctrl Enter");
     const [begins, stops] = element.querySelectorAll("span");
-    text(begins, t("go.begins", "begins"));
+    text(begins, t("go.begins", "starts"));
     text(stops, t("go.stops", "stops"));
   });
 
-  // Where what is made stands below what is asked, it comes into sight once it is begun.
+  // On narrow screens, scroll the result into view once a job starts.
   document.addEventListener("click", (event) => {
     const tab = event.target.closest?.("#speak-go, #paint-go")?.id.slice(0, 5);
     if (!tab) return;

@@ -24,11 +24,11 @@
       const { right, total } = view.selftest;
       words.innerHTML = `<h2></h2>${view.pretended ? '<p class="h-pretended"></p>' : ""}<p class="h-machine-words"></p><span class="h-badge"></span>`;
       text(words.querySelector("h2"), t("machine.title", "This machine"));
-      text(words.querySelector(".h-pretended"), t("machine.pretended", "Pretended: nothing here is about the machine you sit at."));
+      text(words.querySelector(".h-pretended"), t("machine.pretended", "Simulated machine: nothing here describes this computer."));
       text(words.querySelector(".h-machine-words"), view.words);
       const badge = words.querySelector(".h-badge");
       badge.className = `h-badge ${total ? (right === total ? "right" : "careful") : ""}`;
-      text(badge, total ? t("machine.tested", "self-test: {right} of {total} paths right", { right, total }) : t("machine.untested", "self-test: not run yet"));
+      text(badge, total ? t("machine.tested", "self-test: {right} of {total} paths correct", { right, total }) : t("machine.untested", "self-test: not run yet"));
     }
     drawPlan();
     drawCurve();
@@ -48,9 +48,9 @@
       <div class="h-under"><span class="h-soft">${source(row)}</span>${rejected(row.rejected)}</div></td></tr>`).join("");
     const open = [...element.querySelectorAll("details")].map((each) => each.open);
     const first = view.plan.rows.filter((row) => row.first), rest = view.plan.rows.filter((row) => !row.first);
-    const head = `<thead><tr><th scope="col">${t("plan.what", "what")}</th><th scope="col">${t("plan.choice", "choice")}</th><th scope="col">${t("plan.because", "because")}</th></tr></thead>`;
+    const head = `<thead><tr><th scope="col">${t("plan.what", "setting")}</th><th scope="col">${t("plan.choice", "choice")}</th><th scope="col">${t("plan.because", "reason")}</th></tr></thead>`;
     element.innerHTML = `${view.note ? `<p class="h-note">${esc(view.note)}</p>` : ""}${taught(view.learned)}<table class="h-table">${head}<tbody>${rows(first)}</tbody></table>
-      <details><summary>${t("plan.rest", "The rest of the plan")}</summary><table class="h-table">${head}<tbody>${rows(rest)}</tbody></table></details>
+      <details><summary>${t("plan.rest", "More settings")}</summary><table class="h-table">${head}<tbody>${rows(rest)}</tbody></table></details>
       ${[...view.plan.warnings, ...view.plan.retired].map((each) => `<p class="h-soft">${esc(each)}</p>`).join("")}`;
     element.querySelectorAll("details").forEach((each, i) => (each.open = Boolean(open[i])));
     element.querySelector(".h-learned button")?.addEventListener("click", (event) => {
@@ -59,25 +59,25 @@
     });
   }
 
-  // What broken runs of this model taught, and the way back.
+  // What failed runs of this model taught, with a button to forget it.
   const taught = (sentences) => (!sentences.length ? "" : `<div class="h-learned">${sentences.map((each) => `<p>${esc(each)}</p>`).join("")}
-    <p class="h-chips"><button type="button">${t("learned.forget", "Try again as before")}</button> <span class="h-soft">${t("learned.how", "Earlier runs on this machine taught this. Forget it, and the next run begins as before.")}</span></p></div>`);
+    <p class="h-chips"><button type="button">${t("learned.forget", "Forget this")}</button> <span class="h-soft">${t("learned.how", "Hearth learned this from failed runs on this machine. If you forget it, the next run starts with the original settings.")}</span></p></div>`);
 
   const esc = (words) => String(words).replace(/[&<>"]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign]);
   const source = (each) => (each.link ? `<a href="${esc(each.link)}" target="_blank" rel="noreferrer">${esc(each.source)}</a>` : esc(each.source));
   function rejected(all) {
     if (!all.length) return "";
     const lines = all.map((each) => `<li><b>${esc(each.option)}</b>: ${each.objections.map((o) => `${esc(o.text)} <span class="h-soft">${source(o)}</span>`).join(" ")}</li>`);
-    return `<details><summary class="h-soft">${t("plan.rejected", "not taken: {names}", { names: all.map((each) => each.option).join(", ") })}</summary><ul>${lines.join("")}</ul></details>`;
+    return `<details><summary class="h-soft">${t("plan.rejected", "rejected: {names}", { names: all.map((each) => each.option).join(", ") })}</summary><ul>${lines.join("")}</ul></details>`;
   }
 
-  // The curve: memory predicted (dashed), speed measured (solid), the present point, and where it would swap. Its sizes stand above the places of the slider.
+  // The curve: predicted memory (dashed), measured speed (solid), the current size, the budget. Its sizes line up with the slider's.
   function drawCurve() {
     const element = document.querySelector("#h-curve");
     const curve = view.curve;
     if (!element || !curve) return;
     const W = element.clientWidth || 560, H = 190, side = 9, top = 14, bottom = 26;
-    const x = (i) => side + ((i + 1) * (W - 2 * side)) / curve.points.length; // before the first: automatic
+    const x = (i) => side + ((i + 1) * (W - 2 * side)) / curve.points.length; // left of the first: automatic
     const most = Math.max(...curve.points.map((p) => p.bytes));
     const y = (share) => H - bottom - share * (H - top - bottom);
     const logs = curve.points.map((p) => Math.log2(p.bytes)), low = Math.min(...logs), high = Math.max(...logs);
@@ -87,17 +87,17 @@
     const speed = known.map(([i, s]) => `${x(i)},${y(fastest / s)}`).join(" ");
     const over = curve.points.findIndex((p) => p.bytes > curve.budget);
     const near = (size) => (size == null ? -1 : curve.points.reduce((best, p, i) => (Math.abs(Math.log2(p.chunk / size)) < Math.abs(Math.log2(curve.points[best].chunk / size)) ? i : best), 0));
-    const at = near(curve.at), chosen = near(curve.chunk); // what runs, and what is asked for
+    const at = near(curve.at), chosen = near(curve.chunk); // what runs, and what was asked for
     const sizes = [t("curve.auto", "auto"), ...curve.points.map((p) => p.chunk)];
     const marks = sizes.map((size, i) => `<text class="${i === chosen + 1 ? "here" : ""}" x="${x(i - 1)}" y="${H - 4}" text-anchor="middle">${size}</text>`).join("");
     const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
-    const label = `${t("curve.label", "Chunk size against memory and speed")}: ${curve.points.map((p) => `${p.chunk}: ${megabytes(p.bytes)} MB`).join(", ")}`;
+    const label = `${t("curve.label", "Memory and speed by chunk size")}: ${curve.points.map((p) => `${p.chunk}: ${megabytes(p.bytes)} MB`).join(", ")}`;
     document.querySelector("#machine-chunk input[type=range]")?.setAttribute("aria-valuetext", curve.chunk ?? t("word.automatic", "automatic"));
-    element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "works at once, in the middle of a run too")}</span></h2>
-      <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "scores memory, predicted: {low} to {high} MB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
-      <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "speed, measured here") : t("curve.untuned", "speed: not measured yet, press Tune")}${curve.knee ? t("curve.knee", ", with its knee at {knee}", { knee: curve.knee }) : ""}</span></p>${curve.knee && curve.knee !== curve.chunk ? `<p class="h-chips h-knee"><button type="button">${t("curve.use", "Use {knee}", { knee: curve.knee })}</button></p>` : ""}${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}${curve.runs ? `<p class="h-runs">${esc(curve.runs)}</p>` : ""}
+    element.innerHTML = `<h2>${t("curve.title", "Chunk size")} <span class="h-soft">${t("curve.at-once", "takes effect at once, even during a run")}</span></h2>
+      <p class="h-soft h-legend"><span><i class="h-key memory"></i>${t("curve.memory", "predicted score memory: {low} to {high} MB", { low: megabytes(curve.points[0].bytes), high: megabytes(most) })}</span>
+      <span><i class="h-key speed"></i>${known.length ? t("curve.speed", "measured speed") : t("curve.untuned", "speed not measured yet; press Tune for this model")}${curve.knee ? t("curve.knee", ", best size {knee}", { knee: curve.knee }) : ""}</span></p>${curve.knee && curve.knee !== curve.chunk ? `<p class="h-chips h-knee"><button type="button">${t("curve.use", "Use {knee}", { knee: curve.knee })}</button></p>` : ""}${curve.note ? `<p class="h-soft">${esc(curve.note)}</p>` : ""}${curve.runs ? `<p class="h-runs">${esc(curve.runs)}</p>` : ""}
       <svg class="h-plot" viewBox="0 0 ${W} ${H}" role="img" aria-label="${esc(label)}">
-      ${over >= 0 ? `<rect class="swap" x="${x(over) - 18}" y="0" width="${W - x(over) + 18}" height="${H - bottom + 6}"/><text class="swap" x="${x(over) - 10}" y="14">${t("curve.over", "past its budget")}</text>` : ""}
+      ${over >= 0 ? `<rect class="swap" x="${x(over) - 18}" y="0" width="${W - x(over) + 18}" height="${H - bottom + 6}"/><text class="swap" x="${x(over) - 10}" y="14">${t("curve.over", "over the limit")}</text>` : ""}
       <line class="ground" x1="0" x2="${W}" y1="${H - bottom + 4}" y2="${H - bottom + 4}"/><polyline class="memory" points="${memory}"/>${known.length ? `<polyline class="speed" points="${speed}"/>` : ""}
       ${at >= 0 ? `<line class="now" x1="${x(at)}" x2="${x(at)}" y1="${top}" y2="${H - bottom}"/><circle class="now" cx="${x(at)}" cy="${y((logs[at] - low) / (high - low || 1))}" r="5"/>` : ""}${marks}</svg>`;
   }
@@ -106,7 +106,7 @@
 
   Hearth.area("#h-chunk-now", (element, { strip }) => text(element, strip.chunk));
 
-  // Gradio's sliders tell of a release by hand alone: one by a key counts as well.
+  // Gradio's sliders fire release for pointers only; fire it for keys too.
   document.addEventListener("keyup", (event) => {
     if (event.target.closest?.("#machine-chunk") && event.target.type === "range") event.target.dispatchEvent(new PointerEvent("pointerup", { bubbles: true }));
   });
@@ -116,21 +116,21 @@
     if (!element || !view.selftest) return;
     const { paths, rows } = view.selftest;
     if (!paths.length) {
-      element.innerHTML = `<h2>${t("selftest.title", "Self-test")}</h2><p class="h-soft">${t("selftest.never", "Run it once: it asks this machine for every attention path, and what fails is never planned.")}</p>`;
+      element.innerHTML = `<h2>${t("selftest.title", "Self-test")}</h2><p class="h-soft">${t("selftest.never", "Run it once to check every attention path on this machine. Paths that fail are never used.")}</p>`;
       return;
     }
-    const line = (row) => `<tr><td><span class="h-badge ${row.passed ? "right" : "wrong"}">${row.passed ? t("selftest.right", "right") : t("selftest.wrong", "wrong")}</span></td>
+    const line = (row) => `<tr><td><span class="h-badge ${row.passed ? "right" : "wrong"}">${row.passed ? t("selftest.right", "correct") : t("selftest.wrong", "wrong")}</span></td>
       <td>${esc(row.subject)}</td><td>${row.error ? row.error.toExponential(1) : ""}</td><td>${row.ms ? `${row.ms.toFixed(1)} ms` : ""}</td><td class="h-soft">${esc(row.words)}</td></tr>`;
-    const table = (all) => `<table class="h-table"><thead><tr><th scope="col">${t("selftest.outcome", "result")}</th><th scope="col">${t("selftest.path", "path")}</th><th scope="col">${t("selftest.error", "error")}</th><th scope="col">${t("selftest.time", "time")}</th><th scope="col">${t("selftest.words", "its words")}</th></tr></thead><tbody>${all.map(line).join("")}</tbody></table>`;
+    const table = (all) => `<table class="h-table"><thead><tr><th scope="col">${t("selftest.outcome", "result")}</th><th scope="col">${t("selftest.path", "path")}</th><th scope="col">${t("selftest.error", "error")}</th><th scope="col">${t("selftest.time", "time")}</th><th scope="col">${t("selftest.words", "message")}</th></tr></thead><tbody>${all.map(line).join("")}</tbody></table>`;
     const open = element.querySelector("details")?.open ? "open" : "";
     element.innerHTML = `<h2>${t("selftest.title", "Self-test")}</h2><details ${open}><summary>${t("selftest.paths", "{n} paths", { n: paths.length })}</summary>${table(paths)}</details>
-      ${rows.length ? `<details><summary>${t("selftest.rows", "{n} known defects, asked here", { n: rows.length })}</summary>${table(rows)}</details>` : ""}`;
+      ${rows.length ? `<details><summary>${t("selftest.rows", "{n} known defects, checked on this machine", { n: rows.length })}</summary>${table(rows)}</details>` : ""}`;
   }
 
-  // Charts over the last minutes.
+  // Charts of the last minutes.
   const LINES = [
     ["rate", () => t("chart.rate", "speed")], ["process", () => t("chart.process", "process memory")], ["device", () => t("chart.device", "device memory")],
-    ["allocated", () => t("chart.allocated", "of it in use")], ["swap", () => t("chart.swap", "swap")],
+    ["allocated", () => t("chart.allocated", "allocated by torch")], ["swap", () => t("chart.swap", "swap")],
   ];
   Hearth.area("#h-charts", (element, { charts }) => {
     if (!charts?.length || !element.offsetParent) return;
@@ -138,7 +138,7 @@
     if (!element.firstElementChild) element.innerHTML = `<h2></h2><div class="h-lines"></div>`;
     text(element.querySelector("h2"), t("charts.title", "Live"));
     const lines = LINES.filter(([name]) => last.some((each) => each[name]));
-    // Frames and steps have no common measure: the last that was measured is drawn.
+    // Frames and steps cannot share a scale: draw the unit measured last.
     const unit = last.findLast((each) => each.unit)?.unit;
     const valued = (each, name) => (name === "rate" && each.unit !== unit ? 0 : each[name] ?? 0);
     const speed = (rate) => (unit === "frames" ? t("rate.frames-alone", "{rate} frames/s", { rate: rate.toFixed(0) }) : t("rate.steps", "{rate} steps/s", { rate: rate.toFixed(1) }));
@@ -150,15 +150,15 @@
       const shown = (value) => (name === "rate" ? speed(value) : `${gb(value)} GB`);
       const [what, highest] = figure.querySelectorAll("span");
       text(what, title());
-      text(figure.querySelector("b"), name === "rate" && !now ? t("chart.rests", "at rest") : shown(now));
-      text(highest, `${t("chart.highest", "highest")} ${shown(top)}`);
+      text(figure.querySelector("b"), name === "rate" && !now ? t("chart.rests", "idle") : shown(now));
+      text(highest, `${t("chart.highest", "peak")} ${shown(top)}`);
     });
   });
 
-  // A size counts when its field is left, but only if somebody typed there: what stands in it may be older than what is in force.
+  // Take a typed size on change only: an untouched field may hold an outdated size.
   document.addEventListener("change", (event) => event.target.closest?.("#machine-exact") && Hearth.press("machine-typed"));
 
-  // The self-test and Tune while they run: one at a time.
+  // Progress of the self-test and Tune; one runs at a time.
   Hearth.area("#machine-test, #machine-tune", (button, { errand }) => (button.disabled = Boolean(errand && !errand.end)));
   Hearth.area(".h-errand", (element, { errand }) => {
     const mine = errand?.kind === element.dataset.kind && (!errand.end || errand.end.kind !== "finished" || (errand.said.length && errand.kind === "Tune"));
@@ -175,7 +175,7 @@
     share.firstElementChild.style.width = `${errand.share * 100}%`;
     const left = { done, total, time: Hearth.time(errand.eta_s) };
     const counted = errand.eta_s ? t("errand.done-left", "{done} of {total}, about {time} left", left) : t("errand.done", "{done} of {total}", left);
-    const under_way = total ? counted : t("errand.waits", "waits until the engine is free");
+    const under_way = total ? counted : t("errand.waits", "waiting for the engine");
     const closing = { failed: end?.text, stopped: t("errand.stopped", "stopped") }[end?.kind] ?? errand.said.map((each) => each.text).join(" ");
     text(element.querySelector("p"), end ? closing : under_way);
     text(element.querySelector(".h-heard"), end ? closing : "");

@@ -1,20 +1,20 @@
-// Models: one card each, drawn from our own answers; how far a download is, is asked once a second while the tab is open.
+// Models: one card each; poll downloads once a second while the tab is open.
 (() => {
   const { t, text, el, list, ask, time } = Hearth;
   const LOOK_MS = 1000;
   let page = null, moves = new Map(), shown = false, known = false;
 
-  // As disks and downloads are counted: in powers of ten.
+  // Disks and downloads are counted in powers of ten.
   const size = (bytes) => (bytes >= 1e8 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(1)} MB`);
   const moving = (id) => ["queued", "running"].includes(moves.get(id)?.state);
 
-  // A deed of the owner; its trouble, if any, in words. The value goes in the body: a token must stand in no address.
+  // Run an owner's action; return its trouble in words. The value travels in the body, as a token must not appear in a URL.
   Hearth.deed = async (name, value = "") => {
     const answer = await fetch(`hearth/models/${name}`, {
       method: "POST", credentials: "same-origin", headers: { "content-type": "application/json" }, body: JSON.stringify({ value }),
     });
     const { trouble = "" } = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
-    return trouble || (answer.ok ? "" : t("models.refused", "That was refused ({status}).", { status: answer.status }));
+    return trouble || (answer.ok ? "" : t("models.refused", "Hearth refused the request (status {status}).", { status: answer.status }));
   };
   const act = async (name, value) => {
     const trouble = await Hearth.deed(name, value);
@@ -52,21 +52,21 @@
       <div class="h-doors"><form class="h-card h-add"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="text" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><ul class="h-list"></ul></form>
       <form class="h-card h-token"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="password" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><p class="h-soft h-has" role="status"></p></form></div>`;
     const [add, token] = [element.querySelector(".h-add"), element.querySelector(".h-token")];
-    text(add.querySelector("h2"), t("models.own", "A model of your own"));
-    text(add.querySelector("p"), t("models.own-how", "A diffusers folder, a folder with Dia, or a single .safetensors file of SD 1.5 or SDXL. It stays where it is."));
+    text(add.querySelector("h2"), t("models.own", "Add your own model"));
+    text(add.querySelector("p"), t("models.own-how", "Choose a diffusers folder, a Dia folder, or a single .safetensors file (SD 1.5 or SDXL). Hearth uses it from where it is."));
     text(add.querySelector("button"), t("models.add", "Add"));
-    add.querySelector("input").setAttribute("aria-label", t("models.path", "Its whole path on this machine"));
-    add.querySelector("input").placeholder = t("models.path", "Its whole path on this machine");
+    add.querySelector("input").setAttribute("aria-label", t("models.path", "Full path on this machine"));
+    add.querySelector("input").placeholder = t("models.path", "Full path on this machine");
     add.addEventListener("submit", async (event) => {
       event.preventDefault();
       const input = add.querySelector("input");
       if (!(await act("add", input.value))) input.value = "";
     });
-    text(token.querySelector("h2"), t("token.title", "Token for models behind a gate"));
+    text(token.querySelector("h2"), t("token.title", "Access token for gated models"));
     token.querySelector("p").innerHTML = `<span></span> <a href="https://huggingface.co/settings/tokens" target="_blank" rel="noreferrer">huggingface.co/settings/tokens</a>`;
-    text(token.querySelector("span"), t("token.how", "Some models are given only to people who accepted their terms. Accept them on the model's page, make a token with read access and paste it here. It is kept where Hugging Face's own programs keep it, and sent to nobody else."));
-    text(token.querySelector("button"), t("token.keep", "Keep"));
-    token.querySelector("input").setAttribute("aria-label", t("token.label", "Token"));
+    text(token.querySelector("span"), t("token.how", "Some models require you to accept their terms first. Accept them on the model's page, create a token with read access and paste it here. It is stored where Hugging Face's own tools keep it and sent only to Hugging Face."));
+    text(token.querySelector("button"), t("token.keep", "Save"));
+    token.querySelector("input").setAttribute("aria-label", t("token.label", "Access token"));
     token.addEventListener("submit", async (event) => {
       event.preventDefault();
       const input = token.querySelector("input"), value = input.value;
@@ -80,11 +80,11 @@
     const element = document.querySelector("#h-models");
     if (!element || !page) return;
     if (!element.firstElementChild) frame(element);
-    text(element.querySelector(".h-where"), t("models.where", "Models lie in {folder}, {free} are free there.", { folder: page.folder, free: size(page.free) }));
+    text(element.querySelector(".h-where"), t("models.where", "Models are stored in {folder} ({free} free).", { folder: page.folder, free: size(page.free) }));
     list(element.querySelector(".h-models"), page.models, (each) => each.id, make, update);
     list(element.querySelector(".h-add .h-list"), page.missing, (each) => each.path, (each) => {
       const line = el(`<li class="h-soft"><span></span> <button type="button" class="h-chip"></button></li>`);
-      text(line.querySelector("button"), t("models.forget", "Forget it"));
+      text(line.querySelector("button"), t("models.forget", "Remove from list"));
       line.querySelector("button").addEventListener("click", () => act("forget", each.path));
       return line;
     }, (line, each) => text(line.querySelector("span"), each.trouble));
@@ -92,8 +92,8 @@
     if (has.dataset.drawn !== String(page.token)) {
       has.dataset.drawn = String(page.token);
       has.innerHTML = page.token ? `<span></span> <button type="button" class="h-chip h-forget"></button>` : "";
-      text(has.querySelector("span"), t("token.there", "A token is kept."));
-      text(has.querySelector("button"), t("token.forget", "Forget it"));
+      text(has.querySelector("span"), t("token.there", "A token is saved."));
+      text(has.querySelector("button"), t("token.forget", "Remove token"));
     }
   }
 
@@ -111,10 +111,10 @@
     text(fit, each.fit?.word ?? t("models.unknown", "not known yet"));
     const here = card.querySelector(".h-here");
     here.hidden = !each.here;
-    text(here, each.starter ? t("models.built-in", "comes with Hearth") : t("models.is-here", "is here"));
-    text(card.querySelector(".h-because"), each.fit ? [each.fit.sentence, ...each.fit.cures].join(" ") : t("models.waking", "The engine is still waking up; whether it fits is known in a moment."));
+    text(here, each.starter ? t("models.built-in", "included with Hearth") : t("models.is-here", "installed"));
+    text(card.querySelector(".h-because"), each.fit ? [each.fit.sentence, ...each.fit.cures].join(" ") : t("models.waking", "The engine is still starting; you will see in a moment whether this model fits."));
     list(card.querySelector(".h-facts"), each.facts, (fact) => fact, (fact) => Object.assign(el("<p></p>"), { textContent: fact }));
-    const sizes = each.here || !each.download ? each.bytes && t("models.takes", "{size} on this disk", { size: size(each.bytes) }) : t("models.about", "about {size} to get", { size: size(each.download) });
+    const sizes = each.here || !each.download ? each.bytes && t("models.takes", "{size} on this disk", { size: size(each.bytes) }) : t("models.about", "about {size} to download", { size: size(each.download) });
     text(card.querySelector(".h-size"), [each.kind === "speech" ? t("models.speech", "speech") : t("models.picture", "pictures"), sizes, each.licence, each.path].filter(Boolean).join(" · "));
     const share = card.querySelector(".h-share"), done = move ? (100 * move.done_bytes) / Math.max(1, move.total_bytes) : 0;
     share.hidden = !open;
@@ -149,23 +149,23 @@
       element.append(made);
     };
     if (moving(each.id)) button(t("models.pause", "Pause"), () => act("pause", each.id));
-    else if (move && move.state !== "done") button(t("models.go-on", "Go on"), () => act("get", each.id));
-    else if (each.lacks) button(t("models.get-configs", "Get its settings ({size})", { size: size(each.download) }), () => act("get", each.id));
-    else if (!each.here && each.download) button(t("models.get", "Get"), () => act("get", each.id));
+    else if (move && move.state !== "done") button(t("models.go-on", "Resume"), () => act("get", each.id));
+    else if (each.lacks) button(t("models.get-configs", "Download its configuration ({size})", { size: size(each.download) }), () => act("get", each.id));
+    else if (!each.here && each.download) button(t("models.get", "Download"), () => act("get", each.id));
     if (move?.cure === "token") button(t("token.paste", "Paste a token"), () => document.querySelector(".h-token input").focus());
     if (each.gate && !each.here) {
       const terms = el(`<a class="h-chip" target="_blank" rel="noreferrer"></a>`);
       terms.href = each.gate;
-      text(terms, t("models.terms", "Its terms"));
+      text(terms, t("models.terms", "Terms"));
       element.append(terms);
     }
-    if (each.here) button(t("models.folder", "Folder"), () => act("where", each.id));
-    if (each.local) button(t("models.off-list", "Take off the list"), () => act("forget", each.id));
-    else if (!each.starter && (each.bytes || move)) button(t("models.remove", "Remove"), async () => (await Hearth.sure(t("models.sure", "Delete {title} from this disk?", { title: each.title }), t("models.remove", "Remove"))) && act("remove", each.id));
-    if (held && !element.contains(document.activeElement)) element.querySelector("button")?.focus({ preventScroll: true }); // keys go on where they were
+    if (each.here) button(t("models.folder", "Show in folder"), () => act("where", each.id));
+    if (each.local) button(t("models.off-list", "Remove from list"), () => act("forget", each.id));
+    else if (!each.starter && (each.bytes || move)) button(t("models.remove", "Delete"), async () => (await Hearth.sure(t("models.sure", "Delete {title} from this disk?", { title: each.title }), t("models.remove", "Delete"))) && act("remove", each.id));
+    if (held && !element.contains(document.activeElement)) element.querySelector("button")?.focus({ preventScroll: true }); // keep keyboard focus where it was
   }
 
-  // Looked at anew when the tab opens, when the machine is known, and when something has come.
+  // Refresh when the tab opens, when the machine is known, and when a download is done.
   Hearth.area("#h-models", (element, { strip }) => {
     const now = Boolean(element.offsetParent);
     if (now && (!shown || known !== Boolean(strip.machine))) {

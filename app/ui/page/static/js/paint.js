@@ -1,4 +1,4 @@
-// Paint: the picture while it is painted, the gallery of the run, comparing two, the grid, and a PNG dropped anywhere.
+// Paint: the picture while it is painted, the results, comparing two, the grid, and a PNG dropped anywhere.
 (() => {
   const { t, text, el, list } = Hearth;
   let shown = null, compared = null, weighed = "";
@@ -19,7 +19,7 @@
       text(element.querySelector("h2"), t("canvas.title", "Picture"));
     }
     const image = element.querySelector("img"), empty = element.querySelector(".h-easel p");
-    text(empty, picture ? "" : t("canvas.empty", "What you ask for is painted here, visible from the first steps."));
+    text(empty, picture ? "" : t("canvas.empty", "Your picture will appear here, starting with the first steps."));
     if (!picture) return;
     const { end } = picture;
     if (end && weighed !== picture.job) {
@@ -32,13 +32,13 @@
     const place = shown.kept ? shown.at : done.length - 1;
     const source = running && !shown.kept ? picture.preview : done[place]?.url ?? picture.preview;
     image.hidden = !source;
-    element.querySelector(".h-easel").hidden = !source && end?.kind === "failed"; // what went wrong stands there instead
+    element.querySelector(".h-easel").hidden = !source && end?.kind === "failed"; // the failure is shown instead
     if (source && image.getAttribute("src") !== source) {
       image.src = source;
-      image.alt = t("canvas.alt", "The picture that was painted");
+      image.alt = t("canvas.alt", "Generated picture");
     }
     image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
-    const closing = { finished: () => t("canvas.done", "{n} done in {s} s", { n: done.length, s: end.elapsed_s.toFixed(1) }), stopped: () => t("canvas.stopped", "stopped; what was there is kept") };
+    const closing = { finished: () => t("canvas.done", "{n} done in {s} s", { n: done.length, s: end.elapsed_s.toFixed(1) }), stopped: () => t("canvas.stopped", "stopped; finished results are kept") };
     Hearth.drawJob(element, picture, picture.rate || closing[end?.kind]?.() || "");
     drawActs(element.querySelector(".h-acts"), picture.results[place]);
     list(element.querySelector(".h-thumbs"), done.length > 1 ? done : [], (each) => each.url, (each) => {
@@ -72,8 +72,8 @@
     element.append(
       save,
       act(t("canvas.reuse", "Reuse settings"), send("paint-restore")),
-      ...(document.querySelector("#paint-begin-with") ? [act(t("canvas.start", "Start from this"), send("paint-begin-with"))] : []),
-      act(compared ? t("canvas.compare-with", "Compare with the marked one") : t("canvas.mark", "Mark to compare"), () => compare(result)),
+      ...(document.querySelector("#paint-begin-with") ? [act(t("canvas.start", "Use as starting picture"), send("paint-begin-with"))] : []),
+      act(compared ? t("canvas.compare-with", "Compare with the selected picture") : t("canvas.mark", "Select to compare"), () => compare(result)),
     );
   }
 
@@ -86,7 +86,7 @@
       under.src = compared.url;
       over.src = result.url;
       const range = pair.querySelector("input");
-      range.setAttribute("aria-label", t("compare.range", "How much of each"));
+      range.setAttribute("aria-label", t("compare.range", "Position of the dividing line"));
       const cut = () => (over.style.clipPath = `inset(0 0 0 ${range.value}%)`);
       range.addEventListener("input", cut);
       cut();
@@ -108,7 +108,7 @@
     const cell = ({ url, preview, failed }) => (url || preview ? `<img src="${url || preview}" alt="">` : `<span class="h-soft">${failed ? "–" : "…"}</span>`);
     const rows = grid.rows.map((row, y) => `<tr><th scope="row"></th>${grid.columns.map((_, x) => `<td>${cell(grid.cells[y * grid.columns.length + x])}</td>`).join("")}</tr>`);
     element.innerHTML = `<h2></h2><div class="h-scroll"><table><thead><tr><td></td>${grid.columns.map(() => `<th scope="col"></th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></div><p class="h-chips"></p>`;
-    text(element.querySelector("h2"), t("grid.title", "{across} across, {down} down", grid));
+    text(element.querySelector("h2"), t("grid.title", "{across} in columns, {down} in rows", grid));
     element.querySelectorAll("thead th").forEach((head, i) => text(head, grid.columns[i]));
     element.querySelectorAll("tbody th").forEach((head, i) => text(head, grid.rows[i]));
     if (grid.cells.every((each) => each.url || each.failed)) {
@@ -118,24 +118,24 @@
     }
   });
 
-  Hearth.area("#h-mask-how", (element) => text(element, t("paint.image-how", "Paint over what is to change; unpainted, the whole picture is the start.")));
+  Hearth.area("#h-mask-how", (element) => text(element, t("paint.image-how", "Paint over the area to change. If you paint nothing, the whole picture is used as the starting point.")));
 
-  // Gradio's editor takes a picture only once its canvas stands; before that it would break.
+  // Gradio's editor breaks if it gets a picture before its canvas exists.
   Hearth.area("#paint-image", (element) => element.classList.toggle("h-ready", Boolean(element.querySelector(".toolbar-wrap, .toolbar-wrap-wrap") && element.querySelector("canvas"))));
 
-  // A picture dropped anywhere but on a field that takes files itself.
+  // Take a picture dropped anywhere but on a field that takes files itself.
   const wanted = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files") && !event.target.closest?.("#paint-start, .h-takes-files, input[type=file], [data-testid='file-upload'], .upload-container");
   document.addEventListener("dragover", (event) => wanted(event) && event.preventDefault());
   document.addEventListener("drop", (event) => {
     if (!wanted(event)) return;
-    event.preventDefault(); // else the browser would show it in place of Hearth
+    event.preventDefault(); // else the browser would open it
     const file = [...event.dataTransfer.files].find((each) => each.type.startsWith("image/"));
     if (!file) return;
     document.querySelector('button[role="tab"][data-tab-id="paint"]')?.click();
     give(file);
   });
 
-  // A tab that was never open has no fields yet.
+  // Fields of a tab never opened are not there yet.
   function give(file, tries = 100) {
     const field = document.querySelector("#paint-dropped input[type=file]");
     if (!field) return tries && setTimeout(() => give(file, tries - 1), 100);

@@ -1,4 +1,4 @@
-// A sound that can be heard and sought through: its waveform is its bar. One sounds at a time.
+// An audio player whose waveform is its seek bar. One plays at a time.
 (() => {
   const { t, text, el, wave } = Hearth;
   const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
@@ -12,7 +12,7 @@
     const [whole, heard] = player.querySelectorAll("svg");
     for (const svg of [whole, heard]) wave(svg, peaks?.length ? peaks : FLAT);
     audio.src = url;
-    range.setAttribute("aria-label", t("player.place", "Place in the sound"));
+    range.setAttribute("aria-label", t("player.place", "Playback position"));
     const length = () => (Number.isFinite(audio.duration) ? audio.duration : seconds ?? 0);
     const draw = () => {
       const share = length() ? Math.min(1, audio.currentTime / length()) : 0;
@@ -37,10 +37,10 @@
     return player;
   };
 
-  // Two can speak; whoever else is named has no colour of theirs.
+  // Only speakers 1 and 2 exist; others get the error colour.
   Hearth.speaker = (number) => (number == 1 || number == 2 ? `s${number}` : "wrong");
 
-  // A script in one line: who speaks as a coloured letter, not as a tag.
+  // Show a script in one line, speakers as coloured letters instead of tags.
   Hearth.script = (element, words) => {
     if (element.dataset.words === words) return;
     element.dataset.words = words;

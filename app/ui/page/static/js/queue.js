@@ -1,4 +1,4 @@
-// The queue, what was cut short, and a word when something is done.
+// The queue, interrupted jobs, and the chime when a job is done.
 (() => {
   const { t, text, el, list } = Hearth;
   const post = (job, act) => fetch(`hearth/queue/${job}/${act}`, { method: "POST" });
@@ -17,13 +17,13 @@
 
   function open() {
     const dialog = el(`<dialog class="h-dialog h-queue" aria-labelledby="h-queue"><h2 id="h-queue"></h2><p class="h-soft" role="status"></p><ol class="h-list"></ol><form method="dialog" class="h-chips"><button class="h-chip"></button><button type="button" class="h-chip h-all"></button></form></dialog>`);
-    text(dialog.querySelector("h2"), t("queue.title", "What waits"));
+    text(dialog.querySelector("h2"), t("queue.title", "Queue"));
     text(dialog.querySelector("form button"), t("queue.close", "Close"));
     const all = dialog.querySelector(".h-all");
-    text(all, t("queue.empty", "Take all out"));
+    text(all, t("queue.empty", "Clear queue"));
     all.addEventListener("click", async () => {
       const jobs = Hearth.state.queue;
-      if (await Hearth.sure(t("queue.sure", "Take out all that wait ({n})? What they were to make is not kept.", { n: jobs.length }), t("queue.empty", "Take all out"))) jobs.forEach((job) => post(job.id, "remove"));
+      if (await Hearth.sure(t("queue.sure", "Remove all {n} waiting jobs? They cannot be restored.", { n: jobs.length }), t("queue.empty", "Clear queue"))) jobs.forEach((job) => post(job.id, "remove"));
     });
     dialog.addEventListener("close", () => dialog.remove());
     document.body.append(dialog);
@@ -33,14 +33,14 @@
 
   function draw(dialog) {
     const none = !Hearth.state.queue?.length;
-    text(dialog.querySelector("p"), none ? t("queue.none", "Nothing waits any more.") : "");
+    text(dialog.querySelector("p"), none ? t("queue.none", "The queue is empty.") : "");
     dialog.querySelector(".h-all").hidden = none;
     list(dialog.querySelector("ol"), Hearth.state.queue ?? [], (job) => job.id, (job) => {
       const row = el(`<li class="h-part"><span class="h-badge h-number"></span><span class="h-sounding"></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></li>`);
       Hearth.script(row.querySelector(".h-sounding"), job.text);
       const [up, remove] = row.querySelectorAll("button");
-      text(up, t("queue.up", "Earlier"));
-      text(remove, t("queue.remove", "Take out"));
+      text(up, t("queue.up", "Move up"));
+      text(remove, t("queue.remove", "Remove"));
       for (const button of [up, remove]) button.setAttribute("aria-label", `${button.textContent}: ${job.text}`);
       up.addEventListener("click", () => post(job.id, "up"));
       remove.addEventListener("click", () => post(job.id, "remove"));
@@ -53,7 +53,7 @@
   }
   Hearth.area("dialog.h-queue", draw);
 
-  // What keeps every job from running stands where else the jobs do that a crash cut short.
+  // What keeps all jobs from running takes the place of the interrupted jobs.
   Hearth.area("#h-strip", (element, { standing }) => {
     let banner = document.querySelector("#h-interrupted.h-standing");
     if (!standing) return banner?.remove();
@@ -76,12 +76,12 @@
         add(t("cure.again", "Try again"), () => engine("again"));
         add(t("cure.repair", "Repair"), () => engine("repair"));
       }
-      add(t("cure.report", "Copy a report"), () => Hearth.press("machine-report"));
+      add(t("cure.report", "Copy report"), () => Hearth.press("machine-report"));
     }
     text(banner.firstElementChild, banner.dataset.line ?? standing.text);
   });
 
-  // Jobs that a crash cut short: one line, two answers.
+  // Interrupted jobs: one line, two answers.
   Hearth.area("#h-strip", (element, { interrupted, standing }) => {
     let banner = document.querySelector("#h-interrupted");
     if (standing) return;
@@ -92,14 +92,14 @@
       const [on, off] = banner.querySelectorAll("button");
       on.addEventListener("click", () => post(banner.dataset.job, "go-on"));
       off.addEventListener("click", () => post(banner.dataset.job, "let-go"));
-      text(on, t("interrupted.on", "Go on with it"));
-      text(off, t("interrupted.off", "Let it go"));
+      text(on, t("interrupted.on", "Resume"));
+      text(off, t("interrupted.off", "Discard"));
     }
     banner.dataset.job = interrupted[0].id;
-    text(banner.firstElementChild, t("interrupted.text", "This was cut short: {text}", interrupted[0]));
+    text(banner.firstElementChild, t("interrupted.text", "This job was interrupted: {text}", interrupted[0]));
   });
 
-  // A soft chime and, where the page is not looked at, a notification: off until it is wished for.
+  // A chime, and a notification if the page is hidden; off by default.
   const wished = () => localStorage.getItem("hearth_chime") === "on";
   let running = {};
   document.addEventListener("click", (event) => {
@@ -113,7 +113,7 @@
   });
   Hearth.area('[data-h-act="chime"]', (button) => {
     button.setAttribute("aria-pressed", wished());
-    button.setAttribute("aria-label", t("chime.label", "Chime when something is done"));
+    button.setAttribute("aria-label", t("chime.label", "Chime when a job is done"));
     button.title = button.getAttribute("aria-label");
   });
   Hearth.area("#h-strip", (_, { speech, picture }) => {

@@ -1,4 +1,4 @@
-// Texts to begin with, of words that the starter models know. English in every language of the page: no model here reads another.
+// Sample texts with words that the starter models know. Always English, which is all that these models read.
 (() => {
   const { t } = Hearth;
 
@@ -8,7 +8,7 @@
   };
   Hearth.scripts = () => [
     [t("sample.morning", "A good morning"), "[S1] Good morning, my friend. Is the kitchen warm? [S2] Yes, the fire is bright. Please bring bread and coffee."],
-    [t("sample.story", "A small story"), "[S1] The moon is on the water and the garden is quiet. [S2] We listen, and the children sing."],
+    [t("sample.story", "A short story"), "[S1] The moon is on the water and the garden is quiet. [S2] We listen, and the children sing."],
     [t("sample.answer", "Question and answer"), "[S1] Where is my purple book? [S2] Maybe behind the chair. (pause 0.5s) [S1] Thank you!"],
   ];
   Hearth.prompts = () => [

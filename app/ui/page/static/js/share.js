@@ -1,14 +1,14 @@
-// Sharing: the owner's switch in the head, and its panel: link, password, time left, who is there, what visitors may.
+// Sharing: the owner's button in the head and its panel: link, password, time left, guests, limits.
 (() => {
   const { t, text, el, list, time, ask } = Hearth;
   const LOOK_MS = 3000;
   const limits = () => [
-    ["letters", t("share.letters", "Letters in a script")], ["side", t("share.side", "Pixels a side")], ["steps", t("share.steps", "Steps")],
-    ["batch", t("share.batch", "Pictures at once")], ["waiting", t("share.waiting", "Places in the queue")], ["share", t("share.share", "Share of each hour, up to 1")],
+    ["letters", t("share.letters", "Characters in a script")], ["side", t("share.side", "Pixels per side")], ["steps", t("share.steps", "Steps")],
+    ["batch", t("share.batch", "Pictures per job")], ["waiting", t("share.waiting", "Jobs in the queue")], ["share", t("share.share", "Share of each hour (up to 1)")],
   ];
   let panel = null, password = "", timer = 0;
 
-  // Visitors have no charts, and no switch.
+  // Only the owner's state has charts, and only the owner may share.
   Hearth.area(".h-switches", (element, { charts }) => {
     if (!charts || element.querySelector("[data-h-share]")) return;
     const button = el(`<button type="button" data-h-share aria-haspopup="dialog"></button>`);
@@ -35,18 +35,18 @@
       <form method="dialog"><button class="h-chip"></button></form></dialog>`);
     const part = (selector) => dialog.querySelector(selector);
     text(part("h2"), t("share.title", "Let others speak and paint here"));
-    text(part(".h-why"), t("share.why", "They get a link and a password. They see only what they make themselves, and your own jobs go first."));
-    text(part(".h-begin span"), t("share.for", "For"));
-    text(part(".h-begin button"), t("share.begin", "Make a link"));
+    text(part(".h-why"), t("share.why", "They get a link and a password. They see only what they make themselves, and your own jobs always go first."));
+    text(part(".h-begin span"), t("share.for", "Duration"));
+    text(part(".h-begin button"), t("share.begin", "Create link"));
     text(part(".h-link b"), t("share.link", "Link"));
     text(part(".h-secret b"), t("share.password", "Password"));
-    text(part(".h-secret .h-soft"), t("share.once", "It is shown only now. Tell it by another way than the link."));
-    text(part("h3"), t("share.guests", "Who is there"));
+    text(part(".h-secret .h-soft"), t("share.once", "Shown only once. Send it separately from the link."));
+    text(part("h3"), t("share.guests", "Guests"));
     text(part(".h-none"), t("share.nobody", "Nobody yet"));
-    text(part(".h-end"), t("share.end", "End it now"));
-    text(part("summary"), t("share.limits", "What visitors may"));
+    text(part(".h-end"), t("share.end", "Stop sharing"));
+    text(part("summary"), t("share.limits", "Guest limits"));
     text(part("form button"), t("share.close", "Close"));
-    part(".h-qr").setAttribute("aria-label", t("share.qr", "The link as a QR code"));
+    part(".h-qr").setAttribute("aria-label", t("share.qr", "QR code of the link"));
     for (const copy of dialog.querySelectorAll("[data-copy]")) {
       text(copy, t("share.copy", "Copy"));
       copy.addEventListener("click", () => {
@@ -72,11 +72,11 @@
   async function act(what, given = {}) {
     const busy = panel.querySelector(".h-begin button");
     busy.disabled = true;
-    text(busy, what === "begin" ? t("share.making", "Making the link ...") : t("share.begin", "Make a link"));
+    text(busy, what === "begin" ? t("share.making", "Creating the link…") : t("share.begin", "Create link"));
     const answer = await fetch(`hearth/share/${what}`, { method: "POST", credentials: "same-origin", headers: { "Content-Type": "application/json" }, body: JSON.stringify(given) });
-    const view = await answer.json().catch(() => ({ trouble: t("share.silent", "Hearth did not answer.") }));
+    const view = await answer.json().catch(() => ({ trouble: t("share.silent", "Hearth did not respond.") }));
     busy.disabled = false;
-    text(busy, t("share.begin", "Make a link"));
+    text(busy, t("share.begin", "Create link"));
     const trouble = panel.querySelector(".h-trouble");
     trouble.hidden = !view.trouble;
     text(trouble, view.trouble ?? "");
@@ -104,7 +104,7 @@
       if (document.activeElement !== row.lastElementChild) row.lastElementChild.value = view.limits?.[row.dataset.limit] ?? "";
     }
     if (!view.open) return;
-    text(part(".h-left"), t("share.left", "Ends by itself in {time}", { time: time(view.left_s) }));
+    text(part(".h-left"), t("share.left", "Ends in {time}", { time: time(view.left_s) }));
     part(".h-lost").hidden = !view.lost;
     text(part(".h-lost"), view.lost);
     text(part(".h-address"), view.address);
@@ -117,10 +117,10 @@
     part(".h-none").hidden = view.guests.length > 0;
     list(part(".h-guests"), view.guests, (each) => each.id, (each) => {
       const row = el(`<li><b></b> <span class="h-soft"></span> <button type="button" class="h-chip"></button></li>`);
-      text(row.querySelector("b"), each.name || t("share.unnamed", "somebody"));
-      text(row.querySelector("button"), t("share.away", "Send away"));
+      text(row.querySelector("b"), each.name || t("share.unnamed", "unnamed guest"));
+      text(row.querySelector("button"), t("share.away", "Remove"));
       row.querySelector("button").addEventListener("click", () => act("send-away", { id: each.id }));
       return row;
-    }, (row, each) => text(row.querySelector("span"), t("share.seen", "came {since} ago, seen {seen} ago", { since: time(each.since_s), seen: time(each.seen_s) })));
+    }, (row, each) => text(row.querySelector("span"), t("share.seen", "joined {since} ago, last active {seen} ago", { since: time(each.since_s), seen: time(each.seen_s) })));
   }
 })();

@@ -1,10 +1,10 @@
-// Shelf: found as one types, nothing more than a page at a time.
+// Shelf: search as you type, one page at a time.
 (() => {
   const { t, text, el, list, ask, gb } = Hearth;
   const WAIT_MS = 180;
   const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0 };
   const picked = new Set();
-  let deleted = []; // since the tab was opened: all of them come back with one press
+  let deleted = []; // ids since the tab was opened; Undo restores them all
   let timer = 0, page = null, seen = "";
 
   const query = () => {
@@ -29,23 +29,23 @@
       <a class="h-chip h-zip" hidden></a><button type="button" class="h-chip h-empty-bin" hidden></button></div>
       <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><div class="h-undo" role="status"></div>`;
     const search = element.querySelector("input[type=search]");
-    search.placeholder = t("shelf.search", "Search all you have made");
+    search.placeholder = t("shelf.search", "Search your creations");
     search.setAttribute("aria-label", search.placeholder);
     search.addEventListener("input", () => ((look.words = search.value), (look.skip = 0), soon()));
     const kinds = element.querySelector(".h-kind");
-    kinds.setAttribute("aria-label", t("shelf.kind", "Kind"));
-    kinds.innerHTML = `<option value="">${t("shelf.all", "all kinds")}</option><option value="speech">${t("shelf.speech", "speech")}</option><option value="picture">${t("shelf.pictures", "pictures")}</option>`;
+    kinds.setAttribute("aria-label", t("shelf.kind", "Type"));
+    kinds.innerHTML = `<option value="">${t("shelf.all", "all types")}</option><option value="speech">${t("shelf.speech", "speech")}</option><option value="picture">${t("shelf.pictures", "pictures")}</option>`;
     kinds.addEventListener("change", () => ((look.kind = kinds.value), (look.skip = 0), refresh()));
     const models = element.querySelector(".h-model-pick");
     models.setAttribute("aria-label", t("shelf.model", "Model"));
     models.addEventListener("change", () => ((look.model = models.value), (look.skip = 0), refresh()));
     const [favourite, bin] = [element.querySelector(".h-fav"), element.querySelector(".h-bin")];
     text(favourite.nextElementSibling, t("shelf.favourites", "favourites"));
-    text(bin.nextElementSibling, t("shelf.bin", "the bin"));
+    text(bin.nextElementSibling, t("shelf.bin", "bin"));
     favourite.addEventListener("change", () => ((look.favourite = favourite.checked), (look.skip = 0), refresh()));
     bin.addEventListener("change", () => ((look.binned = bin.checked), (look.skip = 0), refresh()));
     element.querySelector(".h-empty-bin").addEventListener("click", async () => {
-      if (!(await Hearth.sure(t("shelf.sure", "Delete everything in the bin for good?"), t("shelf.empty-bin", "Empty the bin")))) return;
+      if (!(await Hearth.sure(t("shelf.sure", "Permanently delete everything in the bin?"), t("shelf.empty-bin", "Empty bin")))) return;
       await ask("hearth/shelf/empty", { method: "POST" });
       undoable([]);
       await refresh();
@@ -53,14 +53,14 @@
     });
   }
 
-  // What went into the bin needs no question: it comes back.
+  // Moving to the bin needs no confirmation: it can be undone.
   function undoable(ids) {
     deleted = ids;
     const note = document.querySelector("#h-shelf .h-undo");
     if (!note) return;
     note.innerHTML = ids.length ? `<span></span> <button type="button" class="h-chip"></button>` : "";
     if (!ids.length) return;
-    text(note.firstElementChild, t("shelf.deleted", "In the bin: {n}.", { n: ids.length }));
+    text(note.firstElementChild, t("shelf.deleted", "Moved to the bin: {n}.", { n: ids.length }));
     const undo = note.lastElementChild;
     text(undo, t("shelf.undo", "Undo"));
     undo.addEventListener("click", async () => {
@@ -95,10 +95,10 @@
     }
     const none = !page.creations.length;
     text(element.querySelector(".h-none"), !none ? "" : look.words || look.kind || look.model || look.favourite
-      ? t("shelf.nothing", "Nothing like that is here.") : look.binned ? t("shelf.bin-empty", "The bin is empty.") : t("shelf.empty", "What you speak and paint is kept here, with all its settings."));
+      ? t("shelf.nothing", "No matching creations.") : look.binned ? t("shelf.bin-empty", "The bin is empty.") : t("shelf.empty", "Everything you create is saved here with its settings."));
     const empty = element.querySelector(".h-empty-bin");
     empty.hidden = !look.binned || none;
-    text(empty, t("shelf.empty-bin", "Empty the bin"));
+    text(empty, t("shelf.empty-bin", "Empty bin"));
     list(element.querySelector(".h-shelf"), page.creations, (each) => each.id, make, update);
     const pages = element.querySelector(".h-pages");
     pages.innerHTML = "";
@@ -125,7 +125,7 @@
       <div class="h-beside"><p class="h-words"></p><button type="button" class="h-star"></button></div>
       <div class="h-beside"><p class="h-soft h-facts"></p><label class="h-pick"><input type="checkbox"></label></div><p class="h-badge careful h-odd"></p><p class="h-chips h-does"></p></li>`);
     const pick = card.querySelector("input");
-    pick.setAttribute("aria-label", t("shelf.pick", "Choose for export"));
+    pick.setAttribute("aria-label", t("shelf.pick", "Select for export"));
     pick.checked = picked.has(each.id);
     pick.addEventListener("change", () => (pick.checked ? picked.add(each.id) : picked.delete(each.id), zip()));
     const image = card.querySelector("img");
@@ -155,7 +155,7 @@
     text(card.querySelector(".h-facts"), facts.filter(Boolean).join(" · "));
     const odd = card.querySelector(".h-odd");
     odd.hidden = !each.condition && each.whole;
-    text(odd, each.condition || t("shelf.part", "stopped before its end"));
+    text(odd, each.condition || t("shelf.part", "stopped early"));
     const does = card.querySelector(".h-does");
     const state = String(each.binned);
     if (does.dataset.drawn === state) return;
@@ -169,12 +169,12 @@
       return made;
     };
     if (each.binned) return button(t("shelf.restore", "Restore"), () => act(each.id, "restore"));
-    button(t("shelf.reuse", "Reuse"), () => reuse(each));
+    button(t("shelf.reuse", "Reuse settings"), () => reuse(each));
     const save = el(`<a class="h-chip" download></a>`);
     save.href = `${each.url}?download=1`;
     text(save, t("shelf.download", "Download"));
     does.append(save);
-    button(t("shelf.folder", "Folder"), () => act(each.id, "reveal"));
+    button(t("shelf.folder", "Show in folder"), () => act(each.id, "reveal"));
     button(t("shelf.delete", "Delete"), () => act(each.id, "delete")).classList.add("h-delete");
   }
 
@@ -184,7 +184,7 @@
     Hearth.send(`${tab}-from`, each.id, `${tab}-restore`);
   }
 
-  // Looked at again whenever the tab is open and a job has ended.
+  // Refresh when the tab opens and when a job has ended.
   Hearth.area("#h-shelf", (element, { speech, picture }) => {
     if (!element.offsetParent) {
       if (deleted.length) undoable([]);

@@ -1,4 +1,4 @@
-// Speak: the script checked as it is typed, parts as they are made, and the whole at the end.
+// Speak: the script checked as it is typed, its parts as they are spoken, and the result.
 (() => {
   const { t, text, el, list, time } = Hearth;
   const FIRST_CHIPS = ["laughs", "sighs", "clears throat"];
@@ -31,12 +31,12 @@
       line.lastElementChild.textContent = turn.text;
       return line;
     });
-    turns.tabIndex = turns.scrollHeight > turns.clientHeight ? 0 : -1; // so that keys scroll what does not fit
+    turns.tabIndex = turns.scrollHeight > turns.clientHeight ? 0 : -1; // so that keys can scroll a long list
     const check = area.querySelector(".h-check");
-    const blank = !box()?.value.trim(); // nothing is wrong with what is not there yet
+    const blank = !box()?.value.trim(); // an empty script has no problems yet
     check.hidden = blank;
     check.firstElementChild.className = `h-badge ${view.level}`;
-    text(check.firstElementChild, { right: t("check.right", "ready"), careful: t("check.careful", "look again"), wrong: t("check.wrong", "not yet") }[view.level]);
+    text(check.firstElementChild, { right: t("check.right", "ready"), careful: t("check.careful", "check again"), wrong: t("check.wrong", "not ready") }[view.level]);
     const eta = view.eta_s == null ? "" : t("check.eta", ", about {time} on this machine", { time: time(view.eta_s) });
     text(check.lastElementChild, view.about + eta);
     Hearth.problems(area.querySelector(".h-problems"), blank ? [] : view.problems);
@@ -64,7 +64,7 @@
     field.setSelectionRange(place, place);
   });
 
-  // A part that is heard while it is made: each piece begins where the one before ends, and once the whole is there it brings the rest.
+  // Play a part while it is spoken: piece after piece, then the rest from the finished file.
   function heardLive(row) {
     player?.stop();
     const context = new AudioContext();
@@ -80,7 +80,7 @@
       next += sound.duration - from;
       heard += sound.duration - from;
     }
-    const then = (deed) => (queue = queue.then(deed).catch(() => {})); // after a stop there is nothing to play it on
+    const then = (deed) => (queue = queue.then(deed).catch(() => {})); // after a stop the context is closed
     const mine = {
       row,
       feed({ pieces = [], url }) {
@@ -106,12 +106,12 @@
       element.innerHTML = `${Hearth.jobFrame}<p class="h-soft h-empty"></p><ol class="h-list"></ol>${Hearth.jobSaid}`;
     }
     text(element.querySelector("h2"), t("parts.title", "Parts"));
-    text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "What you write is spoken part by part. Each can be heard as soon as it is there, and done again."));
+    text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "Your script is spoken part by part. You can play each part as soon as it is ready, and redo it."));
     if (!speech) return;
     const { end } = speech;
-    const closing = { finished: () => t("parts.done", "done in {time}", { time: time(end.elapsed_s) }), stopped: () => t("canvas.stopped", "stopped; what was there is kept") };
+    const closing = { finished: () => t("parts.done", "done in {time}", { time: time(end.elapsed_s) }), stopped: () => t("canvas.stopped", "stopped; finished results are kept") };
     const last = speech.parts.findLast((part) => part.state === "done");
-    Hearth.drawJob(element, speech, closing[end?.kind]?.() ?? "", last && t("part.there", "Part {n} of {total} can be heard.", { n: last.index + 1, total: speech.parts.length }));
+    Hearth.drawJob(element, speech, closing[end?.kind]?.() ?? "", last && t("part.there", "Part {n} of {total} is ready to play.", { n: last.index + 1, total: speech.parts.length }));
     list(element.querySelector(".h-list"), speech.parts, (part) => `${speech.job}-${part.index}`, (part) => {
       const row = el(`<li class="h-part"><span class="h-badge h-number">${part.index + 1}</span><div class="h-sounding"><p></p></div>
         <button type="button" class="h-chip h-live"></button><button type="button" class="h-chip h-again"></button></li>`);
@@ -131,15 +131,15 @@
       const label = t("part.play-n", "Play part {n}", { n: part.index + 1 });
       row.querySelector(".h-sounding").prepend(Hearth.player({ ...part, label }));
     }
-    const under_way = now ? t("part.now", "being spoken, {s} s are there", { s: (part.seconds ?? 0).toFixed(1) }) : end ? t("part.not", "not spoken") : t("part.waits", "waits");
+    const under_way = now ? t("part.now", "speaking, {s} s ready", { s: (part.seconds ?? 0).toFixed(1) }) : end ? t("part.not", "not spoken") : t("part.waits", "waiting");
     const words = row.querySelector("p");
     words.classList.toggle("h-soft", !done);
     Hearth.script(words, done || !part.text ? part.text || under_way : `${under_way}: ${part.text}`);
     drawLive(row);
     const again = row.querySelector(".h-again");
     again.hidden = !done || !end;
-    text(again, t("part.again", "Again"));
-    again.setAttribute("aria-label", t("part.again-n", "Speak part {n} again", { n: part.index + 1 }));
+    text(again, t("part.again", "Redo"));
+    again.setAttribute("aria-label", t("part.again-n", "Redo part {n}", { n: part.index + 1 }));
     if (player?.row === row) player.feed(part);
   }
 
@@ -157,7 +157,7 @@
     drawLive(row);
   }
 
-  // The whole.
+  // The result.
   Hearth.area("#h-sound", (element, { speech }) => {
     const results = speech?.results ?? [];
     element.hidden = !results.length;
@@ -167,10 +167,10 @@
     element.dataset.drawn = String(result.id);
     element.innerHTML = `<h2></h2><p class="h-chips"></p>`;
     text(element.querySelector("h2"), t("sound.title", "Result"));
-    element.querySelector("h2").after(Hearth.player({ ...result, label: t("sound.play", "Play the whole") }));
+    element.querySelector("h2").after(Hearth.player({ ...result, label: t("sound.play", "Play all") }));
     const download = el(`<a class="h-chip" download></a>`), formats = el(`<select class="h-field h-format"></select>`);
     const own = result.name.split(".").pop();
-    formats.setAttribute("aria-label", t("sound.format", "Format of the download"));
+    formats.setAttribute("aria-label", t("sound.format", "Download format"));
     for (const format of FORMATS) formats.append(new Option(format, format, false, format === own));
     const aim = () => {
       download.href = `${result.url}?download=1&format=${formats.value}`;
@@ -180,11 +180,11 @@
     formats.addEventListener("change", aim);
     aim();
     const keep = el(`<button type="button"></button>`);
-    text(keep, t("sound.keep", "Keep this voice"));
+    text(keep, t("sound.keep", "Save this voice"));
     const naming = el(`<form class="h-one" hidden><input type="text" class="h-field" maxlength="60" required><button class="h-chip"></button></form>`), name = naming.querySelector("input");
-    name.placeholder = t("sound.name", "A name for this voice");
+    name.placeholder = t("sound.name", "Name for this voice");
     name.setAttribute("aria-label", name.placeholder);
-    text(naming.querySelector("button"), t("token.keep", "Keep"));
+    text(naming.querySelector("button"), t("token.keep", "Save"));
     keep.addEventListener("click", () => {
       naming.hidden = !naming.hidden;
       name.focus();
@@ -193,12 +193,12 @@
       event.preventDefault();
       const answer = await fetch("hearth/voices", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ id: result.id, name: name.value }) });
       const { trouble } = await answer.json();
-      text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Kept as {name}; it can be chosen above.", { name: name.value }));
+      text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Saved as {name}. You can choose it above.", { name: name.value }));
       naming.hidden = !trouble;
       if (!trouble) Hearth.press("speak-voices");
     });
     element.querySelector(".h-chips").append(download, formats);
-    if (!Hearth.state.charts) return; // voices are the owner's to keep
+    if (!Hearth.state.charts) return; // only the owner can save voices
     element.querySelector(".h-chips").append(keep);
     element.append(naming, el(`<p class="h-soft h-kept" role="status"></p>`));
   });

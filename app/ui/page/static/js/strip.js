@@ -1,4 +1,4 @@
-// The strip on every tab: what is loaded, what it is doing, speed, time left, memory, device, attention.
+// The strip on every tab: model, activity, speed, time left, memory, device, attention.
 (() => {
   const { t, text, gb, time } = Hearth;
   const inside = `<span class="h-model"></span><span class="h-doing"></span><span class="h-heard" role="status"></span><span class="h-rate"></span>
@@ -9,10 +9,10 @@
   Hearth.area("#h-strip", (element, { strip }) => {
     if (!element.firstElementChild) element.innerHTML = inside;
     const part = (name) => element.querySelector(`.h-${name}`);
-    text(part("model"), strip.model || t("strip.nothing", "nothing loaded"));
+    text(part("model"), strip.model || t("strip.nothing", "no model loaded"));
     part("model").classList.toggle("h-none", !strip.model);
     text(part("doing"), strip.doing);
-    if (!strip.job) text(part("heard"), strip.doing); // how far a job is, its own tab says
+    if (!strip.job) text(part("heard"), strip.doing); // a job's own tab announces its progress
     text(part("rate"), strip.rate);
     text(part("left"), strip.eta_s == null ? "" : t("strip.left", "about {time} left", { time: time(strip.eta_s) }));
     const memory = strip.memory;
@@ -27,7 +27,7 @@
       bar.setAttribute("aria-valuemax", gb(memory.limit));
       bar.setAttribute("aria-valuenow", gb(memory.now));
       bar.setAttribute("aria-label", t("strip.memory", "memory"));
-      text(part("memory-text"), t("strip.memory-text", "{now} of {limit} GB, highest {highest}", {
+      text(part("memory-text"), t("strip.memory-text", "{now} of {limit} GB, peak {highest}", {
         now: gb(memory.now), highest: gb(memory.highest), limit: gb(memory.limit),
       }));
     }

@@ -1,4 +1,4 @@
-// A question before what cannot be undone. Esc means no, and the focus goes back to where it was.
+// Ask before what cannot be undone. Esc means no, and focus returns to where it was.
 (() => {
   const { t, text, el } = Hearth;
 
@@ -7,7 +7,7 @@
       const dialog = el(`<dialog class="h-dialog h-sure" role="alertdialog" aria-labelledby="h-sure"><p id="h-sure"></p><form method="dialog"><button class="h-chip" value="" autofocus></button><button class="h-chip h-danger" value="yes"></button></form></dialog>`);
       text(dialog.querySelector("p"), question);
       const [no, yes] = dialog.querySelectorAll("button");
-      text(no, t("sure.no", "Leave it"));
+      text(no, t("sure.no", "Cancel"));
       text(yes, deed);
       dialog.addEventListener("close", () => {
         dialog.remove();
@@ -18,11 +18,11 @@
     });
 
   Hearth.voiceDropped = async (voice) =>
-    !voice || (await Hearth.sure(t("voice.sure", "Delete the voice \"{name}\" and its recording?", { name: voice }), t("preset.gone", "Delete it"))) ? voice : null;
+    !voice || (await Hearth.sure(t("voice.sure", "Delete the voice \"{name}\" and its recording?", { name: voice }), t("preset.gone", "Delete"))) ? voice : null;
 
-  // Those that come with Hearth cannot be deleted; the server says so.
+  // Presets that come with Hearth cannot be deleted; the server says so.
   Hearth.dropped = async (preset) => {
     const name = preset?.startsWith("own:") && preset.slice(4);
-    return !name || (await Hearth.sure(t("preset.sure", "Delete the preset \"{name}\"?", { name }), t("preset.gone", "Delete it"))) ? preset : null;
+    return !name || (await Hearth.sure(t("preset.sure", "Delete the preset \"{name}\"?", { name }), t("preset.gone", "Delete"))) ? preset : null;
   };
 })();

@@ -1,0 +1,72 @@
+"""What the page asks for every second: the strip, the jobs shown, the queue; less of it for a visitor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from app.engine.jobs.events import Failed
+from app.sentence import Trouble
+from app.ui.page import views
+from app.ui.page.translate import Language, text, translate
+from app.ui.state.desk import Desk
+from app.ui.state.person import Person
+from app.ui.state.visitor_limits import NOT_MADE, redact_for
+from app.ui.tabs import machine_view, paint_view, speak_view
+
+CHART_POINTS: Final = 120
+"""The charts are sent only while somebody looks at them."""
+JOB_VIEWS: Final = {"speech": speak_view.job_view, "picture": paint_view.job_view}
+
+
+def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) -> views.View:
+    """Show the owner everything: the machine, their jobs, what was interrupted, what keeps jobs from running."""
+    state = desk.keeper.state
+    progress = desk.keeper.get_progress(state.job) if state.job else None
+    looked_at = list(desk.keeper.history)[-CHART_POINTS:] if with_charts else []
+    answer: views.View = {
+        "strip": views.strip_view(state, progress, desk.models.find_title(state.model), spoken), "queue": desk.jobs.list_queue(person),
+        "standing": views.blocker_view(state, spoken), "charts": views.charts_view(looked_at),
+        "interrupted": [{"id": job.id, "text": views.shorten_text(job.request)} for job in desk.keeper.interrupted],
+    }  # fmt: skip
+    for kind, view in _jobs_of(desk, person, spoken).items():
+        if view["end"] and "cure" in view["end"]:
+            view["end"]["cure"] = desk.models.resolve_cure(view["end"]["cure"])
+        answer[kind] = view
+    if grid := paint_view.grid_view(desk, person, spoken):
+        answer["grid"] = grid
+    if desk.measuring.job:
+        answer["errand"] = machine_view.measuring_view(desk, spoken)
+    return answer
+
+
+def visitor_view(desk: Desk, person: Person, spoken: Language) -> views.View:
+    """Show a visitor their own work and whether the engine is busy; nothing of the machine or of others."""
+    state = desk.keeper.state
+    own = state.job if state.job and desk.jobs.owns(state.job, person) else ""
+    strip = views.strip_view(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", spoken)
+    if state.job and not own:
+        strip["doing"] = text("visitor.busy", "busy with another person's job", spoken)
+    answer: views.View = {
+        "strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.jobs.list_queue(person),
+    }  # fmt: skip
+    for kind, view in _jobs_of(desk, person, spoken).items():
+        view["said"] = []  # Adjustments speak of the owner's machine.
+        if view["end"] and view["end"]["kind"] == "failed":
+            words = _failure_for(desk, view["job"], person, spoken)
+            view["end"] = {**view["end"], "text": words, "cure": ""}
+        answer[kind] = view
+    return answer
+
+
+def _jobs_of(desk: Desk, person: Person, spoken: Language) -> dict[str, dict[str, Any]]:
+    """Return this person's current speech and picture as their tabs draw them."""
+    current = {kind: desk.jobs.find_current(kind, person) for kind in JOB_VIEWS}
+    return {kind: JOB_VIEWS[kind](desk, job, spoken) for kind, job in current.items() if job}
+
+
+def _failure_for(desk: Desk, job: str, person: Person, spoken: Language) -> str:
+    end = desk.keeper.get_progress(job).end
+    trouble = Trouble(end.sentence, *end.objections) if isinstance(end, Failed) else Trouble(NOT_MADE)
+    heard = redact_for(person, trouble)
+    return " ".join(translate(each, spoken) for each in (heard.sentence, *heard.objections))

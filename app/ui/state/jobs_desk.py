@@ -1,0 +1,201 @@
+"""Whose work is whose: jobs and grids begun, shown, stopped, redone and moved in the queue, each for the person who asked."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from app.compat.planning.types import Choice
+from app.engine.jobs.progress import Progress
+from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
+from app.engine.jobs.shelf import Creation
+from app.engine.models import catalog
+from app.engine.models.on_disk import find_best
+from app.engine.process.keeper import Keeper
+from app.engine.text import script
+from app.sentence import Sentence, Trouble, say
+from app.ui.page import views
+from app.ui.state import retry_smaller
+from app.ui.state.machine_desk import MachineDesk
+from app.ui.state.models_desk import ModelsDesk
+from app.ui.state.person import Person
+from app.ui.state.settings import Settings
+from app.ui.state.visitor_limits import check_turn, grant_request, read_allowance
+
+GRID_MOST: Final = 36
+QUEUE_MOST: Final = 200
+SPLIT_SCRIPTS_KEPT: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Pictures over two settings: `jobs` row by row."""
+
+    across: str
+    columns: tuple[str, ...]
+    down: str
+    rows: tuple[str, ...]
+    jobs: tuple[tuple[str, ...], ...]
+
+
+@dataclass(slots=True)
+class JobsDesk:
+    """The jobs of everybody who uses the window."""
+
+    keeper: Keeper
+    settings: Settings
+    models: ModelsDesk
+    machine: MachineDesk
+    latest: dict[tuple[str, str], str] = field(default_factory=dict)
+    """(person, kind) -> the job that tab shows; a tab opened later picks it up."""
+    grids: dict[str, Grid] = field(default_factory=dict)
+    """The last grid of each person."""
+    beginning: threading.Lock = field(default_factory=threading.Lock)
+    """Held while a job is checked and queued, so that limits hold for requests that arrive at once."""
+    split_scripts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Job -> the parts of its script, for scripts shown lately."""
+
+    def begin(self, request: Request, person: Person, choice: Choice | None = None) -> str:
+        """Queue a job; every tab of this person shows it from now on."""
+        with self.beginning:
+            if not person.owner:
+                limits, chosen = read_allowance(self.settings.get("visitors", {})), self.models.chosen_by_owner()
+                request, choice = grant_request(request, person, self.keeper, limits, chosen), None
+            elif len(self.keeper.journal.list_waiting()) >= QUEUE_MOST:
+                raise Trouble(say("queue.full", "The queue is full ({most} jobs). Clear it, or wait for some jobs to finish.", most=QUEUE_MOST))  # fmt: skip
+            try:
+                job = self.keeper.submit(request, choice or self.machine.read_choice(person), person.name)
+            except Trouble as trouble:
+                cure = self.models.resolve_cure(trouble.cure)
+                raise Trouble(trouble.sentence, *trouble.objections, cure=cure) from trouble
+        self.latest[person.name, kind_of(request)] = job.id
+        return job.id
+
+    def check_turn(self, person: Person) -> None:
+        """Raise Trouble if this visitor may not queue anything now."""
+        if not person.owner:
+            check_turn(person, self.keeper, read_allowance(self.settings.get("visitors", {})))
+
+    def begin_grid(
+        self, request: PictureRequest, across: tuple[str, list[Any]], down: tuple[str, list[Any]], person: Person
+    ) -> None:
+        """Queue one job for each pair of values, all with one seed, so that only these two settings differ."""
+        (column, xs), (row, ys) = across, down
+        if (count := len(xs) * len(ys)) > GRID_MOST:
+            raise Trouble(say("grid.large", "The grid would have {count} pictures; {most} is the limit. Enter fewer values.", count=count, most=GRID_MOST))  # fmt: skip
+        seed = random.randrange(SEED_LIMIT) if request.seed is None else request.seed
+        seeded = dataclasses.replace(request, seed=seed)
+        jobs = tuple(
+            tuple(self.begin(dataclasses.replace(seeded, **{column: x, row: y}), person) for x in xs) for y in ys
+        )
+        self.grids[person.name] = Grid(column, tuple(map(str, xs)), row, tuple(map(str, ys)), jobs)
+
+    def find_current(self, kind: str, person: Person) -> str:
+        """Return the job a tab shows and Stop stops: this person's running job, else the next one, else the last begun."""
+        running = self.keeper.journal.find(self.keeper.state.job) if self.keeper.state.job else None
+        for job in (*([running] if running else []), *self.keeper.journal.list_waiting()):
+            if job.owner == person.name and kind_of(job.request) == kind:
+                return job.id
+        return self.latest.get((person.name, kind), "")
+
+    def find_progress(self, kind: str, person: Person) -> Progress | None:
+        job = self.find_current(kind, person)
+        return self.keeper.get_progress(job) if job else None
+
+    def stop(self, kind: str, person: Person) -> None:
+        """Stop the current job; if it belongs to a grid, all of the grid."""
+        job = self.find_current(kind, person)
+        grid = self.grids.get(person.name)
+        cells = [each for row in grid.jobs for each in row] if grid else []
+        for each in reversed(cells) if job in cells else [job]:
+            if each:
+                self.keeper.stop(each)
+
+    def redo_part(self, index: int, person: Person) -> str:
+        """Speak one part of the last script again; the other parts are kept."""
+        job = self.find_current("speech", person)
+        parts = self.keeper.get_progress(job).parts if job else ()
+        request = self.keeper.journal.get(job).request if job else None
+        if not isinstance(request, SpeechRequest) or index not in range(len(parts)) or len(parts) < parts[0].total:
+            raise Trouble(say("speak.nothing-again", "There is no finished part to redo. Speak the script first."))
+        keep = tuple(part.path for part in parts)
+        return self.begin(dataclasses.replace(request, only_parts=(index,), keep=keep, seed=None), person)
+
+    def retry_smaller(self, kind: str, person: Person) -> tuple[Request, Sentence]:
+        """Queue the last job again with smaller settings; return them and what was changed."""
+        job = self.find_current(kind, person)
+        request = self.keeper.journal.get(job).request if job else None
+        smaller: Request
+        if isinstance(request, PictureRequest):
+            model = catalog.find(request.model or find_best(self.keeper.home, "picture").id)
+            smaller, change = retry_smaller.shrink_picture(request, model)
+        elif isinstance(request, SpeechRequest):
+            smaller, change = retry_smaller.shrink_speech(request, self.models.read_limits(request.model)[1])
+        else:
+            raise Trouble(say("smaller.nothing", "There is no job to retry with smaller settings."))
+        self.begin(smaller, person)
+        return smaller, change
+
+    def split_script(self, job: str, request: SpeechRequest) -> tuple[str, ...]:
+        """Split a script into its voice's parts; cached, as the page asks every second."""
+        if job not in self.split_scripts:
+            if len(self.split_scripts) >= SPLIT_SCRIPTS_KEPT:
+                self.split_scripts.clear()
+            limits = self.models.read_limits(request.model)[1]
+            self.split_scripts[job] = tuple(part.text for part in script.parse_script(request.text, limits).parts)
+        return self.split_scripts[job]
+
+    def owns(self, job: str, person: Person) -> bool:
+        """Tell whether this person may see a job: its maker and the owner may."""
+        known = self.keeper.journal.find(job)
+        return known is not None and (person.owner or known.owner == person.name)
+
+    def find_creation(self, id_: int, person: Person) -> Creation:
+        """Return a creation; to a visitor, others' creations do not exist."""
+        creation = self.keeper.shelf.get(id_)
+        if not person.owner and creation.owner != person.name:
+            raise Trouble(say("shelf.not-yours", "You have no creation number {id}.", id=id_))
+        return creation
+
+    def list_queue(self, person: Person) -> list[views.View]:
+        """List the waiting jobs in order; a visitor sees only their own."""
+        waiting = self.keeper.journal.list_waiting()
+        return [
+            {"id": job.id, "place": place + 1, "text": views.shorten_text(job.request), "kind": kind_of(job.request)}
+            for place, job in enumerate(waiting)
+            if person.owner or job.owner == person.name
+        ]
+
+    def queue_actions(self, person: Person) -> dict[str, Callable[[str], None]]:
+        """Return what this person may do with a job of theirs, by the names the page uses."""
+        actions: dict[str, Callable[[str], None]] = {"remove": self.keeper.stop}
+        if person.owner:
+            actions |= {"up": self._move_up, "go-on": self.resume, "let-go": self.keeper.discard}
+        return actions
+
+    def _move_up(self, job: str) -> None:
+        order = [each.id for each in self.keeper.journal.list_waiting()]
+        if job in order and (place := order.index(job)):
+            self.keeper.journal.move(job, before=order[place - 1])
+
+    def resume(self, job: str) -> None:
+        """Resume an interrupted job and show it in its tab again."""
+        known = self.keeper.journal.get(job)
+        self.keeper.resume(job)
+        self.latest[known.owner, kind_of(known.request)] = job
+
+    def is_waiting(self, job: str) -> bool:
+        return self.keeper.journal.get(job).state == "queued"
+
+    def find_place(self, job: str) -> int:
+        """Return a job's place in the queue from 1; 0 if it does not wait."""
+        waiting = [each.id for each in self.keeper.journal.list_waiting()]
+        return waiting.index(job) + 1 if job in waiting else 0
+
+
+def kind_of(request: Request) -> str:
+    return "speech" if isinstance(request, SpeechRequest) else "picture"

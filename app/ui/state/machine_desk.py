@@ -1,0 +1,122 @@
+"""What the owner forced and what it leads to: plans for this machine or a pretended one, forecasts, the way back from what was learned."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.pretended import machine
+from app.compat.machine.verdicts import Subject, Verdict, forget, load
+from app.compat.planning.fallbacks import choices
+from app.compat.planning.types import Choice, Chunk, Plan
+from app.engine.models import catalog
+from app.engine.models.chosen import keep_known_fields, parse_choice
+from app.engine.models.fit import Offer, make_offer
+from app.engine.models.model import Model
+from app.engine.models.planned import explain_stand_in, make_plan
+from app.engine.process.keeper import Keeper
+from app.sentence import Sentence, Trouble, say
+from app.ui.state.person import OWNER, Person
+from app.ui.state.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class MachineDesk:
+    """The owner's choice, and the plans that follow from it."""
+
+    keeper: Keeper
+    settings: Settings
+    choosing: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the choice is written, so that keeper and settings always agree on the chunk size."""
+
+    def read_choice(self, person: Person) -> Choice:
+        """Read what the owner forced on the Machine tab; a visitor gets the automatic choice."""
+        saved = parse_choice(self.settings.get("choice")) if person.owner else Choice()
+        return dataclasses.replace(saved, chunk=self.keeper.chunk)
+
+    def set_chunk(self, chunk: Chunk) -> None:
+        """Set the chunk size for running and later jobs, and save it. Raise Trouble and change nothing if it cannot be saved."""
+        with self.choosing:
+            self._write_choice(lambda saved: {**keep_known_fields(saved), "chunk": chunk})
+            self.keeper.set_chunk(chunk)
+
+    def keep_choice(self, choice: Choice) -> None:
+        """Save all of a choice but the chunk, which is the keeper's: the slider may have moved meanwhile."""
+        forced = {name: value for name, value in dataclasses.asdict(choice).items() if value is not None}
+        with self.choosing:
+            self._write_choice(lambda _: {**forced, "chunk": self.keeper.chunk})
+
+    def _write_choice(self, change: Callable[[Any], Any]) -> None:
+        try:
+            self.settings.change("choice", {}, change)
+        except OSError as fault:
+            raise Trouble(say("choice.not-kept", "The settings could not be saved ({fault}), so nothing changed. Fix this, then choose again.", fault=fault.strerror or str(fault))) from fault  # fmt: skip
+
+    def find_hardware(self, pretended: str = "") -> Hardware | None:
+        return machine(pretended) if self.is_elsewhere(pretended) else self.keeper.state.hardware
+
+    def is_elsewhere(self, pretended: str) -> bool:
+        """Tell whether another machine is looked at than the one the engine runs on, or pretends to."""
+        now = self.keeper.state.hardware
+        return bool(pretended) and (now is None or now.pretended != pretended)
+
+    def plan(self, model: str, choice: Choice, pretended: str = "") -> Plan:
+        """Return the running job's plan if it is for this model and choice, else the plan of the next job."""
+        if not self.is_elsewhere(pretended) and choice == self.read_choice(OWNER) and (running := self.find_running_plan(model)):
+            return running
+        return self.plan_next(model, choice, pretended)
+
+    def plan_next(self, model: str, choice: Choice, pretended: str = "") -> Plan:
+        """Plan the next job of this model, whatever runs now."""
+        hardware = self.find_hardware(pretended)
+        if hardware is None:
+            raise Trouble(say("machine.unknown-yet", "The engine is still starting. This machine's details will appear in a moment."))  # fmt: skip
+        found, home = catalog.find(model), self.keeper.home
+        return make_plan(home, hardware, found, choice, load(home.verdicts, hardware), itself=self.is_elsewhere(pretended))
+
+    def find_running_plan(self, model: str) -> Plan | None:
+        """Return the running job's plan after its last fallback, if it runs this model."""
+        job = self.keeper.state.job
+        progress = self.keeper.get_progress(job) if job else None
+        return progress.plan if progress is not None and progress.model == model else None
+
+    def explain_running(self, model: str, shown: Plan) -> Sentence | None:
+        """Say that the plan shown is the running job's, if the owner's next job would get another.
+
+        The score budget follows free memory and does not make another plan.
+        """
+        if shown is not self.find_running_plan(model):
+            return None
+        try:
+            following = self.plan_next(model, self.read_choice(OWNER))
+        except Trouble:
+            following = None
+        if following is not None and choices(dataclasses.replace(following, budget_bytes=shown.budget_bytes)) == choices(shown):
+            return None
+        return say("machine.runs-now", "This is the plan of the running job.")
+
+    def explain_stand_in(self, model: str, own: Plan, pretended: str) -> Sentence | None:
+        """Say where this computer, standing in for a pretended machine, would run the model in another way."""
+        if not self.is_elsewhere(pretended):
+            return None
+        home, hardware = self.keeper.home, machine(pretended)
+        here = make_plan(home, hardware, catalog.find(model), self.read_choice(OWNER), load(home.verdicts, hardware))
+        return explain_stand_in(hardware, own, here)
+
+    def offer(self, model: Model) -> Offer:
+        """Forecast the next job of this model here, with the owner's choice; the running job's plan is for the Machine tab."""
+        return make_offer(self.keeper.home, model, self.find_hardware(), self.read_choice(OWNER), self.load_verdicts())
+
+    def load_verdicts(self) -> dict[Subject, Verdict]:
+        """Load this machine's verdicts from disk, where the engine writes them."""
+        hardware = self.keeper.state.hardware
+        return load(self.keeper.home.verdicts, hardware) if hardware else {}
+
+    def forget(self, model: str) -> None:
+        """Forget what failed runs of this model taught, so that the next one starts with the original settings."""
+        if self.keeper.state.hardware is not None:
+            forget(self.keeper.home.verdicts, self.keeper.state.hardware, model)

@@ -1,0 +1,60 @@
+"""The chunk curve as the Machine tab draws it: predicted memory, measured speed, and why another size runs than was asked for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.compat.machine.chunk_curve import Curve
+from app.compat.planning.memory_formulas import COPIES_OF_SCORES, scores_bytes
+from app.compat.planning.plan_words import word_chunk
+from app.compat.planning.types import AUTO, Chunk, Need, Plan
+from app.engine.models.planned import chunk_differs
+from app.sentence import say
+from app.ui.page.translate import Language, text, translate
+from app.ui.page.views import View
+
+CURVE_SIZES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
+SIZE_ASKED: Final = {"plan.yours": "option", "plan.overruled": "option", "chunk_q.bounded": "asked", "chunk_q.differs": "asked"}
+"""Reasons that name the size asked for, and the value that holds it: a running plan lags behind the slider until its next step."""
+NAMES_BOTH_SIZES: Final = ("chunk_q.bounded", "chunk_q.differs")
+
+
+def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spoken: Language) -> View:
+    """Return predicted memory and measured speed by chunk size, and the size that runs now."""
+    speeds = {point.chunk: point.seconds for point in measured.points} if measured else {}
+    points = [
+        {"chunk": size, "bytes": COPIES_OF_SCORES * scores_bytes(need.batch, need.heads, min(size, need.queries), need.keys, plan.score_dtype or plan.dtype), "seconds": speeds.get(size)}
+        for size in CURVE_SIZES
+    ]  # fmt: skip
+    note = ""
+    if need.kind == "speech":
+        note = text(
+            "curve.decode",
+            "Speech is generated one query at a time, so the chunk size has no effect there. It only affects the text encoder and voice prompts.",
+            spoken,
+        )
+    elif need.queries <= CURVE_SIZES[0]:
+        note = text("curve.small", "This model's attention is small; the chunk size makes no difference.", spoken)
+    return {
+        "points": points, "chunk": None if asked == AUTO else asked, "at": None if plan.chunk_q == AUTO else plan.chunk_q, "runs": explain_chunk(plan, asked, spoken), "knee": measured.knee if measured else None, "budget": plan.budget_bytes, "queries": need.queries, "note": note,
+    }  # fmt: skip
+
+
+def explain_chunk(plan: Plan, asked: Chunk, spoken: Language) -> str:
+    """Say why another chunk runs than was asked for; empty where it does not."""
+    now = plan.chunk_q
+    if now == asked and (now != AUTO or plan.chunk_most is None):
+        return ""
+    why = {reason.field: reason.sentence for reason in plan.because}
+    decided_for = dict(why["chunk_q"].values).get(SIZE_ASKED.get(why["chunk_q"].key, ""), word_chunk(AUTO))
+    if str(decided_for) != str(word_chunk(asked)):
+        sentence = say("curve.until", "You asked for {asked}; {chunk} stays in use until the next step.", asked=word_chunk(asked), chunk=word_chunk(now))
+    elif now == AUTO == asked:
+        sentence = why["chunk_most"]
+    elif why["chunk_q"].key in NAMES_BOTH_SIZES:
+        sentence = why["chunk_q"]
+    elif asked == AUTO:
+        sentence = say("curve.automatic", "Automatic: {chunk} queries at a time. {why}", chunk=now, why=why["chunk_q"])
+    else:
+        sentence = chunk_differs(asked, now, why["chunk_q"])
+    return translate(sentence, spoken)

@@ -1,0 +1,221 @@
+"""The fields of Paint, card by card: layout and labels, no behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import gradio as gr
+from gradio.blocks import Block
+from gradio.components import Component
+
+from app.engine.jobs.schedulers import NAMES
+from app.ui.page.translate import word
+from app.ui.state.desk import Desk
+from app.ui.tabs import paint_form
+from app.ui.tabs.shared_controls import (
+    GoAndStop,
+    PresetRow,
+    build_go_and_stop,
+    build_preset_row,
+    hidden_button,
+    hidden_number,
+    load_on_open,
+    model_choices,
+)
+
+KIND: Final = "picture"
+MASK: Final = "rgba(184, 66, 15, 0.6)"
+"""The brush: visible on light and dark pictures, and transparent enough to see the picture."""
+Saved = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PromptCard:
+    prompt: gr.Textbox
+    negative: gr.Textbox
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelCard:
+    model: gr.Dropdown
+    size: gr.Dropdown
+    forecast: gr.HTML
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StartCard:
+    image: gr.ImageEditor
+    strength: gr.Slider
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SettingsCard:
+    presets: PresetRow
+    width: gr.Number
+    height: gr.Number
+    steps: gr.Number
+    guidance: gr.Number
+    scheduler: gr.Dropdown
+    seed: gr.Number
+    dice: gr.Button
+    reuse: gr.Button
+    batch: gr.Slider
+    upscale: gr.Dropdown
+    loras: gr.File
+    weights: gr.Textbox
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GridCard:
+    across: gr.Dropdown
+    across_values: gr.Textbox
+    down: gr.Dropdown
+    down_values: gr.Textbox
+    go: gr.Button
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HiddenFields:
+    """Fields and buttons that the page's scripts use."""
+
+    dropped: gr.File
+    creation: gr.Number
+    restore: gr.Button
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaintFields:
+    prompt: PromptCard
+    model: ModelCard
+    start: StartCard
+    settings: SettingsCard
+    grid: GridCard
+    go: GoAndStop
+    hidden: HiddenFields
+
+    @property
+    def saved(self) -> dict[str, Component]:
+        """The fields whose values are saved, by their names in the settings."""
+        own = self.settings
+        return {
+            "model": self.model.model, "width": own.width, "height": own.height, "steps": own.steps, "guidance": own.guidance,
+            "scheduler": own.scheduler, "batch": own.batch, "upscale": own.upscale, "strength": self.start.strength,
+        }  # fmt: skip
+
+    @property
+    def restored(self) -> list[Component]:
+        """The fields that an earlier picture fills again."""
+        return [self.prompt.prompt, self.prompt.negative, self.settings.seed, *self.saved.values()]
+
+    @property
+    def asked(self) -> set[Block]:
+        """The fields that a request is made from."""
+        grid = (self.grid.across, self.grid.across_values, self.grid.down, self.grid.down_values)
+        return {*self.restored, self.model.size, self.start.image, self.settings.loras, self.settings.weights, *grid}
+
+
+def build_fields(desk: Desk, saved: Saved, visitor: bool) -> PaintFields:
+    with gr.Row(elem_classes="h-room"):
+        with gr.Column():
+            prompt = _build_prompt()
+            model = _build_model(desk, saved, visitor)
+            start = _build_start(saved)
+            settings = _build_settings(desk, saved, visitor)
+            grid = _build_grid(visitor)
+            go = build_go_and_stop("paint", word("paint.go", "Paint"))
+        with gr.Column():
+            gr.HTML('<section id="h-canvas" class="h-card"></section>', apply_default_css=False)
+            gr.HTML('<section id="h-grid" class="h-card" hidden></section>', apply_default_css=False)
+    dropped = gr.File(elem_id="paint-dropped", elem_classes="h-hidden", type="filepath", label="dropped")
+    hidden = HiddenFields(dropped, hidden_number("paint-from"), hidden_button("paint-restore"))
+    return PaintFields(prompt, model, start, settings, grid, go, hidden)
+
+
+def _build_prompt() -> PromptCard:
+    with gr.Column(elem_classes="h-card"):
+        prompt = gr.Textbox(
+            label=word("paint.prompt", "Prompt"), lines=3, max_lines=10, elem_id="paint-prompt",
+            placeholder=word("paint.placeholder", "What should the picture show?"),
+        )  # fmt: skip
+        gr.HTML('<div id="h-samples"></div><ul id="h-prompt" class="h-problems"></ul>', apply_default_css=False)
+        negative = gr.Textbox(label=word("paint.negative", "Negative prompt"), lines=1, elem_id="paint-negative")
+    return PromptCard(prompt, negative)
+
+
+def _build_model(desk: Desk, saved: Saved, visitor: bool) -> ModelCard:
+    chosen = paint_form.find_model(desk, saved.get("model", ""))
+    with gr.Column(elem_classes="h-card"):
+        with gr.Row():
+            model = gr.Dropdown(
+                model_choices(desk, KIND, visitor), value=saved.get("model", ""), label=word("paint.model", "Model"),
+                visible=not visitor, elem_id="paint-model",
+            )  # fmt: skip
+            size = gr.Dropdown(
+                paint_form.list_sizes(chosen), value=paint_form.default_size(chosen), label=word("paint.size", "Size"), elem_id="paint-size"
+            )  # fmt: skip
+        forecast = gr.HTML("", elem_id="paint-fit", apply_default_css=False)
+    return ModelCard(model, size, forecast)
+
+
+def _build_start(saved: Saved) -> StartCard:
+    with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start") as drawer:  # fmt: skip
+        gr.HTML('<p class="h-soft" id="h-mask-how"></p>', apply_default_css=False)
+        image = gr.ImageEditor(
+            type="pil", label=word("paint.image", "Starting picture and mask"), show_label=False, elem_id="paint-image",
+            brush=gr.Brush(colors=[MASK], color_mode="fixed", default_size=24), transforms=(), sources=("upload", "clipboard"), layers=False, visible=False, buttons=[],
+            placeholder=word("paint.image-drop", "Drop a picture here, or click to choose one"),  # type: ignore[arg-type]
+        )  # fmt: skip
+        strength = gr.Slider(0.05, 1.0, saved.get("strength", 0.6), step=0.05, label=word("paint.strength", "How much to change"))
+        load_on_open(drawer, image)
+    return StartCard(image, strength)
+
+
+def _build_settings(desk: Desk, saved: Saved, visitor: bool) -> SettingsCard:
+    with gr.Accordion(word("paint.settings", "Settings"), open=False, elem_classes="h-card", elem_id="paint-settings"):
+        presets = build_preset_row("paint", desk, visitor)
+        with gr.Row(elem_classes="h-pair"):
+            width = gr.Number(
+                saved.get("width"), precision=0, label=word("paint.width", "Width"), elem_id="paint-width",
+                info=word("paint.own-size", "Leave empty to use the size above."),
+            )  # fmt: skip
+            height = gr.Number(saved.get("height"), precision=0, label=word("paint.height", "Height"), elem_id="paint-height")
+        with gr.Row(elem_classes="h-pair"):
+            steps = gr.Number(
+                saved.get("steps"), precision=0, label=word("paint.steps", "Steps"), elem_id="paint-steps",
+                info=word("paint.own", "Leave empty for the model's recommended value."),
+            )  # fmt: skip
+            guidance = gr.Number(saved.get("guidance"), label=word("paint.guidance", "Guidance"), elem_id="paint-guidance")
+        scheduler = gr.Dropdown(
+            [(word("paint.automatic", "automatic"), ""), *NAMES], value=saved.get("scheduler") or "",
+            label=word("paint.scheduler", "Scheduler"),
+        )  # fmt: skip
+        with gr.Row(elem_classes="h-inline"):
+            seed = gr.Number(None, precision=0, label=word("paint.seed", "Seed"), elem_id="paint-seed")
+            dice = gr.Button(word("paint.dice", "Random"), size="sm", min_width=60)
+            reuse = gr.Button(word("paint.reuse", "Last seed"), size="sm", min_width=60)
+        with gr.Row(elem_classes="h-pair"):
+            batch = gr.Slider(1, 8, saved.get("batch", 1), step=1, label=word("paint.batch", "Pictures"))
+            upscale = gr.Dropdown([("1x", 1), ("2x", 2), ("4x", 4)], value=saved.get("upscale", 1), label=word("paint.upscale", "Upscale"))  # fmt: skip
+        loras = gr.File(
+            file_count="multiple", file_types=[".safetensors"], label=word("paint.loras", "LoRAs"), height=90, visible=not visitor
+        )  # fmt: skip
+        weights = gr.Textbox(
+            "", label=word("paint.weights", "LoRA weights, separated by commas"), placeholder="1.0, 0.7", visible=not visitor
+        )  # fmt: skip
+    return SettingsCard(
+        presets, width, height, steps, guidance, scheduler, seed, dice, reuse, batch, upscale, loras, weights
+    )
+
+
+def _build_grid(visitor: bool) -> GridCard:
+    with gr.Accordion(word("paint.grid", "Compare two settings in a grid"), open=False, elem_classes="h-card", visible=not visitor):  # fmt: skip
+        with gr.Row():
+            across = gr.Dropdown(paint_form.list_axes(), value="steps", label=word("grid.across", "Columns"))
+            across_values = gr.Textbox("", label=word("grid.values", "Values, separated by commas"), placeholder="8, 16, 24")  # fmt: skip
+        with gr.Row():
+            down = gr.Dropdown(paint_form.list_axes(), value="guidance", label=word("grid.down", "Rows"))
+            down_values = gr.Textbox("", label=word("grid.values-down", "Values, separated by commas"), placeholder="2, 4, 7")  # fmt: skip
+        go = gr.Button(word("grid.go", "Paint the grid"))
+    return GridCard(across, across_values, down, down_values, go)

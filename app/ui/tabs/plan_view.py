@@ -1,0 +1,76 @@
+"""The plan as the Machine tab draws it: each field with its choice, reason, source and rejected options."""
+
+from __future__ import annotations
+
+import re
+
+from app.compat.planning.plan_words import FIELDS, word_option, word_value
+from app.compat.planning.types import Plan
+from app.sentence import Sentence, Value, say
+from app.ui.page.translate import Language, translate
+from app.ui.page.views import View
+
+SHOWN_FIRST = ("dtype", "score_dtype", "gqa", "chunk_q", "kernels", "contiguous", "offload", "vae", "quantised")
+
+
+def plan_view(plan: Plan, spoken: Language) -> View:
+    """Return the plan as a table: each choice, its reason and source, and what was rejected for which reasons."""
+    rejected: dict[str, list[View]] = {}
+    for each in plan.rejected:
+        objections = [
+            {
+                "text": translate(reason.sentence, spoken),
+                "source": source_text(reason.source, spoken),
+                "link": source_link(reason.source),
+            }
+            for reason in each.objections
+        ]
+        rejected.setdefault(each.field, []).append(
+            {"option": value_text(word_option(each.field, each.option), spoken), "objections": objections}
+        )
+    rows = [
+        {
+            "field": reason.field, "what": translate(FIELDS[reason.field], spoken), "choice": value_text(word_value(plan, reason.field), spoken),
+            "because": translate(reason.sentence, spoken), "source": source_text(reason.source, spoken), "link": source_link(reason.source),
+            "rejected": rejected.get(reason.field, []), "first": reason.field in SHOWN_FIRST,
+        }
+        for reason in plan.because
+    ]  # fmt: skip
+    rows.sort(key=lambda row: SHOWN_FIRST.index(row["field"]) if row["first"] else len(SHOWN_FIRST))
+    return {
+        "rows": rows, "warnings": [translate(each.sentence, spoken) for each in plan.warnings],
+        "retired": [translate(each.sentence, spoken) for each in plan.retired],
+    }  # fmt: skip
+
+
+SOURCES: dict[str, Sentence] = {
+    "Hearth's rule": say("source.own", "Hearth's rule"), "this machine": say("source.here", "this machine"),
+    "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured with torch 2.13, Dia decoding step"),
+    "measured on torch 2.13": say("source.torch", "measured with torch 2.13"),
+}  # fmt: skip
+"""Sources in words; the others name a thread or a file."""
+
+
+def value_text(value: Value, spoken: Language) -> str:
+    return translate(value, spoken) if isinstance(value, Sentence) else str(value)
+
+
+def source_text(source: str, spoken: Language) -> str:
+    return translate(SOURCES[source], spoken) if source in SOURCES else source
+
+
+def source_link(source: str) -> str:
+    """Link to a source: the thread of a number, PyTorch's unless a project is named before it."""
+    found = re.search(
+        r"(?:(ComfyUI|InvokeAI|A1111|diffusers|Dia|transformers|uv|DirectML)\s+(?:PR\s+)?)?#(\d+)", source
+    )
+    if not found:
+        return source if source.startswith("https://") else ""
+    return f"https://github.com/{REPOSITORIES.get(found[1] or '', 'pytorch/pytorch')}/issues/{found[2]}"
+
+
+REPOSITORIES = {
+    "ComfyUI": "comfyanonymous/ComfyUI", "InvokeAI": "invoke-ai/InvokeAI", "A1111": "AUTOMATIC1111/stable-diffusion-webui",
+    "diffusers": "huggingface/diffusers", "Dia": "nari-labs/dia", "transformers": "huggingface/transformers", "uv": "astral-sh/uv",
+    "DirectML": "microsoft/DirectML",
+}  # fmt: skip

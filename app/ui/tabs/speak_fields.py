@@ -1,0 +1,191 @@
+"""The fields of Speak, card by card: layout and labels, no behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import gradio as gr
+from gradio.blocks import Block
+from gradio.components import Component
+
+from app.engine.jobs.request import FORMATS
+from app.engine.text import voices
+from app.ui.page.translate import word
+from app.ui.state.desk import Desk
+from app.ui.tabs.shared_controls import (
+    GoAndStop,
+    PresetRow,
+    build_go_and_stop,
+    build_preset_row,
+    hidden_button,
+    hidden_number,
+    load_on_open,
+    model_choices,
+)
+
+KIND: Final = "speech"
+FRESH: Final = ""
+"""The choice of no saved voice: the model makes one up."""
+Saved = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VoiceCard:
+    voice: gr.Dropdown
+    delete: gr.Button
+    clip: gr.Audio
+    transcript: gr.Textbox
+    name: gr.Textbox
+    save: gr.Button
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampling:
+    """Shown where sampling is set by hand."""
+
+    by_hand: gr.Checkbox
+    group: gr.Group
+    guidance: gr.Slider
+    temperature: gr.Slider
+    top_p: gr.Slider
+    cfg_filter: gr.Slider
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SettingsCard:
+    presets: PresetRow
+    model: gr.Dropdown
+    seed: gr.Number
+    dice: gr.Button
+    speed: gr.Slider
+    format: gr.Dropdown
+    sampling: Sampling
+    loudness: gr.Slider
+    carry: gr.Checkbox
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HiddenFields:
+    """Fields and buttons that the page's scripts use."""
+
+    part: gr.Number
+    creation: gr.Number
+    restore: gr.Button
+    redo: gr.Button
+    voices: gr.Button
+    use: gr.Button
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpeakFields:
+    script: gr.Textbox
+    voice: VoiceCard
+    settings: SettingsCard
+    go: GoAndStop
+    hidden: HiddenFields
+
+    @property
+    def saved(self) -> dict[str, Component]:
+        """The fields whose values are saved, by their names in the settings."""
+        own, sampling = self.settings, self.settings.sampling
+        return {
+            "model": own.model, "speed": own.speed, "format": own.format, "own": sampling.by_hand, "guidance": sampling.guidance,
+            "temperature": sampling.temperature, "top_p": sampling.top_p, "cfg_filter": sampling.cfg_filter, "loudness": own.loudness,
+            "carry": own.carry,
+        }  # fmt: skip
+
+    @property
+    def restored(self) -> list[Component]:
+        """The fields that an earlier creation fills again."""
+        return [self.script, self.settings.seed, *self.saved.values(), self.voice.voice]
+
+    @property
+    def asked(self) -> set[Block]:
+        """The fields that a request is made from."""
+        return {*self.restored, self.voice.clip, self.voice.transcript}
+
+
+def build_fields(desk: Desk, saved: Saved, visitor: bool) -> SpeakFields:
+    with gr.Row(elem_classes="h-room"):
+        with gr.Column():
+            with gr.Column(elem_classes="h-card"):
+                script = gr.Textbox(
+                    label=word("speak.script", "Script"), lines=7, max_lines=24, elem_id="speak-text",
+                    placeholder=word("speak.placeholder", "[S1] Type what to say. [S2] A second voice answers."),
+                )  # fmt: skip
+                gr.HTML('<div id="h-scripts"></div><div id="h-script"></div>', apply_default_css=False)
+            voice = _build_voice(desk, visitor)
+            settings = _build_settings(desk, saved, visitor)
+            go = build_go_and_stop("speak", word("speak.go", "Speak"))
+        with gr.Column():
+            gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
+            gr.HTML('<section id="h-sound" class="h-card" hidden></section>', apply_default_css=False)
+    numbers = hidden_number("speak-again-index"), hidden_number("speak-from")
+    buttons = [hidden_button(f"speak-{each}") for each in ("restore", "again", "voices", "use")]
+    return SpeakFields(script, voice, settings, go, HiddenFields(*numbers, *buttons))
+
+
+def voice_choices(desk: Desk, visitor: bool = False) -> list[tuple[Any, str]]:
+    saved = [] if visitor else voices.list_voices(desk.keeper.home)
+    return [(word("speak.fresh", "New random voice"), FRESH), *((each.name, each.name) for each in saved)]
+
+
+def _build_voice(desk: Desk, visitor: bool) -> VoiceCard:
+    with gr.Column(elem_classes="h-card"):
+        with gr.Row(elem_classes="h-inline"):
+            voice = gr.Dropdown(
+                voice_choices(desk, visitor), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice", scale=3,
+                info=word("speak.voice-info", "A saved voice sounds the same every time."),
+            )  # fmt: skip
+            delete = gr.Button(word("preset.drop", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-drop")
+        with gr.Accordion(word("speak.new-voice", "Create a voice from a recording"), open=False) as drawer:
+            clip = gr.Audio(
+                sources=["upload", "microphone"], type="filepath", label=word("speak.clip", "5 to 10 seconds of one voice"), elem_id="speak-clip", buttons=["download"],
+                visible=False,
+            )  # fmt: skip
+            load_on_open(drawer, clip)
+            transcript = gr.Textbox(label=word("speak.transcript", "Exactly what is said in the recording"), lines=2)
+            with gr.Row(visible=not visitor, elem_classes="h-inline"):
+                name = gr.Textbox(label=word("speak.voice-name", "Name"), scale=2)
+                save = gr.Button(word("speak.keep-voice", "Save voice"), scale=1)
+    return VoiceCard(voice, delete, clip, transcript, name, save)
+
+
+def _build_settings(desk: Desk, saved: Saved, visitor: bool) -> SettingsCard:
+    with gr.Accordion(word("speak.settings", "Settings"), open=False, elem_classes="h-card", elem_id="speak-settings"):
+        presets = build_preset_row("speak", desk, visitor)
+        model = gr.Dropdown(
+            model_choices(desk, KIND, visitor), value=saved.get("model", ""), label=word("speak.model", "Model"),
+            visible=not visitor, elem_id="speak-model",
+        )  # fmt: skip
+        with gr.Row(elem_classes="h-inline"):
+            seed = gr.Number(
+                None, precision=0, label=word("speak.seed", "Seed"), elem_id="speak-seed",
+                info=word("speak.seed-info", "Leave empty for a new seed each time."),
+            )  # fmt: skip
+            dice = gr.Button(word("speak.dice", "Random"), size="sm", min_width=60)
+        with gr.Row(elem_classes="h-pair"):
+            speed = gr.Slider(
+                0.5, 2.0, saved.get("speed", 1.0), step=0.05, label=word("speak.speed", "Speed"),
+                info=word("speak.speed-info", "The pitch does not change."), elem_id="speak-speed",
+            )  # fmt: skip
+            format_ = gr.Dropdown(list(FORMATS), value=saved.get("format", "wav"), label=word("speak.format", "File format"))
+        sampling = _build_sampling(saved)
+        loudness = gr.Slider(-30, -10, saved.get("loudness", -18), step=1, label=word("speak.loudness", "Loudness (LUFS)"))
+        carry = gr.Checkbox(saved.get("carry", True), label=word("speak.carry", "Keep the same voice in every part"))
+    return SettingsCard(presets, model, seed, dice, speed, format_, sampling, loudness, carry)
+
+
+def _build_sampling(saved: Saved) -> Sampling:
+    by_hand = gr.Checkbox(saved.get("own", False), label=word("speak.own", "Set sampling manually"))
+    with gr.Group(visible=saved.get("own", False)) as group:
+        guidance = gr.Slider(
+            1.0, 5.0, saved.get("guidance", 3.0), step=0.1, label=word("speak.guidance", "Guidance"),
+            info=word("speak.guidance-info", "Higher values follow the text more closely."),
+        )  # fmt: skip
+        temperature = gr.Slider(0.0, 2.5, saved.get("temperature", 1.8), step=0.05, label=word("speak.temperature", "Temperature"))  # fmt: skip
+        top_p = gr.Slider(0.7, 1.0, saved.get("top_p", 0.95), step=0.01, label=word("speak.top-p", "Top p"))
+        cfg_filter = gr.Slider(15, 100, saved.get("cfg_filter", 45), step=1, label=word("speak.cfg-filter", "Guidance filter"))  # fmt: skip
+    return Sampling(by_hand, group, guidance, temperature, top_p, cfg_filter)
