@@ -225,7 +225,7 @@ def test_calls_hold_the_catalogs_widest_attention(model: catalog.Model) -> None:
 
 
 def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, known = home(tmp_path).made(), dict[Subject, Verdict]()
+    place, known = home(tmp_path).create(), dict[Subject, Verdict]()
     here = replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model: DIA[-4:])
@@ -239,7 +239,7 @@ def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, here = home(tmp_path).made(), replace(machine("cpu"), pretended="")
+    place, here = home(tmp_path).create(), replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model: DIA[-4:])
     monkeypatch.setattr(idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
@@ -254,7 +254,7 @@ def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(
 
 def test_a_session_starts_with_what_is_known(tmp_path: Path) -> None:
     found = Verdict(way_subject(round_up_lengths(CLIP)), passed=True, words=way_words(OWN))
-    place = home(tmp_path).made()
+    place = home(tmp_path).create()
     first = Session(place)
     assert first.verdicts == {}
     learn(place.verdicts, first.hardware, found)
@@ -270,5 +270,5 @@ def test_what_would_keep_an_order_waiting_is_not_measured(tmp_path: Path, monkey
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model: (long, short))
     monkeypatch.setattr(idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: asked.append(shape) or iter(()))
-    list(idle_measuring.measure_while_idle(home(tmp_path).made(), replace(machine("cpu"), pretended=""), {}))
+    list(idle_measuring.measure_while_idle(home(tmp_path).create(), replace(machine("cpu"), pretended=""), {}))
     assert long.head_dim == 512 and asked and {each.head_dim for each in asked} == {short.head_dim}

@@ -119,7 +119,7 @@ def test_installed_and_removed_on_linux(own_home: Path, capsys: pytest.CaptureFi
     sizes = {size(icon)[0] for icon in (own_home / "data" / "icons").rglob("hearth.png")}
     assert sizes == set(desktop_entry.SIZES_PX)
 
-    keep = home().made().creations / "keep.png"
+    keep = home().create().creations / "keep.png"
     keep.touch()
     assert main(["remove-app"]) == 0
     said = capsys.readouterr().out
@@ -129,7 +129,7 @@ def test_installed_and_removed_on_linux(own_home: Path, capsys: pytest.CaptureFi
 
 
 def test_a_person_is_asked_before_creations_go(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = home().made().root
+    root = home().create().root
     monkeypatch.setattr(desktop_entry, "installed_paths", lambda system: [])
     monkeypatch.setattr(desktop_entry, "run", lambda command: None)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
@@ -169,7 +169,7 @@ def test_windows_ends_well_unless_something_failed_and_then_says_what(script: st
 def test_what_is_in_use_is_not_called_deleted(
     own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = home().made().root
+    root = home().create().root
     monkeypatch.setattr(desktop_entry, "remove", lambda system: None)
     monkeypatch.setattr(shutil, "rmtree", lambda folder, ignore_errors: None)
     assert main(["remove-app", "--delete-creations"]) == 0

@@ -14,9 +14,8 @@ from starlette.testclient import TestClient
 
 from app.compat.machine.chunk_curve import SIZES
 from app.compat.machine.pretended import MACHINES
-from app.compat.machine.verdicts import RunFailure, Verdict, learn
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn
 from app.compat.planning.decide import decide
-from app.compat.planning.fallbacks import subject
 from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.events import Stopped
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
@@ -24,7 +23,7 @@ from app.engine.jobs.shelf import RunSummary
 from app.engine.models import catalog
 from app.engine.models.chosen import keep_known_fields
 from app.engine.models.model import describe_need
-from app.engine.process import keeper
+from app.engine.process import engine_life
 from app.engine.process.recovery import Death
 from app.engine.text import script, voices
 from app.engine.text.voice_limits import DIA, read_limits
@@ -48,7 +47,7 @@ def test_stop_takes_what_comes_next_and_not_what_was_asked_for_last(tmp_path: Pa
         )
         assert desk.jobs.find_current("speech", OWNER) == first
         desk.jobs.stop("speech", OWNER)
-        assert [job.id for job in desk.keeper.journal.waiting()] == [other, last]
+        assert [job.id for job in desk.keeper.journal.list_waiting()] == [other, last]
         assert desk.jobs.find_current("speech", OWNER) == last
         desk.jobs.stop("speech", OWNER)
         assert desk.jobs.find_current("speech", OWNER) == last, "with nothing left, the last one stays to be seen"
@@ -58,9 +57,9 @@ def test_stop_takes_what_comes_next_and_not_what_was_asked_for_last(tmp_path: Pa
 def test_stop_stops_the_whole_grid(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         desk.jobs.begin_grid(PictureRequest("a tree"), ("steps", [2, 4]), ("guidance", [1.0, 2.0]), OWNER)
-        assert len(desk.keeper.journal.waiting()) == 4
+        assert len(desk.keeper.journal.list_waiting()) == 4
         desk.jobs.stop("picture", OWNER)
-        assert not desk.keeper.journal.waiting()
+        assert not desk.keeper.journal.list_waiting()
 
 
 def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
@@ -90,9 +89,9 @@ def test_what_a_starter_never_learned_is_refused_before_the_engine_starts(
             desk.jobs.begin(request_, OWNER)
         assert refused.value.sentence.key == key
         assert not refused.value.cure.startswith("use:"), "what is not here has to be got first"
-        assert not desk.keeper.journal.waiting()
+        assert not desk.keeper.journal.list_waiting()
         desk.jobs.begin(SpeechRequest("[S1] Hello.", "no/such/model"), OWNER)
-        assert len(desk.keeper.journal.waiting()) == 1, "what is not known here is the run's to tell"
+        assert len(desk.keeper.journal.list_waiting()) == 1, "what is not known here is the run's to tell"
 
 
 def test_a_voice_kept_from_the_shelf_notes_who_spoke_it(tmp_path: Path) -> None:
@@ -133,9 +132,9 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
     """With what runs broke of before, the memory of now and what the owner chose; while a job runs, the plan of that job."""
     with desk_at(tmp_path) as desk:
         hardware = dataclasses.replace(MACHINES["cpu"], pretended="", free_bytes=3 << 30)
-        seen = Verdict(subject("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16"))
+        seen = Verdict(Subject.rung("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16"))
         learn(desk.keeper.home.verdicts, hardware, seen)
-        learn(desk.keeper.home.verdicts, hardware, Verdict(subject("sd15", "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 512)))
+        learn(desk.keeper.home.verdicts, hardware, Verdict(Subject.rung("sd15", "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 512)))
         desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
         desk.machine.set_chunk(4096)
         desk.machine.keep_choice(Choice(dtype="bfloat16"))
@@ -153,7 +152,7 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
         assert desk.machine.plan("sdxl", desk.machine.read_choice(OWNER)).offload != tight.offload, "memory is counted as it is now"
         job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
         running = dataclasses.replace(shown, offload="model")
-        desk.keeper._board.planned(job, "sd15", running)
+        desk.keeper._board.set_plan(job, "sd15", running)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
         assert desk.machine.plan("sd15", desk.machine.read_choice(OWNER)) == running != desk.machine.plan("sdxl", desk.machine.read_choice(OWNER))
 
@@ -171,7 +170,7 @@ def test_two_who_store_a_choice_at_once_do_not_lose_one_anothers(tmp_path: Path,
             return found
 
         with monkeypatch.context() as patch:
-            patch.setattr("app.ui.state.machine_desk.known_choice", known)
+            patch.setattr("app.ui.state.machine_desk.keep_known_fields", known)
             desk.machine.set_chunk(256)
         other.join()
         assert desk.settings.get("choice") == {"chunk": 256, "dtype": "float32"}
@@ -251,15 +250,15 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
         assert own.dtype != visitors.dtype
         job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
-        desk.keeper._board.planned(job, "sd15", visitors)
+        desk.keeper._board.set_plan(job, "sd15", visitors)
         seen = machine_view.tab_view(desk, "sd15", "", "en")
         assert seen["note"] == "This is the plan of the running job."
         assert machine_view.tab_view(desk, "sd15", "", "zh")["note"] == "这是正在运行的任务的方案。"
         assert machine_view.tab_view(desk, "sd15", "rtx-3060", "en")["note"] != seen["note"]
         assert desk.machine.offer(catalog.find("sd15")).forecast.plan == own  # type: ignore[union-attr]
-        desk.keeper._board.planned(job, "sd15", own)
+        desk.keeper._board.set_plan(job, "sd15", own)
         assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "the next would get the same"
-        desk.keeper._board.planned(job, "sd15", visitors)
+        desk.keeper._board.set_plan(job, "sd15", visitors)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, job="")
         assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "nothing runs"
 
@@ -272,7 +271,7 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
         for module in (routes, json_routes):
             monkeypatch.setattr(module, "who", lambda request: Person("ada", False) if "guest" in request.headers else OWNER)
         assert owner.get("/hearth/live").json()["standing"] is None
-        desk.keeper._failed_starts = keeper.STARTS
+        desk.keeper._engine._failed_starts = engine_life.STARTS
         desk.keeper._set(trouble=Death(say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=7), "crash"))  # fmt: skip
         until(lambda: desk.keeper.state.gave_up)
         standing = owner.get("/hearth/live").json()["standing"]
@@ -281,8 +280,8 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
         assert "standing" not in guest.get("/hearth/live", headers={"guest": "1"}).json()
         for act in ("again", "repair"):
             assert guest.post(f"/hearth/engine/{act}", headers={"guest": "1"}).status_code == 404
-        desk.keeper._start_at_s = 10**12
-        assert owner.post("/hearth/engine/again").status_code == 200 and desk.keeper._start_at_s == 0.0
+        desk.keeper._engine._start_at_s = 10**12
+        assert owner.post("/hearth/engine/again").status_code == 200 and desk.keeper._engine._start_at_s == 0.0
         monkeypatch.delenv(failure.FILE_VARIABLE, raising=False)
         assert "repair" in owner.post("/hearth/engine/repair").json()["text"] and not desk.leaving.is_set()
         monkeypatch.setenv(failure.FILE_VARIABLE, str(tmp_path / "left.json"))

@@ -116,7 +116,7 @@ def test_a_start_that_fails_leaves_a_page(tmp_path: Path) -> None:
 
 def test_the_page_tells_the_fault_and_hides_who_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", lambda: Path("/home/ada"))
-    place = home(tmp_path / "h").made()
+    place = home(tmp_path / "h").create()
     try:
         raise ValueError("<script> in /home/ada/secret")
     except ValueError as fault:
@@ -132,7 +132,7 @@ def test_the_page_tells_the_fault_and_hides_who_one_is(tmp_path: Path, monkeypat
 
 def test_logs_rotate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(start_failure, "LOG_BYTES", 2000)
-    place = home(tmp_path).made()
+    place = home(tmp_path).create()
     handler = start_failure.start_log(place)
     for n in range(200):
         logging.getLogger("hearth.test").warning("line %d of many", n)

@@ -115,9 +115,9 @@ def kept(desk: Desk, owner: str, words: str = "hello") -> int:
 
 def name_of(client: httpx.Client, desk: Desk) -> str:
     """Whom the server takes this client for: found by a job that it asks for."""
-    before = {job.id for job in desk.keeper.journal.waiting()}
+    before = {job.id for job in desk.keeper.journal.list_waiting()}
     assert press(client, "speak-go", {"speak-text": "[S1] I am here."}).status_code == 200
-    (job,) = [job for job in desk.keeper.journal.waiting() if job.id not in before]
+    (job,) = [job for job in desk.keeper.journal.list_waiting() if job.id not in before]
     desk.keeper.stop(job.id)
     return job.owner
 
@@ -433,7 +433,7 @@ def test_what_a_visitor_leaves_open_is_within_the_limits(desk: Desk) -> None:
     desk.settings.put({"visitors": {"steps": 5, "side": 256}})
     try:
         job = desk.jobs.begin(PictureRequest("a red circle"), Person("visitor-4", False))
-        asked = desk.keeper.journal.job(job).request
+        asked = desk.keeper.journal.get(job).request
         desk.keeper.stop(job)
         assert isinstance(asked, PictureRequest)
         assert (asked.width, asked.height, asked.steps) == (starter.width, starter.height, 5)
@@ -460,7 +460,7 @@ def test_a_visitor_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -
         for each in set((desk.keeper.home.scratch / "uploads").iterdir()) - folders
         if (each / "start.png").exists()
     ]
-    waiting = desk.keeper.journal.waiting()
+    waiting = desk.keeper.journal.list_waiting()
     for job in waiting:
         desk.keeper.stop(job.id)
     assert len(waiting) == 2 and all(isinstance(job.request, PictureRequest) and job.request.image for job in waiting)
@@ -469,11 +469,11 @@ def test_a_visitor_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -
 
 def test_a_visitor_takes_out_what_is_theirs(desk: Desk, ada: httpx.Client, eve: httpx.Client) -> None:
     assert press(ada, "speak-go", {"speak-text": "[S1] Hello."}).status_code == 200
-    (job,) = desk.keeper.journal.waiting()
+    (job,) = desk.keeper.journal.list_waiting()
     assert eve.post(f"/hearth/queue/{job.id}/remove").status_code == 404
     assert ada.post(f"/hearth/queue/{job.id}/up").status_code == 404
-    assert [each.id for each in desk.keeper.journal.waiting()] == [job.id]
-    assert ada.post(f"/hearth/queue/{job.id}/remove").status_code == 200 and not desk.keeper.journal.waiting()
+    assert [each.id for each in desk.keeper.journal.list_waiting()] == [job.id]
+    assert ada.post(f"/hearth/queue/{job.id}/remove").status_code == 200 and not desk.keeper.journal.list_waiting()
 
 
 def test_a_sound_in_another_format_leaves_nothing_behind(desk: Desk, ada: httpx.Client) -> None:
@@ -486,7 +486,7 @@ def test_a_sound_in_another_format_leaves_nothing_behind(desk: Desk, ada: httpx.
 
 def test_a_visitor_has_no_say_in_model_or_plan(desk: Desk) -> None:
     job = desk.jobs.begin(SpeechRequest("one", model="/etc/passwd"), Person("visitor-2", False))
-    known = desk.keeper.journal.job(job)
+    known = desk.keeper.journal.get(job)
     desk.keeper.stop(job)
     assert isinstance(known.request, SpeechRequest) and known.request.model == "starter-voice"
 
@@ -497,9 +497,9 @@ def test_five_hundred_jobs(desk: Desk, eve: httpx.Client, naive: str) -> None:
         client.post("login", data={"username": "owner", "password": "secret"})
         asked = {"data": ["again"], "fn_index": 0, "session_hash": "flood"}
         assert {client.post("gradio_api/queue/join", json=asked).status_code for _ in range(60)} == {200}
-    before = len(desk.keeper.journal.waiting())
+    before = len(desk.keeper.journal.list_waiting())
     answers = [press_fast(eve, "speak-go", {"speak-text": "[S1] Again."}) for _ in range(30)]
-    waiting = [job for job in desk.keeper.journal.waiting() if job.owner.startswith("visitor-")]
+    waiting = [job for job in desk.keeper.journal.list_waiting() if job.owner.startswith("visitor-")]
     assert len(waiting) - before <= 2 and sum("queue already" in each.text for each in answers) >= 27
     for job in waiting:
         desk.keeper.stop(job.id)
@@ -509,11 +509,11 @@ def test_five_hundred_jobs(desk: Desk, eve: httpx.Client, naive: str) -> None:
             desk.jobs.begin(SpeechRequest("one"), Person(f"visitor-{n}", False))
         except Trouble:
             refused += 1
-    waiting = desk.keeper.journal.waiting()
+    waiting = desk.keeper.journal.list_waiting()
     assert refused >= 490 and len(waiting) <= 10
     mine = desk.jobs.begin(SpeechRequest("hello"), OWNER)
-    assert desk.keeper.journal.waiting()[0].id == mine, "the owner's goes first"
-    for job in desk.keeper.journal.waiting():
+    assert desk.keeper.journal.list_waiting()[0].id == mine, "the owner's goes first"
+    for job in desk.keeper.journal.list_waiting():
         desk.keeper.stop(job.id)
 
 

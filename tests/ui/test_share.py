@@ -160,7 +160,7 @@ def test_a_guest_comes_in_by_the_link(desk: Desk) -> None:
             ada.headers["Cookie"] = entered.headers["set-cookie"].partition(";")[0]
             assert "gradio-app" in ada.get("/").text and ada.get("/config").json()["root"] == f"https://{host}"
             assert press(ada, "speak-go", {"speak-text": "[S1] Hello."}).status_code == 200
-            (guest,), job = sharing.view()["guests"], desk.keeper.journal.waiting()[-1]
+            (guest,), job = sharing.view()["guests"], desk.keeper.journal.list_waiting()[-1]
             desk.keeper.stop(job.id)
             assert guest["name"] == "Ada" and job.owner == guest["id"]
         lost.append(say("tunnel.lost", "The link is offline."))

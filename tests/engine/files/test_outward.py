@@ -95,7 +95,7 @@ def asked_by(person: Person) -> Any:
 
 def listener(desk: Desk, tab: str, called: str) -> Callable[..., list[Any]]:
     """What the page calls."""
-    (found,) = {each.fn for each in window.build(desk).fns.values() if each.fn and each.fn.__qualname__ == f"build.<locals>.{called}" and each.fn.__module__ == f"app.ui.tabs.{tab}"}  # fmt: skip
+    (found,) = {each.fn for each in window.build(desk).fns.values() if each.fn and each.fn.__name__ == called and each.fn.__module__ == f"app.ui.tabs.{tab}"}  # fmt: skip
     return found  # type: ignore[no-any-return]
 
 
@@ -109,10 +109,10 @@ def test_a_dropped_picture_finds_a_model_of_ones_own_by_its_name(tmp_path: Path)
     picture_settings.write(Image.new("RGB", (8, 8)), dropped, PICTURE, "mine")
     one, other = own_painter(tmp_path / "a" / "mine"), own_painter(tmp_path / "b" / "mine")
     with desk_at(tmp_path / "home") as desk:
-        restored = listener(desk, "paint", "restored")
+        restored = listener(desk, "paint", "restore_dropped")
         for here, chosen in (([one], one), ([], ""), ([one, other], "")):
             desk.settings.put({"models": here})
             fields = restored(str(dropped), asked_by(OWNER))
             assert fields[0] == "a boat" and fields[3] == chosen
-            assert ("It was made with mine" in fields[-2]) == (not chosen)
+            assert ("This was made with mine" in fields[-2]) == (not chosen)
             assert "olivia" not in str(fields) and "made from another picture" in fields[-2] and "ink, ice" in fields[-2]

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-import app.ui.tabs.shelf
+import app.ui.tabs.file_manager
 from app import atomic_write
 from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.database import Database
@@ -137,11 +137,11 @@ def test_a_file_that_another_program_has_open_stays_and_holds_up_no_other(
 def test_on_windows_the_explorer_is_told_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Quotes around the whole word, which a list of words gets where a path has a space, show another folder."""
     told: list[object] = []
-    monkeypatch.setattr(app.ui.tabs.shelf, "os", SimpleNamespace(name="nt"))
-    monkeypatch.setattr(app.ui.tabs.shelf, "sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setattr(app.ui.tabs.file_manager, "os", SimpleNamespace(name="nt"))
+    monkeypatch.setattr(app.ui.tabs.file_manager, "sys", SimpleNamespace(platform="win32"))
     monkeypatch.setattr(subprocess, "Popen", lambda command, **_: told.append(command))
     path = Path("C:/Users/Zoë B/a boat.png")
-    app.ui.tabs.shelf.reveal(path)
+    app.ui.tabs.file_manager.reveal(path)
     assert told == [f'explorer /select,"{path}"']
 
 
