@@ -14,7 +14,9 @@ import pytest
 if sys.dont_write_bytecode and sys.pycache_prefix is None:
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parent.parent / ".pytest_cache" / "bytecode")
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(
+        Path(__file__).parent.parent / ".pytest_cache" / "bytecode"
+    )
 
 # Tiny models' kernels end sooner than a second thread wakes up: beside other programs two took many times as long as one.
 # It is read when torch comes, so nothing that imports torch may come before.

@@ -32,7 +32,7 @@ def test_no_relative_imports() -> None:
         assert not any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree)), name
 
 
-@pytest.mark.parametrize("command", [["ruff", "check"], ["mypy"]], ids=" ".join)
+@pytest.mark.parametrize("command", [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]], ids=" ".join)
 def test_style_and_types(command: list[str]) -> None:
     words = [] if command == ["mypy"] else ["."]
     done = subprocess.run([sys.executable, "-m", *command, *words], cwd=TOP, capture_output=True, text=True)

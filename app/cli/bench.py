@@ -28,7 +28,20 @@ if TYPE_CHECKING:
 MIB: Final = 1 << 20
 LONGEST_ROUNDS: Final = 30
 FEWEST_ROUNDS: Final = 5
-HEADS: Final = ("torch ms", "by hand", "ms", "auto ms", "/torch", "again", "/best", "err torch", "err auto", "+MiB", "own/best", "way")
+HEADS: Final = (
+    "torch ms",
+    "by hand",
+    "ms",
+    "auto ms",
+    "/torch",
+    "again",
+    "/best",
+    "err torch",
+    "err auto",
+    "+MiB",
+    "own/best",
+    "way",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +142,9 @@ def _extra(answer: Any, shape: Shape, name: str, plan: Plan) -> None:
     from app.compat.attention.measure import made, wait
 
     attend = contenders(plan, shape)[name]
-    attend(*made(shape._replace(queries=min(shape.queries, 16), keys=32), plan.device))  # what torch loads at its first call is not this call's memory
+    attend(
+        *made(shape._replace(queries=min(shape.queries, 16), keys=32), plan.device)
+    )  # what torch loads at its first call is not this call's memory
     given = made(shape, plan.device)
     wait(plan.device)
     peak = Peak(plan.device)
@@ -180,12 +195,24 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=["attention"], help="what to measure")
-    parser.add_argument("--dtype", choices=get_args(Dtype), action="append", help="once or more; default: float32, bfloat16")
-    parser.add_argument("--only", choices=["dia", *PICTURES], action="append", help="a family of models, once or more; default: all")
-    parser.add_argument("--size", type=int, choices=SIZES, action="append", help="of pictures, once or more; default: all")
+    parser.add_argument(
+        "--dtype", choices=get_args(Dtype), action="append", help="once or more; default: float32, bfloat16"
+    )
+    parser.add_argument(
+        "--only", choices=["dia", *PICTURES], action="append", help="a family of models, once or more; default: all"
+    )
+    parser.add_argument(
+        "--size", type=int, choices=SIZES, action="append", help="of pictures, once or more; default: all"
+    )
     parser.add_argument("--quick", action="store_true", help="pictures of 512 pixels alone, no memory")
-    parser.add_argument("--measure", action="store_true", help="first measure the ways and keep them, as the engine does when it is idle")
-    parser.add_argument("--seconds", type=float, default=3.0, help=f"for each call; {FEWEST_ROUNDS} rounds at least (default: 3)")
+    parser.add_argument(
+        "--measure",
+        action="store_true",
+        help="first measure the ways and keep them, as the engine does when it is idle",
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=3.0, help=f"for each call; {FEWEST_ROUNDS} rounds at least (default: 3)"
+    )
     parser.add_argument("--deviation", type=float, default=1.0, help="of queries and keys (default: 1)")
     parser.add_argument("--no-memory", action="store_true", help="time alone, without a process for each measurement")
     parser.add_argument("--home", metavar="DIR", help="where Hearth keeps its data")

@@ -39,10 +39,24 @@ _GIB = 1 << 30
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="everything, for a program to read")
     parser.add_argument("--why", action="store_true", help="also what was not taken, with every objection")
-    parser.add_argument("--model", metavar="NAME", help="the plan for this model alone: a name from 'hearth models', or a local folder or file")
-    parser.add_argument("--pretend", metavar="NAME", help="the plans of another machine itself, for example gtx-1060 or m1-8gb; where this computer would run a model in another way in its place, that is said")
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        help="the plan for this model alone: a name from 'hearth models', or a local folder or file",
+    )
+    parser.add_argument(
+        "--pretend",
+        metavar="NAME",
+        help="the plans of another machine itself, for example gtx-1060 or m1-8gb; where this computer would run a model in another way in its place, that is said",
+    )
     parser.add_argument("--selftest", action="store_true", help="run the self-test again, and keep what it finds")
-    parser.add_argument("--forget", nargs="?", const="", metavar="NAME", help="forget what broken runs of this model taught, or of all models: the next run begins as before")
+    parser.add_argument(
+        "--forget",
+        nargs="?",
+        const="",
+        metavar="NAME",
+        help="forget what broken runs of this model taught, or of all models: the next run begins as before",
+    )
     parser.add_argument("--home", metavar="DIR", help="where Hearth keeps its data")
 
 
@@ -107,8 +121,13 @@ def taught_by(hardware: Hardware, model: Model | None, known: Verdicts) -> tuple
     rungs = learned(known, model.id) if model is not None else ()
     if model is None or not rungs:
         return ()
-    words = f"hearth doctor --forget {shlex.quote(model.id)}" + (f" --pretend {hardware.pretended}" if hardware.pretended else "")
-    return (*(each.sentence for each in rungs), say("doctor.forget", "To try again as before: {command}", command=words))
+    words = f"hearth doctor --forget {shlex.quote(model.id)}" + (
+        f" --pretend {hardware.pretended}" if hardware.pretended else ""
+    )
+    return (
+        *(each.sentence for each in rungs),
+        say("doctor.forget", "To try again as before: {command}", command=words),
+    )
 
 
 def forgotten(subjects: tuple[Subject, ...]) -> Sentence:
@@ -169,7 +188,11 @@ def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
             weights = field in _WEIGHTS
             if field == "vae" and plan.of("vae") is None:
                 continue
-            told = not weights if plan is first else weights or first is None or word_value(plan, field) != word_value(first, field)
+            told = (
+                not weights
+                if plan is first
+                else weights or first is None or word_value(plan, field) != word_value(first, field)
+            )
             if told:
                 yield 2, f"{field:<18}{word_value(plan, field)!s}"
                 yield 20, reason_line(reason)

@@ -12,7 +12,12 @@ from app.paths import home
 
 ATTENTION_FIELDS = ("dtype", "score_dtype", "gqa", "chunk_q", "chunk_k", "kernels")
 SHOWN = ("dia-1.6b", "sd15", "sdxl")
-COLUMNS = ("Machine", "torch", *(str(FIELDS[each]) for each in ATTENTION_FIELDS), *(BY_ID[each].title for each in SHOWN))
+COLUMNS = (
+    "Machine",
+    "torch",
+    *(str(FIELDS[each]) for each in ATTENTION_FIELDS),
+    *(BY_ID[each].title for each in SHOWN),
+)
 
 
 def table() -> str:

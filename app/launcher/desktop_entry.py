@@ -242,7 +242,11 @@ def main(args: argparse.Namespace) -> int:
         print(say("install.models", "Downloaded models are still in {models}", models=str(where.models)))
     if (TOP / "start.py").is_file():
         print(
-            say("install.folder", "The program itself is the folder {top}. Delete it to remove Hearth completely.", top=str(TOP))
+            say(
+                "install.folder",
+                "The program itself is the folder {top}. Delete it to remove Hearth completely.",
+                top=str(TOP),
+            )
         )
     return 0
 

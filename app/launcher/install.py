@@ -37,7 +37,10 @@ except Exception as fault:
 print(json.dumps({"kind": kind, "name": name, "torch": torch.__version__, "trouble": trouble}))
 """
 REASONS = (
-    (r"No space left|not enough space|Errno 28", "The disk is full. Free some space and start again; downloads are kept."),
+    (
+        r"No space left|not enough space|Errno 28",
+        "The disk is full. Free some space and start again; downloads are kept.",
+    ),
     (
         r"CERTIFICATE_VERIFY_FAILED|SSLError",
         "A secure connection could not be verified. A virus scanner or company proxy may be intercepting it; switch that off or try another network.",

@@ -138,7 +138,9 @@ class Repair:
         except OSError as fault:
             code, said = 1, str(fault)
         if code:
-            self.failed = describe_in_english(find_sentence(said), f"{said}\n\n{read_tail(self._folder / 'install.log')}")
+            self.failed = describe_in_english(
+                find_sentence(said), f"{said}\n\n{read_tail(self._folder / 'install.log')}"
+            )
             self.again = True
         self.state = "failed" if code else "mended"
         tell(said)

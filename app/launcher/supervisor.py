@@ -32,7 +32,10 @@ def run_window(words: Sequence[str], folder: Path) -> int:
             code, failed = run_once([str(python), "-I", "-X", "utf8", "-m", "app", *words])
         except Refused as fault:
             tell(f"hearth: {fault}")
-            code, failed = 2, failure.describe_in_english(str(fault), f"{fault}\n\n{failure.read_tail(folder / 'install.log')}")
+            code, failed = (
+                2,
+                failure.describe_in_english(str(fault), f"{fault}\n\n{failure.read_tail(folder / 'install.log')}"),
+            )
         if failed is None:
             return code
         if not repair_page.offer_repair(failed, folder, "--no-browser" not in words, tries):
@@ -75,4 +78,4 @@ def forward_stderr(child: subprocess.Popen[bytes], last: bytearray) -> None:
         sys.stderr.buffer.write(piece)
         sys.stderr.flush()
         last += piece
-        del last[:-failure.TAIL_BYTES]
+        del last[: -failure.TAIL_BYTES]

@@ -59,7 +59,11 @@ NVIDIA: tuple[tuple[Callable[[Card, float], bool], tuple[str, ...], str], ...] =
     # the newest card and the oldest capability of the machine -> CUDA builds, why; the first row that holds. From 2.12
     # on only cu126 carries 5.0 to 7.0 (and ends at 9.0); CUDA 12 needs driver 525, Blackwell 570, CUDA 13 needs 580.
     (lambda c, oldest: c.driver < 525, (), "driver {c.driver} is older than 525, which every build needs. " + UNTIL),
-    (lambda c, oldest: c.capability is None, ("cu126",), "compute capability not told, so the build for the most cards"),
+    (
+        lambda c, oldest: c.capability is None,
+        ("cu126",),
+        "compute capability not told, so the build for the most cards",
+    ),
     (
         lambda c, oldest: (c.capability or 0) < 5.0,
         (),
@@ -112,7 +116,11 @@ def choose_build(facts: Facts) -> BuildChoice:
         return BuildChoice(("",), "Apple silicon, whose graphics the plain build drives through Metal")
     plain = ("cpu", "") if facts.system == "Linux" else ("",)
     if not facts.cards:
-        why = f"nvidia-smi is there but tells of no card ({facts.nvidia_smi_error})" if facts.nvidia_smi_error else "no NVIDIA card found"
+        why = (
+            f"nvidia-smi is there but tells of no card ({facts.nvidia_smi_error})"
+            if facts.nvidia_smi_error
+            else "no NVIDIA card found"
+        )
         return BuildChoice(plain, f"{why}, so the plain build, for the processor")
     card = max(facts.cards, key=lambda each: each.capability or 0.0)
     oldest = min(each.capability or card.capability or 0.0 for each in facts.cards)

@@ -39,9 +39,7 @@ def update(folder: Path) -> int:
     before = slots.current_commit()
     old = slots.current_slot(folder)
     if not before:
-        tell(
-            "This folder is not a git clone, so the code cannot be updated; checking the environment only."
-        )
+        tell("This folder is not a git clone, so the code cannot be updated; checking the environment only.")
     elif not git("remote").stdout.strip():
         tell("This clone has no remote, so the code cannot be updated; checking the environment only.")
     else:
@@ -86,9 +84,7 @@ def back(folder: Path) -> int:
     now, then = slots.current_slot(folder), folder / said["slot"]
     made = slots.read_stamp(then)
     if not made:
-        raise Refused(
-            "The environment from before the last update is damaged. start.py repair makes a new one."
-        )
+        raise Refused("The environment from before the last update is damaged. start.py repair makes a new one.")
     here = slots.current_commit()
     if said["commit"] and here != said["commit"]:
         moved = git("reset", "--keep", said["commit"])

@@ -109,7 +109,9 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
     sharing = Share(desk, partial(open_tunnel, folder=place.root / "tunnel"), options.host, tls)
     try:
         middleware, password = build_guards(place, options.host, tls)
-        address = start_server(options, desk, tls, [single_instance.ping_route(instance.id), *share.routes(sharing)], middleware)
+        address = start_server(
+            options, desk, tls, [single_instance.ping_route(instance.id), *share.routes(sharing)], middleware
+        )
         instance.publish(address)
         announce(options, address, password)
         if options.share_hours:

@@ -152,7 +152,9 @@ def restart_or_repair(desk: Desk, request: Request) -> Response:
         line = say("engine.line", "Quit Hearth, run this command in a terminal, then start Hearth again: {line}", line=start_failure.repair_command())  # fmt: skip
         return JSONResponse({"text": translate(line, language(request))})
     else:
-        start_failure.hand_over(desk.keeper.home, fail_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble))
+        start_failure.hand_over(
+            desk.keeper.home, fail_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble)
+        )
         desk.leaving.set()
     return JSONResponse({"text": ""})
 

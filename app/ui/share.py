@@ -157,7 +157,9 @@ class Share:
 
     def _is_own_host(self, host: str) -> bool:
         is_local = is_loopback if is_loopback(self._host) else recognise_hosts(self._host)
-        return is_local(host) or (bool(host) and host == self._public_host)  # not all of .gradio.live: others share there
+        return is_local(host) or (
+            bool(host) and host == self._public_host
+        )  # not all of .gradio.live: others share there
 
     def _reach(self, server: gr.Blocks) -> OpenTunnel:
         """Make the server reachable: through a tunnel on loopback, else by this machine's own name."""

@@ -52,7 +52,10 @@ def write_page(place: Home, fault: BaseException, spoken: Language) -> Path:
 
 def hand_over(place: Home, failed: Failed) -> None:
     """Hand a failed engine start to start.py: once this process has ended it shows why, offers Repair, and opens Hearth again."""
-    failure.write(Path(os.environ[failure.FILE_VARIABLE]), describe(place, Trouble(failed.sentence, *failed.objections), "engine.log"))
+    failure.write(
+        Path(os.environ[failure.FILE_VARIABLE]),
+        describe(place, Trouble(failed.sentence, *failed.objections), "engine.log"),
+    )
 
 
 def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> failure.StartFailure:

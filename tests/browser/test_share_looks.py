@@ -102,7 +102,9 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
 
 def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
     lost: list[Sentence] = []
-    sharing = Share(desk, lambda port: OpenTunnel(f"http://127.0.0.1:{port}/", find_fault=lambda: lost[0] if lost else None))
+    sharing = Share(
+        desk, lambda port: OpenTunnel(f"http://127.0.0.1:{port}/", find_fault=lambda: lost[0] if lost else None)
+    )
     blocks = window.build(desk)
     routes = [
         *page_routes.routes(desk),

@@ -88,7 +88,9 @@ def test_the_chunk_size_acts_in_the_middle_of_a_run(visit: Visit, opened: Open) 
     chunk(page, 64)
     small = highest_bytes(page, engine)
     go(page, "machine")
-    expect(page.locator("#h-chunk-now")).to_have_text("Requested: 64. The largest call processes 64 of 1024 queries at a time.")
+    expect(page.locator("#h-chunk-now")).to_have_text(
+        "Requested: 64. The largest call processes 64 of 1024 queries at a time."
+    )
     page.evaluate("Hearth.press('paint-stop')")
     until(lambda: opened.jobs()[-1]["state"] not in ("queued", "running"))
     assert opened.jobs()[-1]["state"] == "stopped"
@@ -189,7 +191,9 @@ def test_what_broken_runs_taught_can_be_forgotten(visit: Visit, opened: Open) ->
         expect(page.locator("#h-plan")).to_have_attribute("data-seen", "sd15")
         expect(page.locator("#h-plan .h-learned button")).to_have_text(words)
         assert not shut_out(page)
-    expect(page.locator("#h-plan .h-learned")).to_contain_text("The decoder computes in float32. bfloat16 produced NaN or infinity at step 4.")
+    expect(page.locator("#h-plan .h-learned")).to_contain_text(
+        "The decoder computes in float32. bfloat16 produced NaN or infinity at step 4."
+    )
     page.locator("#h-plan .h-learned button").click()
     expect(page.locator("#h-plan .h-learned")).to_have_count(0)
     expect(page.locator("#h-plan table").first).to_be_visible()
@@ -227,7 +231,10 @@ def test_tune_shows_how_far_it_is_and_draws_the_curve(visit: Visit) -> None:
 
 def test_a_chunk_that_automatic_fixes_is_told_above_the_curve(visit: Visit) -> None:
     """In both languages; the point of the curve is at what runs, the mark below it at what is asked for."""
-    for locale, begins in (("zh-CN", "自动：每次 256 个查询。"), ("en-US", "Automatic: 256 queries at a time. Memory grows on macOS 15")):
+    for locale, begins in (
+        ("zh-CN", "自动：每次 256 个查询。"),
+        ("en-US", "Automatic: 256 queries at a time. Memory grows on macOS 15"),
+    ):
         page = visit("machine", locale=locale, viewport={"width": 1280, "height": 900})
         choose(page, "#machine-model", BY_ID["sdxl"].title)
         choose(page, "#machine-as", MACHINES["m2-16gb"].name)

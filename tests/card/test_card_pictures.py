@@ -69,7 +69,9 @@ def reference(folder: Any) -> Any:
         model = catalog.find(str(folder(family)))
         kinds = FAMILIES[model.family]
         precise, torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.allow_tf32, False
-        plain = getattr(diffusers, kinds.text_class).from_pretrained(folder(family), dtype=torch.float32, **kinds.load_arguments)
+        plain = getattr(diffusers, kinds.text_class).from_pretrained(
+            folder(family), dtype=torch.float32, **kinds.load_arguments
+        )
         plain.to(full_size.DEVICE)
         row = schedulers.find_scheduler(model.settings.scheduler)
         plain.scheduler = getattr(diffusers, row.class_name).from_config(plain.scheduler.config, **row.settings)
@@ -113,7 +115,11 @@ def paint(session: Session, asked: PictureRequest, job: Path, choice: Choice = C
             if isinstance(event, Step):
                 painted.at_s.append(time.perf_counter())
     end = painted.events[-1]
-    assert isinstance(end, Finished), isinstance(end, Failed) and (str(end.sentence), [str(each) for each in end.objections], painted.rungs)
+    assert isinstance(end, Finished), isinstance(end, Failed) and (
+        str(end.sentence),
+        [str(each) for each in end.objections],
+        painted.rungs,
+    )
     return painted
 
 
@@ -126,7 +132,9 @@ def opened(folder: Path) -> Iterator[Session]:
         session.free()
 
 
-def run_as(card: str, family: str, folder: Any, reference: Any, tmp_path: Path, choice: Choice = Choice()) -> tuple[Painted, int]:  # noqa: B008
+def run_as(
+    card: str, family: str, folder: Any, reference: Any, tmp_path: Path, choice: Choice = Choice()
+) -> tuple[Painted, int]:
     """Run, print the table's row, and return the result with the bytes left on the card after unloading."""
     wanted, whole = reference(family)
     gc.collect()
@@ -189,12 +197,16 @@ def test_a_picture_goes_on_after_memory_ran_out(folder: Any, reference: Any, tmp
 
 
 @pytest.mark.parametrize(("room_gib", "kernels"), [(2.75, ("math",)), (2.75, ()), (1.6, None), (0.6, None)])
-def test_a_card_with_less_than_it_says(room_gib: float, kernels: Any, folder: Any, reference: Any, tmp_path: Path) -> None:
+def test_a_card_with_less_than_it_says(
+    room_gib: float, kernels: Any, folder: Any, reference: Any, tmp_path: Path
+) -> None:
     """Other programs took memory meanwhile: the run falls back until it fits, and the picture is right."""
     wanted, _ = reference("sd15")
     with acting("T4, 15 GB", int(room_gib * GIB)), opened(tmp_path) as session:
         painted = paint(session, request(folder("sd15"), "sd15"), tmp_path / "job", Choice(kernels=kernels))
-        print(f"{room_gib} GiB, kernels {kernels}: rungs {painted.rungs}, peak {peak_gib():.2f} GiB, off {off(painted.latents[-1], wanted):.1e}")
+        print(
+            f"{room_gib} GiB, kernels {kernels}: rungs {painted.rungs}, peak {peak_gib():.2f} GiB, off {off(painted.latents[-1], wanted):.1e}"
+        )
         assert painted.rungs and peak_gib() <= room_gib
         assert off(painted.latents[-1], wanted) < WITHIN["float16"]
 

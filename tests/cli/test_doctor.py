@@ -60,13 +60,17 @@ def test_with_why_it_says_what_was_not_taken(tmp_path: Path, capsys: pytest.Capt
 def test_json_holds_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     machine = MACHINES["m2-16gb"]
     seen = {
-        Subject("path", "gqa/native/float16"): Verdict(Subject("path", "gqa/native/float16"), False, float("inf"), words="garbage"),
+        Subject("path", "gqa/native/float16"): Verdict(
+            Subject("path", "gqa/native/float16"), False, float("inf"), words="garbage"
+        ),
         Subject("row", "mps-leak"): Verdict(Subject("row", "mps-leak"), True),
     }
     verdicts.store(tmp_path / "verdicts", machine, seen)
     assert main(["doctor", "--json", "--pretend", "m2-16gb", "--home", str(tmp_path)]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["machine"]["name"] == "Apple M2" and list(found["plans"]) == list(doctor.looked_at(home(str(tmp_path))))
+    assert found["machine"]["name"] == "Apple M2" and list(found["plans"]) == list(
+        doctor.looked_at(home(str(tmp_path)))
+    )
     plan = found["plans"]["Attention of any model"]
     assert [each["field"] for each in plan["because"]] == list(DECIDED_FIELDS)
     assert all(each["sentence"]["words"] and each["sentence"]["key"] for each in plan["because"])

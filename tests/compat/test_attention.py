@@ -429,7 +429,8 @@ def test_never_a_forbidden_kernel() -> None:
     before = sdpa_kernels.switches()
     seen = []
     spy = compose(
-        plan(device="cuda", kernels=("efficient",)), lambda *a, **n: seen.append(sdpa_kernels.switches()) or TORCH(*a, **n)
+        plan(device="cuda", kernels=("efficient",)),
+        lambda *a, **n: seen.append(sdpa_kernels.switches()) or TORCH(*a, **n),
     )
     assert off(spy(query, query, query), reference(query, query, query)) < 1e-5
     assert seen == [(False, False, True, False)] and sdpa_kernels.switches() == before
@@ -461,7 +462,9 @@ def test_small_memory_means_small_chunks(name: str) -> None:
     for causal in (False, True):
         seen: Counter[str] = Counter()
         attend = compose(
-            plan(**PLANS[name] | {"budget_bytes": 1 << 16}), TORCH, observe=lambda path, *_, seen=seen: seen.update([path])
+            plan(**PLANS[name] | {"budget_bytes": 1 << 16}),
+            TORCH,
+            observe=lambda path, *_, seen=seen: seen.update([path]),
         )
         assert off(attend(query, key, key, None, 0.0, causal), reference(query, key, key, None, causal)) < 1e-5
         assert "chunked" in next(iter(seen)), seen
@@ -476,7 +479,9 @@ def test_few_queries_over_long_keys(dtype: torch.dtype) -> None:
             torch.randn(2, count, length, 128).to(dtype) for count, length in ((8, 2), (2, 2100), (2, 2100))
         )
         told = make_mask(mask, 2, 8, 2, 2100, dtype)
-        assert paths(plan(), query, key, value, told) == ["folded, own arithmetic" if dtype == torch.float32 else "folded"]
+        assert paths(plan(), query, key, value, told) == [
+            "folded, own arithmetic" if dtype == torch.float32 else "folded"
+        ]
         one = query[:, :, :1]
         assert (
             off(compose(plan(), TORCH)(one, key, value, scale=0.3), reference(one, key, value, scale=0.3))
@@ -503,10 +508,18 @@ def test_no_coarser_than_torch(name: str, deviation: float, dtype: torch.dtype) 
     """Relative to float64, and beside torch's own kernel: a prompt, a step over a long cache and a step with a head for each
     query, with scores all shifted by 50 as well, whole and by hand."""
     for seed, (heads, few, queries, keys, shift) in enumerate(
-        ((4, 4, 96, 1200, 0.0), (4, 4, 96, 1200, 50.0), (8, 2, 1, 2100, 0.0), (8, 8, 1, 1100, 0.0), (8, 2, 40, 300, 50.0))
+        (
+            (4, 4, 96, 1200, 0.0),
+            (4, 4, 96, 1200, 50.0),
+            (8, 2, 1, 2100, 0.0),
+            (8, 8, 1, 1100, 0.0),
+            (8, 2, 40, 300, 50.0),
+        )
     ):
         torch.manual_seed(seed)
-        query, key, value = (torch.randn(2, count, length, 64) for count, length in ((heads, queries), (few, keys), (few, keys)))
+        query, key, value = (
+            torch.randn(2, count, length, 64) for count, length in ((heads, queries), (few, keys), (few, keys))
+        )
         query, key = query * deviation, key * deviation
         if shift:  # of all scores of a row alike: softmax knows no difference, rounded scores do
             query[..., 0], key[..., 0] = shift, 8.0

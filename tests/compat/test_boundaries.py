@@ -31,7 +31,9 @@ MAXWELL = replace(MACHINES["gtx-1060"], name="NVIDIA GeForce GTX 980", capabilit
 def test_weights_stay_wide_to_the_last_byte_that_fits(machine: Hardware, share: int, half: str) -> None:
     """Unified memory may be filled by the weights, a card's own by half."""
     found = [
-        decide(replace(machine, free_bytes=share * WIDE_BYTES - less), VOICE, Choice(dtype="float32")).precision[0].storage
+        decide(replace(machine, free_bytes=share * WIDE_BYTES - less), VOICE, Choice(dtype="float32"))
+        .precision[0]
+        .storage
         for less in (0, share)
     ]
     assert found == ["float32", half]
@@ -55,7 +57,8 @@ def test_the_budget_sentence_holds_the_budget(name: str, free_mib: int) -> None:
 def test_a_quarter_that_is_just_the_least_is_called_a_quarter() -> None:
     cpu = MACHINES["cpu"]
     keys = [
-        because(decide(replace(cpu, free_bytes=4 * SCORES_AT_LEAST - less)), "budget_bytes").sentence.key for less in (0, 4)
+        because(decide(replace(cpu, free_bytes=4 * SCORES_AT_LEAST - less)), "budget_bytes").sentence.key
+        for less in (0, 4)
     ]
     assert keys == ["budget.quarter", "budget.least"]
 
@@ -72,7 +75,13 @@ def test_a_learned_budget_names_the_chunk_and_what_it_needs(most: int) -> None:
 
 
 def test_a_row_that_limits_the_scores_is_told_with_its_limit() -> None:
-    row = Quirk("small-arrays", (Where(),), say("quirk.mps-4gib", "Small arrays only."), "a test", limits=(("bytes", 100 * MIB),))
+    row = Quirk(
+        "small-arrays",
+        (Where(),),
+        say("quirk.mps-4gib", "Small arrays only."),
+        "a test",
+        limits=(("bytes", 100 * MIB),),
+    )
     plan = decide(MACHINES["cpu"], rows=(row,))
     sentence = because(plan, "budget_bytes").sentence
     assert plan.budget_bytes == 100 * MIB and sentence.key == "budget.limit" and dict(sentence.values)["mib"] == 100

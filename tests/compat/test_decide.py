@@ -27,7 +27,9 @@ XL = replace(MENDED_XL, parts=tuple(replace(part, half_is_safe=part.role != "vae
 """With its own VAE, which overflows in half precision."""
 SMALL = Need("small", "speech", parts=(ModelPart("model", "speech", 3_000_000), ModelPart("codec", "codec", 2_000_000)))
 HEAVY = Need(
-    "heavy", "picture", parts=(ModelPart("transformer", "denoiser", 12_000_000_000), ModelPart("text", "text", 4_700_000_000))
+    "heavy",
+    "picture",
+    parts=(ModelPart("transformer", "denoiser", 12_000_000_000), ModelPart("text", "text", 4_700_000_000)),
 )
 UNSAFE = Need("unsafe", "picture", parts=(ModelPart("transformer", "denoiser", 600_000_000, half_is_safe=False),))
 MODELS = {"any": Need(), "dia": DIA, "sd15": SD15, "sdxl": XL, "small": SMALL, "heavy": HEAVY, "unsafe": UNSAFE}
@@ -229,7 +231,9 @@ def test_quantised_follows_the_table() -> None:
     assert decide(old, speech).quantised in ("torchao-int8", "none") and decide(old, also).quantised == "gguf"
 
 
-@pytest.mark.parametrize(("name", "model", "free"), [("rtx-3060", "dia-1.6b", 3.4), ("m3-max-64gb", "pixart-sigma", 9.6)])
+@pytest.mark.parametrize(
+    ("name", "model", "free"), [("rtx-3060", "dia-1.6b", 3.4), ("m3-max-64gb", "pixart-sigma", 9.6)]
+)
 def test_weights_are_made_smaller_because_they_do_not_fit_as_they_are(name: str, model: str, free: float) -> None:
     """It once was said that there is no AWQ or GGUF file: true, and no reason to make anything smaller."""
     need = need_of(BY_ID[model])

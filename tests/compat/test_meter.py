@@ -37,9 +37,7 @@ def test_it_brings_no_torch_and_no_thread() -> None:
         "assert 'torch' not in sys.modules and threading.active_count() == 1\n"
         "assert reading.device_bytes is None and reading.process_bytes > 1 << 20 and reading.limit_bytes > reading.process_bytes\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

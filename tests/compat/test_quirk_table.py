@@ -37,7 +37,13 @@ LARGE = Need("large", "picture", 2, 8, 8, 40, 70000, 70000, parts=(ModelPart("un
 """Attention past every limit there is."""
 XL = describe_need(BY_ID["sdxl"])
 OWN_VAE = replace(XL, parts=tuple(replace(part, half_is_safe=part.role != "vae") for part in XL.parts))
-MODELS = (Need(), *(describe_need(BY_ID[each]) for each in SHOWN), OWN_VAE, LARGE, replace(LARGE, model="wide", queries=4096, keys=1 << 17, masked=False))
+MODELS = (
+    Need(),
+    *(describe_need(BY_ID[each]) for each in SHOWN),
+    OWN_VAE,
+    LARGE,
+    replace(LARGE, model="wide", queries=4096, keys=1 << 17, masked=False),
+)
 CHOICES = (
     Choice(), Choice(gqa="native"), Choice(gqa="folded"), Choice(gqa="expanded"), Choice(chunk=1), Choice(chunk=1000),
     Choice(chunk=65536), Choice(kernels="math"), Choice(kernels=("efficient", "math")), Choice(kernels="flash"),
@@ -67,17 +73,17 @@ def test_every_row_of_the_facts_is_there_once() -> None:
 
 
 CURES = {
-    "mps-baddbmm": ("app/compat/planning/chunk_fields.py", 'chunk_q'),
-    "mps-device-map": ("app/engine/loading/from_pretrained.py", 'mps-device-map'),
-    "mps-memory": ("app/compat/machine/hardware.py", 'driver_allocated_memory'),
+    "mps-baddbmm": ("app/compat/planning/chunk_fields.py", "chunk_q"),
+    "mps-device-map": ("app/engine/loading/from_pretrained.py", "mps-device-map"),
+    "mps-memory": ("app/compat/machine/hardware.py", "driver_allocated_memory"),
     "mps-oom-type": ("app/engine/session/run_errors.py", '"out of memory"'),
     "rng-device": ("app/engine/pictures/painter.py", 'Generator("cpu")'),
-    "conv-65536": ("app/engine/speech/codec.py", '127'),
-    "uv-backend": ("app/launcher/torch_build.py", 'cu126'),
-    "sdpa-dtype": ("app/compat/attention/dispatch.py", 'dtype'),
-    "sdpa-mask-dtype": ("app/compat/attention/dispatch.py", 'align_mask('),
-    "sdpa-heads": ("app/compat/attention/dispatch.py", 'groups'),
-    "fused-qkv-stride": ("app/compat/attention/dispatch.py", 'layout('),
+    "conv-65536": ("app/engine/speech/codec.py", "127"),
+    "uv-backend": ("app/launcher/torch_build.py", "cu126"),
+    "sdpa-dtype": ("app/compat/attention/dispatch.py", "dtype"),
+    "sdpa-mask-dtype": ("app/compat/attention/dispatch.py", "align_mask("),
+    "sdpa-heads": ("app/compat/attention/dispatch.py", "groups"),
+    "fused-qkv-stride": ("app/compat/attention/dispatch.py", "layout("),
 }
 """Rows without an effect on a plan: the file that holds the cure, and what it must say, so that no row is left behind when its
 cure moves."""
@@ -113,7 +119,9 @@ def grid() -> tuple[tuple[Hardware, Need, Choice, Plan | str], ...]:
     )
 
 
-@pytest.mark.parametrize("row", [row for row in QUIRKS if not row.stops and row.id not in CURES], ids=lambda row: row.id)
+@pytest.mark.parametrize(
+    "row", [row for row in QUIRKS if not row.stops and row.id not in CURES], ids=lambda row: row.id
+)
 def test_deleting_a_row_changes_a_plan(row: Quirk) -> None:
     rest = tuple(other for other in QUIRKS if other is not row)
     assert any(
@@ -236,7 +244,10 @@ def test_other_words_are_not_taken_for_a_defect() -> None:
 
 
 def test_what_was_measured_retires_a_row() -> None:
-    seen = {Subject("row", "mps-causal-leak"): Verdict(Subject("row", "mps-causal-leak"), True), Subject("row", "mps-4gib"): Verdict(Subject("row", "mps-4gib"), False)}
+    seen = {
+        Subject("row", "mps-causal-leak"): Verdict(Subject("row", "mps-causal-leak"), True),
+        Subject("row", "mps-4gib"): Verdict(Subject("row", "mps-4gib"), False),
+    }
     before, after = applying_rows(M1, {}), applying_rows(M1, seen)
     assert set(before) - set(after) == {ROWS["mps-causal-leak"]}
 

@@ -103,7 +103,9 @@ def dropped(given: Given) -> str:
     error = off(found.double(), torch.where(found == 0, 0.0, wanted.detach() / (1 - given[1]["dropout_p"])))
     if not all(each.isfinite().all() for each in slopes):
         return "a gradient is not finite"
-    return "" if error <= WITHIN[value.dtype] and 0 < found.count_nonzero() < wanted.count_nonzero() else f"off by {error}"
+    return (
+        "" if error <= WITHIN[value.dtype] and 0 < found.count_nonzero() < wanted.count_nonzero() else f"off by {error}"
+    )
 
 
 def made(sample: Given, dtype: torch.dtype) -> Given:
@@ -254,7 +256,12 @@ def test_right_under_every_combination(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("lower", [torch.bfloat16, torch.float16])
 def test_autocast_gives_the_dtype_that_torch_gives(name: str, lower: torch.dtype) -> None:
     for dtype in WITHIN:
-        for given in (plain(dtype), grouped(dtype), grouped(dtype, attn_mask=wanting(dtype, 5, 6)), plain(dtype, attn_mask=blind(5, 6))):
+        for given in (
+            plain(dtype),
+            grouped(dtype),
+            grouped(dtype, attn_mask=wanting(dtype, 5, 6)),
+            plain(dtype, attn_mask=blind(5, 6)),
+        ):
             wanted, slopes = right(given)
             with torch.autocast("cpu", lower):
                 kind = ask(given).dtype if "enable_gqa" not in given[1] else ask(plain(dtype)).dtype

@@ -130,7 +130,9 @@ def test_a_machine_that_kills_leaves_a_verdict_and_the_rest_is_asked(monkeypatch
     verdicts = run.run(hardware, silent, isolated=True)
     assert bad(verdicts, "row:") == set(wanted)
     assert "Failed to infer result type" in verdicts[Subject("row", "mps-gqa-abort")].words
-    assert not verdicts[Subject("row", "masked-rows")].words and verdicts[Subject("row", "masked-rows")].error == math.inf
+    assert (
+        not verdicts[Subject("row", "masked-rows")].words and verdicts[Subject("row", "masked-rows")].error == math.inf
+    )
 
 
 def test_a_child_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

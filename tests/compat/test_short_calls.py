@@ -26,7 +26,9 @@ Asked = tuple[int, int, int]
 DIA = Need(heads=16, kv_heads=4)
 
 
-def asked(which: Plan, queries: int, keys: int, dtype: torch.dtype = torch.float32, few: int = 4, **named: Any) -> list[Asked]:
+def asked(
+    which: Plan, queries: int, keys: int, dtype: torch.dtype = torch.float32, few: int = 4, **named: Any
+) -> list[Asked]:
     seen: list[Asked] = []
 
     def spy(query: Tensor, *rest: Any, **told: Any) -> Tensor:

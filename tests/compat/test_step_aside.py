@@ -110,7 +110,10 @@ WAYS: dict[str, Way] = {
 }  # fmt: skip
 
 
-SOME = {name: EVERY[name] for name in ("m1-8gb", "m2-16gb", "t4", "rtx-3060", "cpu", "own arithmetic", "flash alone", "keys by 4")}
+SOME = {
+    name: EVERY[name]
+    for name in ("m1-8gb", "m2-16gb", "t4", "rtx-3060", "cpu", "own arithmetic", "flash alone", "keys by 4")
+}
 LONG = ("symbolic proxies", "export of any length", "proxies", "fake proxies")
 
 
@@ -152,7 +155,9 @@ def test_a_compiled_graph_is_whole_and_right(name: str) -> None:
             graph = torch.compile(asked, fullgraph=True, backend="aot_eager")
             for _ in range(3):
                 torch.testing.assert_close(graph(*given), wanted)
-            assert seam.paths == {step_aside.COMPILED: 1}, "counted when it is compiled: afterwards nothing of Hearth's runs"
+            assert seam.paths == {step_aside.COMPILED: 1}, (
+                "counted when it is compiled: afterwards nothing of Hearth's runs"
+            )
             asked(*given)
             assert seam.calls == 2, "what is not compiled counts as ever"
 

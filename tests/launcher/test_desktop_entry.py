@@ -58,7 +58,9 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_bundle_is_whole(tmp_path: Path) -> None:
     log = tmp_path / "it's logs" / "app.log"
     icon = (assets() / "icons" / "hearth.icns").read_bytes()
-    desktop_entry.write_files(tmp_path / "Hearth.app", desktop_entry.mac_bundle(["/bin/echo", 'ü it\'s "in" $HOME'], icon, log))
+    desktop_entry.write_files(
+        tmp_path / "Hearth.app", desktop_entry.mac_bundle(["/bin/echo", 'ü it\'s "in" $HOME'], icon, log)
+    )
     contents = tmp_path / "Hearth.app" / "Contents"
     about = plistlib.loads((contents / "Info.plist").read_bytes())
     assert about["CFBundleShortVersionString"] == __version__ and about["LSArchitecturePriority"] == ["arm64"]
@@ -79,7 +81,9 @@ def test_a_bundle_that_fails_shows_what_was_said(tmp_path: Path) -> None:
         (tmp_path / tool).write_text(f'#!/bin/sh\nfor word; do last=$word; done\necho "{tool}: $last"\n')
         (tmp_path / tool).chmod(0o755)
     log = tmp_path / "app.log"
-    desktop_entry.write_files(tmp_path / "a.app", desktop_entry.mac_bundle(["/bin/sh", "-c", "echo no torch; exit 3"], b"", log))
+    desktop_entry.write_files(
+        tmp_path / "a.app", desktop_entry.mac_bundle(["/bin/sh", "-c", "echo no torch; exit 3"], b"", log)
+    )
     env = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.defpath}"}
     done = subprocess.run([tmp_path / "a.app/Contents/MacOS/Hearth"], env=env, capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == f"osascript: no torch\nopen: {log}\n"
@@ -139,7 +143,9 @@ def test_a_person_is_asked_before_creations_go(own_home: Path, monkeypatch: pyte
 
 
 def test_windows_shortcuts() -> None:
-    script = desktop_entry.windows_shortcuts([r"C:\Users\O'Neil ü\hearth\Hearth.bat"], Path(r"C:\Users\O'Neil ü\hearth.ico"))
+    script = desktop_entry.windows_shortcuts(
+        [r"C:\Users\O'Neil ü\hearth\Hearth.bat"], Path(r"C:\Users\O'Neil ü\hearth.ico")
+    )
     assert r"TargetPath = 'C:\Users\O''Neil ü\hearth\Hearth.bat'" in script
     assert "IconLocation = 'C:\\Users\\O''Neil ü\\hearth.ico,0'" in script
     assert "'Programs', 'Desktop'" in script and script.count("Save()") == 1
@@ -389,7 +395,9 @@ def test_a_wheel_holds_everything(tmp_path: Path) -> None:
 
 def test_an_extra_is_added_the_way_in_which_hearth_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert extras.install_command("aac") == f'"{sys.executable}" -m pip install "hearth[aac]"', "not start.py's environment"
+    assert extras.install_command("aac") == f'"{sys.executable}" -m pip install "hearth[aac]"', (
+        "not start.py's environment"
+    )
     (tmp_path / "hearth.json").write_text("{}")
     assert extras.install_command("aac") == f'"{sys.executable}" "{TOP / "start.py"}" add aac'
     monkeypatch.setattr(extras, "START", tmp_path / "no start.py")

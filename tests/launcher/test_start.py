@@ -285,7 +285,9 @@ def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
             raise console.Refused("Installing failed.")
 
     monkeypatch.setattr(
-        torch_build, "detect_facts", lambda: torch_build.Facts("Linux", "x86_64", torch_build.parse_cards("Tesla T4, 580.1, 7.5"))
+        torch_build,
+        "detect_facts",
+        lambda: torch_build.Facts("Linux", "x86_64", torch_build.parse_cards("Tesla T4, 580.1, 7.5")),
     )
     monkeypatch.setattr(torch_build, "is_offered", lambda build, version: build != "cpu")
     monkeypatch.setattr(install, "run", lambda *_: None)
@@ -315,7 +317,9 @@ def test_where_windows_lacks_a_library_no_other_build_is_tried(tmp_path: Path, m
     monkeypatch.setattr(install, "python_of", lambda slot: Path(sys.executable))
     installed: list[str] = []
     monkeypatch.setattr(
-        torch_build, "detect_facts", lambda: torch_build.Facts("Windows", "AMD64", torch_build.parse_cards("Tesla T4, 580.1, 7.5"))
+        torch_build,
+        "detect_facts",
+        lambda: torch_build.Facts("Windows", "AMD64", torch_build.parse_cards("Tesla T4, 580.1, 7.5")),
     )
     monkeypatch.setattr(torch_build, "is_offered", lambda build, version: True)
     monkeypatch.setattr(install, "run", lambda *_: None)
@@ -414,7 +418,11 @@ def test_updates_prove_themselves_before_the_swap_and_one_step_back_is_kept(made
 @pytest.mark.parametrize("told", [["-I"], ["-P"], []])
 def test_it_finds_its_own_files_wherever_python_looks(told: list[str], tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, *told, str(TOP / "start.py"), "add", "nonsense"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        [sys.executable, *told, str(TOP / "start.py"), "add", "nonsense"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 2 and "start.py add takes one or more of" in done.stderr, done.stderr
 
@@ -424,8 +432,12 @@ def test_a_checkout_with_files_missing_says_so(tmp_path: Path) -> None:
     (tmp_path / "app").mkdir()
     shutil.copy(TOP / "app" / "__init__.py", tmp_path / "app")
     # Without the environment's own folders, in which this checkout can be found.
-    done = subprocess.run([sys.executable, "-S", str(tmp_path / "start.py"), "--help"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "Files of Hearth's own are missing" in done.stderr and "Traceback" not in done.stderr
+    done = subprocess.run(
+        [sys.executable, "-S", str(tmp_path / "start.py"), "--help"], capture_output=True, text=True, timeout=60
+    )
+    assert (
+        done.returncode == 1 and "Files of Hearth's own are missing" in done.stderr and "Traceback" not in done.stderr
+    )
 
 
 def test_the_repair_page_is_there_although_the_code_was_changed_meanwhile() -> None:

@@ -79,7 +79,9 @@ def test_gradio_takes_json_by_another_name(naive: httpx.Client) -> None:
 def test_a_programs_key_cannot_be_guessed_at_leisure() -> None:
     """The right one was compared however many wrong ones came before; and who guesses keeps nobody from logging in."""
     now_s = 0.0
-    logins = Logins(digest_password("a b"), owner=True, api_key_digest=hashlib.sha256(b"key").digest(), clock=lambda: now_s)
+    logins = Logins(
+        digest_password("a b"), owner=True, api_key_digest=hashlib.sha256(b"key").digest(), clock=lambda: now_s
+    )
     outcomes = [logins.check_key(f"guess {n}") for n in range(2000)]
     assert outcomes.count(False) <= TRIES_AT_ONCE and logins.check_key("key") is not True
     assert isinstance(logins.log_in("a b", ""), str)
@@ -140,4 +142,8 @@ def test_names_of_sessions_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(visitor_allowlist, "SESSIONS_MOST", 3)
     kept = VisitorAllowlist(lambda *_: None, {})  # type: ignore[arg-type, return-value]
     assert all(kept._owns_session(f"s{n}", "eve") for n in range(10)) and len(kept._sessions) == 3
-    assert not kept._owns_session("x" * 65, "eve") and not kept._owns_session(["s9"], "eve") and not kept._owns_session("s9", "ada")
+    assert (
+        not kept._owns_session("x" * 65, "eve")
+        and not kept._owns_session(["s9"], "eve")
+        and not kept._owns_session("s9", "ada")
+    )

@@ -68,7 +68,9 @@ def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         job = desk.jobs.begin(SpeechRequest(text, model="starter-voice"), OWNER)
         parts = [each["text"] for each in speak_view.job_view(desk, job, "en")["parts"]]
-        assert parts == [part.text for part in script.parse_script(text, desk.models.read_limits("starter-voice")[1]).parts]
+        assert parts == [
+            part.text for part in script.parse_script(text, desk.models.read_limits("starter-voice")[1]).parts
+        ]
         assert len(parts) > len(script.parse_script(text).parts)
 
 
@@ -134,33 +136,55 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
         hardware = dataclasses.replace(MACHINES["cpu"], pretended="", free_bytes=3 << 30)
         seen = Verdict(Subject.rung("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16"))
         learn(desk.keeper.home.verdicts, hardware, seen)
-        learn(desk.keeper.home.verdicts, hardware, Verdict(Subject.rung("sd15", "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 512)))
+        learn(
+            desk.keeper.home.verdicts,
+            hardware,
+            Verdict(Subject.rung("sd15", "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 512)),
+        )
         desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
         desk.machine.set_chunk(4096)
         desk.machine.keep_choice(Choice(dtype="bfloat16"))
         shown = desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
-        runs = decide(hardware, describe_need(catalog.find("sd15")), Choice(chunk=4096, dtype="bfloat16"), desk.machine.load_verdicts())
+        runs = decide(
+            hardware,
+            describe_need(catalog.find("sd15")),
+            Choice(chunk=4096, dtype="bfloat16"),
+            desk.machine.load_verdicts(),
+        )
         assert shown == runs and shown.chunk_q == 512
         vae = shown.of("vae")
         assert vae is not None and vae.compute == "float32"
         assert desk.machine.offer(catalog.find("sd15")).forecast.plan == runs  # type: ignore[union-attr]
         view = machine_view.tab_view(desk, "sd15", "", "en")
-        assert view["curve"]["chunk"] == 4096 and view["curve"]["runs"] == "4096 asked for; 512 runs. Memory ran out at step 3."
+        assert (
+            view["curve"]["chunk"] == 4096
+            and view["curve"]["runs"] == "4096 asked for; 512 runs. Memory ran out at step 3."
+        )
         tight = desk.machine.plan("sdxl", desk.machine.read_choice(OWNER))
         roomier = dataclasses.replace(hardware, free_bytes=12 << 30)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=roomier)
-        assert desk.machine.plan("sdxl", desk.machine.read_choice(OWNER)).offload != tight.offload, "memory is counted as it is now"
+        assert desk.machine.plan("sdxl", desk.machine.read_choice(OWNER)).offload != tight.offload, (
+            "memory is counted as it is now"
+        )
         job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
         running = dataclasses.replace(shown, offload="model")
         desk.keeper._board.set_plan(job, "sd15", running)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
-        assert desk.machine.plan("sd15", desk.machine.read_choice(OWNER)) == running != desk.machine.plan("sdxl", desk.machine.read_choice(OWNER))
+        assert (
+            desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
+            == running
+            != desk.machine.plan("sdxl", desk.machine.read_choice(OWNER))
+        )
 
 
-def test_two_who_store_a_choice_at_once_do_not_lose_one_anothers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_who_store_a_choice_at_once_do_not_lose_one_anothers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The chunk is stored in the settings' lock, with what stood there by then."""
     with desk_at(tmp_path) as desk:
-        other = threading.Thread(target=desk.settings.change, args=("choice", {}, lambda kept: {**kept, "dtype": "float32"}))
+        other = threading.Thread(
+            target=desk.settings.change, args=("choice", {}, lambda kept: {**kept, "dtype": "float32"})
+        )
         real = keep_known_fields
 
         def known(kept: Any) -> dict[str, Any]:
@@ -226,7 +250,9 @@ def test_what_cannot_be_written_changes_nothing_and_is_told(tmp_path: Path, monk
         built = window.build(desk)
         page = built.get_config_file()
         ids = {each["props"].get("elem_id"): each["id"] for each in page["components"]}
-        slid = next(each for each in page["dependencies"] if (ids["machine-chunk"], "release") in map(tuple, each["targets"]))
+        slid = next(
+            each for each in page["dependencies"] if (ids["machine-chunk"], "release") in map(tuple, each["targets"])
+        )
         assert slid["outputs"] == [ids[each] for each in ("machine-chunk", "machine-exact", "machine-message")]
         with monkeypatch.context() as patch:
             patch.setattr("app.atomic_write.write_text", full)
@@ -269,7 +295,9 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
         app = Starlette(routes=routes.routes(desk))
         owner, guest = TestClient(app), TestClient(app)
         for module in (routes, json_routes):
-            monkeypatch.setattr(module, "who", lambda request: Person("ada", False) if "guest" in request.headers else OWNER)
+            monkeypatch.setattr(
+                module, "who", lambda request: Person("ada", False) if "guest" in request.headers else OWNER
+            )
         assert owner.get("/hearth/live").json()["standing"] is None
         desk.keeper._engine._failed_starts = engine_life.STARTS
         desk.keeper._set(trouble=Death(say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=7), "crash"))  # fmt: skip

@@ -76,7 +76,9 @@ def test_presets_come_are_kept_and_go(settings: Settings, tab: str) -> None:
     assert presets.find_values(Settings(settings._file), tab, choice) == {"speed": 0.9}
     assert presets.list_choices(settings, tab)[-1] == ("evening", choice)
     presets.save_preset(settings, tab, choice, {"speed": 0.8})
-    assert presets.find_values(settings, tab, choice) == {"speed": 0.8} and len(presets.list_choices(settings, tab)) == 5
+    assert (
+        presets.find_values(settings, tab, choice) == {"speed": 0.8} and len(presets.list_choices(settings, tab)) == 5
+    )
     presets.delete_preset(settings, tab, choice)
     assert presets.find_values(settings, tab, choice) == {}
     for name in ("", "recommended", "x" * 61):

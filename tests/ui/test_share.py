@@ -100,7 +100,10 @@ def test_the_panel_is_the_owners(desk: Desk) -> None:
     sharing = Share(desk, no_tunnel)
     with gr.Blocks(analytics_enabled=False) as blocks:
         gr.Textbox()
-    app_kwargs = {"routes": [*routes.routes(desk), *share.routes(sharing)], "middleware": build_guards(desk.keeper.home)[0]}
+    app_kwargs = {
+        "routes": [*routes.routes(desk), *share.routes(sharing)],
+        "middleware": build_guards(desk.keeper.home)[0],
+    }
     _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs=app_kwargs)
     try:
         with httpx.Client(base_url=address, timeout=60) as owner:

@@ -46,7 +46,9 @@ for n in range(5000):
 here.with_name("through").touch()
 time.sleep(60)
 """
-RECONNECTS = f"{SCRIPT}say({OPENED!r})\nwait_for('cut')\nsay({BROKEN!r})\nwait_for('back')\nsay({OPENED!r})\ntime.sleep(60)\n"
+RECONNECTS = (
+    f"{SCRIPT}say({OPENED!r})\nwait_for('cut')\nsay({BROKEN!r})\nwait_for('back')\nsay({OPENED!r})\ntime.sleep(60)\n"
+)
 
 
 @pytest.fixture

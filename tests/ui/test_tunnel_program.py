@@ -70,7 +70,12 @@ def test_what_hearth_reads_is_what_the_program_says(carried: list[Path]) -> None
     assert carried
     for program in carried:
         body = program.read_bytes()
-        for text in (b"start proxy success: ", b"start error: ", b"login to server failed", b"try to reconnect to server"):
+        for text in (
+            b"start proxy success: ",
+            b"start error: ",
+            b"login to server failed",
+            b"try to reconnect to server",
+        ):
             assert text in body, (program.name, text)
 
 
@@ -128,7 +133,18 @@ def test_the_program_trusts_only_the_certificate_that_it_was_told(frpc: Path, st
 def test_the_program_ends_with_hearth_however_that_ends(frpc: Path, tmp_path: Path) -> None:
     """Left alone it would go on forwarding to a port that may soon be somebody else's."""
     with silent_server() as (server, port):
-        program = [str(frpc), "http", "-n", "left-alone", "-l", "9", "--sd", "random", "--server_addr", f"127.0.0.1:{port}"]
+        program = [
+            str(frpc),
+            "http",
+            "-n",
+            "left-alone",
+            "-l",
+            "9",
+            "--sd",
+            "random",
+            "--server_addr",
+            f"127.0.0.1:{port}",
+        ]
         before = programs()
         killed = f"import subprocess, sys, time; subprocess.Popen({[sys.executable, '-c', WATCHDOG, *program]!r}, stdin=subprocess.PIPE); time.sleep(60)"
         hearth = subprocess.Popen([sys.executable, "-c", killed], stdout=subprocess.DEVNULL)

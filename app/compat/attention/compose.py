@@ -30,7 +30,10 @@ def find_below(attention: Attention) -> Attention:
 
 
 def compose(
-    plan: Plan, torch_attention: Attention | None = None, chunk: Callable[[], int | None] | None = None, observe: Observe = ignore
+    plan: Plan,
+    torch_attention: Attention | None = None,
+    chunk: Callable[[], int | None] | None = None,
+    observe: Observe = ignore,
 ) -> Attention:
     """`chunk` is asked at each call, so that it can change while a generation runs; `observe` is called for each call."""
     below = find_below(F.scaled_dot_product_attention if torch_attention is None else torch_attention)
@@ -38,7 +41,11 @@ def compose(
     rows_asked = chunk or (lambda: rows_planned)
     outside = sdpa_kernels.with_math(below, plan)
     dispatch = Dispatcher(plan, sdpa_kernels.restricted(below, plan))
-    answer_short, steps, count_compiled = answer_short_calls(dispatch, observe), dispatch.steps, compiled_counter(observe)
+    answer_short, steps, count_compiled = (
+        answer_short_calls(dispatch, observe),
+        dispatch.steps,
+        compiled_counter(observe),
+    )
 
     def attend(
         query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
@@ -49,7 +56,9 @@ def compose(
             return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
         if has_torch_function_variadic(query, key, value, attn_mask):
             if not is_any_nested(query, key, value, attn_mask):
-                return hand_to_subclass(attend, AttentionCall(query, key, value, attn_mask, dropout_p, is_causal, scale), enable_gqa)
+                return hand_to_subclass(
+                    attend, AttentionCall(query, key, value, attn_mask, dropout_p, is_causal, scale), enable_gqa
+                )
             away: str | None = NESTED
         else:
             away = path_aside(query, key, value)
@@ -58,7 +67,13 @@ def compose(
             return outside(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
         if _is_any_autocast_enabled() and torch.is_autocast_enabled(query.device.type):
             return attend_lowered(attend, AttentionCall(query, key, value, attn_mask, dropout_p, is_causal, scale))
-        if steps and attn_mask is None and key.numel() >= MANY_NUMBERS and not (dropout_p or is_causal or scale == 0) and is_step(query, key, value, steps):
+        if (
+            steps
+            and attn_mask is None
+            and key.numel() >= MANY_NUMBERS
+            and not (dropout_p or is_causal or scale == 0)
+            and is_step(query, key, value, steps)
+        ):
             observe(STEP, query.shape[0] * query.shape[1] * key.shape[2], 1, 1)
             return attend_step(query, key, value, scale)
         rows = rows_asked()
@@ -92,7 +107,16 @@ def hand_to_subclass(attend: Attention, call: AttentionCall, enable_gqa: bool) -
     query, key, value, mask, dropout, causal, scale = call
     given = (query, key, value) if mask is None else (query, key, value, mask)
     result: Tensor = handle_torch_function(
-        attend, given, query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal, scale=scale, enable_gqa=enable_gqa
+        attend,
+        given,
+        query,
+        key,
+        value,
+        attn_mask=mask,
+        dropout_p=dropout,
+        is_causal=causal,
+        scale=scale,
+        enable_gqa=enable_gqa,
     )
     return result
 

@@ -227,7 +227,9 @@ class Dispatcher:
         limit = min(self.plan.budget_bytes or self.workspace, free)
         return limit if by_hand else min(limit, self.workspace)
 
-    def own_tile(self, call: AttentionCall, asked: int | None, wanted: int | None, cols: int | None, limit: int) -> Tile:
+    def own_tile(
+        self, call: AttentionCall, asked: int | None, wanted: int | None, cols: int | None, limit: int
+    ) -> Tile:
         """The tile of own arithmetic."""
         (_, heads, queries, _), keys, few = call.query.shape, call.key.shape[2], call.kv_heads
         at_once = torch.get_num_threads() if self.on_cpu else heads

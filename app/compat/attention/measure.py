@@ -50,6 +50,7 @@ def is_short(shape: Shape) -> bool:
 
 def reduced(shape: Shape, most: int, at_once: int) -> Shape:
     """With fewer heads, then fewer queries, where one call is more than `most` operations. Keys stay: they decide what fits a cache."""
+
     def less(count: int, least: int, shape: Shape) -> int:
         return min(count, max(min(count, least), count * most // operations(shape)))
 
@@ -96,7 +97,9 @@ def composed(plan: Plan, shape: Shape, observe: Observe = ignore) -> Contender:
     )
 
 
-def turns(run: dict[str, Contender], given: Given, device: str, always: Collection[str] = ()) -> Iterator[tuple[str, float, Tensor]]:
+def turns(
+    run: dict[str, Contender], given: Given, device: str, always: Collection[str] = ()
+) -> Iterator[tuple[str, float, Tensor]]:
     """For ever: each contender's name, time and result, each round beginning with another. A turn is two calls and the second
     counts, because the first pays for the memory that its neighbour gave back. Between them something else goes through the
     caches, as a model's weights do between two calls of attention. `always`: who stays even where he is hopeless."""
@@ -128,7 +131,11 @@ def wait(device: str) -> None:
 def candidates(plan: Plan, shape: Shape) -> tuple[Way, ...]:
     by: tuple[Way, ...] = (Way("torch"),) if shape.groups == 1 else (Way("native"), Way("folded"))
     chunks = (Way(way.by, rows) for way in by for rows in (64, 128) if shape.causal and rows < shape.queries)
-    return tuple(way for way in (*by, *chunks, Way("own"), Way("own", 256)) if allows_way(plan.kernels, plan.gqa, plan.native_right, way))
+    return tuple(
+        way
+        for way in (*by, *chunks, Way("own"), Way("own", 256))
+        if allows_way(plan.kernels, plan.gqa, plan.native_right, way)
+    )
 
 
 def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
@@ -136,10 +143,13 @@ def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
     small = reduced(shape, PIECE, torch.get_num_threads())
     given = made(small, device)
     fast = bool(torch.cpu._is_avx512_bf16_supported())
-    first = choose_by_rule(small, plan.gqa == "folded", plan.native_right, fast) if plan.device == "cpu" else Way("torch")
+    first = (
+        choose_by_rule(small, plan.gqa == "folded", plan.native_right, fast) if plan.device == "cpu" else Way("torch")
+    )
     ways = {way_words(way): way for way in (first, *candidates(plan, small))}
     run = {
-        name: composed(replace(plan, ways=((round_up_lengths(small), way),), chunk_q=AUTO, chunk_k=None), small) for name, way in ways.items()
+        name: composed(replace(plan, ways=((round_up_lengths(small), way),), chunk_q=AUTO, chunk_k=None), small)
+        for name, way in ways.items()
     }
     allowed = max(ROUNDING.get(shape.dtype, 0.0), NO_COARSER * error(torchs(small)(*given), small, given))
     yield None
@@ -157,7 +167,9 @@ def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
         yield Verdict(way_subject(round_up_lengths(shape)), passed=False, error=min(errors.values()))
         return
     best = chosen({name: times[name] for name in exact}, way_words(first))
-    yield Verdict(way_subject(round_up_lengths(shape)), passed=True, error=errors[best], elapsed_s=median(times[best]), words=best)
+    yield Verdict(
+        way_subject(round_up_lengths(shape)), passed=True, error=errors[best], elapsed_s=median(times[best]), words=best
+    )
 
 
 def chosen(times: dict[str, list[float]], ruled: str) -> str:

@@ -26,7 +26,13 @@ def answer_short_calls(dispatch: Dispatcher, observe: Observe) -> Answer:
     recognise, by_torch = recognise_short_calls(dispatch), dispatch.through_torch.by_torch
 
     def answer(
-        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool, scale: float | None
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        dropout: float,
+        causal: bool,
+        scale: float | None,
     ) -> Tensor | None:
         known = recognise(query, key, value, mask, dropout, causal)
         if known is None:
@@ -39,7 +45,9 @@ def answer_short_calls(dispatch: Dispatcher, observe: Observe) -> Answer:
             else:
                 out = by_torch(query, key, value, mask, dropout, causal, scale=scale, enable_gqa=grouped)
         except (RuntimeError, IndexError) as error:
-            check_shapes(AttentionCall(query, key, value, mask))  # in plain words, where it is the question that is wrong
+            check_shapes(
+                AttentionCall(query, key, value, mask)
+            )  # in plain words, where it is the question that is wrong
             if not none_takes_it(error):
                 raise
             return None
@@ -55,7 +63,9 @@ def recognise_short_calls(dispatch: Dispatcher) -> Recognise:
     both = bool(easy) and dispatch.on_cpu and plan.gqa == "folded" and {"flash", "math"} <= set(plan.kernels)
     native = both and plan.native_right
 
-    def recognise(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool) -> Known | None:
+    def recognise(
+        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool
+    ) -> Known | None:
         asked, held, dtype = query.shape, key.shape, value.dtype
         if (
             dtype not in easy
@@ -69,7 +79,11 @@ def recognise_short_calls(dispatch: Dispatcher) -> Recognise:
         heads, few, queries = asked[1], held[1], asked[2]
         scores = asked[0] * heads * queries * held[2]
         if heads == few:
-            fits = scores <= small and not is_reading_bound(queries, key.numel() // 2) and dispatch.is_laid_out(query, key, value)
+            fits = (
+                scores <= small
+                and not is_reading_bound(queries, key.numel() // 2)
+                and dispatch.is_laid_out(query, key, value)
+            )
             plain = mask is None or (mask.dtype in (torch.bool, dtype) and mask.dim() > 1 and not causal)
             return (AS_TORCH, scores, queries, False) if fits and plain else None
         if not both or mask is not None or causal or dropout or not (few and scores and asked[3]) or heads % few:

@@ -42,7 +42,9 @@ class ThroughTorch:
         flag = causal and mask is None and not self.plan.explicit_mask
         if flag and gqa == "folded" and queries >= MANY_QUERIES:
             each_group = by_group(query, call.groups).unbind(2)
-            parts = [self.once(AttentionCall(each, key, value, None, dropout, True, scale), None) for each in each_group]
+            parts = [
+                self.once(AttentionCall(each, key, value, None, dropout, True, scale), None) for each in each_group
+            ]
             return torch.stack(parts, 2).flatten(1, 2)
         flag = flag and gqa != "folded"
         seen = visible_mask(mask, causal and not flag, 0, queries, 0, key.shape[2], query.device)

@@ -161,7 +161,9 @@ def _lock(folder: Path, hardware: Hardware) -> FileLock:
 def _read_failure(stored: dict[str, Any]) -> RunFailure:
     failure = RunFailure(**stored)
     counts = (failure.step, failure.chunk_most, failure.chunk_before)
-    if failure.fault not in get_args(Fault) or any(each is not None and (type(each) is not int or each < 0) for each in counts):
+    if failure.fault not in get_args(Fault) or any(
+        each is not None and (type(each) is not int or each < 0) for each in counts
+    ):
         raise ValueError(stored)
     return failure
 

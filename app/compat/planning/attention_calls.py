@@ -72,7 +72,13 @@ def picture(family: str, width: int, height: int) -> tuple[Call, ...]:
                 t5(GUIDED, 300), Call("itself", GUIDED, 16, 16, tokens, tokens, 72), Call("text", GUIDED, 16, 16, tokens, 300, 72, masked=True),
             )  # fmt: skip
         case "sd3":
-            own = (CLIP_L, CLIP_G, t5(GUIDED, 256), *joint(GUIDED, 24, 64, 333, False, width, height), Call("itself", GUIDED, 24, 24, tokens, tokens, 64))
+            own = (
+                CLIP_L,
+                CLIP_G,
+                t5(GUIDED, 256),
+                *joint(GUIDED, 24, 64, 333, False, width, height),
+                Call("itself", GUIDED, 24, 24, tokens, tokens, 64),
+            )
         case "flux":
             own = (CLIP_L, t5(1, 256), *joint(1, 24, 128, 256, False, width, height))
         case "flux2-klein":

@@ -80,7 +80,12 @@ def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ..
     forced = kernels_asked(situation)
     for name in forced or ():
         absent = Objection(
-            say("kernels.absent", "There is no {kernel} kernel on {device}.", kernel=name, device=situation.hardware.kind),
+            say(
+                "kernels.absent",
+                "There is no {kernel} kernel on {device}.",
+                kernel=name,
+                device=situation.hardware.kind,
+            ),
             fatal=True,
         )
         refuse(situation, "kernels", name, against.get(name, (absent,)))
@@ -142,7 +147,9 @@ def decide_gqa(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel]) ->
         Option("folded", say("gqa.why.folded", "Groups are folded into the queries: nothing is copied.")),
         Option("expanded", say("gqa.why.expanded", "Keys and values are repeated: slow, but correct everywhere.")),
     )
-    return decide_field(situation, "gqa", options, dtype, {"native": native, "expanded": expanded}, situation.choice.gqa)
+    return decide_field(
+        situation, "gqa", options, dtype, {"native": native, "expanded": expanded}, situation.choice.gqa
+    )
 
 
 def decide_flag(situation: Situation, field: str, dtype: Dtype) -> FieldDecision:
@@ -167,7 +174,9 @@ def is_native_right(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel
     return at_will and situation.hardware.kind == "cpu" and not find_objections(situation, "gqa", "native", dtype)
 
 
-def decide_ways(situation: Situation, kernels: Sequence[Kernel], gqa: str, native: bool) -> tuple[tuple[tuple[Shape, Way], ...], FieldDecision]:
+def decide_ways(
+    situation: Situation, kernels: Sequence[Kernel], gqa: str, native: bool
+) -> tuple[tuple[tuple[Shape, Way], ...], FieldDecision]:
     """What was measured here, of what the plan allows. Whoever chooses kernels or groups by hand is taken at his word."""
     by_hand = situation.choice.kernels is not None or situation.choice.gqa is not None
     told = ((parse_shape(name), parse_way(seen.words)) for name, seen in situation.verdicts.items() if seen.passed)
@@ -176,7 +185,9 @@ def decide_ways(situation: Situation, kernels: Sequence[Kernel], gqa: str, nativ
         if shape is not None and way is not None and not by_hand and allows_way(kernels, gqa, native, way)
     )  # fmt: skip
     if not found:
-        sentence = say("ways.rule", "No shape of attention has been measured here yet; a rule measured elsewhere chooses the way.")
+        sentence = say(
+            "ways.rule", "No shape of attention has been measured here yet; a rule measured elsewhere chooses the way."
+        )
         return (), FieldDecision("rule", Reason("ways", sentence, "measured on torch 2.13"))
     sentence = say("ways.measured", "{count} attention shapes use the way measured fastest here.", count=len(found))
     return found, FieldDecision(str(len(found)), Reason("ways", sentence, MEASURED_HERE))

@@ -50,7 +50,10 @@ def decide_chunk_q(
     fixed = largest_chunk(need, score, keys, budget)
     automatic = Option(
         "automatic",
-        say("chunk_q.automatic", "The chunk size is taken from free memory at every call; if everything fits, nothing is split."),
+        say(
+            "chunk_q.automatic",
+            "The chunk size is taken from free memory at every call; if everything fits, nothing is split.",
+        ),
     )
     if need.queries == 1 or need.kind == "speech":
         automatic = Option(
@@ -91,7 +94,9 @@ def decide_chunk_most(situation: Situation) -> tuple[int | None, FieldDecision]:
         chunk=most.seen.chunk_most or 0, seen=describe_failure(most.seen),
     )  # fmt: skip
     none = Rejected("chunk_most", "none", (Reason("chunk_most", describe_failure(most.seen), LEARNED_HERE),))
-    return most.seen.chunk_most, FieldDecision(str(most.seen.chunk_most), Reason("chunk_most", why, LEARNED_HERE), (none,))
+    return most.seen.chunk_most, FieldDecision(
+        str(most.seen.chunk_most), Reason("chunk_most", why, LEARNED_HERE), (none,)
+    )
 
 
 def _memory_fallback(situation: Situation) -> Learned | None:
@@ -101,7 +106,11 @@ def _memory_fallback(situation: Situation) -> Learned | None:
 def _bounded(decision: FieldDecision, most: Learned, by_hand: bool) -> FieldDecision:
     """What was asked for or chosen is more than memory allowed before."""
     runs = str(most.seen.chunk_most)
-    values: dict[str, Value] = {"asked": int(decision.option), "chunk": most.seen.chunk_most or 0, "seen": describe_failure(most.seen)}
+    values: dict[str, Value] = {
+        "asked": int(decision.option),
+        "chunk": most.seen.chunk_most or 0,
+        "seen": describe_failure(most.seen),
+    }
     if by_hand:
         why = say("chunk_q.bounded", "{asked} asked for; {chunk} runs. {seen}", **values)
     else:
@@ -137,7 +146,11 @@ def decide_budget(situation: Situation, dtype: Dtype, score: Dtype, free_bytes: 
         rows = learned.seen.chunk_most or 0
         enough = scores_bytes(need.batch, need.heads, rows, need.keys, score) * COPIES_OF_SCORES
         if max(SCORES_AT_LEAST, enough) < most:
-            gone.append(Rejected("budget_bytes", str(most), (Reason("budget_bytes", describe_failure(learned.seen), LEARNED_HERE),)))
+            gone.append(
+                Rejected(
+                    "budget_bytes", str(most), (Reason("budget_bytes", describe_failure(learned.seen), LEARNED_HERE),)
+                )
+            )
             most = max(SCORES_AT_LEAST, enough)
             because = Reason("budget_bytes", _lowered(most, enough, learned.seen), LEARNED_HERE)
     return most, FieldDecision(str(most), because, tuple(gone))
@@ -166,7 +179,9 @@ def _lowered(most: int, enough: int, seen: RunFailure) -> Sentence:
             **values,
         )
     return say(
-        "budget.learned", "The scores of one call may take {mib} MiB, no more than {chunk} queries at a time need. {seen}", **values
+        "budget.learned",
+        "The scores of one call may take {mib} MiB, no more than {chunk} queries at a time need. {seen}",
+        **values,
     )
 
 
@@ -180,7 +195,13 @@ def _row_limits(situation: Situation, dtype: Dtype, unit: Unit) -> list[tuple[Ob
 
 
 def _too_large(
-    situation: Situation, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], rows: int, keys: int | None, budget: int
+    situation: Situation,
+    dtype: Dtype,
+    score: Dtype,
+    kernels: Sequence[Kernel],
+    rows: int,
+    keys: int | None,
+    budget: int,
 ) -> list[Objection]:
     need = situation.need
     rows, keys = min(rows, need.queries), min(need.keys, keys or need.keys)

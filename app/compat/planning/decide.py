@@ -45,7 +45,9 @@ OLDEST_TORCH: Final = "2.6"
 _NOT_DECIDED: Final = ("because", "rejected", "warnings", "retired", "runs_on", "native_right")
 DECIDED_FIELDS: Final = tuple(each.name for each in fields(Plan) if each.name not in _NOT_DECIDED)
 """The fields that have a reason, in their order."""
-_SINGLE: Final = tuple(field for field in DECIDED_FIELDS if field not in ("kernels", "precision", "ways", "environment"))
+_SINGLE: Final = tuple(
+    field for field in DECIDED_FIELDS if field not in ("kernels", "precision", "ways", "environment")
+)
 """Those that are one option of several."""
 _NO_VERDICTS: Final[dict[Subject, Verdict]] = {}
 
@@ -71,7 +73,11 @@ def decide(
 def _make_plan(situation: Situation) -> tuple[Plan, dict[str, FieldDecision]]:
     hardware = situation.hardware
     device = "cuda" if hardware.kind == "rocm" else hardware.kind
-    decisions = {"device": _decide_device(situation), "dtype": precision_fields.decide_dtype(situation), "attention": _decide_implementation(situation)}
+    decisions = {
+        "device": _decide_device(situation),
+        "dtype": precision_fields.decide_dtype(situation),
+        "attention": _decide_implementation(situation),
+    }
     dtype: Dtype = decisions["dtype"].option  # type: ignore[assignment]
     parts = parts_of.decide_weights(situation, dtype, device)
     attention = attention_fields.decide_attention(situation, dtype, _beside(situation, parts, dtype))

@@ -29,7 +29,8 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
         Option("model", say("offload.model", "One component at a time is on the device.")),
         Option("group", say("offload.group", "Layers are moved to the device in groups.")),
         Option(
-            "sequential", say("offload.sequential", "Layers are moved to the device one by one: slow, but uses the least memory.")
+            "sequential",
+            say("offload.sequential", "Layers are moved to the device one by one: slow, but uses the least memory."),
         ),
     )
     more: dict[str, list[Objection]] = {name: [] for name in names}
@@ -87,7 +88,9 @@ def _unmoved(situation: Situation, how: tuple[Precision, ...], quantisation: Qua
     return decide_offload(replace(situation, learned=()), how, quantisation).option  # type: ignore[return-value]
 
 
-def decide_vae(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, offloading: Offload) -> tuple[Vae, FieldDecision]:
+def decide_vae(
+    situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, offloading: Offload
+) -> tuple[Vae, FieldDecision]:
     need = situation.need
     found = next(((part, each) for part, each in zip(need.parts, how, strict=True) if part.role == "vae"), None)
     if found is None or not need.width or not need.height:
@@ -96,7 +99,9 @@ def decide_vae(situation: Situation, how: tuple[Precision, ...], quantisation: Q
     part, each = found
     room = free_bytes(situation.hardware) - resident_bytes(need, how, quantisation, offloading, part)
     # Room that a run won by moving weights away is not for larger pieces.
-    before = free_bytes(situation.hardware) - resident_bytes(need, how, quantisation, _unmoved(situation, how, quantisation, offloading), part)
+    before = free_bytes(situation.hardware) - resident_bytes(
+        need, how, quantisation, _unmoved(situation, how, quantisation, offloading), part
+    )
     options = [Option("whole", say("vae.whole", "The picture is decoded in one piece: it fits."))]
     more: dict[str, list[Objection]] = {}
     # A tile as large as the picture would change nothing.
@@ -109,7 +114,9 @@ def decide_vae(situation: Situation, how: tuple[Precision, ...], quantisation: Q
             )
         needed = vae_bytes(need.width, need.height, each.compute, tile)
         if room >= needed > before and tile != tiles[-1]:
-            kept = say("vae.kept", "Memory ran out here before, so the tiles stay small even though more memory is free now.")
+            kept = say(
+                "vae.kept", "Memory ran out here before, so the tiles stay small even though more memory is free now."
+            )
             more[name] = [Objection(kept, LEARNED_HERE)]
         elif needed > room:
             more[name] = [

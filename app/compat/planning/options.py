@@ -93,7 +93,8 @@ def decide_field(
     first, or where the order is one of memory (`frugal`) the last. What speaks against the first says why another is taken; where
     each stands in for the one before it (`falls_back`), what speaks against that."""
     against = {
-        each.name: find_objections(situation, field, each.name, dtype, (more or {}).get(each.name, ())) for each in options
+        each.name: find_objections(situation, field, each.name, dtype, (more or {}).get(each.name, ()))
+        for each in options
     }
     broke = next((each for each in against.get(forced or "", ()) if each.overrules), None)
     if forced is not None and broke is None:
@@ -151,13 +152,13 @@ def _because(
         if f"{field}/{taken.name}" in row.against and row.concerns(situation.need, dtype):
             return Reason(field, retired_sentence(row), MEASURED_HERE)
     better = options[: options.index(taken)]
-    broke = next((each for option in reversed(better) for each in against[option.name] if each.source == LEARNED_HERE), None)
+    broke = next(
+        (each for option in reversed(better) for each in against[option.name] if each.source == LEARNED_HERE), None
+    )
     if broke is not None:
         return Reason(field, broke.sentence, broke.source)
     if against[taken.name]:
-        least = say(
-            "plan.least", "Every option has a drawback here; {option} has the smallest.", option=taken.name
-        )
+        least = say("plan.least", "Every option has a drawback here; {option} has the smallest.", option=taken.name)
         return Reason(field, least, "Hearth's rule")
     if better:
         passed = better[-1 if falls_back and against[better[-1].name] else 0]

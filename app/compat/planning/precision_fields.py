@@ -48,7 +48,9 @@ def decide_dtype(situation: Situation) -> FieldDecision:
         )
     emulated, slow = [], []
     if situation.hardware.kind == "cpu":
-        slow.append(Objection(say("dtype.cpu-float16", "Processors convert float16 to float32 to compute, which is slower.")))
+        slow.append(
+            Objection(say("dtype.cpu-float16", "Processors convert float16 to float32 to compute, which is slower."))
+        )
         if not situation.hardware.fast_bf16:
             emulated.append(
                 Objection(

@@ -138,7 +138,11 @@ def _too_heavy(situation: Situation, how: tuple[Precision, ...]) -> list[Objecti
                 )
             )
         ]
-    if not situation.hardware.unified and situation.hardware.ram_bytes and total > situation.hardware.ram_bytes * 3 // 4:
+    if (
+        not situation.hardware.unified
+        and situation.hardware.ram_bytes
+        and total > situation.hardware.ram_bytes * 3 // 4
+    ):
         return [
             Objection(
                 say(

@@ -31,7 +31,8 @@ def decide_weights(situation: Situation, dtype: Dtype, device: str) -> WeightFie
     offloading: Offload = moved.option  # type: ignore[assignment]
     vae, decoding = decide_vae(situation, how, quantisation, offloading)
     resident = max(
-        (resident_bytes(situation.need, how, quantisation, offloading, each) for each in situation.need.parts), default=0
+        (resident_bytes(situation.need, how, quantisation, offloading, each) for each in situation.need.parts),
+        default=0,
     )
     decisions = {"precision": precision_decision, "quantised": small, "offload": moved, "vae": decoding}
     return WeightFields(how, quantisation, offloading, vae, resident, decisions)

@@ -162,7 +162,9 @@ def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterato
     if found.from_picture:
         yield say("restore.image", "It was made from another picture, which has to be added by hand.")
     if found.sampler and not sampler_known:
-        yield say("restore.sampler", "Its sampler {name} is not known here; the model's own is used.", name=found.sampler)
+        yield say(
+            "restore.sampler", "Its sampler {name} is not known here; the model's own is used.", name=found.sampler
+        )
     for name in unused:
         value = str(getattr(found, name))[:40]
         yield say("restore.number", "Its {name} {value} can't be used here and was left out.", name=name, value=value)

@@ -184,7 +184,9 @@ class Shelf:
         return self._read_creation(rows[0])
 
     def list_of_job(self, job: str) -> list[Creation]:
-        return [self._read_creation(row) for row in self._db.query("SELECT * FROM creations WHERE job=? ORDER BY id", job)]
+        return [
+            self._read_creation(row) for row in self._db.query("SELECT * FROM creations WHERE job=? ORDER BY id", job)
+        ]
 
     def list_models(self) -> list[str]:
         return [
@@ -214,7 +216,10 @@ class Shelf:
 
     def export(self, ids: Iterable[int], target: Path) -> Path:
         """Many as one zip, written whole or not at all."""
-        with atomic_write.replacing(target) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle:
+        with (
+            atomic_write.replacing(target) as unfinished,
+            zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle,
+        ):
             for creation in map(self.get, ids):
                 if creation.condition != "missing":
                     bundle.write(creation.path, creation.path.name)

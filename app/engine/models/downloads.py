@@ -145,7 +145,9 @@ class Downloads:
                 job.thread.join()
             self._jobs.pop(model.id, None)
         busy = [each.model for each in self._jobs.values() if each.state != "done"]
-        given = on_disk.remove(self._home, model, others, keep={repo for each in busy for repo in on_disk.list_repos(each)})
+        given = on_disk.remove(
+            self._home, model, others, keep={repo for each in busy for repo in on_disk.list_repos(each)}
+        )
         self._record_path(model.id).unlink(missing_ok=True)
         return given
 
@@ -200,7 +202,9 @@ class Downloads:
         )
         job.total_bytes = sum(size for _, _, size in job.blobs)
         self._save_record(job)
-        hub.require_room(models, job.total_bytes - sum(hub.count_bytes_here(models, repo, etag) for repo, etag, _ in job.blobs))
+        hub.require_room(
+            models, job.total_bytes - sum(hub.count_bytes_here(models, repo, etag) for repo, etag, _ in job.blobs)
+        )
         for each in found:
             self._fetch_files(job, each)
         for each in found:

@@ -103,12 +103,18 @@ def find_cures(
 ) -> Iterator[Cure]:
     """Single changes that make it fit, the mildest first; of each kind the first that does."""
     seen: set[str] = set()
-    for sentence, changed, chosen in (*_vary_plan(request, choice, hardware.unified), *_vary_size(request, model, choice)):
+    for sentence, changed, chosen in (
+        *_vary_plan(request, choice, hardware.unified),
+        *_vary_size(request, model, choice),
+    ):
         try:
             plan = make_plan(home, hardware, model, chosen, verdicts, changed)
         except Trouble:
             continue
-        if sentence.key not in seen and peak_bytes(find_need(home, hardware, model, changed), plan) <= hardware.free_bytes:
+        if (
+            sentence.key not in seen
+            and peak_bytes(find_need(home, hardware, model, changed), plan) <= hardware.free_bytes
+        ):
             seen.add(sentence.key)
             yield Cure(sentence, changed, chosen)
 

@@ -121,7 +121,9 @@ def list_sources(model: Model, quantised: Quantised = "none") -> tuple[Source, .
     return (*own, *(each.source for each in with_it))
 
 
-def describe_need(model: Model, *, width: int | None = None, height: int | None = None, guidance: float | None = None) -> Need:
+def describe_need(
+    model: Model, *, width: int | None = None, height: int | None = None, guidance: float | None = None
+) -> Need:
     """What the model asks of a machine for one picture of this size (pictures of a batch are made one after another)."""
     shape, settings = model.attention, model.settings
     if model.kind == "speech":

@@ -44,7 +44,9 @@ def locate(home: Home, model: Model, quantised: Quantised = "none") -> Located |
         }  # what a single file lacks is told when it is loaded
         return Located(Path(model.path), there) if Path(model.path).exists() else None
     folder_there = find_snapshot(home, list_sources(model, quantised)[0])
-    needed = {each.name: find_snapshot(home, each.source) for each in model.companions if each.when in (None, quantised)}
+    needed = {
+        each.name: find_snapshot(home, each.source) for each in model.companions if each.when in (None, quantised)
+    }
     companions = {name: path for name, path in needed.items() if path is not None}
     if folder_there is None or len(companions) < len(needed):
         return None

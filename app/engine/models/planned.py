@@ -47,7 +47,13 @@ def note_refused_chunk(plan: Plan, asked: Chunk, trouble: Trouble) -> Plan:
 
 
 def chunk_differs(asked: Chunk, runs: Chunk, why: Sentence) -> Sentence:
-    return say("chunk_q.differs", "{asked} asked; {chunk} runs: {why}", asked=word_chunk(asked), chunk=word_chunk(runs), why=why)
+    return say(
+        "chunk_q.differs",
+        "{asked} asked; {chunk} runs: {why}",
+        asked=word_chunk(asked),
+        chunk=word_chunk(runs),
+        why=why,
+    )
 
 
 def find_need(

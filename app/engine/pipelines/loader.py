@@ -100,7 +100,9 @@ class _PipelineLoader:
         for path in files:
             safetensors.read_header(path)
         how = placement.find_precision(self.plan, name)
-        quantiser = quantise.make_part_config(library, self.plan, ModelPart(name, how.role, 0), getattr(torch, how.compute))
+        quantiser = quantise.make_part_config(
+            library, self.plan, ModelPart(name, how.role, 0), getattr(torch, how.compute)
+        )
         part, found = kind.from_pretrained(
             folder,
             dtype=getattr(torch, how.compute if quantiser else how.storage),
@@ -139,7 +141,8 @@ class _PipelineLoader:
             weights_complete.check_weights(self.folder, weights_complete.find_empty(part), (), ())
             how = placement.find_precision(self.plan, name)
             quantised = (
-                quantise.make_part_config("diffusers", self.plan, ModelPart(name, how.role, 0), torch.float32) is not None
+                quantise.make_part_config("diffusers", self.plan, ModelPart(name, how.role, 0), torch.float32)
+                is not None
             )
             part.to(getattr(torch, how.compute if quantised else how.storage))
             if quantised:

@@ -55,7 +55,9 @@ def deliver(home: Home, request: Request, folder: Path) -> Delivery:
         return Delivery()
     try:
         return (
-            _deliver_speech(home, request, folder) if isinstance(request, SpeechRequest) else _deliver_pictures(request.batch, folder)
+            _deliver_speech(home, request, folder)
+            if isinstance(request, SpeechRequest)
+            else _deliver_pictures(request.batch, folder)
         )
     except (OSError, Trouble, soundfile.LibsndfileError, ValueError) as fault:
         return Delivery(fault=str(fault))

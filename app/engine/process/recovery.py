@@ -115,5 +115,7 @@ def recall_progress(known: Job, files: tuple[str, ...]) -> Progress:
     if known.state == "stopped":
         return Progress(end=Stopped(files, 0.0))
     return Progress(
-        end=Failed(say("job.ended", "This job has already ended: {words}", words=known.words or known.state), files=files)
+        end=Failed(
+            say("job.ended", "This job has already ended: {words}", words=known.words or known.state), files=files
+        )
     )

@@ -68,7 +68,9 @@ class Session:
                 case SelfTest():
                     yield from maintenance.self_test(self.hardware, self.home, self.verdicts, control)
                 case Tune():
-                    yield from maintenance.tune(self._find_model(request), self._read_hardware(), self.home, self.verdicts, control)
+                    yield from maintenance.tune(
+                        self._find_model(request), self._read_hardware(), self.home, self.verdicts, control
+                    )
                 case SpeechRequest() | PictureRequest():
                     yield from self._make(request, choice, control, job, tell, died, yields)
         except Trouble as trouble:
@@ -93,7 +95,9 @@ class Session:
         model = self._find_model(request)
         reject_unspeakable(request, model, self.home)
         if isinstance(request, SpeechRequest):
-            request = replace(request, model=model.id)  # the file says who spoke it, for the voices that are kept from it
+            request = replace(
+                request, model=model.id
+            )  # the file says who spoke it, for the voices that are kept from it
         facts = self._read_hardware()
         asked = find_need(self.home, facts, model, request)
 
@@ -103,7 +107,9 @@ class Session:
 
         if died is not None:
             for _ in range(RUNGS_AFTER_DEATH):
-                if learned := self._climb(decided, asked, RunFailure(died.fault, died.step), None, died.words, died.loading):
+                if learned := self._climb(
+                    decided, asked, RunFailure(died.fault, died.step), None, died.words, died.loading
+                ):
                     yield Adjusted(learned.rung.id, learned.rung.sentence, died.words)
         live = None
         while True:

@@ -209,7 +209,9 @@ def read_prompt(prompt: str, grammar: Mapping[str, Any]) -> PromptReading:
         elif slot in ("relation", "time", "ground"):
             found.exact &= not getattr(found, slot) and (slot != "relation" or len(found.items) == 1)
             setattr(found, slot, value)
-    if not (found.items or found.ground or found.time or found.extras) and (colour or size or count > 1 or open_place or found.background):
+    if not (found.items or found.ground or found.time or found.extras) and (
+        colour or size or count > 1 or open_place or found.background
+    ):
         found.items.append(Item(grammar["shapes"][0], colour, size, count, (open_place,) if open_place else ()))
         found.exact = False
     elif colour and not found.background:

@@ -131,7 +131,9 @@ def _split_text(text: str, limits: VoiceLimits) -> list[str]:
     pieces = _split_at(text, _SENTENCE_END)
     for end in (_CLAUSE_END, _WORD_END):
         pieces = [
-            part for piece in pieces for part in (_pack(_split_at(piece, end), most) if _count_bytes(piece) > most else [piece])
+            part
+            for piece in pieces
+            for part in (_pack(_split_at(piece, end), most) if _count_bytes(piece) > most else [piece])
         ]
     return [letters for piece in pieces for letters in _split_letters(piece, most)]
 

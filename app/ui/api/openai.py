@@ -84,7 +84,9 @@ async def answer_speech(desk: Desk, asked: Request, person: Person) -> Response:
 
 
 async def list_models(desk: Desk, asked: Request, person: Person) -> Response:
-    names = await run_in_threadpool(lambda: [public_name(each.id) for each in desk.models.list_all() if locate(desk.keeper.home, each)])
+    names = await run_in_threadpool(
+        lambda: [public_name(each.id) for each in desk.models.list_all() if locate(desk.keeper.home, each)]
+    )
     return JSONResponse({"object": "list", "data": [model_entry(each) for each in names]})
 
 
@@ -138,7 +140,9 @@ def model_entry(id_: str) -> dict[str, Any]:
 
 
 def no_such_model(wanted: str) -> Trouble:
-    return Trouble(say("api.no-model", "No model called {model} is installed. GET /v1/models lists those that are.", model=wanted))
+    return Trouble(
+        say("api.no-model", "No model called {model} is installed. GET /v1/models lists those that are.", model=wanted)
+    )
 
 
 def speech_request(desk: Desk, given: dict[str, Any], wanted: str) -> SpeechRequest:
@@ -156,7 +160,9 @@ def picture_request(
         try:
             width, height = map(int, size.split("x"))
         except ValueError as fault:
-            raise Trouble(say("api.size", "{size} is not a valid size. Write it as 512x512, or auto.", size=size)) from fault
+            raise Trouble(
+                say("api.size", "{size} is not a valid size. Write it as 512x512, or auto.", size=size)
+            ) from fault
     seed, steps = (int(given[key]) if given.get(key) not in (None, "") else None for key in ("seed", "steps"))
     return PictureRequest(
         str(given.get("prompt") or ""), find_model(desk, given.get("model"), "picture"), str(given.get("negative_prompt") or ""), width=width,
@@ -164,9 +170,7 @@ def picture_request(
     )  # fmt: skip
 
 
-async def paint(
-    desk: Desk, asked: Request, person: Person, request: PictureRequest, given: dict[str, Any]
-) -> Response:
+async def paint(desk: Desk, asked: Request, person: Person, request: PictureRequest, given: dict[str, Any]) -> Response:
     job, files = await run_job(desk, request, person)
     if given.get("response_format") == "url":
         here = f"{asked.url.scheme}://{asked.url.netloc}"
@@ -201,7 +205,9 @@ async def encode_parts(
     try:
         while isinstance(event, PartDone):
             if coder is None:
-                coder = await run_in_threadpool(stream_encoding.open_encoder, wanted, soundfile.info(event.path).samplerate)
+                coder = await run_in_threadpool(
+                    stream_encoding.open_encoder, wanted, soundfile.info(event.path).samplerate
+                )
             yield await run_in_threadpool(stream_encoding.encode_part, coder, Path(event.path))
             event = await run_in_threadpool(next_part, following)
         if coder is not None:

@@ -63,7 +63,12 @@ def wait_for_end(desk: Desk, job: str) -> Finished | Stopped | Failed:
     for event in desk.keeper.follow(job):
         if isinstance(event, END):
             return event
-    raise Trouble(say("programs.gone", "The job ended without a result; Hearth may be closing. Start it again, then repeat the request."))
+    raise Trouble(
+        say(
+            "programs.gone",
+            "The job ended without a result; Hearth may be closing. Start it again, then repeat the request.",
+        )
+    )
 
 
 def save_picture(desk: Desk, data: bytes, name: str) -> Path:
@@ -73,7 +78,11 @@ def save_picture(desk: Desk, data: bytes, name: str) -> Path:
     try:
         if not uploads.is_picture(path):
             raise Trouble(
-                say("programs.picture", "{name} is not a picture that Hearth can read. Send PNG, JPEG or WebP.", name=name)
+                say(
+                    "programs.picture",
+                    "{name} is not a picture that Hearth can read. Send PNG, JPEG or WebP.",
+                    name=name,
+                )
             )
     except Trouble:
         path.unlink()

@@ -27,9 +27,7 @@ class Bundle:
 def bundle(suffix: str) -> Bundle:
     """Join all scripts, or all styles, one after the other."""
     place = {f"{stem}{suffix}": number for number, stem in enumerate(ORDER[suffix])}
-    files = sorted(
-        FOLDERS[suffix].glob(f"*{suffix}"), key=lambda each: (place.get(each.name, len(place)), each.name)
-    )
+    files = sorted(FOLDERS[suffix].glob(f"*{suffix}"), key=lambda each: (place.get(each.name, len(place)), each.name))
     content = b"\n".join(each.read_bytes() for each in files)
     return Bundle(f"all-{hashlib.sha256(content).hexdigest()[:12]}{suffix}", content)
 

@@ -31,7 +31,11 @@ def owner_route(desk: Desk, path: str, handler: Handler, methods: Sequence[str] 
     async def guarded(request: Request) -> Response:
         if not who(request).owner:
             return Response(status_code=404)
-        answer = handler(desk, request) if inspect.iscoroutinefunction(handler) else await run_in_threadpool(handler, desk, request)
+        answer = (
+            handler(desk, request)
+            if inspect.iscoroutinefunction(handler)
+            else await run_in_threadpool(handler, desk, request)
+        )
         return await answer if isinstance(answer, Awaitable) else answer
 
     return Route(path, guarded, methods=[*methods])

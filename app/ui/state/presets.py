@@ -52,7 +52,10 @@ def label_built_in(tab: str) -> dict[str, I18nData]:
 
 def list_choices(settings: Settings, tab: str) -> list[tuple[I18nData | str, str]]:
     own: dict[str, Values] = settings.get("presets", {}).get(tab, {})
-    return [*((label, name) for name, label in label_built_in(tab).items()), *((name, f"own:{name}") for name in sorted(own))]
+    return [
+        *((label, name) for name, label in label_built_in(tab).items()),
+        *((name, f"own:{name}") for name in sorted(own)),
+    ]
 
 
 def find_values(settings: Settings, tab: str, choice: str | None) -> Values:
@@ -79,7 +82,10 @@ def save_preset(settings: Settings, tab: str, name: str | None, fields: Values) 
 def delete_preset(settings: Settings, tab: str, choice: str | None) -> None:
     if (choice or "") in BUILT_IN[tab]:
         raise Trouble(
-            say("preset.built-in", "This preset comes with Hearth and cannot be deleted. You can delete presets you saved.")
+            say(
+                "preset.built-in",
+                "This preset comes with Hearth and cannot be deleted. You can delete presets you saved.",
+            )
         )
     _change(settings, tab, lambda own: {name: each for name, each in own.items() if f"own:{name}" != choice})
 

@@ -18,9 +18,25 @@ from app.sentence import Trouble, say
 from app.ui.state.person import Person, is_visitor
 
 HOUR_S: Final = 3600.0
-OF_THE_REQUEST: Final = ("request.", "script.", "voice.", "visitor.", "starter.", "paint.no-mask", "job.missing", "smaller.", "restore.", "upload.", "shelf.not-yours", "You have no creation number {id}.", "speak.nothing-again")
+OF_THE_REQUEST: Final = (
+    "request.",
+    "script.",
+    "voice.",
+    "visitor.",
+    "starter.",
+    "paint.no-mask",
+    "job.missing",
+    "smaller.",
+    "restore.",
+    "upload.",
+    "shelf.not-yours",
+    "You have no creation number {id}.",
+    "speak.nothing-again",
+)
 """Keys of sentences about the request itself; all others speak of the owner's machine and files."""
-NOT_MADE: Final = say("visitor.failed", "This could not be made. Try something smaller, or tell the owner of this machine.")
+NOT_MADE: Final = say(
+    "visitor.failed", "This could not be made. Try something smaller, or tell the owner of this machine."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +68,9 @@ def read_allowance(saved: Mapping[str, Any]) -> Allowance:
     return Allowance(**fitting)
 
 
-def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allowance, owners: Mapping[str, str]) -> Request:
+def grant_request(
+    request: Request, person: Person, keeper: Keeper, limits: Allowance, owners: Mapping[str, str]
+) -> Request:
     """Return the request as it may run, with the owner's model; raise Trouble where it asks for too much."""
     if isinstance(request, SpeechRequest):
         if len(request.text) > limits.letters:

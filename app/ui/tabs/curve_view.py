@@ -14,7 +14,12 @@ from app.ui.page.translate import Language, text, translate
 from app.ui.page.views import View
 
 CURVE_SIZES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
-SIZE_ASKED: Final = {"plan.yours": "option", "plan.overruled": "option", "chunk_q.bounded": "asked", "chunk_q.differs": "asked"}
+SIZE_ASKED: Final = {
+    "plan.yours": "option",
+    "plan.overruled": "option",
+    "chunk_q.bounded": "asked",
+    "chunk_q.differs": "asked",
+}
 """Reasons that name the size asked for, and the value that holds it: a running plan lags behind the slider until its next step."""
 NAMES_BOTH_SIZES: Final = ("chunk_q.bounded", "chunk_q.differs")
 
@@ -48,7 +53,12 @@ def explain_chunk(plan: Plan, asked: Chunk, spoken: Language) -> str:
     why = {reason.field: reason.sentence for reason in plan.because}
     decided_for = dict(why["chunk_q"].values).get(SIZE_ASKED.get(why["chunk_q"].key, ""), word_chunk(AUTO))
     if str(decided_for) != str(word_chunk(asked)):
-        sentence = say("curve.until", "You asked for {asked}; {chunk} stays in use until the next step.", asked=word_chunk(asked), chunk=word_chunk(now))
+        sentence = say(
+            "curve.until",
+            "You asked for {asked}; {chunk} stays in use until the next step.",
+            asked=word_chunk(asked),
+            chunk=word_chunk(now),
+        )
     elif now == AUTO == asked:
         sentence = why["chunk_most"]
     elif why["chunk_q"].key in NAMES_BOTH_SIZES:

@@ -148,4 +148,6 @@ def _build_force() -> ForceCard:
 
 def _build_option(name: str, title: Any, options: tuple[str, ...]) -> gr.Dropdown:
     named = [(label(OPTIONS[each]) if each in OPTIONS else each, each) for each in options]
-    return gr.Dropdown([(word("machine.auto", "automatic"), ANY), *named], value=ANY, label=title, elem_id=f"machine-{name}")
+    return gr.Dropdown(
+        [(word("machine.auto", "automatic"), ANY), *named], value=ANY, label=title, elem_id=f"machine-{name}"
+    )

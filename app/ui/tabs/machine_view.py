@@ -43,9 +43,12 @@ def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
     elsewhere = desk.machine.is_elsewhere(pretended)
     measured = None if elsewhere else read_curve(desk.keeper.home, model)
     taught = () if elsewhere else learned(desk.machine.load_verdicts(), model)
-    note = desk.machine.explain_stand_in(model, plan, pretended) or (None if elsewhere else desk.machine.explain_running(model, plan))
+    note = desk.machine.explain_stand_in(model, plan, pretended) or (
+        None if elsewhere else desk.machine.explain_running(model, plan)
+    )
     return view | {
-        "plan": plan_view(plan, spoken), "note": translate(note, spoken) if note is not None else "",
+        "plan": plan_view(plan, spoken),
+        "note": translate(note, spoken) if note is not None else "",
         "learned": [translate(each.sentence, spoken) for each in taught],
         "curve": curve_view(asked, plan, measured, choice.chunk, spoken),
     }

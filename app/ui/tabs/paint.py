@@ -50,7 +50,9 @@ def build(desk: Desk, visitor: bool = False) -> Refresh:
         keep_empty([own.seed, own.width, own.height, own.steps, own.guidance])
     else:
         connect_owner(tab)
-    return Refresh(tab.fill, [tab.fields.settings.seed, *tab.fields.saved.values()], tab.offer, [tab.fields.model.model])
+    return Refresh(
+        tab.fill, [tab.fields.settings.seed, *tab.fields.saved.values()], tab.offer, [tab.fields.model.model]
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +68,9 @@ class PaintTab:
         chosen, own = self.fields, self.fields.settings
         image, mask = paint_form.save_pictures(self.desk, values[chosen.start.image])
         width, height = values[chosen.model.size].split("x") if values[chosen.model.size] else (None, None)
-        loras = () if self.visitor else tuple(paint_form.parse_loras(values[own.loras] or [], values[own.weights] or ""))
+        loras = (
+            () if self.visitor else tuple(paint_form.parse_loras(values[own.loras] or [], values[own.weights] or ""))
+        )
         return PictureRequest(
             prompt=values[chosen.prompt.prompt], model=values[chosen.model.model], negative=values[chosen.prompt.negative] or "",
             width=whole_number(values[own.width]) or whole_number(width), height=whole_number(values[own.height]) or whole_number(height),
@@ -166,7 +170,11 @@ class PaintTab:
         now = saved_values(self.desk, "paint", self.fields.saved)
         models = model_choices(self.desk, KIND)
         chosen = now["model"] if now["model"] in [id_ for _, id_ in models] else ""
-        return [None, gr.update(choices=models, value=chosen), *(now[name] for name in self.fields.saved if name != "model")]
+        return [
+            None,
+            gr.update(choices=models, value=chosen),
+            *(now[name] for name in self.fields.saved if name != "model"),
+        ]
 
 
 def connect(tab: PaintTab) -> None:
@@ -192,5 +200,7 @@ def connect_owner(tab: PaintTab) -> None:
     refresh = hidden_button("paint-weigh")  # once something was made, how long it takes is known
     changes = [each.change for each in (model, size, own.width, own.height, own.steps, own.guidance, own.batch)]
     gr.on([*changes, refresh.click], tab.forecast, fields.asked - {fields.start.image}, fields.model.forecast, **LATEST)
-    hidden_button("paint-begin-with").click(tab.start_from, fields.hidden.creation, [fields.start.image, message], **LATEST)
+    hidden_button("paint-begin-with").click(
+        tab.start_from, fields.hidden.creation, [fields.start.image, message], **LATEST
+    )
     remember_settings("paint", tab.desk, fields.saved, own.presets, message)

@@ -167,7 +167,9 @@ def _build_start(saved: Saved) -> StartCard:
             brush=gr.Brush(colors=[MASK], color_mode="fixed", default_size=24), transforms=(), sources=("upload", "clipboard"), layers=False, visible=False, buttons=[],
             placeholder=word("paint.image-drop", "Drop a picture here, or click to choose one"),  # type: ignore[arg-type]
         )  # fmt: skip
-        strength = gr.Slider(0.05, 1.0, saved.get("strength", 0.6), step=0.05, label=word("paint.strength", "How much to change"))
+        strength = gr.Slider(
+            0.05, 1.0, saved.get("strength", 0.6), step=0.05, label=word("paint.strength", "How much to change")
+        )
         load_on_open(drawer, image)
     return StartCard(image, strength)
 
@@ -180,13 +182,17 @@ def _build_settings(desk: Desk, saved: Saved, visitor: bool) -> SettingsCard:
                 saved.get("width"), precision=0, label=word("paint.width", "Width"), elem_id="paint-width",
                 info=word("paint.own-size", "Leave empty to use the size above."),
             )  # fmt: skip
-            height = gr.Number(saved.get("height"), precision=0, label=word("paint.height", "Height"), elem_id="paint-height")
+            height = gr.Number(
+                saved.get("height"), precision=0, label=word("paint.height", "Height"), elem_id="paint-height"
+            )
         with gr.Row(elem_classes="h-pair"):
             steps = gr.Number(
                 saved.get("steps"), precision=0, label=word("paint.steps", "Steps"), elem_id="paint-steps",
                 info=word("paint.own", "Leave empty for the model's recommended value."),
             )  # fmt: skip
-            guidance = gr.Number(saved.get("guidance"), label=word("paint.guidance", "Guidance"), elem_id="paint-guidance")
+            guidance = gr.Number(
+                saved.get("guidance"), label=word("paint.guidance", "Guidance"), elem_id="paint-guidance"
+            )
         scheduler = gr.Dropdown(
             [(word("paint.automatic", "automatic"), ""), *NAMES], value=saved.get("scheduler") or "",
             label=word("paint.scheduler", "Scheduler"),

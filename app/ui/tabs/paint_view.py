@@ -119,6 +119,13 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
     model = catalog.find(request.model) if request.model else find_best(desk.keeper.home, "picture")
     past = desk.keeper.shelf.find(kind="picture", model=model.id, most=8)
     found = make_forecast(
-        desk.keeper.home, request, model, hardware, desk.machine.read_choice(person), desk.machine.load_verdicts(), past, yields=not person.owner
+        desk.keeper.home,
+        request,
+        model,
+        hardware,
+        desk.machine.read_choice(person),
+        desk.machine.load_verdicts(),
+        past,
+        yields=not person.owner,
     )
     return fit_html(found, spoken)

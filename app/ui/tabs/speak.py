@@ -63,7 +63,12 @@ class SpeakTab:
         own, sampling = self.fields.settings, self.fields.settings.sampling
         sampled: tuple[float | None, float | None, float | None, int | None] = (None, None, None, None)
         if values[sampling.by_hand]:
-            sampled = values[sampling.guidance], values[sampling.temperature], values[sampling.top_p], int(values[sampling.cfg_filter])
+            sampled = (
+                values[sampling.guidance],
+                values[sampling.temperature],
+                values[sampling.top_p],
+                int(values[sampling.cfg_filter]),
+            )
         seed = None if values[own.seed] is None else int(values[own.seed])
         return SpeechRequest(
             values[self.fields.script], values[own.model], self._prompt_from(values), seed, *sampled, carry_voice=values[own.carry],
@@ -125,7 +130,11 @@ class SpeakTab:
             for each in gone:
                 voices.forget_voice(self.desk.keeper.home, each)
         except OSError as fault:
-            trouble = Trouble(say("voice.stays", "The voice {name} could not be deleted: {fault}.", name=str(chosen), fault=str(fault)))
+            trouble = Trouble(
+                say(
+                    "voice.stays", "The voice {name} could not be deleted: {fault}.", name=str(chosen), fault=str(fault)
+                )
+            )
             return gr.skip(), views.trouble_html(trouble, language(request))
         return (gr.update(choices=voice_choices(self.desk), value=FRESH) if gone else gr.skip()), ""
 
@@ -168,7 +177,9 @@ def connect_owner(tab: SpeakTab) -> None:
     model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
     voice.save.click(tab.save_voice, [voice.clip, voice.transcript, voice.name], [voice.voice, message], **QUICK)
     voice.voice.change(None, voice.voice, voice.delete, js="voice => ({__type__: 'update', visible: !!voice})")
-    voice.delete.click(tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.voiceDropped(voice)", **LATEST)
+    voice.delete.click(
+        tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.voiceDropped(voice)", **LATEST
+    )
     hidden.use.click(tab.use_large, None, model, **QUICK)
     hidden.voices.click(tab.offer_voices, None, voice.voice, **LATEST)
     remember_settings("speak", tab.desk, fields.saved, fields.settings.presets, message)

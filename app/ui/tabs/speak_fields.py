@@ -139,7 +139,9 @@ def _build_voice(desk: Desk, visitor: bool) -> VoiceCard:
                 voice_choices(desk, visitor), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice", scale=3,
                 info=word("speak.voice-info", "A saved voice sounds the same every time."),
             )  # fmt: skip
-            delete = gr.Button(word("preset.drop", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-drop")
+            delete = gr.Button(
+                word("preset.drop", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-drop"
+            )
         with gr.Accordion(word("speak.new-voice", "Create a voice from a recording"), open=False) as drawer:
             clip = gr.Audio(
                 sources=["upload", "microphone"], type="filepath", label=word("speak.clip", "5 to 10 seconds of one voice"), elem_id="speak-clip", buttons=["download"],
@@ -171,9 +173,13 @@ def _build_settings(desk: Desk, saved: Saved, visitor: bool) -> SettingsCard:
                 0.5, 2.0, saved.get("speed", 1.0), step=0.05, label=word("speak.speed", "Speed"),
                 info=word("speak.speed-info", "The pitch does not change."), elem_id="speak-speed",
             )  # fmt: skip
-            format_ = gr.Dropdown(list(FORMATS), value=saved.get("format", "wav"), label=word("speak.format", "File format"))
+            format_ = gr.Dropdown(
+                list(FORMATS), value=saved.get("format", "wav"), label=word("speak.format", "File format")
+            )
         sampling = _build_sampling(saved)
-        loudness = gr.Slider(-30, -10, saved.get("loudness", -18), step=1, label=word("speak.loudness", "Loudness (LUFS)"))
+        loudness = gr.Slider(
+            -30, -10, saved.get("loudness", -18), step=1, label=word("speak.loudness", "Loudness (LUFS)")
+        )
         carry = gr.Checkbox(saved.get("carry", True), label=word("speak.carry", "Keep the same voice in every part"))
     return SettingsCard(presets, model, seed, dice, speed, format_, sampling, loudness, carry)
 

@@ -75,7 +75,11 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
         {"url": f"hearth/creation/{each.id}", "peaks": read_peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds}
         for each in (desk.keeper.shelf.list_of_job(job) if progress.end else ())
     ]  # fmt: skip
-    return {**parts_view(job, progress, desk.jobs.split_script(job, request), spoken), "place": desk.jobs.find_place(job), "results": results}
+    return {
+        **parts_view(job, progress, desk.jobs.split_script(job, request), spoken),
+        "place": desk.jobs.find_place(job),
+        "results": results,
+    }
 
 
 def script_view(desk: Desk, text: str, model: str, spoken: Language) -> View:

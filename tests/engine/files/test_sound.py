@@ -201,9 +201,7 @@ def test_a_full_disk_leaves_no_half_file_and_says_what_is_free(tmp_path: Path) -
         "try: sound.write(Path(sys.argv[1]) / 'part-000.wav', numpy.zeros(100_000, numpy.float32), 16000)\n"
         "except Trouble as trouble: print(trouble.sentence.key)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], cwd=TOP, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=TOP, capture_output=True, text=True)
     assert done.stdout.strip() == "sound.unwritten", done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -213,7 +211,5 @@ def test_importing_needs_no_torch() -> None:
         "import sys, app.engine.text.script, app.engine.text.voice_limits, app.engine.files.sound, app.engine.files.join_sound, app.engine.text.voices, app.engine.files.spoken_parts\n"
         "assert not {'torch', 'transformers', 'scipy'} & set(sys.modules), sorted(sys.modules)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -90,9 +90,7 @@ def test_the_window_may_import_it() -> None:
         "import sys, app.engine.models.catalog, app.engine.files.picture_settings, app.engine.jobs.schedulers\n"
         "assert not {'torch', 'diffusers', 'transformers'} & set(sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -116,7 +116,9 @@ def test_what_is_shown_anywhere_under_pretend_is_what_the_engine_runs(
                 assert machine_view.tab_view(desk, model.id, looked_at, "en")["note"] == ""
             assert desk.machine.offer(model).forecast.plan == plan  # type: ignore[union-attr]
             if model.kind == "picture":
-                assert str(fits[1]) in paint_view.forecast_html(desk, PictureRequest("a tree", model.id), OWNER, "en").replace("&#x27;", "'")
+                assert str(fits[1]) in paint_view.forecast_html(
+                    desk, PictureRequest("a tree", model.id), OWNER, "en"
+                ).replace("&#x27;", "'")
 
 
 def plain(plan: Plan) -> Any:
@@ -133,7 +135,9 @@ def test_another_machines_plan_says_where_this_computer_would_run_it_another_way
 ) -> None:
     """bitsandbytes' 4 bits are a card's."""
     with desk_at(tmp_path) as desk:
-        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=dataclasses.replace(MACHINES["cpu"], pretended=""))
+        desk.keeper.state = dataclasses.replace(
+            desk.keeper.state, hardware=dataclasses.replace(MACHINES["cpu"], pretended="")
+        )
         place, card = desk.keeper.home, MACHINES["rtx-3060"]
         other = next(
             each for each in CATALOG if each.kind == "picture"
@@ -199,10 +203,14 @@ def test_the_help_says_what_applies(command: str, capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit):
         main([command, "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    assert cli_job.CHOICES_HELP in told and all(f"--{each}" in told for each in ("chunk", "dtype", "gqa", "kernels", "offload", "quantised"))
+    assert cli_job.CHOICES_HELP in told and all(
+        f"--{each}" in told for each in ("chunk", "dtype", "gqa", "kernels", "offload", "quantised")
+    )
 
 
-@pytest.mark.parametrize("kept", ["{broken", "[]", '{"choice": []}', '{"choice": {"chunk": "a lot", "nonsense": 3}}', ""])
+@pytest.mark.parametrize(
+    "kept", ["{broken", "[]", '{"choice": []}', '{"choice": {"chunk": "a lot", "nonsense": 3}}', ""]
+)
 def test_settings_that_mean_nothing_are_automatic(kept: str, tmp_path: Path) -> None:
     place = home(tmp_path).create()
     assert read_choice(place) == Choice()
@@ -252,14 +260,22 @@ def broke(model: str) -> Verdict:
 
 def test_only_what_runs_of_this_model_taught_is_forgotten(tmp_path: Path) -> None:
     machine = MACHINES["t4"]
-    kept = [Verdict(Subject("row", "mps-leak"), True), Verdict(Subject("way", "x"), True), broke("sdxl"), broke("/models/a/b")]
+    kept = [
+        Verdict(Subject("row", "mps-leak"), True),
+        Verdict(Subject("way", "x"), True),
+        broke("sdxl"),
+        broke("/models/a/b"),
+    ]
     for each in (*kept, broke("sd15"), broke("/models/a")):
         learn(tmp_path, machine, each)
     assert forget(tmp_path, machine, "sd15") == (broke("sd15").subject,)
     assert forget(tmp_path, machine, "/models/a") == (broke("/models/a").subject,), "not of a folder inside it"
     assert forget(tmp_path, machine, "sd15") == ()
     assert load(tmp_path, machine) == {each.subject: each for each in kept}
-    assert len(forget(tmp_path, machine)) == 2 and set(load(tmp_path, machine)) == {Subject("row", "mps-leak"), Subject("way", "x")}
+    assert len(forget(tmp_path, machine)) == 2 and set(load(tmp_path, machine)) == {
+        Subject("row", "mps-leak"),
+        Subject("way", "x"),
+    }
 
 
 def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path) -> None:
@@ -273,7 +289,9 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
     plans: list[Plan] = []
 
     def runs() -> Plan:
-        events = list(session.run(request, Choice(), Control(), tmp_path / f"job{len(plans)}", lambda _, plan: plans.append(plan)))
+        events = list(
+            session.run(request, Choice(), Control(), tmp_path / f"job{len(plans)}", lambda _, plan: plans.append(plan))
+        )
         assert isinstance(events[-1], Finished), events[-1]
         return plans[-1]
 
@@ -281,9 +299,14 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
     with desk_at(tmp_path) as desk:
         desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=session.hardware)
         assert runs().contiguous and desk.machine.plan(painter, Choice()).contiguous
-        assert machine_view.tab_view(desk, painter, "", "en")["learned"] == ["Tensors are made contiguous before attention. float16 produced NaN or infinity at step 4."]
+        assert machine_view.tab_view(desk, painter, "", "en")["learned"] == [
+            "Tensors are made contiguous before attention. float16 produced NaN or infinity at step 4."
+        ]
         desk.machine.forget(painter)
-        assert not desk.machine.plan(painter, Choice()).contiguous and machine_view.tab_view(desk, painter, "", "en")["learned"] == []
+        assert (
+            not desk.machine.plan(painter, Choice()).contiguous
+            and machine_view.tab_view(desk, painter, "", "en")["learned"] == []
+        )
     assert not runs().contiguous
     learn(place.verdicts, session.hardware, broke(painter))
     assert runs().contiguous
@@ -305,7 +328,10 @@ def test_idle_measuring_knows_what_another_process_learned(tmp_path: Path, monke
     """It was handed a dict that a later run left behind: what was measured after that counted for nothing until a restart."""
     session = Session(home(tmp_path).create())
     handed: list[dict[Subject, Verdict]] = []
-    monkeypatch.setattr("app.engine.session.session.measure_while_idle", lambda home, hardware, verdicts: handed.append(verdicts) or iter(()))
+    monkeypatch.setattr(
+        "app.engine.session.session.measure_while_idle",
+        lambda home, hardware, verdicts: handed.append(verdicts) or iter(()),
+    )
     list(session.use_idle_time())
     learn(session.home.verdicts, session.hardware, broke("sd15"))
     run(session, PictureRequest("a tree", "sd15"), tmp_path / "job", Choice())

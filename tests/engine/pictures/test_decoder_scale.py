@@ -77,7 +77,9 @@ def test_it_paints_what_plain_diffusers_paints(
     request = PictureRequest("a red ball", guidance=3.0, **{**SMALL, "preview_every": 1})
     events = list(paints.run(request, Control(), None, tmp_path))
     assert isinstance(events[-1], Finished)
-    assert_same(decoded[0], paint_with_diffusers(folder, row, prompt="a red ball", guidance_scale=3.0, width=64, height=64))
+    assert_same(
+        decoded[0], paint_with_diffusers(folder, row, prompt="a red ball", guidance_scale=3.0, width=64, height=64)
+    )
     shown = [event.path for event in events if isinstance(event, Preview)]
     assert len(shown) == 2 and all(Image.open(path).size == (256, 256) for path in shown)
 

@@ -170,7 +170,9 @@ def test_only_a_real_card_gets_a_device_map(
 
 def test_quantisers_are_told_what_to_compute_in(llama: Path) -> None:
     config = AutoConfig.from_pretrained(llama)
-    four = make_arguments(decide(MACHINES["gtx-1660"], NEED, Choice(quantised="bnb-nf4")), config)["quantization_config"]
+    four = make_arguments(decide(MACHINES["gtx-1660"], NEED, Choice(quantised="bnb-nf4")), config)[
+        "quantization_config"
+    ]
     assert four.load_in_4bit and four.bnb_4bit_quant_type == "nf4" and four.bnb_4bit_compute_dtype == torch.float32
     eight = make_arguments(decide(MACHINES["cpu"], NEED, Choice(quantised="bnb-int8")), config)["quantization_config"]
     assert eight.load_in_8bit

@@ -48,7 +48,9 @@ def test_paints_what_plain_diffusers_paints(
     guidance = 1.0 if family in ("flux", "flux2-klein") else 3.0
     events = list(paints.run(PictureRequest("a red ball", guidance=guidance, **SMALL), Control(), None, tmp_path))
     assert isinstance(events[-1], Finished)
-    plain = paint_with_diffusers(folders[family], model, prompt="a red ball", guidance_scale=guidance, width=64, height=64)
+    plain = paint_with_diffusers(
+        folders[family], model, prompt="a red ball", guidance_scale=guidance, width=64, height=64
+    )
     assert_same(decoded[0], plain)
     assert np.abs(read_pixels(list_parts(events)[0].path) - plain).max() <= 0.51 / 255
 
@@ -140,7 +142,8 @@ def test_with_the_seam_on_it_is_still_the_same_picture(
     assert seam.calls > 0
     assert all(event.ran for event in events if isinstance(event, Step))
     assert_same(
-        decoded[0], paint_with_diffusers(folders[family], model, prompt="a red ball", guidance_scale=1.0, width=64, height=64)
+        decoded[0],
+        paint_with_diffusers(folders[family], model, prompt="a red ball", guidance_scale=1.0, width=64, height=64),
     )
 
 

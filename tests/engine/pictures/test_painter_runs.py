@@ -276,6 +276,8 @@ def test_the_latents_of_a_step_are_read_as_the_pipeline_reads_its_last(
     request = PictureRequest("a", guidance=1.0, **SMALL)
     list(paints.run(request, Control(), None, tmp_path))
     chosen = resolve_settings(request, model, tmp_path)
-    mine, theirs = (per_request.unpack_latents(paints._pipe, paints._family, each.latents, chosen) for each in kept[-2:])
+    mine, theirs = (
+        per_request.unpack_latents(paints._pipe, paints._family, each.latents, chosen) for each in kept[-2:]
+    )
     assert mine.shape == (1, paints._pipe.vae.config.latent_channels, 8, 8)
     assert torch.allclose(mine, theirs, atol=1e-5)

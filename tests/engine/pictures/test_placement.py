@@ -58,7 +58,9 @@ def loaded(tmp_path: Path) -> Iterator[Any]:
 
     def load(folder: Path, companions: dict[str, Path] | None = None, **plan: Any) -> picture_painter.Painter:
         row = catalog.find(str(folder))
-        opened.append(picture_painter.load(folder, row, tiny.make_plan(row, **plan), companions or {}, tmp_path / "scratch"))
+        opened.append(
+            picture_painter.load(folder, row, tiny.make_plan(row, **plan), companions or {}, tmp_path / "scratch")
+        )
         return opened[-1]
 
     yield load
@@ -150,7 +152,9 @@ def test_what_a_pipeline_reads_of_a_decoder_that_waits_is_there(
 ) -> None:
     """FLUX.2's pipeline and every preview read the VAE's batch norm before they call the VAE."""
     one, other = (
-        read_pixels(list_parts(painted(loaded(folders["flux2-klein"], offload=how), tmp_path / how, guidance=1.0))[0].path)
+        read_pixels(
+            list_parts(painted(loaded(folders["flux2-klein"], offload=how), tmp_path / how, guidance=1.0))[0].path
+        )
         for how in ("model", "none")
     )
     assert abs(one - other).max() < 1.5 / 255, "but for a last bit that weights read from a file can round another way"
@@ -251,7 +255,9 @@ def test_a_single_file_is_made_smaller_or_refused(tmp_path: Path, loaded: Any) -
     folder, file = single.save("sd15", tmp_path)
     configs = {"configs": single.copy_configs(folder, tmp_path / "configs")}
     paints = loaded(file, configs, quantised="torchao-int8")
-    assert quantise.has_quantised_weights(paints._pipe.unet) and quantise.has_quantised_weights(paints._pipe.text_encoder)
+    assert quantise.has_quantised_weights(paints._pipe.unet) and quantise.has_quantised_weights(
+        paints._pipe.text_encoder
+    )
     painted(paints, tmp_path / "job")
     with pytest.raises(Trouble) as told:
         loaded(file, configs, quantised="bnb-nf4")
@@ -275,7 +281,13 @@ def test_a_way_that_did_nothing_is_refused(folders: dict[str, Path], loaded: Any
 
 
 XL = Need(
-    "xl", "picture", heads=10, kv_heads=10, parts=(ModelPart("unet", "denoiser", 2_567_463_684),), width=1024, height=1024
+    "xl",
+    "picture",
+    heads=10,
+    kv_heads=10,
+    parts=(ModelPart("unet", "denoiser", 2_567_463_684),),
+    width=1024,
+    height=1024,
 )
 
 

@@ -47,7 +47,11 @@ def test_it_tells_the_two_memories_apart(card: SeparateMemory | None) -> None:
     here, there = torch.ones(3, 4), torch.ones(3, 4, device="cuda")
     assert there.device.type == "cuda" and there.is_cuda and here.device.type == "cpu"
     assert (there @ there.T).is_cuda and there[1:].is_cuda and (there * torch.tensor(2.0)).is_cuda
-    for wrong in (lambda: here + there, lambda: torch.cat((there, here)), lambda: torch.nn.functional.linear(there, here)):
+    for wrong in (
+        lambda: here + there,
+        lambda: torch.cat((there, here)),
+        lambda: torch.nn.functional.linear(there, here),
+    ):
         with pytest.raises(RuntimeError, match="same device"):
             wrong()
     for strange in (lambda: there.numpy(), lambda: torch.randn(3, generator=torch.Generator("cpu"), device="cuda")):
@@ -75,7 +79,9 @@ def load(folders: dict[str, Path], tmp_path: Path) -> Any:
         )  # fmt: skip
         fields = {"device": "cuda", "runs_on": "cuda", "precision": how, "kernels": ("efficient", "math"), **more}
         companions = fields.pop("companions", {})
-        return painter.load(folders[family], model, tiny.make_plan(model, compute, offload=offload, **fields), companions, tmp_path)
+        return painter.load(
+            folders[family], model, tiny.make_plan(model, compute, offload=offload, **fields), companions, tmp_path
+        )
 
     return load
 
@@ -100,7 +106,11 @@ def forms(family: str, gradient: Path, worn: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("family", "offload"),
-    [(family, offload) for family in tiny.MAKERS for offload in (OFFLOADS if family in ("sd15", "sdxl") else OFFLOADS[1:3])],
+    [
+        (family, offload)
+        for family in tiny.MAKERS
+        for offload in (OFFLOADS if family in ("sd15", "sdxl") else OFFLOADS[1:3])
+    ],
 )
 def test_a_card_paints_as_the_processor(
     family: str, offload: str, folders: dict[str, Path], load: Any, gradient: Path, tmp_path: Path
@@ -110,10 +120,14 @@ def test_a_card_paints_as_the_processor(
     modules = placement.list_modules(paints._pipe)
     modules["vae"] = modules["vae"].decoder
     for name, module in modules.items():
-        module.register_forward_hook(lambda _module, _args, out, name=name: seen.add((name, tensor_of(out).device.type)))
+        module.register_forward_hook(
+            lambda _module, _args, out, name=name: seen.add((name, tensor_of(out).device.type))
+        )
     for index, more in enumerate(forms(family, gradient, worn)):
         asked = {"guidance": 1.0 if family.startswith("flux") else 3.0, **more}
-        one, other = (painted(each, tmp_path / f"{index}{place}", **asked) for place, each in enumerate((paints, plain)))
+        one, other = (
+            painted(each, tmp_path / f"{index}{place}", **asked) for place, each in enumerate((paints, plain))
+        )
         assert abs(one - other).max() < WITHIN["apart"], more
     assert {place for _, place in seen} == {"cuda"} and {name for name, _ in seen} >= {"vae", paints._family.denoiser}
     paints.close()
@@ -145,7 +159,10 @@ def test_a_broken_picture_goes_on_from_its_file(
 def test_gguf_paints_on_a_card(offload: str, folders: dict[str, Path], load: Any, tmp_path: Path) -> None:
     file = make_gguf(folders["flux"], tmp_path / "tiny.gguf")
     paints = load("flux", offload, "float32", companions={"gguf": file}, quantised="gguf")
-    one, other = painted(paints, tmp_path / "g", guidance=1.0), painted(picture_fixtures.load_painter(folders["flux"])[0], tmp_path / "p", guidance=1.0)
+    one, other = (
+        painted(paints, tmp_path / "g", guidance=1.0),
+        painted(picture_fixtures.load_painter(folders["flux"])[0], tmp_path / "p", guidance=1.0),
+    )
     assert abs(one - other).mean() < 12 / 255
 
 
@@ -163,8 +180,13 @@ def voice(tmp_path_factory: pytest.TempPathFactory) -> Voice:
     return Voice(folder, clip)
 
 
-def spoken(voice: Voice, job: Path, device: str, offload: Any = "none", storage: Any = "float32", compute: Any = "float32") -> Any:
-    how = (Precision("model", "speech", storage, compute, device), Precision("codec", "codec", "float32", "float32", device))
+def spoken(
+    voice: Voice, job: Path, device: str, offload: Any = "none", storage: Any = "float32", compute: Any = "float32"
+) -> Any:
+    how = (
+        Precision("model", "speech", storage, compute, device),
+        Precision("codec", "codec", "float32", "float32", device),
+    )
     here = plan(device=device, runs_on=device, precision=how, offload=offload, dtype=compute)
     asked = SpeechRequest(
         "[S1] A line. [S2] And another.", voice=VoicePrompt(str(voice.clip), "[S1] A tone."), seed=3, max_frames=90, loudness_lufs=None,

@@ -106,7 +106,9 @@ def test_a_single_file_tells_what_it_has_beside(tmp_path: Path) -> None:
     folder, file = single.save("sd15", tmp_path)
     save_file(load_file(file) | {"model_ema.decay": torch.zeros(1), "stranger.weight": torch.zeros(1)}, file)
     row = catalog.find(str(file))
-    paints = painter.load(file, row, tiny.make_plan(row), {"configs": single.copy_configs(folder, tmp_path / "configs")})
+    paints = painter.load(
+        file, row, tiny.make_plan(row), {"configs": single.copy_configs(folder, tmp_path / "configs")}
+    )
     (note,) = paints.notes
     assert "stranger.weight" in str(note) and "model_ema" not in str(note)
 

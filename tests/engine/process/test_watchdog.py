@@ -85,7 +85,13 @@ def test_no_call_that_fails_ends_the_thread(keeper: Keeper, path: str, monkeypat
     end = list(followed(keeper, job.id))[-1]
     assert times, "nothing reached it"
     assert keeper._thread.is_alive() and keeper.state.obstacle is None
-    lost = {"_end", "journal.get", "shelf.keep", "_board.post", "_handle_event"}  # the end itself fails, and is told as that
+    lost = {
+        "_end",
+        "journal.get",
+        "shelf.keep",
+        "_board.post",
+        "_handle_event",
+    }  # the end itself fails, and is told as that
     assert isinstance(end, Finished) or path in lost, end
     if path not in ("_set", "_engine.send", "_child.send", "journal.end", "shelf.keep", "_child.reap"):
         assert told, "nobody was told"

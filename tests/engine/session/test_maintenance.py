@@ -41,7 +41,9 @@ def test_the_self_test_tells_each_question_and_keeps_its_verdicts(questions: Non
     assert isinstance(events[-2], Note) and str(events[-2].sentence).startswith("Self-test: 2 of 3 paths")
     assert isinstance(events[-1], Finished)
     assert (
-        load(place.verdicts, machine("cpu")).keys() == verdicts.keys() == {Subject("path", "0"), Subject("path", "1"), Subject("path", "2"), Subject("row", "defect")}
+        load(place.verdicts, machine("cpu")).keys()
+        == verdicts.keys()
+        == {Subject("path", "0"), Subject("path", "1"), Subject("path", "2"), Subject("row", "defect")}
     )
 
 

@@ -144,7 +144,9 @@ def test_a_broken_run_takes_a_rung_and_goes_on(
     assert Subject("rung", f"{models['voice']}/{rung}") in stored
     plans.clear()
     run(speech(models), job="next")
-    assert len(plans) == 1 and plans[0].chunk_most == (64 if rung == "smaller-chunk" else None), "what was learned was forgotten"
+    assert len(plans) == 1 and plans[0].chunk_most == (64 if rung == "smaller-chunk" else None), (
+        "what was learned was forgotten"
+    )
     assert plans[0].contiguous == (rung == "contiguous")
 
 
@@ -287,10 +289,13 @@ def test_models_that_are_not_there(run: Run, models: dict[str, str], change: dic
 
 def test_faults_are_sorted() -> None:
     assert (
-        classify_fault(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")) == "memory"
+        classify_fault(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes"))
+        == "memory"
     )
     assert (
-        classify_fault(RuntimeError("Placeholder shape mismatches (expected 1 vs got tensorData with 77) at dimIdx = 2"))
+        classify_fault(
+            RuntimeError("Placeholder shape mismatches (expected 1 vs got tensorData with 77) at dimIdx = 2")
+        )
         == "crash"
     )
     for words in (
@@ -331,7 +336,9 @@ def test_the_starter_follows_a_voice_that_it_spoke(run: Run, session: Session, t
     kept = keep_voice(session.home, "Its own", Path(spoken.files[0]), said, DIA)
     assert kept.spoken_by == "starter-voice"
     for voice in (kept.prompt, VoicePrompt(spoken.files[0], said)):
-        (*_, again) = run(SpeechRequest("[S1] The boat is near the bridge.", voice=voice, seed=1), job=Path(voice.path).stem)
+        (*_, again) = run(
+            SpeechRequest("[S1] The boat is near the bridge.", voice=voice, seed=1), job=Path(voice.path).stem
+        )
         assert isinstance(again, Finished) and 1 < again.seconds < 4
 
 
@@ -349,7 +356,9 @@ def test_smaller_chunks_are_really_taken_when_memory_runs_out(models: dict[str, 
     (why,) = [str(reason.sentence) for reason in plans[-1].because if reason.field == "chunk_q"]
     assert why.startswith("4096 asked for; 64 runs. Memory ran out")
     steps = [event for event in events if isinstance(event, Step)]
-    assert steps and all(step.ran and (step.ran.rows, step.ran.queries, step.asked) == (64, 256, 4096) for step in steps)
+    assert steps and all(
+        step.ran and (step.ran.rows, step.ran.queries, step.asked) == (64, 256, 4096) for step in steps
+    )
     session.free()
 
 

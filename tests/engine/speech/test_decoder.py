@@ -30,7 +30,9 @@ from tests.support.speech_fixtures import SHAPES, TEXT, find_result, run
 folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
 
-def transformers_tokens(folder: Path, shape: tiny_voices.Shape, prompt: sound.Samples | None, rows: int, **how: Any) -> Any:
+def transformers_tokens(
+    folder: Path, shape: tiny_voices.Shape, prompt: sound.Samples | None, rows: int, **how: Any
+) -> Any:
     """Run plain transformers as documented: processor, then generate()."""
     model = DiaForConditionalGeneration.from_pretrained(folder).eval()
     codec = DacModel.from_pretrained(folder / "codec").eval()
@@ -115,7 +117,9 @@ def test_max_frames_counts_the_delay_as_transformers_does(folders: dict[str, Pat
 def test_going_on_makes_the_same_rows(folders: dict[str, Path]) -> None:
     model = DiaForConditionalGeneration.from_pretrained(folders["starter"]).eval()
     for broken_off in (1, 3, 20, 47, 49):
-        whole, first = (Decoding(model, "cpu", PartInput(torch.tensor([1, 72]), None, Sampling(), 0, 50)) for _ in range(2))
+        whole, first = (
+            Decoding(model, "cpu", PartInput(torch.tensor([1, 72]), None, Sampling(), 0, 50)) for _ in range(2)
+        )
         for _ in range(broken_off):
             first.step()
         second = Decoding(model, "cpu", PartInput(torch.tensor([1, 72]), None, Sampling(), 99, 50), first.get_state(0))

@@ -63,7 +63,9 @@ def test_offloaded_voices_say_the_same(
     """The device is the CPU here; the test shows that each layer finds its weights."""
     speaker = loader.load(folders["dia"], dataclasses.replace(plan, offload=offload))
     plain = run(speakers["dia"], tmp_path / "plain")
-    assert np.array_equal(sound.read(find_result(plain))[0], sound.read(find_result(run(speaker, tmp_path / offload)))[0])
+    assert np.array_equal(
+        sound.read(find_result(plain))[0], sound.read(find_result(run(speaker, tmp_path / offload)))[0]
+    )
 
 
 def test_on_a_card_too_groups_come_without_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:

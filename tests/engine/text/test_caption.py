@@ -103,4 +103,6 @@ def test_any_heap_of_words_is_painted_as_something_learned() -> None:
 
 
 def test_several_of_a_thing_that_it_learned_once_stand_in_one_place() -> None:
-    assert find_nearest("boats at the left and at the right", GRAMMAR)[0] == "the sea by day with a white boat at the left"
+    assert (
+        find_nearest("boats at the left and at the right", GRAMMAR)[0] == "the sea by day with a white boat at the left"
+    )

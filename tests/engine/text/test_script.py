@@ -211,7 +211,8 @@ def test_limits_come_from_the_folder(tmp_path: Path) -> None:
     assert (small.name, small.words, small.part_most_s, small.carries) == ("Small", frozenset({"one"}), 7, False)
     assert small.settings["temperature"] == 0.8 and small.settings["guidance"] == DIA.settings["guidance"]
     assert (
-        small.settings["cfg_filter"] == 7 and read_recommended({"do_sample": False, "temperature": 1.2})["temperature"] == 0
+        small.settings["cfg_filter"] == 7
+        and read_recommended({"do_sample": False, "temperature": 1.2})["temperature"] == 0
     )
 
 

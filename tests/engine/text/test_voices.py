@@ -57,7 +57,12 @@ def test_a_starter_hears_a_clip_for_as_long_as_it_says(
 ) -> None:
     """It still has a voice for each tag and carries none from part to part."""
     folder = speech_fixtures.copy_voice(folders["starter"], tmp_path / "starter")
-    told = {"words": ["hello", "one", "two"], "generation": {"temperature": 0.0}, "clip_most_s": 3.0, "own_voices": ["tiny"]}
+    told = {
+        "words": ["hello", "one", "two"],
+        "generation": {"temperature": 0.0},
+        "clip_most_s": 3.0,
+        "own_voices": ["tiny"],
+    }
     (folder / "starter.json").write_text(json.dumps(told))
     heard: list[int] = []
     begin = Decoding.__init__
@@ -168,7 +173,9 @@ def test_clips_that_are_no_voice(
 
 def test_voices_are_kept_by_name(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     home = Home(tmp_path, tmp_path / "models").create()
-    kept = voices.keep_voice(home, "  Grandma's  voice ", Path(write_clip(tmp_path / "clip.wav", 6)), "Hello, dear.", DIA)
+    kept = voices.keep_voice(
+        home, "  Grandma's  voice ", Path(write_clip(tmp_path / "clip.wav", 6)), "Hello, dear.", DIA
+    )
     (home.voices / "junk.json").write_text("{")
     assert voices.list_voices(home) == (kept,)
     assert (kept.name, kept.prompt.transcript) == ("Grandma's voice", "[S1] Hello, dear.")
@@ -188,7 +195,11 @@ def test_a_kept_voice_notes_who_spoke_it(tmp_path: Path) -> None:
     place = Home(tmp_path, tmp_path / "models").create()
     told, own, person = (Path(write_clip(tmp_path / f"{name}.wav", 6)) for name in ("told", "own", "person"))
     sound.tag_wav(own, to_json(SpeechRequest("Hello.", "starter-voice")))
-    for name, path, spoken_by, noted in (("told", told, "dia-1.6b", "dia-1.6b"), ("own", own, "", "starter-voice"), ("person", person, "", "")):
+    for name, path, spoken_by, noted in (
+        ("told", told, "dia-1.6b", "dia-1.6b"),
+        ("own", own, "", "starter-voice"),
+        ("person", person, "", ""),
+    ):
         assert voices.keep_voice(place, name, path, "Hello.", DIA, spoken_by).spoken_by == noted
     assert [each.spoken_by for each in voices.list_voices(place)] == ["starter-voice", "", "dia-1.6b"]
     assert voices.keep_voice(place, "again", place.voices / "own.wav", "Hello.", DIA).spoken_by == "starter-voice"
@@ -210,9 +221,16 @@ def test_a_starter_follows_what_its_own_model_spoke(tmp_path: Path) -> None:
     foreign = voices.keep_voice(place, "foreign", path, "Hello.", DIA)
     assert refused(own, starter) == "" and refused(foreign, starter) == "voice.not-own"
     assert refused(own, DIA) == refused(foreign, DIA) == "", "Dia follows any"
-    older, strange = voices.keep_voice(place, "older", path, "Hello.", DIA), voices.keep_voice(place, "strange", path, "Hello, dear.", DIA)
+    older, strange = (
+        voices.keep_voice(place, "older", path, "Hello.", DIA),
+        voices.keep_voice(place, "strange", path, "Hello, dear.", DIA),
+    )
     for each in (older, strange):
         note = Path(each.prompt.path).with_suffix(".json")
-        note.write_text(json.dumps({name: value for name, value in json.loads(note.read_text()).items() if name != "spoken_by"}))
+        note.write_text(
+            json.dumps({name: value for name, value in json.loads(note.read_text()).items() if name != "spoken_by"})
+        )
     assert refused(older, starter) == "" and refused(strange, starter) == "voice.not-own"
-    assert refused(older, dataclasses.replace(starter, own_voices=frozenset())) == "voice.not-own", "it has none to follow"
+    assert refused(older, dataclasses.replace(starter, own_voices=frozenset())) == "voice.not-own", (
+        "it has none to follow"
+    )

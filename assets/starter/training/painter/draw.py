@@ -167,7 +167,12 @@ def _draw_ground(canvas: _Canvas, scene: Scene, rng: random.Random) -> None:
             stone = [tinted(c, time) for c in MOUNTAIN[time]]
             canvas.lay(body, canvas.column(*stone, top=0.3, bottom=0.62))
             cap, edge = 0.3, top + 0.3 * (foot - top)
-            teeth = [(x + cap * half, edge), (x + 0.12 * half, edge - 0.02), (x, edge + 0.02), (x - 0.12 * half, edge - 0.02)]
+            teeth = [
+                (x + cap * half, edge),
+                (x + 0.12 * half, edge - 0.02),
+                (x, edge + 0.02),
+                (x - 0.12 * half, edge - 0.02),
+            ]
             canvas.lay(canvas.cover([(x, top), *teeth, (x - cap * half, edge)]), tinted(SNOW_CAP, time))
     far, near = (tinted(c, time) for c in GROUND[scene.ground])
     if scene.ground == "sea":
@@ -182,7 +187,9 @@ def _draw_ground(canvas: _Canvas, scene: Scene, rng: random.Random) -> None:
         phase, waves = rng.uniform(0, 2 * math.pi), rng.uniform(0.8, 1.2)
         ridge = [(i / 40, level + height * math.sin(2 * math.pi * waves * i / 40 + phase)) for i in range(41)]
         lit = [c + (255 - c) * 0.12 for c in colour]
-        canvas.lay(canvas.cover([*ridge, (1, 1), (0, 1)]), canvas.column(lit, [c * 0.9 for c in colour], top=level - 0.05))
+        canvas.lay(
+            canvas.cover([*ridge, (1, 1), (0, 1)]), canvas.column(lit, [c * 0.9 for c in colour], top=level - 0.05)
+        )
 
 
 def _draw_house(canvas: _Canvas, t: Thing, time: str) -> None:
@@ -192,7 +199,12 @@ def _draw_house(canvas: _Canvas, t: Thing, time: str) -> None:
     canvas.lay(wall, _shaded(canvas, tinted(PALETTE[t.colour], time), t, 0.06))
     roof = [(left - 0.18 * w, top), (t.x, top - 0.85 * h), (right + 0.18 * w, top)]
     canvas.lay(canvas.cover(roof), tinted(ROOF, time))
-    door = [(t.x - 0.62 * w, foot), (t.x - 0.62 * w, foot - 0.75 * h), (t.x - 0.2 * w, foot - 0.75 * h), (t.x - 0.2 * w, foot)]
+    door = [
+        (t.x - 0.62 * w, foot),
+        (t.x - 0.62 * w, foot - 0.75 * h),
+        (t.x - 0.2 * w, foot - 0.75 * h),
+        (t.x - 0.2 * w, foot),
+    ]
     canvas.lay(canvas.cover(door), tinted((96, 62, 54), time))
     a, b, c, d = t.x + 0.16 * w, t.x + 0.66 * w, foot - 0.95 * h, foot - 0.45 * h
     lamp = (255, 214, 110) if time == "night" else tinted((196, 226, 238), time)
@@ -219,7 +231,12 @@ def _draw_boat(canvas: _Canvas, t: Thing, time: str) -> None:
     jib = [(t.x - 0.1 * r, t.y - 0.95 * r), (t.x - 0.1 * r, deck - 0.08 * r), (t.x - 0.7 * r, deck - 0.08 * r)]
     for points in (sail, jib):
         canvas.lay(canvas.cover(points), _shaded(canvas, tinted(PALETTE[t.colour], time), t, 0.08))
-    hull = [(t.x - 1.0 * r, deck), (t.x + 1.05 * r, deck), (t.x + 0.65 * r, deck + 0.42 * r), (t.x - 0.65 * r, deck + 0.42 * r)]
+    hull = [
+        (t.x - 1.0 * r, deck),
+        (t.x + 1.05 * r, deck),
+        (t.x + 0.65 * r, deck + 0.42 * r),
+        (t.x - 0.65 * r, deck + 0.42 * r),
+    ]
     canvas.lay(canvas.cover(hull), tinted(HULL, time))
 
 

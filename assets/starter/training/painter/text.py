@@ -87,7 +87,9 @@ def tokens_of(tokenizer: CLIPTokenizer, captions: list[str], padding: str = "max
     return torch.as_tensor(ids)
 
 
-def _batch(tokenizer: CLIPTokenizer, seeds: range, held_out: bool, padding: str = "max_length") -> tuple[Tensor, Tensor]:
+def _batch(
+    tokenizer: CLIPTokenizer, seeds: range, held_out: bool, padding: str = "max_length"
+) -> tuple[Tensor, Tensor]:
     scenes = [scene(seed, held_out) for seed in seeds]
     captions = [say(s, seed) for s, seed in zip(scenes, seeds, strict=True)]
     return tokens_of(tokenizer, captions, padding), torch.tensor([slots_of(s) for s in scenes])
@@ -105,7 +107,9 @@ def train_text_encoder(
     began_s = time.monotonic()
     for step in range(steps):
         first = first_seed + step * batch
-        tokens, slots = _batch(tokenizer, range(first, first + batch), False, "max_length" if step % 8 == 0 else "longest")
+        tokens, slots = _batch(
+            tokenizer, range(first, first + batch), False, "max_length" if step % 8 == 0 else "longest"
+        )
         logits = reader(encoder(tokens).last_hidden_state)
         loss = torch.stack([functional.cross_entropy(x, slots[:, i]) for i, x in enumerate(logits)]).mean()
         loss.backward()

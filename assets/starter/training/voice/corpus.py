@@ -78,7 +78,9 @@ def held_out(seed: int, kind: str, count: int) -> list[str]:
 
 
 def banned() -> frozenset[str]:
-    return frozenset(key(text) for seed in (TUNING_SEED, TEST_SEED) for kind in KINDS for text in held_out(seed, kind, 200))
+    return frozenset(
+        key(text) for seed in (TUNING_SEED, TEST_SEED) for kind in KINDS for text in held_out(seed, kind, 200)
+    )
 
 
 def texts(rng: random.Random, left_out: frozenset[str], shares: tuple[float, ...] = SHARES) -> Iterator[str]:
@@ -135,7 +137,9 @@ def script(turns: list[Turn], heard: int = 0) -> Example:
         written += turn.phrase.text
         frames += len(turn.phrase.codes) if number < heard else 0
     ids = model.text_ids(written)
-    return Example(ids, np.concatenate(codes), np.minimum(np.concatenate(parts), len(ids) - 0.05).astype(np.float32), frames)
+    return Example(
+        ids, np.concatenate(codes), np.minimum(np.concatenate(parts), len(ids) - 0.05).astype(np.float32), frames
+    )
 
 
 OTHER = {"S1": "S2", "S2": "S1"}
@@ -175,7 +179,13 @@ def write_phrases(sounds: Path, path: Path) -> None:
     """Write Dia's data: phrases by both voices, in the codes of write_sounds' codebooks."""
     books, flite = torch.from_numpy(np.load(sounds)["books"]), Flite()
     drawn = texts(random.Random(TRAINING_SEED + 1), banned())
-    save(path, {speaker: [phrase(text, flite.say(speaker, text), books) for text in islice(drawn, PHRASES)] for speaker in VOICES})
+    save(
+        path,
+        {
+            speaker: [phrase(text, flite.say(speaker, text), books) for text in islice(drawn, PHRASES)]
+            for speaker in VOICES
+        },
+    )
 
 
 def _whole(path: Path, **arrays: Any) -> None:
@@ -187,14 +197,26 @@ def _whole(path: Path, **arrays: Any) -> None:
 
 
 def save_codec(path: Path, books: torch.Tensor, sound: list[NDArray[np.int16]], codes: list[NDArray[np.int64]]) -> None:
-    _whole(path, books=books.numpy(), sound=np.concatenate(sound), lengths=[len(part) for part in sound],
-           codes=np.concatenate(codes).astype(np.uint8), frames=[len(part) for part in codes])
+    _whole(
+        path,
+        books=books.numpy(),
+        sound=np.concatenate(sound),
+        lengths=[len(part) for part in sound],
+        codes=np.concatenate(codes).astype(np.uint8),
+        frames=[len(part) for part in codes],
+    )
 
 
 def save(path: Path, phrases: Phrases) -> None:
     said = [(speaker, one) for speaker, own in phrases.items() for one in own]
-    _whole(path, speakers=[speaker for speaker, _ in said], texts=[one.text for _, one in said], frames=[len(one.codes) for _, one in said],
-           codes=np.concatenate([one.codes for _, one in said]).astype(np.uint8), places=np.concatenate([one.place for _, one in said]))
+    _whole(
+        path,
+        speakers=[speaker for speaker, _ in said],
+        texts=[one.text for _, one in said],
+        frames=[len(one.codes) for _, one in said],
+        codes=np.concatenate([one.codes for _, one in said]).astype(np.uint8),
+        places=np.concatenate([one.place for _, one in said]),
+    )
 
 
 def read(path: Path) -> Phrases:

@@ -14,7 +14,12 @@ from . import corpus, judge, speak, words
 from .flite import Flite
 
 GATE = {
-    "digits_wer": 0.04, "words_wer_above_flite": 0.03, "outside_15_percent_share": 0.05, "length_off_mean": 0.05, "clipped_share": 0.02, "unended_share": 0.0,
+    "digits_wer": 0.04,
+    "words_wer_above_flite": 0.03,
+    "outside_15_percent_share": 0.05,
+    "length_off_mean": 0.05,
+    "clipped_share": 0.02,
+    "unended_share": 0.0,
 }
 BATCH = 16
 LOOKED_AT = 12  # so many test phrases of each kind helped to repair "you", "we" and "I": they judge no more
@@ -67,15 +72,24 @@ def judged(said: Callable[[Sequence[Trial]], list[speak.Spoken]], asked: Sequenc
         wanted = words.spoken_words(trial.text)
         own = flite.say(trial.speaker, trial.text).samples.astype(np.float32) / 32768
         heard = ear.listen(spoken.sound)
-        verdicts.append(Verdict(
-            trial, len(wanted), judge.word_errors(wanted, heard), judge.word_errors(wanted, ear.listen(own)), span_s(spoken.sound) / span_s(own),
-            judge.clipped_end(spoken.sound), spoken.ended, " ".join(heard),
-        ))
+        verdicts.append(
+            Verdict(
+                trial,
+                len(wanted),
+                judge.word_errors(wanted, heard),
+                judge.word_errors(wanted, ear.listen(own)),
+                span_s(spoken.sound) / span_s(own),
+                judge.clipped_end(spoken.sound),
+                spoken.ended,
+                " ".join(heard),
+            )
+        )
     return verdicts
 
 
 def speaking(voice: speak.Voice, seed: int, **changed: Any) -> Callable[[Sequence[Trial]], list[speak.Spoken]]:
     """Return a function that speaks with this voice, a batch at a time."""
+
     def said(asked: Sequence[Trial]) -> list[speak.Spoken]:
         order = sorted(range(len(asked)), key=lambda number: len(asked[number].text))
         found: dict[int, speak.Spoken] = {}
@@ -84,6 +98,7 @@ def speaking(voice: speak.Voice, seed: int, **changed: Any) -> Callable[[Sequenc
             scripts = [f"[{asked[number].speaker}] {asked[number].text}" for number in part]
             found.update(zip(part, speak.speak(voice, scripts, seed + start, **changed), strict=True))
         return [found[number] for number in range(len(asked))]
+
     return said
 
 
@@ -94,14 +109,24 @@ def scores(verdicts: Sequence[Verdict]) -> dict[str, Any]:
         part = [verdict for verdict in verdicts if verdict.trial.kind in kinds]
         count = sum(verdict.words for verdict in part)
         rates[name] = {
-            "wer": round(sum(verdict.errors for verdict in part) / count, 4), "flite_wer": round(sum(verdict.flite_errors for verdict in part) / count, 4),
-            "phrases": len(part), "words": count,
-            **{f"wer_{speaker}": round(sum(v.errors for v in part if v.trial.speaker == speaker)
-                                       / max(1, sum(v.words for v in part if v.trial.speaker == speaker)), 4) for speaker in ("S1", "S2")},
+            "wer": round(sum(verdict.errors for verdict in part) / count, 4),
+            "flite_wer": round(sum(verdict.flite_errors for verdict in part) / count, 4),
+            "phrases": len(part),
+            "words": count,
+            **{
+                f"wer_{speaker}": round(
+                    sum(v.errors for v in part if v.trial.speaker == speaker)
+                    / max(1, sum(v.words for v in part if v.trial.speaker == speaker)),
+                    4,
+                )
+                for speaker in ("S1", "S2")
+            },
         }
     ratios = np.array([verdict.length_ratio for verdict in verdicts])
     return {
-        **rates, "length_ratio_mean": round(float(ratios.mean()), 3), "outside_15_percent_share": round(float((np.abs(ratios - 1) > 0.15).mean()), 4),
+        **rates,
+        "length_ratio_mean": round(float(ratios.mean()), 3),
+        "outside_15_percent_share": round(float((np.abs(ratios - 1) > 0.15).mean()), 4),
         "clipped_share": round(float(np.mean([verdict.clipped for verdict in verdicts])), 4),
         "unended_share": round(float(np.mean([not verdict.ended for verdict in verdicts])), 4),
     }
@@ -110,8 +135,10 @@ def scores(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 def misses(measured: dict[str, Any]) -> list[str]:
     """List the required scores that are missed; with none the weights may be released."""
     values = {
-        "digits_wer": measured["digits"]["wer"], "words_wer_above_flite": round(measured["words"]["wer"] - measured["words"]["flite_wer"], 4),
-        "length_off_mean": round(abs(measured["length_ratio_mean"] - 1), 4), **{name: measured[name] for name in ("outside_15_percent_share", "clipped_share", "unended_share")},
+        "digits_wer": measured["digits"]["wer"],
+        "words_wer_above_flite": round(measured["words"]["wer"] - measured["words"]["flite_wer"], 4),
+        "length_off_mean": round(abs(measured["length_ratio_mean"] - 1), 4),
+        **{name: measured[name] for name in ("outside_15_percent_share", "clipped_share", "unended_share")},
     }
     return [f"{name} is {values[name]}, the gate is {limit}" for name, limit in GATE.items() if values[name] > limit]
 

@@ -11,7 +11,14 @@ from transformers import DacFeatureExtractor, DacModel, DiaTokenizer
 
 from . import codec, model, speak, words
 
-GENERATION: dict[str, Any] = {"do_sample": True, "temperature": 1.0, "top_p": 0.6, "top_k": 40, "guidance_scale": 1.0, "max_new_tokens": 420}
+GENERATION: dict[str, Any] = {
+    "do_sample": True,
+    "temperature": 1.0,
+    "top_p": 0.6,
+    "top_k": 40,
+    "guidance_scale": 1.0,
+    "max_new_tokens": 420,
+}
 SHARPER = 1.0
 ABOUT: dict[str, Any] = {
     "name": "Hearth starter voice",
@@ -27,7 +34,13 @@ def write(checkpoint: Path, decoder: Path, encoder: Path, folder: Path) -> None:
     dia.load_state_dict(weights)
     with torch.no_grad():
         dia.logits_dense.weight.mul_(SHARPER)
-    dia.generation_config.update(**GENERATION, bos_token_id=model.BOS, eos_token_id=model.EOS, pad_token_id=model.PAD, decoder_start_token_id=model.BOS)
+    dia.generation_config.update(
+        **GENERATION,
+        bos_token_id=model.BOS,
+        eos_token_id=model.EOS,
+        pad_token_id=model.PAD,
+        decoder_start_token_id=model.BOS,
+    )
     dia.half().save_pretrained(folder)
     dac = DacModel.from_pretrained(decoder)
     dac.encoder.load_state_dict(DacModel.from_pretrained(encoder).encoder.state_dict())
@@ -42,8 +55,17 @@ def write(checkpoint: Path, decoder: Path, encoder: Path, folder: Path) -> None:
 def describe(folder: Path, measured: dict[str, Any]) -> None:
     """Write starter.json; `measured` are the scores of the weights beside it."""
     about = {
-        **ABOUT, "sampling_rate_hz": codec.RATE_HZ, "frames_per_s": codec.FRAMES_PER_S, "channels": codec.CHANNELS, "longest_s": 8.0, "clip_most_s": 4.0, "own_voices": ["starter-voice"],
-        "audio_kwargs": speak.AUDIO_KWARGS, "generation": GENERATION, "words": list(words.vocabulary()), "spelling": words.spelling(),
+        **ABOUT,
+        "sampling_rate_hz": codec.RATE_HZ,
+        "frames_per_s": codec.FRAMES_PER_S,
+        "channels": codec.CHANNELS,
+        "longest_s": 8.0,
+        "clip_most_s": 4.0,
+        "own_voices": ["starter-voice"],
+        "audio_kwargs": speak.AUDIO_KWARGS,
+        "generation": GENERATION,
+        "words": list(words.vocabulary()),
+        "spelling": words.spelling(),
         "scores": measured,
     }
     (folder / "starter.json").write_text(json.dumps(about, indent=1) + "\n")

@@ -31,8 +31,11 @@ class Utterance:
 
 class _Wave(ctypes.Structure):
     _fields_ = [
-        ("type", ctypes.c_char_p), ("sample_rate", ctypes.c_int), ("num_samples", ctypes.c_int),
-        ("num_channels", ctypes.c_int), ("samples", ctypes.POINTER(ctypes.c_short)),
+        ("type", ctypes.c_char_p),
+        ("sample_rate", ctypes.c_int),
+        ("num_samples", ctypes.c_int),
+        ("num_channels", ctypes.c_int),
+        ("samples", ctypes.POINTER(ctypes.c_short)),
     ]
 
 
@@ -49,11 +52,17 @@ class Flite:
         self._lib = lib = ctypes.CDLL("libflite.so.1", mode=ctypes.RTLD_GLOBAL)
         pointer = ctypes.c_void_p
         for name, kinds, result in (
-            ("flite_synth_text", (ctypes.c_char_p, pointer), pointer), ("utt_wave", (pointer,), ctypes.POINTER(_Wave)),
-            ("utt_relation", (pointer, ctypes.c_char_p), pointer), ("relation_head", (pointer,), pointer), ("item_next", (pointer,), pointer),
-            ("item_as", (pointer, ctypes.c_char_p), pointer), ("item_parent", (pointer,), pointer),
-            ("item_feat_string", (pointer, ctypes.c_char_p), ctypes.c_char_p), ("item_feat_float", (pointer, ctypes.c_char_p), ctypes.c_float),
-            ("delete_utterance", (pointer,), None), ("feat_set_float", (pointer, ctypes.c_char_p, ctypes.c_float), None),
+            ("flite_synth_text", (ctypes.c_char_p, pointer), pointer),
+            ("utt_wave", (pointer,), ctypes.POINTER(_Wave)),
+            ("utt_relation", (pointer, ctypes.c_char_p), pointer),
+            ("relation_head", (pointer,), pointer),
+            ("item_next", (pointer,), pointer),
+            ("item_as", (pointer, ctypes.c_char_p), pointer),
+            ("item_parent", (pointer,), pointer),
+            ("item_feat_string", (pointer, ctypes.c_char_p), ctypes.c_char_p),
+            ("item_feat_float", (pointer, ctypes.c_char_p), ctypes.c_float),
+            ("delete_utterance", (pointer,), None),
+            ("feat_set_float", (pointer, ctypes.c_char_p, ctypes.c_float), None),
             ("ffeature_string", (pointer, ctypes.c_char_p), ctypes.c_char_p),
         ):
             function = getattr(lib, name)

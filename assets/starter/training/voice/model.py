@@ -24,13 +24,32 @@ FIRST_LOUDNESS, BRANCH_SCALE = 6.0, 0.5
 def dia() -> DiaForConditionalGeneration:
     """Make a small Dia of the real class, with weights initialised for its width (the class's default is for a width of 1000)."""
     text = DiaEncoderConfig(
-        max_position_embeddings=1024, num_hidden_layers=4, hidden_size=TEXT_WIDTH, num_attention_heads=8, num_key_value_heads=8, head_dim=16,
-        intermediate_size=384, rope_parameters={"rope_type": "default", "rope_theta": 500.0},
+        max_position_embeddings=1024,
+        num_hidden_layers=4,
+        hidden_size=TEXT_WIDTH,
+        num_attention_heads=8,
+        num_key_value_heads=8,
+        head_dim=16,
+        intermediate_size=384,
+        rope_parameters={"rope_type": "default", "rope_theta": 500.0},
     )
     sound = DiaDecoderConfig(
-        max_position_embeddings=2048, num_hidden_layers=4, hidden_size=WIDTH, intermediate_size=576, num_attention_heads=4, num_key_value_heads=2,
-        head_dim=48, cross_num_attention_heads=4, cross_head_dim=48, cross_num_key_value_heads=4, cross_hidden_size=TEXT_WIDTH, vocab_size=ROWS,
-        num_channels=codec.CHANNELS, eos_token_id=EOS, pad_token_id=PAD, bos_token_id=BOS,
+        max_position_embeddings=2048,
+        num_hidden_layers=4,
+        hidden_size=WIDTH,
+        intermediate_size=576,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=48,
+        cross_num_attention_heads=4,
+        cross_head_dim=48,
+        cross_num_key_value_heads=4,
+        cross_hidden_size=TEXT_WIDTH,
+        vocab_size=ROWS,
+        num_channels=codec.CHANNELS,
+        eos_token_id=EOS,
+        pad_token_id=PAD,
+        bos_token_id=BOS,
     )
     model = DiaForConditionalGeneration(DiaConfig(encoder_config=text, decoder_config=sound, delay_pattern=list(DELAY)))
     for name, weight in model.named_parameters():
@@ -43,22 +62,46 @@ def dia() -> DiaForConditionalGeneration:
         elif "logits" in name:
             nn.init.normal_(weight, std=0.01)
         else:
-            scale = 1 / math.sqrt(16 if "encoder" in name else 48) if "q_proj" in name else 0.5 if ("o_proj" in name or "down_proj" in name) else 1.0
+            scale = (
+                1 / math.sqrt(16 if "encoder" in name else 48)
+                if "q_proj" in name
+                else 0.5
+                if ("o_proj" in name or "down_proj" in name)
+                else 1.0
+            )
             nn.init.normal_(weight, std=scale / math.sqrt(weight.shape[1]))
-    model.set_attn_implementation("eager")  # at these lengths faster on a CPU than the fused kernels, backward above all
+    model.set_attn_implementation(
+        "eager"
+    )  # at these lengths faster on a CPU than the fused kernels, backward above all
     return model
 
 
 def dac() -> DacModel:
     """Make a small DAC of the real class: 16 kHz, 40 frames a second, four codebooks of 256. Its encoder is initialised for its width: with
     the class's default a sound comes out a thousand times too faint to learn from."""
-    model = DacModel(DacConfig(
-        encoder_hidden_size=16, downsampling_ratios=[4, 10, 10], decoder_hidden_size=256, upsampling_ratios=[10, 10, 4], n_codebooks=codec.CHANNELS,
-        codebook_size=codec.CODES, codebook_dim=2 * codec.FEATURES + 2, sampling_rate=codec.RATE_HZ, hop_length=codec.HOP, hidden_size=128,
-    ))
+    model = DacModel(
+        DacConfig(
+            encoder_hidden_size=16,
+            downsampling_ratios=[4, 10, 10],
+            decoder_hidden_size=256,
+            upsampling_ratios=[10, 10, 4],
+            n_codebooks=codec.CHANNELS,
+            codebook_size=codec.CODES,
+            codebook_dim=2 * codec.FEATURES + 2,
+            sampling_rate=codec.RATE_HZ,
+            hop_length=codec.HOP,
+            hidden_size=128,
+        )
+    )
     for name, part in model.encoder.named_modules():
         if isinstance(part, nn.Conv1d):
-            scale = FIRST_LOUDNESS if name == "conv1" else BRANCH_SCALE if "res_unit" in name and name.endswith("conv2") else 1.0
+            scale = (
+                FIRST_LOUDNESS
+                if name == "conv1"
+                else BRANCH_SCALE
+                if "res_unit" in name and name.endswith("conv2")
+                else 1.0
+            )
             nn.init.normal_(part.weight, std=scale / math.sqrt(part.weight[0].numel()))
     return model
 

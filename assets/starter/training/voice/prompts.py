@@ -51,9 +51,16 @@ def followed(voice: speak.Voice, seed: int, count: int, swapped: bool = True) ->
             alone = speak.speak(voice, [f"[{speaker}] {text}"], number)[0]
             spoken = speak.speak(voice, [f"[{speaker}] {before} {text}"], number, prompts=[prompt])[0]
             heard, wanted = ear.listen(spoken.sound), words.spoken_words(text)
-            found.append(Followed(
-                median_hz(prompt), median_hz(alone.sound), median_hz(spoken.sound), len(wanted), judge.word_errors(wanted, heard), " ".join(heard),
-            ))
+            found.append(
+                Followed(
+                    median_hz(prompt),
+                    median_hz(alone.sound),
+                    median_hz(spoken.sound),
+                    len(wanted),
+                    judge.word_errors(wanted, heard),
+                    " ".join(heard),
+                )
+            )
     return found
 
 
