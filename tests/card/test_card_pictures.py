@@ -133,7 +133,12 @@ def opened(folder: Path) -> Iterator[Session]:
 
 
 def run_as(
-    card: str, family: str, folder: Any, reference: Any, tmp_path: Path, choice: Choice = Choice()
+    card: str,
+    family: str,
+    folder: Any,
+    reference: Any,
+    tmp_path: Path,
+    choice: Choice = Choice(),  # noqa: B008 - frozen
 ) -> tuple[Painted, int]:
     """Run, print the table's row, and return the result with the bytes left on the card after unloading."""
     wanted, whole = reference(family)
