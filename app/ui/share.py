@@ -171,7 +171,7 @@ class Share:
 
 
 def clamp(value: Any, low: float, high: float) -> Any:
-    """Clamp a number; return anything else unchanged, for `allowance` to ignore."""
+    """Clamp a number; return anything else unchanged, for `read_allowance` to ignore."""
     return min(max(value, low), high) if isinstance(value, int | float) else value
 
 

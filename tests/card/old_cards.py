@@ -19,7 +19,7 @@ from app.engine.session.release_memory import release
 
 GIB: Final = 1 << 30
 _LEFT_OUT: Final = 600 << 20
-"""A desktop and the CUDA context hold it on the real ones (as in pretend.py); here the context is not counted."""
+"""A desktop and the CUDA context hold it on the real ones (as in pretended.py); here the context is not counted."""
 
 
 def _like(name: str, card: str, capability: tuple[int, int], mib: int) -> Hardware:

@@ -372,7 +372,7 @@ def test_a_row_that_was_right_here_no_longer_counts_and_the_plan_says_so() -> No
         (Subject("path", "score_dtype/kernel/float16"), "score_dtype", "kernel"),
     ],
 )
-def test_a_path_that_failed_here_is_never_planned(subject: str, field: str, option: str) -> None:
+def test_a_path_that_failed_here_is_never_planned(subject: Subject, field: str, option: str) -> None:
     failed = {subject: Verdict(subject, False, 0.4, words="wrong by 0.4")}
     plan = decide(MACHINES["t4"], DIA, verdicts=failed)
     assert "plan.failed" in objections(plan, field, option)
@@ -381,7 +381,8 @@ def test_a_path_that_failed_here_is_never_planned(subject: str, field: str, opti
         with pytest.raises(Trouble, match=r"self-test found \w+ wrong on this machine: wrong by 0\.4"):
             decide(MACHINES["t4"], DIA, Choice(**{field: option}), failed)  # type: ignore[arg-type]
     # In another dtype it was not seen to fail.
-    other = {subject.rpartition("/")[0] + "/bfloat16": replace(failed[subject], subject="")}
+    elsewhere = replace(subject, name=subject.name.rpartition("/")[0] + "/bfloat16")
+    other = {elsewhere: replace(failed[subject], subject=elsewhere)}
     assert field == "dtype" or "plan.failed" not in objections(
         decide(MACHINES["t4"], DIA, verdicts=other), field, option
     )
@@ -422,4 +423,4 @@ def test_memory_is_counted_for_a_forecast() -> None:
 def test_the_readmes_hardware_table_is_the_plans() -> None:
     text = (TOP / "README.md").read_text("utf-8")
     [found] = re.findall(r"<!-- hardware table -->\n(.*?)\n<!-- /?hardware table(?: ends)? -->", text, re.DOTALL)
-    assert found.strip() == table()
+    assert found.strip() == table(), f"README's table is to be this one:\n{table()}"

@@ -1,6 +1,6 @@
 """The sicknesses that Hearth was built against: each with its own words or its spoiled result without the seam, and cured with it.
 
-The fifth, FlashAttention 2 and AWQ below Ampere, is a matter of loading and is in test_loading.py.
+The fifth, FlashAttention 2 and AWQ below Ampere, is a matter of loading and is in test_from_pretrained.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -26,9 +27,10 @@ from app.ui.live_view import visitor_view
 from app.ui.state.desk import Desk
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import KEY, OWNER, Person
-from app.ui.state.visitor_limits import NOT_MADE
+from app.ui.state.visitor_limits import NOT_MADE, OF_THE_REQUEST
 from app.ui.tabs import shared_controls
 from tests.support.guests import desk_at, until
+from tests.support.places import TOP
 from tests.support.speech_fixtures import write_clip
 
 ADA = Person("visitor-ada", owner=False)
@@ -162,3 +164,8 @@ def test_a_sound_that_cannot_be_recoded_is_told_in_the_same_way(tmp_path: Path) 
             answer = page_of(desk, person).get(f"/hearth/creation/{made.id}?format=flac")
             assert answer.status_code == 409 and (str(made.path) in answer.text) == person.owner
             assert (answer.json()["trouble"] == str(NOT_MADE)) != person.owner
+
+
+def test_every_key_that_visitors_may_hear_is_a_sentences() -> None:
+    keys = json.loads((TOP / "app" / "locale" / "zh.json").read_text("utf-8"))
+    assert not [each for each in OF_THE_REQUEST if not any(key.startswith(each) for key in keys)]

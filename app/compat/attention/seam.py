@@ -1,4 +1,4 @@
-"""The one place where torch's attention is replaced: puts a plan in its stead for the whole process, counts, and restores. The live chunk size sits here."""
+"""The one place where torch's attention is replaced: puts a plan in its stead for the whole process, counts, and restores."""
 
 from __future__ import annotations
 

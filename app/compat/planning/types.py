@@ -1,4 +1,4 @@
-"""The terms of a plan: what a model needs, what a person chose, what was decided. Types only; deciding is plan.py's."""
+"""The terms of a plan: what a model needs, what a person chose, what was decided. Types only; deciding is decide.py's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fused attention fails on the pretended machines: their own words, or a result silently spoiled. Data; biting.py applies it."""
+"""How fused attention fails on the pretended machines: their own words, or a result silently spoiled. Data; simulate.py applies it."""
 
 from __future__ import annotations
 

@@ -197,7 +197,6 @@ def careful(plan: Plan) -> Plan:
 
 ODD: Final = (shape.FUSED, shape.PERMUTED_STEP, shape.EXPANDED, shape.NARROW, shape.WIDE, shape.BLIND)
 ALL: Final = (*shape.STEPS, *shape.PICTURES, *shape.TEXTS, *ODD)
-FEW: Final = (shape.DIA_STEP, shape.DIA_PROMPT, shape.CLIP, shape.SD15_TEXT)
 FUSABLE: Final = (*shape.STEPS, *shape.PICTURES, *shape.TEXTS)
 
 Change = tuple[str, dict[str, Any], tuple[Shape, ...]]

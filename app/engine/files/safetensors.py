@@ -15,10 +15,6 @@ from app.sentence import Trouble, say
 PICKLES: Final = frozenset({".ckpt", ".pt", ".pth", ".bin", ".pkl", ".pickle"})
 _HEADER_MOST_BYTES: Final = 100_000_000
 """The format's own limit."""
-_BYTES_A_NUMBER: Final = {
-    "F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2,
-    "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "I8": 1, "U8": 1, "BOOL": 1,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

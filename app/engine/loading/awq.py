@@ -15,7 +15,6 @@ from torch import Tensor
 from app.sentence import Trouble, say
 
 BITS: Final = 4
-_PER_INT: Final = 8
 _NIBBLE_ORDER: Final = (0, 4, 1, 5, 2, 6, 3, 7)
 """The nibble that holds output 0, 1, 2... of eight."""
 

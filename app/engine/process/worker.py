@@ -1,4 +1,4 @@
-"""The engine's own process: takes orders, runs one job at a time, reports what happens. The only process that imports torch."""
+"""The engine's own process: takes orders, runs one job at a time, reports what happens. The window never imports torch."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
 from app.compat.machine.meter import Meter
@@ -20,7 +19,6 @@ class Pace:
     expected: list[float]
     """Estimated frames of each part; exact once it is spoken."""
     meter: Meter = field(default_factory=Meter)
-    began_s: float = field(default_factory=time.monotonic)
     worked_s: float = 0.0
     made: int = 0
     """Frames made in this run."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,18 +18,6 @@ class Person:
 
 OWNER: Final = Person("owner", True)
 NOBODY: Final = Person("nobody", False)
-_VISITOR: Final = "visitor-"
-"""How a visitor's name begins, in the journal too."""
-
-
-def new_visitor() -> Person:
-    """Make a visitor with a random name."""
-    return Person(_VISITOR + secrets.token_hex(8), owner=False)
-
-
-def is_visitor(name: str) -> bool:
-    """Tell whether the name of a job's maker is a visitor's."""
-    return name.startswith(_VISITOR)
 
 
 def who(request: Any) -> Person:

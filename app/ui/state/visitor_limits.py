@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from app.engine.jobs.owners import is_visitor
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
 from app.engine.process.keeper import Keeper
 from app.sentence import Trouble, say
-from app.ui.state.person import Person, is_visitor
+from app.ui.state.person import Person
 
 HOUR_S: Final = 3600.0
 OF_THE_REQUEST: Final = (
@@ -30,7 +31,7 @@ OF_THE_REQUEST: Final = (
     "restore.",
     "upload.",
     "shelf.not-yours",
-    "You have no creation number {id}.",
+    "shelf.unknown",
     "speak.nothing-again",
 )
 """Keys of sentences about the request itself; all others speak of the owner's machine and files."""
