@@ -246,7 +246,7 @@ def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model: DIA[-4:])
     monkeypatch.setattr(
-        idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None
+        idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None
     )
     monkeypatch.setattr(
         idle_measuring,
@@ -276,7 +276,7 @@ def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model: DIA[-4:])
     monkeypatch.setattr(
-        idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None
+        idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None
     )
     monkeypatch.setattr(
         idle_measuring,
@@ -313,7 +313,7 @@ def test_what_would_keep_an_order_waiting_is_not_measured(tmp_path: Path, monkey
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model: (long, short))
     monkeypatch.setattr(
-        idle_measuring.on_disk, "located", lambda home, model: model if model.id == "dia-1.6b" else None
+        idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None
     )
     monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: asked.append(shape) or iter(()))
     list(idle_measuring.measure_while_idle(home(tmp_path).create(), replace(machine("cpu"), pretended=""), {}))
