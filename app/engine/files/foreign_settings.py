@@ -158,7 +158,7 @@ def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterato
     if found.loras:
         yield say("restore.loras", "The LoRAs {names} have to be chosen by hand.", names=", ".join(found.loras))
     if found.model:
-        yield say("restore.model", "It was made with {model}; choose the model by hand.", model=found.model)
+        yield say("restore.model", "This was made with {model}. Choose the model to use.", model=found.model)
     if found.from_picture:
         yield say("restore.image", "It was made from another picture, which has to be added by hand.")
     if found.sampler and not sampler_known:

@@ -16,7 +16,7 @@ from app.engine.files import sound, spoken_parts
 from app.engine.jobs.events import Note, Step
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, to_json
 from app.engine.speech import loader
-from app.engine.speech.decoder import Decoding
+from app.engine.speech.decoder import Decoding, PartInput
 from app.engine.speech.voice_prompt import VoiceContext, choose_context, compose_text
 from app.engine.text import voices
 from app.engine.text.turns import ScriptPart as ScriptPart
@@ -38,9 +38,9 @@ def test_the_voice_of_the_part_before_is_heard(speakers: dict[str, loader.Speake
     heard: list[int] = []
     begin = Decoding.__init__
 
-    def listening(self: Decoding, model: Any, device: str, text: Any, prompt: Any, *others: Any) -> None:
-        heard.append(0 if prompt is None else len(prompt))
-        begin(self, model, device, text, prompt, *others)
+    def listening(self: Decoding, model: Any, device: str, part_input: PartInput, *others: Any) -> None:
+        heard.append(0 if part_input.prompt is None else len(part_input.prompt))
+        begin(self, model, device, part_input, *others)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Decoding, "__init__", listening)
@@ -67,9 +67,9 @@ def test_a_starter_hears_a_clip_for_as_long_as_it_says(
     heard: list[int] = []
     begin = Decoding.__init__
 
-    def listening(self: Decoding, model: Any, device: str, text: Any, prompt: Any, *others: Any) -> None:
-        heard.append(0 if prompt is None else len(prompt))
-        begin(self, model, device, text, prompt, *others)
+    def listening(self: Decoding, model: Any, device: str, part_input: PartInput, *others: Any) -> None:
+        heard.append(0 if part_input.prompt is None else len(part_input.prompt))
+        begin(self, model, device, part_input, *others)
 
     monkeypatch.setattr(Decoding, "__init__", listening)
     prompt = VoicePrompt(write_clip(tmp_path / "clip.wav", 6), "One two. One two. Hello.")
