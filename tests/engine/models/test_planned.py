@@ -349,8 +349,8 @@ def test_doctor_says_what_was_learned_and_forgets_it(tmp_path: Path, capsys: pyt
     place = home(tmp_path).create()
     for model in ("sd15", "sdxl"):
         learn(place.verdicts, MACHINES["t4"], broke(model))
-    assert "To try again as before: hearth doctor --forget sd15 --pretend t4" in told()
-    assert told("--forget", "sd15") == "Forgotten: sd15/contiguous. The next run begins as before."
+    assert "To forget this and try again: hearth doctor --forget sd15 --pretend t4" in told()
+    assert told("--forget", "sd15") == "Forgotten: sd15/contiguous. The next run starts afresh."
     assert "--forget sd15" not in told() and "--forget sdxl" in told()
     assert learned(load(place.verdicts, MACHINES["t4"]), "sdxl")
-    assert "sdxl/contiguous" in told("--forget") and "nothing to forget" in told("--forget")
+    assert "sdxl/contiguous" in told("--forget") and "Nothing to forget" in told("--forget")
