@@ -66,7 +66,7 @@ def test_what_is_too_large_is_measured_in_part_and_said() -> None:
     part = large.measured("float32", 2)
     assert part.keys == 36864 and part.queries < 36864 and part.heads < 8
     told = list(table([Row(large.title, "float32", "4 heads, 1024 queries", 1, "64", 1, 1, 0, 0, 1, 1, "as torch")]))
-    assert "of it 4 heads, 1024 queries over all keys" in told[-1]
+    assert "measured: 4 heads, 1024 queries over all keys" in told[-1]
 
 
 def test_every_contender_has_its_turn_first_and_the_hopeless_go() -> None:

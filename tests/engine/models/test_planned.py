@@ -162,9 +162,9 @@ def test_a_choice_that_cannot_work_is_told_beside_the_model(tmp_path: Path, caps
     place.settings.write_text(json.dumps({"choice": {"quantised": "gguf"}}))
     assert main(["doctor", "--pretend", "t4", "--home", str(tmp_path)]) == 0
     page = " ".join(capsys.readouterr().out.split())
-    assert "GGUF is read for pictures only" in page and "Stable Diffusion XL" in page
+    assert "GGUF works for picture models only" in page and "Stable Diffusion XL" in page
     assert main(["doctor", "--json", "--model", "dia-1.6b", "--pretend", "t4", "--home", str(tmp_path)]) == 0
-    assert "GGUF is read for pictures only" in json.loads(capsys.readouterr().out)["plans"]["Dia 1.6B"]["trouble"]
+    assert "GGUF works for picture models only" in json.loads(capsys.readouterr().out)["plans"]["Dia 1.6B"]["trouble"]
 
 
 # What was chosen by hand, on the command line.
