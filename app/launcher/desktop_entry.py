@@ -211,7 +211,9 @@ def system_name() -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     if parser.prog.endswith("remove-app"):
         parser.add_argument(
-            "--delete-creations", action="store_true", help="creations, voices and settings too; otherwise kept"
+            "--delete-creations",
+            action="store_true",
+            help="also delete creations, voices and settings; by default they stay",
         )
 
 
