@@ -72,15 +72,16 @@ def _up(count: int) -> int:
 
 
 def choose_by_rule(shape: Shape, folds: bool, native: bool, fast_bfloat16: bool) -> Way:
-    """The way on a processor where none was measured; `folds`, `native`: grouped heads may be folded
-    into the queries, torch's own are right.
+    """Choose the way on a CPU if none was measured. `folds`: grouped heads may be folded into the queries; `native`:
+    torch's own grouped attention is correct.
 
-    Measured against torch's own kernel on two Zen 4 cores with torch 2.13, batch 2, medians of interleaved runs. A step of
-    16 heads over 1024 keys of width 128: float32 own 0.73 to 1.0, bfloat16 own 0.35 to 0.7, over 256 keys 1.5 and 1.1. Over 4 shared heads of 1024 and 3072
-    keys: float32 own 0.56 and 0.47, folded 0.64 and 0.63; bfloat16 folded 0.15 and 0.13, own 0.21 and 0.18; masked alike.
-    A causal clip over 4 shared heads: of 512 folded in chunks of 64 0.72 and 0.65, of 1024 0.90 and 0.84, of 128 1.1 and 1.0;
-    folded whole 1.0 to 1.2. A prompt of 512 without a causal mask: folded 0.96 and 0.88. Pictures of 4096 and 9216 tokens: own 1.2 to 1.4 in float32,
-    0.91 (width 128) to 1.1 (width 40) in bfloat16; torch's kernel in chunks 1.0 to 1.4.
+    Figures are times relative to torch's own kernel on two Zen 4 cores with torch 2.13, batch 2, medians of interleaved
+    runs. A step of 16 heads over 1024 keys of width 128: float32 own 0.73 to 1.0, bfloat16 own 0.35 to 0.7; over 256
+    keys 1.5 and 1.1. Over 4 shared heads of 1024 and 3072 keys: float32 own 0.56 and 0.47, folded 0.64 and 0.63;
+    bfloat16 folded 0.15 and 0.13, own 0.21 and 0.18; masked alike. A causal clip over 4 shared heads: of 512 folded in
+    chunks of 64 0.72 and 0.65, of 1024 0.90 and 0.84, of 128 1.1 and 1.0; folded at once 1.0 to 1.2. A prompt of 512
+    without a causal mask: folded 0.96 and 0.88. Pictures of 4096 and 9216 tokens: own 1.2 to 1.4 in float32, 0.91
+    (width 128) to 1.1 (width 40) in bfloat16; torch's kernel in chunks 1.0 to 1.4.
     """
     numbers = shape.batch * shape.kv_heads * shape.keys * shape.head_dim
     few = is_reading_bound(shape.groups * shape.queries, numbers if shape.groups > 1 else numbers // 2)
@@ -98,7 +99,7 @@ def choose_by_rule(shape: Shape, folds: bool, native: bool, fast_bfloat16: bool)
         ):
             return Way("native")
         if shape.causal and not shape.masked and shape.queries >= LONG_QUERIES:
-            # What a causal mask hides is skipped: by torch's kernel, and better still chunk by chunk.
+            # Masked keys are skipped: by torch's kernel, and better still chunk by chunk.
             return (
                 Way("folded", CAUSAL_ROWS)
                 if shape.queries >= 2 * LONG_QUERIES
