@@ -36,7 +36,7 @@ def _row(machine: Hardware) -> tuple[str, ...]:
 def _fit(plan: Plan) -> str:
     """Describe in a few words how a model fits the machine."""
     kept = {each.storage for each in plan.precision if each.role in ("speech", "denoiser")}
-    words = [f"kept in {', '.join(sorted(kept))}"]
+    words = [f"weights in {', '.join(sorted(kept))}"]
     if plan.quantised != "none":
         words.append(plan.quantised)
     if plan.offload != "none":

@@ -161,7 +161,7 @@ def write_files(root: Path, files: list[AppFile]) -> None:
 
 
 def installed_paths(system: str) -> list[Path]:
-    """List all that install-app writes; on Windows nothing, because the shortcuts lie in Windows' own folders."""
+    """List all that install-app writes; on Windows nothing, because the shortcuts are in Windows' own folders."""
     if system == "Darwin":
         return [Path.home() / "Applications" / "Hearth.app"]
     if system == "Windows":

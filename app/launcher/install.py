@@ -91,7 +91,7 @@ def run(command: Sequence[str | Path], log: Path, what: str) -> None:
         lines = [each for each in text.splitlines() if each.strip()]
         last = next(
             (each for each in reversed(lines) if each.startswith("ERROR") and "Impossible" not in each),
-            lines[-1] if lines else "there was no message",
+            lines[-1] if lines else "No message.",
         )
         why = next((reason for pattern, reason in REASONS if re.search(pattern, text)), last)
         raise Refused(f"{what[0].upper()}{what[1:]} failed. {why} Full log: {log}")

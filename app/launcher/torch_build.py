@@ -157,7 +157,7 @@ def detect_facts() -> Facts:
     if not tool:
         return Facts(system, machine)
     told = ""
-    for fields in ("name,driver_version,compute_cap", "name,driver_version"):  # old drivers do not know the third field
+    for fields in ("name,driver_version,compute_cap", "name,driver_version"):  # old drivers lack the third field
         try:
             done = subprocess.run(
                 [tool, f"--query-gpu={fields}", "--format=csv,noheader"],

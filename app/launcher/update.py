@@ -45,7 +45,7 @@ def update(folder: Path) -> int:
     else:
         pulled = git("pull", "--ff-only", "--quiet")
         if pulled.returncode:
-            why = (pulled.stderr.strip().splitlines() or ["there was no message"])[-1]
+            why = (pulled.stderr.strip().splitlines() or ["no message."])[-1]
             raise Refused(f"git could not fetch newer code: {why} Nothing was changed.")
     after = slots.current_commit()
     tell("The code is up to date." if after == before else f"The code was updated from {before[:9]} to {after[:9]}.")

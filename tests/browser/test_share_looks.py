@@ -128,7 +128,7 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
             assert page.locator(".h-qr svg").count() == 1
             expect(page.locator(".h-lost")).to_be_hidden()
             lost.append(Sentence("tunnel.lost", "Nobody gets in at the moment."))
-            expect(page.locator(".h-lost")).to_have_text(re.compile("Nobody gets in|没有人进得来"), timeout=WAIT_MS)
+            expect(page.locator(".h-lost")).to_have_text(re.compile("The link is offline|链接已离线"), timeout=WAIT_MS)
             expect(page.locator(".h-lost")).to_be_visible()
             page.locator(".h-sharing summary").click()
             assert not shut_out(page)

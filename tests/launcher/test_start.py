@@ -227,7 +227,7 @@ def test_nothing_that_is_installed_lies_deeper_than_place_counts_with() -> None:
             "no network connection",
         ),
         ("SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]", "secure connection"),
-        ("ERROR: No matching distribution found for torch==2.13.0", "no torch for this Python"),
+        ("ERROR: No matching distribution found for torch==2.13.0", "does not support this Python"),
         (
             "ERROR: Could not install packages due to an OSError: [WinError 206] The filename or extension is too long",
             "longer than Windows allows",

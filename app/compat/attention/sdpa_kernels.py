@@ -73,8 +73,8 @@ def restricted(torch_attention: Callable[..., Tensor], plan: Plan) -> Callable[.
 
 
 def with_math(torch_attention: Callable[..., Tensor], plan: Plan) -> Callable[..., Tensor]:
-    """The same, plus torch's math kernel where own arithmetic cannot replace it: the other kernels reject many
-    calls."""
+    """Return torch's attention with the plan's kernels and math, for calls that own arithmetic
+    cannot compute. The other kernels reject many calls."""
     if not plan.kernels or "math" in plan.kernels:
         return restricted(torch_attention, plan)
     return through(torch_attention, (*plan.kernels, "math"))

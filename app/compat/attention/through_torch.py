@@ -13,7 +13,7 @@ from app.compat.attention.prepare import by_group, fold, fold_mask, fully_masked
 from app.compat.planning.types import Gqa, Plan
 
 MANY_QUERIES = 32
-"""From this length on a causal fold goes group by group, so that torch's kernel can skip masked keys."""
+"""From this length on a causal fold is computed group by group, so that torch's kernel can skip masked keys."""
 
 
 class ThroughTorch:

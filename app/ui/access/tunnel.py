@@ -1,6 +1,6 @@
 """Open a share link with Gradio's own tunnel program (frpc) and server.
 
-Gradio's class verifies the program only after a download, waits without a deadline for one that says nothing, and leaves it
+Gradio's class verifies the program only after a download, waits without a deadline if it prints nothing, and leaves it
 running if Hearth is killed. Here the checksum is checked before every run, waiting has an end, and every failure is a sentence.
 """
 
