@@ -1,7 +1,7 @@
 """Find the environment's two slots, read and write their stamps, and lock them.
 
-There are two slots, `a` and `b`, and a file that names the current one: an environment is never moved, and never replaced
-by one that has not passed its test.
+There are two slots, `a` and `b`, and a file that names the current one. An environment is never moved, and never
+replaced by one that has not passed its test.
 """
 
 from __future__ import annotations

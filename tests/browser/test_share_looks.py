@@ -127,7 +127,7 @@ def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
             assert len(page.locator(".h-secret code").inner_text().split()) == 6
             assert page.locator(".h-qr svg").count() == 1
             expect(page.locator(".h-lost")).to_be_hidden()
-            lost.append(Sentence("tunnel.lost", "Nobody gets in at the moment."))
+            lost.append(Sentence("tunnel.lost", "The link is offline."))
             expect(page.locator(".h-lost")).to_have_text(re.compile("The link is offline|链接已离线"), timeout=WAIT_MS)
             expect(page.locator(".h-lost")).to_be_visible()
             page.locator(".h-sharing summary").click()

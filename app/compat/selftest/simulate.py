@@ -1,8 +1,8 @@
 """Make torch fail as a pretended machine would, for tests.
 
 The simulation is *below* the seam: enter `biting` first, `applied` second. CPU tensors stand for the device's. Fused
-attention fails where Python calls it, in every thread. matmul, softmax and convolution fail where torch dispatches them,
-in the thread that entered, so the seam's own arithmetic is affected too.
+attention fails where Python calls it, in every thread. matmul, softmax and convolution fail where torch dispatches
+them, in the thread that entered, so the seam's own arithmetic is affected too.
 """
 
 from __future__ import annotations
