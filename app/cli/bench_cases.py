@@ -15,8 +15,7 @@ from app.compat.planning.types import AUTO, Dtype, Plan
 CHUNKS: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 TORCH, AGAIN, AUTOMATIC, OWN = "torch", "torch again", "automatic", "own"
 OPERATIONS: Final = 20_000_000_000
-"""Limit for one call, 0.2 to 0.4 s on two cores. Larger calls are cut to fewer heads and queries, with all their
-keys."""
+"""Limit for one call, 0.2 to 0.4 s on two cores. Larger calls use fewer heads and queries, but all keys."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,4 @@
-"""hearth doctor: report what this machine can do, the plan for it and the reasons, as a page or JSON; forget failed
-runs."""
+"""hearth doctor: report this machine, its plans and the reasons, as a page or JSON; forget failed runs."""
 
 from __future__ import annotations
 
@@ -173,8 +172,7 @@ def about(hardware: Hardware) -> Iterator[Line]:
 
 
 def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
-    """Yield the page's lines. The plan without a model comes first; a model shows what differs from it, and its
-    weights."""
+    """Yield the page's lines: the plan without a model in full, then for each model what differs, and its weights."""
     plans = [each.plan for each in shown.values() if isinstance(each.plan, Plan)]
     first = plans[0] if plans and not plans[0].precision else None
     for name, each in shown.items():

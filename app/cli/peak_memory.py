@@ -10,8 +10,7 @@ import psutil
 
 
 class Peak:
-    """Peak memory since construction: on a CPU the system's record of this process, elsewhere the device
-    allocator's."""
+    """Peak memory since construction: on a CPU from the system's record of this process, else from the allocator."""
 
     def __init__(self, device: str) -> None:
         self.device = device

@@ -231,8 +231,8 @@ def require_space(need: int, slot: Path) -> None:
 
 
 def brings_cuda(slot: Path, torch: str) -> bool:
-    """Ask pip whether the default index's torch depends on CUDA; a mirror may have a plain one. The install reports
-    errors later."""
+    """Ask pip whether the default index's torch depends on CUDA; a mirror's may not. The install reports errors
+    later."""
     flags = ["--quiet", "--dry-run", "--no-deps", "--no-input", "--disable-pip-version-check", "--report", "-"]
     asked = subprocess.run(
         [python_of(slot), "-I", "-m", "pip", "install", *flags, torch], capture_output=True, text=True

@@ -24,8 +24,7 @@ from app.launcher.console import WINDOWS, Refused, tell
 
 TOP = Path(__file__).resolve().parents[2]
 FORMAT = 1  # of an environment; increase it to have all older ones rebuilt
-# Windows makes no folder with a path longer than LONGEST unless long paths are on; DEEPEST is the longest path inside a
-# slot.
+# Longest path of a folder on Windows without long paths; longest path inside a slot.
 LONGEST, DEEPEST = 247, 183
 
 
@@ -63,8 +62,7 @@ def read_stamp(slot: Path) -> dict[str, object]:
 
 
 def serves(said: Mapping[str, object], want: Requirements) -> bool:
-    """Return whether an environment meets the requirements. `held` is a second digest it may serve, set by going back
-    to it."""
+    """Return whether an environment meets the requirements. `held` is a second digest it may serve, set by `back`."""
     return bool(said) and want.digest in (said.get("digest"), said.get("held"))
 
 

@@ -173,8 +173,7 @@ def start_sharing(sharing: Share, hours: float) -> None:
 
 
 def prepare_environment(place: Home) -> None:
-    """Set what Gradio reads from the environment and the current folder. A dead proxy must not block Hearth's requests
-    to itself."""
+    """Set Gradio's environment variables and folder. A dead proxy must not block Hearth's requests to itself."""
     os.environ["GRADIO_TEMP_DIR"] = str(place.scratch / "uploads")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     for name in ("NO_PROXY", "no_proxy"):

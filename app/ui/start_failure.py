@@ -34,8 +34,8 @@ def start_log(place: Home) -> logging.Handler:
 
 
 def write_page(place: Home, fault: BaseException, spoken: Language) -> Path:
-    """Write the page and return its path, in the temporary folder if home is not writable. Pass the failure to start.py
-    too, if it started us."""
+    """Write the page, in the temporary folder if home is not writable, and pass the failure to start.py if it started
+    us."""
     found = describe(place, fault)
     logging.getLogger("hearth").error("the start failed: %s\n%s", found.english, found.report.partition(LOG)[0])
     if file_name := os.environ.get(failure.FILE_VARIABLE):
@@ -52,8 +52,7 @@ def write_page(place: Home, fault: BaseException, spoken: Language) -> Path:
 
 
 def hand_over(place: Home, failed: Failed) -> None:
-    """Pass a failed engine start to start.py: once this process ends it shows the reason, offers Repair, and opens
-    Hearth again."""
+    """Pass a failed engine start to start.py, which shows the reason, offers Repair, and opens Hearth again."""
     failure.write(
         Path(os.environ[failure.FILE_VARIABLE]),
         describe(place, Trouble(failed.sentence, *failed.objections), "engine.log"),
@@ -61,8 +60,7 @@ def hand_over(place: Home, failed: Failed) -> None:
 
 
 def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> failure.StartFailure:
-    """Word a failure in both languages, with a report for a bug. Home is written as ~, so that the report names
-    nobody."""
+    """Word a failure in both languages, with a report for a bug. Home is written as ~, so that it names nobody."""
     english, chinese = (
         " ".join(translate(part, each) for part in (fault.sentence, *fault.objections)) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. The report below shows the reason.", each)
         for each in ("en", "zh")

@@ -1,2 +1,2 @@
-"""Replace torch's attention according to a plan: choose a way for each call and compute it. Makes no decision about
+"""Replace torch's attention according to a plan: choose a way for each call and compute it. Decides nothing about
 models."""

@@ -1,4 +1,4 @@
-"""Compose attention from a plan, with torch's own signature: align, lay out, fold, chunk, restrict kernels. Tensors
+"""Compose attention from a plan, with torch's signature: align, lay out, fold, chunk, restrict kernels. Tensors
 only."""
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def compose(
     chunk: Callable[[], int | None] | None = None,
     observe: Observe = ignore,
 ) -> Attention:
-    """Compose attention from a plan. `chunk` is read at each call, so it may change during a generation; `observe` is
-    called for each call."""
+    """Compose attention from a plan. `chunk` is read at each call, so it may change; `observe` is called for each
+    call."""
     below = find_below(F.scaled_dot_product_attention if torch_attention is None else torch_attention)
     rows_planned = None if plan.chunk_q == AUTO else plan.chunk_q
     rows_asked = chunk or (lambda: rows_planned)
@@ -96,8 +96,7 @@ def compiled_counter(observe: Observe) -> Callable[[], None]:
         observe(COMPILED)
 
     count_compiled._dynamo_marked_constant = True  # type: ignore[attr-defined]
-    # The same as torch.compiler.assume_constant_result, whose import takes a second: runs while compiling, not in the
-    # graph.
+    # Like torch.compiler.assume_constant_result, whose import takes a second: runs while compiling, not in the graph.
     return count_compiled
 
 

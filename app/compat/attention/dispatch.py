@@ -1,5 +1,4 @@
-"""Choose how to compute one attention call and do it: torch's kernels, at once or in chunks, or Hearth's own
-arithmetic."""
+"""Choose a way for one attention call and compute it: torch's kernels, at once or in chunks, or own arithmetic."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ Observe = Callable[..., None]
 """Called for each attention call with its path, number of scores, queries at a time, and number of queries."""
 AS_TORCH = "as torch"
 METAL_SCORES = 1 << 30
-"""Most numbers in one array: Metal silently corrupts larger ones (mps-int32), and an older macOS dies at 4 GiB
+"""Most numbers in one array: Metal silently corrupts larger ones (mps-int32); an older macOS dies at 4 GiB
 (mps-4gib)."""
 OWN_PATH = "own arithmetic"
 STEP = f"folded, {OWN_PATH}"
@@ -90,8 +89,7 @@ class Dispatcher:
             self.easy = set()
 
     def __call__(self, given: AttentionCall, asked: int | None, observe: Observe) -> Tensor:
-        """Return the result in the shape and dtype that torch would give. `asked`: queries at a time, if set by
-        hand."""
+        """Return the result in the shape and dtype that torch would give. `asked`: queries at a time set by hand."""
         dims, dtype = max(given.query.dim(), given.key.dim(), given.value.dim()), given.value.dtype
         call, lead = self.prepare(given)
         if call.key.numel() and call.query.numel() and call.value.numel():
@@ -128,8 +126,8 @@ class Dispatcher:
         return torch.float32 if self.plan.score_dtype == "float32" else given
 
     def is_laid_out(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
-        """Return whether these layouts are safe: a CPU reads any strides; a GPU may misread views of one tensor in an
-        unknown layout."""
+        """Return whether the layouts are safe: a GPU may misread views of one tensor in an unknown layout, a CPU
+        never."""
         if self.on_cpu:
             return True
         return find_layout(query, key, value) != "unknown" and not any(
@@ -206,8 +204,7 @@ class Dispatcher:
             return Tile(call.kv_heads, rows, None)
         limit = self.limit_bytes(query.device, by_hand=asked is not None or bool(way.rows))
         fit = min(rows, limit // row_bytes)
-        # A chunk set by hand is used as long as one row of all heads fits; own arithmetic splits heads and keys
-        # instead.
+        # A chunk set by hand is used as long as one row of all heads fits; own arithmetic splits heads and keys.
         if not ours and fit >= (min(rows, TOO_FEW_ROWS) if asked is None else 1):
             return Tile(call.kv_heads, even_rows(fit, queries) if asked is None else rows, None)
         return self.own_tile(call, asked, wanted, cols, limit)

@@ -1,5 +1,4 @@
-"""Time contenders for one attention shape in turns, measure their error against float64, and find the fastest exact
-way."""
+"""Time contenders for an attention shape in turns, measure errors against float64, and find the fastest exact way."""
 
 from __future__ import annotations
 
@@ -28,15 +27,15 @@ ROUNDS: Final = 7
 HOPELESS: Final = 1.3
 """A contender this many times slower than the fastest in the first round gets no second one."""
 BETTER: Final = 0.95
-"""A way replaces the rule's only if it is clearly faster, in its best and its median time: a machine that does other
-work gives noisy timings."""
+"""A way replaces the rule's only if its best and median times are clearly faster: timings on a busy machine are
+noisy."""
 NO_COARSER: Final = 1.2
 ROUNDING: Final = {"float64": 1e-14, "float32": 1e-6}
 """Error limits for all dtypes but half precision, where torch's own error is the limit."""
 PIECE: Final = 8_000_000_000
 """Operations in one call, about 0.1 s on two cores: a user's request waits for at most two calls."""
 LONGEST_PIECE: Final = 2 * PIECE
-"""Calls that are longer even when reduced are not measured, such as the decoder's of a large picture, made once per
+"""Calls longer than this even when reduced are not measured, such as a large picture's decoder, run once per
 picture."""
 KEPT_QUERIES: Final = 1024
 
@@ -51,7 +50,7 @@ def is_short(shape: Shape) -> bool:
 
 
 def reduced(shape: Shape, most: int, at_once: int) -> Shape:
-    """Reduce heads, then queries, until one call is at most `most` operations. Keys stay: they decide what fits in a
+    """Reduce heads, then queries, until a call is at most `most` operations. Keys stay: they decide what fits in a
     cache."""
 
     def less(count: int, least: int, shape: Shape) -> int:

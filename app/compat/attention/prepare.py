@@ -1,5 +1,4 @@
-"""Prepare tensors before the arithmetic: make 4D, align dtypes, lay out, fold heads, cut masks. Pure; copies K and V
-only if needed."""
+"""Prepare tensors: make 4D, align dtypes, lay out, fold heads, cut masks. Pure; copies K and V only if needed."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ Layout = Literal["separate", "fused by head", "fused by tensor", "unknown"]
 
 
 def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor, tuple[int, ...]]:
-    """Make tensors (batch, heads, length, width), broadcast as by torch, but with key heads dividing query heads; also
-    return the original batch shape."""
+    """Broadcast as torch does to (batch, heads, length, width), keeping fewer key heads; also return the original
+    batch."""
     for name, each in (("query", query), ("key", key), ("value", value)):
         if each.dim() < 2:
             raise WrongShape(
@@ -119,8 +118,8 @@ def align_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def find_layout(query: Tensor, key: Tensor, value: Tensor) -> Layout:
-    """Find how the three lie in memory. Offsets are relative to the query's, so that a slice of a longer fused tensor
-    is recognised too."""
+    """Find how the three lie in memory, by offsets from the query's, so that slices of a fused tensor are
+    recognised."""
     if query.untyped_storage().data_ptr() != key.untyped_storage().data_ptr():
         return "separate"
     step = key.storage_offset() - query.storage_offset()
@@ -136,8 +135,7 @@ def find_layout(query: Tensor, key: Tensor, value: Tensor) -> Layout:
 
 
 def wants_copy(tensor: Tensor, zero_strides_too: bool) -> bool:
-    """Return whether to copy: a last stride other than 1 rules out torch's fused kernels, and some kernels misread a
-    stride of 0."""
+    """Return whether to copy: torch's fused kernels need a last stride of 1, and some misread a stride of 0."""
     if tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
         return True
     strides = zip(tensor.stride(), tensor.shape, strict=True)

@@ -35,8 +35,7 @@ def none_takes_it(error: Exception) -> bool:
 
 
 def restricts(plan: Plan) -> bool:
-    """Return whether the plan forbids a kernel of this device. With none allowed torch is not called, and no switch is
-    needed."""
+    """Return whether the plan forbids a kernel of this device. With none allowed torch is not called at all."""
     return bool(plan.kernels) and not EXIST.get(plan.device, frozenset()) <= set(plan.kernels)
 
 
@@ -89,8 +88,8 @@ def through(torch_attention: Callable[..., Tensor], kernels: Collection[Kernel])
 
 
 def streams(plan: Plan, call: AttentionCall) -> bool:
-    """Return whether torch would use a kernel that never stores all scores. Metal cannot be asked, so the answer is
-    no."""
+    """Return whether torch would use a kernel that never stores all scores; always False on Metal, which cannot
+    tell."""
     choose = getattr(torch, "_fused_sdp_choice", None)
     if choose is None or plan.device not in EXIST or not plan.kernels:
         return False

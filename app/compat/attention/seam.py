@@ -111,7 +111,7 @@ _world: list[_World] = []
 
 @contextmanager
 def applied(plan: Plan, asked: Callable[[], Chunk] | None = None) -> Iterator[Seam]:
-    """Replace torch's attention by a plan, for the whole process and every thread. Nested calls: the innermost plan
+    """Replace torch's attention by a plan for the whole process and every thread. Nested calls: the innermost plan
     wins."""
     with _lock:
         if not _seams:

@@ -1,5 +1,4 @@
-"""Answer calls so short that choosing a way would take longer than computing: torch takes them at once, grouped
-natively or folded."""
+"""Answer calls too short to choose a way for: torch takes them at once, grouped natively or folded."""
 
 from __future__ import annotations
 

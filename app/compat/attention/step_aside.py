@@ -40,6 +40,5 @@ def is_traced() -> bool:
 
 
 def is_wrapped(tensor: Tensor) -> bool:
-    """Return whether a subclass computes by itself (fake, quantised and other wrappers), so that its memory layout
-    means nothing."""
+    """Return whether a subclass computes by itself (fake, quantised and other wrappers): its layout means nothing."""
     return type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__

@@ -46,7 +46,7 @@ class Hardware:
     fast_bf16: bool = False
     """Whether the CPU multiplies bfloat16 in hardware (AVX-512 BF16, AMX); says nothing about a GPU."""
     limit_bytes: int = 0
-    """Memory past which the device swaps or fails: Metal's recommended working set; 0 if all of memory_bytes is
+    """Memory past which the device swaps or fails: Metal's recommended working set; 0: all of memory_bytes is
     usable."""
     unseen_card: str = ""
     """A GPU in the machine that this torch cannot use."""

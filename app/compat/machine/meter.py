@@ -48,8 +48,8 @@ SWAP_EVERY_S = 1.0
 
 
 class Meter:
-    """Keep its own peak: torch's peak counters are one per process, and resetting them for one reader would affect the
-    others. Thread-safe."""
+    """Memory readings with their own peak: torch has one peak counter per process, which others may need.
+    Thread-safe."""
 
     def __init__(self) -> None:
         self._process = psutil.Process()

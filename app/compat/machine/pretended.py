@@ -1,5 +1,5 @@
-"""Pretended machines: facts of the machines Hearth supports, to plan without owning them; selftest/failures.py has
-their failures."""
+"""Facts of the machines that Hearth pretends, to plan without owning them. Their failures are in
+selftest/failures.py."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ _CU130: Final = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
 
 
 def _mac(name: str, chip: str, gib: int, cores: int, system_version: str, torch: str) -> Hardware:
-    # Metal recommends a working set of two thirds of memory, three quarters from 64 GB on; other programs use some of
-    # it.
+    # Metal recommends two thirds of memory, three quarters from 64 GB on; other programs use some of it.
     limit_bytes = gib * _GIB * 3 // 4 if gib >= 64 else gib * _GIB * 2 // 3
     return Hardware(
         kind="mps", name=chip, memory_bytes=gib * _GIB, free_bytes=gib * _GIB // 2, unified=True, ram_bytes=gib * _GIB,

@@ -1,5 +1,4 @@
-"""Store what was observed on this machine: verdicts by subject, one file per torch, system and card. Imports no
-torch."""
+"""Store what was observed on this machine: one file of verdicts per torch, system and card. Imports no torch."""
 
 from __future__ import annotations
 
@@ -154,8 +153,8 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def _lock(folder: Path, hardware: Hardware) -> FileLock:
-    """Lock from reading to writing, so that processes do not overwrite each other. The system releases it if the holder
-    dies."""
+    """Lock from reading to writing, so that processes do not overwrite each other. The system releases a dead one's
+    lock."""
     folder.mkdir(parents=True, exist_ok=True)
     return FileLock(verdict_file(folder, hardware).with_suffix(".lock"))
 

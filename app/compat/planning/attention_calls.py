@@ -29,8 +29,7 @@ class Call(NamedTuple):
 
 
 def unet(levels: tuple[tuple[int, int, int], ...], batch: int, width: int, height: int) -> tuple[Call, ...]:
-    """List a UNet's calls. `levels`: pixels per token, heads, head size. Each level attends to itself and to the
-    text."""
+    """List a UNet's calls, to itself and to the text at each level. `levels`: pixels per token, heads, head size."""
     found: list[Call] = []
     for pixels, heads, dim in levels:
         tokens = -(-width // pixels) * -(-height // pixels)

@@ -169,8 +169,8 @@ def decide_flag(situation: Situation, field: str, dtype: Dtype) -> FieldDecision
 
 
 def is_native_right(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel], gqa: str) -> bool:
-    """Return whether native groups are correct: on a CPU only speed counts against them, unless a row, the self-test or
-    a failed run does."""
+    """Return whether native groups are correct: on a CPU yes, merely slow, unless a row, the self-test or a run
+    objects."""
     at_will = situation.choice.gqa is None and gqa == "folded" and bool(kernels)
     return at_will and situation.hardware.kind == "cpu" and not find_objections(situation, "gqa", "native", dtype)
 

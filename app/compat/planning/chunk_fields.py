@@ -127,8 +127,7 @@ def largest_chunk(need: Need, score: Dtype, keys: int | None, budget: int) -> in
 
 
 def decide_budget(situation: Situation, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, FieldDecision]:
-    """Decide the bytes for scores: a quarter of free memory, 16 MiB to 1 GiB, at most what rows allow and a chunk limit
-    needs."""
+    """Decide the bytes for scores: a quarter of free memory, 16 MiB to 1 GiB, within the limits of rows and chunk."""
     most = min(max(free_bytes // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
     because = Reason("budget_bytes", _share(most, free_bytes), "Hearth's rule")
     gone: list[Rejected] = []

@@ -110,8 +110,7 @@ def peak_bytes(need: Need, plan: Plan) -> int:
     rows = need.queries if plan.chunk_q == AUTO else min(need.queries, plan.chunk_q)
     rows, keys = min(rows, plan.chunk_most or rows), min(need.keys, plan.chunk_k or need.keys)
     scores = scores_bytes(need.batch, need.heads, rows, keys, plan.score_dtype or plan.dtype) * COPIES_OF_SCORES
-    # A chunk set by hand is used whatever is free; fused kernels, which never store all scores, need no more than the
-    # rest.
+    # A chunk set by hand is used whatever is free; fused kernels store no scores and need no more than the rest.
     kept = plan.chunk_q != AUTO and not FUSED & set(plan.kernels)
     return base + (scores if kept else min(scores, plan.budget_bytes))
 

@@ -1,5 +1,4 @@
-"""Decide one field of a plan: options in order of preference, objections to each, and the choice. Knows no field by
-name."""
+"""Decide one field of a plan: options in order of preference, objections, and the choice. Knows no field by name."""
 
 from __future__ import annotations
 
@@ -47,8 +46,7 @@ class Objection:
     fatal: bool = False
     """True if wrong, broken or impossible; else merely unwise."""
     overrules: bool = False
-    """A run failed with it, or it is unavailable: take it only if there is no other option, even if the user asks for
-    it."""
+    """A run failed with it, or it is unavailable: take it only if there is no other option, even if chosen by hand."""
 
 
 Objections = Mapping[str, Sequence[Objection]]

@@ -58,8 +58,7 @@ class Where:
         )
 
     def concerns(self, need: Need, dtype: Dtype | None) -> bool:
-        """Return whether the need is affected. `dtype` None: not decided yet, so rows that depend on it do not
-        apply."""
+        """Return whether the need is affected. `dtype` None: undecided, so rows that depend on it do not apply."""
         return (
             (not self.dtypes or dtype in self.dtypes)
             and (not self.masked or need.masked)

@@ -146,8 +146,8 @@ class Plan:
     pad_value: bool
     zero_masked_rows: bool
     kernels: tuple[Kernel, ...]
-    """Allowed torch kernels, best first; empty: Hearth's own arithmetic only. On Metal "math" is torch's attention of
-    any kind."""
+    """Allowed torch kernels, best first; empty: own arithmetic only. On Metal "math" is torch's attention of any
+    kind."""
     ways: tuple[tuple[Shape, Way], ...]
     """The fastest way for each shape measured here; a rule decides for all others."""
     precision: tuple[Precision, ...]

@@ -1,5 +1,5 @@
-"""How fused attention fails on pretended machines: with their error messages or corrupted results. Data; simulate.py
-applies it."""
+"""How fused attention fails on pretended machines: error messages or corrupted results. Data; simulate.py applies
+it."""
 
 from __future__ import annotations
 
@@ -68,8 +68,7 @@ class Facts:
         return self.hardware.free_bytes if self.limits.buffer_bytes is None else self.limits.buffer_bytes
 
     def shows(self, row: str) -> bool:
-        """Return whether the machine has a row's defect: the row applies to it, or it is a card, whose memory may be
-        full."""
+        """Return whether the machine has a row's defect: the row applies, or it is a card, whose memory may be full."""
         return row not in self.repaired and (self.cuda if row == "memory" else _ROWS[row].applies(self.hardware))
 
 

@@ -1,4 +1,4 @@
-"""The self-test's questions: attention that shows each defect, and attention that each option of a plan must compute
+"""The self-test's questions: attention that shows each defect, and attention that each option must compute
 correctly."""
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ OPTIONS: Final[tuple[Change, ...]] = (
     ("chunk_k/16384", {"chunk_k": 16384}, (shape.LONGEST,)),
     ("chunk_q/64", {"chunk_q": 64}, (shape.SD15, shape.CLIP, shape.T5)),
 )  # fmt: skip
-"""Each option, its change to a careful plan, and the attention it must compute correctly. `kernels` None: all of this
+"""Each option, its change to a careful plan, and attention to compute correctly. `kernels` None: all of this
 machine's."""
 
 

@@ -1,5 +1,4 @@
-"""Attention shapes of real models, cut to a size a self-test can afford, with float64 results from numpy, independent
-of torch."""
+"""Attention shapes of real models, cut to self-test size, with float64 results from numpy, independent of torch."""
 
 from __future__ import annotations
 
@@ -109,8 +108,8 @@ def make(shape: Shape, dtype: Dtype, device: str) -> Made:
 
 @lru_cache(maxsize=32)
 def numbers(shape: Shape) -> tuple[Single, Single, Single, npt.NDArray[Any] | None, Array]:
-    """Draw multiples of 1/64 below 4: every dtype holds them exactly, so one reference serves all and only the
-    computing is measured."""
+    """Draw multiples of 1/64 below 4: exact in every dtype, so one reference serves all and only computing is
+    measured."""
     random = np.random.default_rng(0)
 
     def draw(*size: int) -> Single:

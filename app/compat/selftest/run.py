@@ -163,8 +163,7 @@ def _read_reply(line: str) -> Verdict:
 
 
 def answer() -> None:
-    """Answer in the child: one JSON question per input line, one verdict per output line. Other output is
-    redirected."""
+    """Answer in the child: one JSON question per input line, one verdict per output line. Redirect other output."""
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     order = json.loads(sys.stdin.readline())

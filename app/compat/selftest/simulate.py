@@ -170,8 +170,8 @@ class _Below(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def biting(
     name: str | Hardware, *, repaired: Iterable[str] = (), limits: DeviceLimits | None = None, kill: bool = False
 ) -> Iterator[Bites]:
-    """Simulate a machine. `repaired`: rows whose defect is gone. `kill`: abort the process as the machine would,
-    instead of raising Aborted."""
+    """Simulate a machine. `repaired`: rows whose defect is gone. `kill`: abort the process instead of raising
+    Aborted."""
     hardware = machine(name) if isinstance(name, str) else name
     bites = Bites(Facts(hardware, limits or DeviceLimits(), frozenset(repaired)), kill)
     torch_attention = F.scaled_dot_product_attention

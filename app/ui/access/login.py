@@ -31,8 +31,7 @@ COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
 """Cookie name by whether it is the owner's: all ports of a host share their cookies."""
 LOGIN_PATH: Final = "/hearth/login"
 PUBLIC_PATHS: Final = frozenset({"/gradio_api/startup-events", "/hearth/ping", "/favicon.ico"})
-"""Served without a login: Gradio's start-up request, the ping of a second start, the login page's icon. None reveals
-anything."""
+"""Served without a login: Gradio's start-up request, a second start's ping, the login page's icon. No secrets."""
 API_PREFIXES: Final = ("/v1/", "/sdapi/")
 """The only paths where the API key works: browsers never send one by themselves."""
 TRIES_AT_ONCE: Final = 10
@@ -74,8 +73,7 @@ class Login:
 
 @dataclass(slots=True)
 class Throttle:
-    """A token bucket shared by all clients, who have one address behind a tunnel. Failures slow the refill; a success
-    resets it."""
+    """A token bucket for all clients: a tunnel hides their addresses. Failures slow the refill; a success resets it."""
 
     tries_left: float = TRIES_AT_ONCE
     refill_s: float = REFILL_S
@@ -149,8 +147,7 @@ class Logins:
             return token
 
     def _make_room(self, now_s: float) -> bool:
-        """Log out the person who has been idle longest, a guest only after IDLE_S: a guest's open page asks every few
-        seconds."""
+        """Log out the person idle longest, a guest only after IDLE_S: a guest's open page asks every few seconds."""
         longest_idle = min(self.by_token, key=lambda each: self.by_token[each].seen_s)
         removable = self.owner or now_s - self.by_token[longest_idle].seen_s > IDLE_S
         if removable:

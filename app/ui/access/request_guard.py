@@ -38,8 +38,7 @@ SECURITY_HEADERS: Final = {
 
 
 class OwnerOnly:
-    """Middleware for loopback, behind the Guard: everyone who can connect uses this machine, so everyone is the
-    owner."""
+    """Middleware for loopback, behind the Guard: everyone who connects uses this machine and is the owner."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -38,8 +38,7 @@ except OSError as fault:
 threading.Thread(target=lambda: (os.read(0, 1), program.terminate()), daemon=True).start()
 sys.exit(program.wait())
 """
-"""Run the program and end it when Hearth ends, in any way: left running, it would lead strangers to the port's next
-user."""
+"""Run the program and end it with Hearth, however that ends: else strangers would reach the port's next user."""
 
 # The lines of frpc 0.3 that matter. A blocked connection and a wrong certificate both look like a failed login.
 _OPENED: Final = re.compile(r"start proxy success: (\S+)")
@@ -137,8 +136,7 @@ def tunnel_blocked() -> Trouble:
 
 
 def fetch_program(folder: Path, source: str, sha256: str) -> Path:
-    """Return the program, downloaded unless a copy with the right checksum exists. The checksum is checked before every
-    run."""
+    """Return the program, downloaded unless it exists. Its checksum is checked before every run."""
     if not sha256:
         raise Trouble(say("tunnel.platform", "Gradio offers no tunnel program for this kind of machine. Share in your own network with --listen instead."))  # fmt: skip
     program = folder / f"{BINARY_FILENAME}{EXTENSION}"

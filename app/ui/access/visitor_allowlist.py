@@ -30,8 +30,7 @@ SESSION_LETTERS: Final = 64
 
 
 class VisitorAllowlist:
-    """Middleware behind LoginRequired: answer 404 for other paths, 403 for other people's files, 429 beyond
-    OPEN_MOST."""
+    """Middleware behind LoginRequired: 404 for other paths, 403 for other people's files, 429 beyond OPEN_MOST."""
 
     def __init__(self, app: ASGIApp, files_by_person: dict[str, set[str]]) -> None:
         self._app, self._files_by_person = app, files_by_person

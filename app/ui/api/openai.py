@@ -181,8 +181,8 @@ async def paint(desk: Desk, asked: Request, person: Person, request: PictureRequ
 
 
 async def stream_speech(desk: Desk, request: SpeechRequest, person: Person, wanted: str, events: bool) -> Response:
-    """Send each part as soon as it is spoken, before the whole speech is levelled. A job that fails at once gets an
-    error answer."""
+    """Send each part once spoken, before the whole speech is levelled. A job that fails at once gets an error
+    answer."""
     try:
         job = desk.jobs.begin(request, person)
     except Trouble as trouble:

@@ -1,5 +1,4 @@
-"""Run jobs, read and write base64 pictures, and answer errors for other programs, with the window's queue, limits and
-guards."""
+"""Run jobs and read and write pictures for other programs, with the window's queue, limits and guards."""
 
 from __future__ import annotations
 
