@@ -196,7 +196,7 @@ def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
             if told:
                 yield 2, f"{field:<18}{word_value(plan, field)!s}"
                 yield 20, reason_line(reason)
-        yield from ((2, f"{'beware':<18}{reason.sentence}") for reason in plan.warnings)
+        yield from ((2, f"{'warning':<18}{reason.sentence}") for reason in plan.warnings)
         yield from ((2, f"{'learned':<18}{sentence}") for sentence in each.taught)
         if why:
             yield from not_taken(plan)
@@ -205,7 +205,7 @@ def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
 
 
 def not_taken(plan: Plan) -> Iterator[Line]:
-    yield 2, "not taken"
+    yield 2, "rejected"
     for rejected in plan.rejected:
         yield 4, f"{rejected.field} {word_option(rejected.field, rejected.option)!s}"
         yield from ((20, reason_line(each)) for each in rejected.objections)
