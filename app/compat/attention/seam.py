@@ -1,4 +1,4 @@
-"""Replace torch's attention by a plan for the whole process, count calls, and restore it. Holds the live chunk size."""
+"""Replace torch's attention by a plan for the whole process, count calls, and restore it."""
 
 from __future__ import annotations
 
