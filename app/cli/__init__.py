@@ -1,1 +1,1 @@
-"""The command line: one file a command. Only wiring; what is done stands in the engine and the window."""
+"""The command line: one module per command. Wiring only; the engine and the window do the work."""

@@ -1,4 +1,4 @@
-"""hearth bench attention: Hearth's choice against torch's own attention and every chunk by hand, in one run, with errors and memory."""
+"""hearth bench attention: compare Hearth's choice with torch's attention and every fixed chunk: time, error, memory."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ HEADS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One call; seconds are medians, errors relative RMS against float64."""
+    """One attention call. Seconds are medians; errors are relative RMS against float64."""
 
     case: str
     dtype: Dtype
     part: str
-    """What was run of it, where it is too large to be run whole; empty: all."""
+    """The part that was measured, if the whole call is too large; empty: all of it."""
     torch_s: float
     hand: str
-    """The chunk by hand that was the quickest; empty: there is none below the queries."""
+    """The fastest fixed chunk; empty if every chunk size is at least the query length."""
     hand_s: float | None
     automatic_s: float
     torch_error: float
     automatic_error: float
     own_s: float
-    """With no kernel of torch's allowed, and the quickest chunk by hand there."""
+    """Time with no torch kernels allowed; `own_hand_s` is the fastest fixed chunk of that kind."""
     own_hand_s: float | None
     path: str
     again_s: float = 0.0
-    """torch a second time, as a contender of its own: what it differs by from the first is noise."""
+    """torch measured a second time; its difference from the first time is noise."""
     extra_bytes: int | None = None
     torch_extra_bytes: int | None = None
 
@@ -117,7 +117,7 @@ def measured(
 
 
 def extra_bytes(shape: Shape, name: str, plan: Plan) -> int:
-    """The highest this call takes beside its inputs and result. In a process of its own, whose peak nothing else has raised."""
+    """Measure the peak memory of a call beyond its inputs and result, in a fresh process with no earlier peak."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_extra, args=(theirs, shape, name, plan))
@@ -128,7 +128,7 @@ def extra_bytes(shape: Shape, name: str, plan: Plan) -> int:
     except EOFError:
         raise Trouble(
             say(
-                "bench.died", "Memory was to be measured for {way} at {case}, and the process that did it ended. Close other programs, or leave memory out with --no-memory.",
+                "bench.died", "The process that measured the memory of {way} at {case} ended early. Close other programs, or skip memory with --no-memory.",
                 way=name, case="x".join(map(str, shape[:6])),
             )
         ) from None  # fmt: skip
@@ -144,7 +144,7 @@ def _extra(answer: Any, shape: Shape, name: str, plan: Plan) -> None:
     attend = contenders(plan, shape)[name]
     attend(
         *made(shape._replace(queries=min(shape.queries, 16), keys=32), plan.device)
-    )  # what torch loads at its first call is not this call's memory
+    )  # memory that torch takes at its first call does not count
     given = made(shape, plan.device)
     wait(plan.device)
     peak = Peak(plan.device)
@@ -163,7 +163,7 @@ def planned(case: BenchCall, dtype: Dtype, hardware: Hardware, known: Verdicts) 
 
 
 def learned(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardware, known: Verdicts) -> Verdicts:
-    """Measure what is not known yet, as the engine does in its idle time, but at once."""
+    """Measure the shapes not measured yet, as the idle engine does, but without waiting."""
     from app.compat.attention.measure import quickest
     from app.compat.planning.quickest_way import round_up_lengths, way_subject
 
@@ -178,7 +178,7 @@ def learned(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardw
 
 
 def table(rows: Iterable[Row]) -> Iterator[str]:
-    """A line for each row, as soon as there is one."""
+    """Yield one line per row as soon as it is measured."""
     width = 46
     yield " " * width + " ".join(f"{each:>9}" for each in HEADS)
     for row in rows:
@@ -190,33 +190,50 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
         )  # fmt: skip
         yield f"{row.case + ', ' + row.dtype:<{width}}" + " ".join(f"{each:>9}" for each in told)
         if row.part:
-            yield f"    (of it {row.part} over all keys)"
+            yield f"    (measured: {row.part} over all keys)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=["attention"], help="what to measure")
     parser.add_argument(
-        "--dtype", choices=get_args(Dtype), action="append", help="once or more; default: float32, bfloat16"
+        "--dtype",
+        choices=get_args(Dtype),
+        action="append",
+        help="a dtype to measure; may be given several times; by default float32 and bfloat16",
     )
     parser.add_argument(
-        "--only", choices=["dia", *PICTURES], action="append", help="a family of models, once or more; default: all"
+        "--only",
+        choices=["dia", *PICTURES],
+        action="append",
+        help="a model family to measure; may be given several times; by default all",
     )
     parser.add_argument(
-        "--size", type=int, choices=SIZES, action="append", help="of pictures, once or more; default: all"
+        "--size",
+        type=int,
+        choices=SIZES,
+        action="append",
+        help="a picture size in pixels; may be given several times; by default all",
     )
-    parser.add_argument("--quick", action="store_true", help="pictures of 512 pixels alone, no memory")
+    parser.add_argument("--quick", action="store_true", help="measure pictures of 512 pixels only, and no memory")
     parser.add_argument(
         "--measure",
         action="store_true",
-        help="first measure the ways and keep them, as the engine does when it is idle",
+        help="first find the fastest way for each shape and store it, as the idle engine does",
     )
     parser.add_argument(
-        "--seconds", type=float, default=3.0, help=f"for each call; {FEWEST_ROUNDS} rounds at least (default: 3)"
+        "--seconds",
+        type=float,
+        default=3.0,
+        help=f"seconds for each call, at least {FEWEST_ROUNDS} rounds (default: 3)",
     )
-    parser.add_argument("--deviation", type=float, default=1.0, help="of queries and keys (default: 1)")
-    parser.add_argument("--no-memory", action="store_true", help="time alone, without a process for each measurement")
-    parser.add_argument("--home", metavar="DIR", help="where Hearth keeps its data")
-    parser.add_argument("--json", action="store_true", help="the figures, for a program to read")
+    parser.add_argument(
+        "--deviation", type=float, default=1.0, help="standard deviation of queries and keys (default: 1)"
+    )
+    parser.add_argument(
+        "--no-memory", action="store_true", help="measure time only, without a process for each measurement"
+    )
+    parser.add_argument("--home", metavar="DIR", help="the folder for all of Hearth's files")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -247,10 +264,13 @@ def main(args: argparse.Namespace) -> int:
     for line in table(kept()):
         print(line, file=where, flush=True)
     if rows:
-        worst = f"automatic beside torch at most {max(each.beside_torch for each in rows):.2f}, beside the best {max(each.beside_best for each in rows):.2f}"
+        worst = f"automatic / torch at most {max(each.beside_torch for each in rows):.2f}, automatic / best {max(each.beside_best for each in rows):.2f}"
         again = [each.again_beside_torch for each in rows]
-        print(f"torch beside itself {min(again):.2f} to {max(again):.2f}", file=where)
-        print(f"{worst}, alone beside the best by hand {max(each.own_beside_best for each in rows):.2f}", file=where)
+        print(f"torch again / torch {min(again):.2f} to {max(again):.2f}", file=where)
+        print(
+            f"{worst}, own arithmetic / its best fixed chunk {max(each.own_beside_best for each in rows):.2f}",
+            file=where,
+        )
     if args.json:
         print(json.dumps({"machine": about, "rows": [asdict(each) for each in rows]}, indent=1))
     return 0

@@ -1,4 +1,4 @@
-"""Who runs against whom in the bench: torch as it is, Hearth by itself, and every chunk size by hand, with and without torch's kernels."""
+"""What the bench compares: torch, Hearth's automatic choice, and each chunk size, with and without torch's kernels."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from app.compat.planning.types import AUTO, Dtype, Plan
 CHUNKS: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 TORCH, AGAIN, AUTOMATIC, OWN = "torch", "torch again", "automatic", "own"
 OPERATIONS: Final = 20_000_000_000
-"""Of one call, 0.2 to 0.4 s on two cores. Larger ones are measured on fewer heads and queries over all of their keys."""
+"""Limit for one call, 0.2 to 0.4 s on two cores. Larger calls use fewer heads and queries, but all keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchCall:
-    """One call of attention that a model makes."""
+    """One attention call that a model makes."""
 
     family: str
     size: int
-    """Of the picture, in pixels; 0: speech."""
+    """Picture size in pixels; 0: speech."""
     call: Call
 
     @property
@@ -35,12 +35,12 @@ class BenchCall:
         return self.call.shape(dtype)
 
     def measured(self, dtype: Dtype, at_once: int) -> Shape:
-        """What is really run of it."""
+        """Return the shape to measure, reduced if the call is too large."""
         return reduced(self.shape(dtype), OPERATIONS, at_once)
 
 
 def bench_calls(families: tuple[str, ...] = ("dia", *PICTURES), sizes: tuple[int, ...] = SIZES) -> Iterator[BenchCall]:
-    """Each call once: models of one family, and prompts at any size, make the same ones."""
+    """Yield each distinct call once: models of one family share theirs, and prompts are the same at any size."""
     seen: set[Call] = set()
     for family in families:
         for size in (0,) if family == "dia" else sizes:
@@ -52,7 +52,8 @@ def bench_calls(families: tuple[str, ...] = ("dia", *PICTURES), sizes: tuple[int
 
 
 def contenders(plan: Plan, shape: Shape, observe: Observe = ignore) -> dict[str, Contender]:
-    """By name: "torch", the same again (what it differs by is noise), "automatic", "512" and so on by hand; with "own" before them where no kernel of torch's is allowed."""
+    """Map names to contenders: "torch", "torch again" (the difference is noise), "automatic", and chunk sizes such as
+    "512"; those starting with "own" use no torch kernel."""
     bare = replace(plan, chunk_q=AUTO)
     alone = replace(bare, kernels=(), gqa="folded", ways=())
     sizes = [size for size in CHUNKS if size < shape.queries]

@@ -1,4 +1,4 @@
-"""hearth doctor: what this machine can do, what was decided for it, and why, as a page or as JSON; forget what broken runs taught."""
+"""hearth doctor: report this machine, its plans and the reasons, as a page or JSON; forget failed runs."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ _GIB = 1 << 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="everything, for a program to read")
-    parser.add_argument("--why", action="store_true", help="also what was not taken, with every objection")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    parser.add_argument("--why", action="store_true", help="also show rejected options and every objection")
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help="the plan for this model alone: a name from 'hearth models', or a local folder or file",
+        help="show the plan for this model only: a name from 'hearth models', or a local folder or file",
     )
     parser.add_argument(
         "--pretend",
         metavar="NAME",
-        help="the plans of another machine itself, for example gtx-1060 or m1-8gb; where this computer would run a model in another way in its place, that is said",
+        help="show the plans of another machine, such as gtx-1060 or m1-8gb; where this computer would run a model differently in its place, a note says so",
     )
-    parser.add_argument("--selftest", action="store_true", help="run the self-test again, and keep what it finds")
+    parser.add_argument("--selftest", action="store_true", help="run the self-test again and store its results")
     parser.add_argument(
         "--forget",
         nargs="?",
         const="",
         metavar="NAME",
-        help="forget what broken runs of this model taught, or of all models: the next run begins as before",
+        help="forget what Hearth learned from failed runs of this model, or of all models; the next run starts afresh",
     )
-    parser.add_argument("--home", metavar="DIR", help="where Hearth keeps its data")
+    parser.add_argument("--home", metavar="DIR", help="the folder for all of Hearth's files")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -84,7 +84,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def looked_at(place: Home, named: str = "") -> dict[str, Model | None]:
-    """Any model's attention, the three best-known models, and all that are on this machine; or the one that was named."""
+    """Return the named model, or attention without a model, the three best-known models and all installed ones."""
     if named:
         found = catalog.find(named)
         return {found.title: found}
@@ -94,15 +94,15 @@ def looked_at(place: Home, named: str = "") -> dict[str, Model | None]:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is told of one model."""
+    """What the page shows for one model."""
 
     plan: Plan | Trouble
-    """Why there is none, where a choice by hand cannot work."""
+    """A Trouble if a choice made by hand cannot work."""
     taught: tuple[Sentence, ...]
-    """What its broken runs taught, and how that is forgotten."""
+    """What Hearth learned from failed runs of this model, and how to forget it."""
     note: Sentence | None = None
     here: Plan | None = None
-    """Where this computer, in a pretended machine's place, would run another plan than that machine's own."""
+    """In a pretended machine's place, the plan of this computer if it differs from that machine's own."""
 
     @classmethod
     def of(cls, place: Home, hardware: Hardware, model: Model | None, known: Verdicts) -> Shown:
@@ -126,19 +126,19 @@ def taught_by(hardware: Hardware, model: Model | None, known: Verdicts) -> tuple
     )
     return (
         *(each.sentence for each in rungs),
-        say("doctor.forget", "To try again as before: {command}", command=words),
+        say("doctor.forget", "To forget this and try again: {command}", command=words),
     )
 
 
 def forgotten(subjects: tuple[Subject, ...]) -> Sentence:
     if not subjects:
-        return say("forget.none", "There was nothing to forget: no broken run taught anything here.")
+        return say("forget.none", "Nothing to forget: Hearth has learned nothing from failed runs here.")
     names = ", ".join(each.name for each in subjects)
-    return say("forget.done", "Forgotten: {names}. The next run begins as before.", names=names)
+    return say("forget.done", "Forgotten: {names}. The next run starts afresh.", names=names)
 
 
 def test(hardware: Hardware) -> dict[Subject, Verdict]:
-    """The self-test, with its progress on standard error so that standard output stays a page or JSON."""
+    """Run the self-test, with progress on stderr so that stdout holds only the page or JSON."""
     from app.compat.selftest.run import run
 
     def tell(done: int, total: int, words: Sentence) -> None:
@@ -147,7 +147,7 @@ def test(hardware: Hardware) -> dict[Subject, Verdict]:
     return run(hardware, tell)
 
 
-# The page: a heading is a line, a body is indented; an empty line parts them.
+# The page: headings have no indent, their text has one; an empty line separates sections.
 
 Line = tuple[int, str]
 
@@ -172,7 +172,7 @@ def about(hardware: Hardware) -> Iterator[Line]:
 
 
 def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
-    """A plan without a model without weights, for it has none; of the others what is different there, and where their weights go."""
+    """Yield the page's lines: the plan without a model in full, then for each model what differs, and its weights."""
     plans = [each.plan for each in shown.values() if isinstance(each.plan, Plan)]
     first = plans[0] if plans and not plans[0].precision else None
     for name, each in shown.items():
@@ -196,7 +196,7 @@ def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
             if told:
                 yield 2, f"{field:<18}{word_value(plan, field)!s}"
                 yield 20, reason_line(reason)
-        yield from ((2, f"{'beware':<18}{reason.sentence}") for reason in plan.warnings)
+        yield from ((2, f"{'warning':<18}{reason.sentence}") for reason in plan.warnings)
         yield from ((2, f"{'learned':<18}{sentence}") for sentence in each.taught)
         if why:
             yield from not_taken(plan)
@@ -205,7 +205,7 @@ def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
 
 
 def not_taken(plan: Plan) -> Iterator[Line]:
-    yield 2, "not taken"
+    yield 2, "rejected"
     for rejected in plan.rejected:
         yield 4, f"{rejected.field} {word_option(rejected.field, rejected.option)!s}"
         yield from ((20, reason_line(each)) for each in rejected.objections)
@@ -218,24 +218,24 @@ def reason_line(reason: Reason) -> str:
 def tested(known: Verdicts, file: Path) -> Iterator[Line]:
     yield 0, "Self-test"
     if not known:
-        yield 2, str(say("doctor.unseen", "Not run on this machine yet: the plan rests on what is known of others. Run hearth doctor --selftest."))  # fmt: skip
+        yield 2, str(say("doctor.unseen", "Not run on this machine yet, so the plan is based on other machines. Run hearth doctor --selftest."))  # fmt: skip
     for sentence, found in counted(known):
         yield 2, str(sentence)
-        yield from ((4, f"{each.subject}: {each.words or f'wrong by {each.error:.2g}'}") for each in found)
+        yield from ((4, f"{each.subject}: {each.words or f'error {each.error:.2g}'}") for each in found)
     yield 0, ""
     yield 0, "To report a problem"
-    yield 2, str(say("doctor.report", "Send what hearth doctor --json prints, what you did, and what came of it. It holds facts about the machine, no text, picture or sound of yours."))  # fmt: skip
+    yield 2, str(say("doctor.report", "Send the output of hearth doctor --json, what you did, and what happened. The output describes your machine; it contains none of your texts, pictures or recordings."))  # fmt: skip
     if known:
-        yield 2, str(say("doctor.file", "The self-test's findings are in {file}.", file=str(file)))
+        yield 2, str(say("doctor.file", "The self-test's results are in {file}.", file=str(file)))
 
 
 def counted(known: Verdicts) -> Iterator[tuple[Sentence, list[Verdict]]]:
-    """How many of each kind, and those that went wrong."""
+    """Yield a sentence for paths and one for known defects, each with its failed verdicts."""
     rows = [each for each in known.values() if each.subject.kind == "row"]
     paths = [each for each in known.values() if each.subject.kind == "path"]
     wrong, shown = ([each for each in some if not each.passed] for some in (paths, rows))
     if paths:
-        yield say("doctor.paths", "{right} of {total} paths are right here; the others are never taken.", right=len(paths) - len(wrong), total=len(paths)), wrong  # fmt: skip
+        yield say("doctor.paths", "{right} of {total} paths are correct here; the others are never used.", right=len(paths) - len(wrong), total=len(paths)), wrong  # fmt: skip
     if rows:
         yield say("doctor.rows", "{shown} of {total} known defects occur here and are worked around.", shown=len(shown), total=len(rows)), shown  # fmt: skip
 
@@ -248,8 +248,8 @@ def wrapped(lines: Iterator[Line]) -> Iterator[str]:
 
 
 def told(hardware: Hardware, shown: Mapping[str, Shown], known: Verdicts, choice: Choice) -> dict[str, Any]:
-    """Everything the page says and leaves out, with sentences as words and as keys. `stands_in`: what this computer runs in a
-    pretended machine's place, where that is another plan."""
+    """Return the page's content and more as JSON, with each sentence's key. `stands_in`: what this computer runs in a
+    pretended machine's place, if its plan differs."""
     return {
         "hearth": __version__, "python": platform.python_version(), "machine": asdict(hardware),
         "choice": asdict(choice),
@@ -271,5 +271,5 @@ def _plain(found: Any) -> Any:
         return {name: _plain(each) for name, each in found.items()}
     if isinstance(found, (list, tuple)):
         return [_plain(each) for each in found]
-    # JSON has no infinity: it means that NaN came out.
+    # JSON has no infinity: null means that NaN came out.
     return None if found == float("inf") else found

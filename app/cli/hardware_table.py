@@ -1,4 +1,4 @@
-"""README's hardware table, out of the plans themselves: one row for each machine that Hearth pretends."""
+"""Make README's hardware table from the plans: one row per pretended machine."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def _row(machine: Hardware) -> tuple[str, ...]:
 
 
 def _fit(plan: Plan) -> str:
-    """How one model goes there, in a few words."""
+    """Describe in a few words how a model fits the machine."""
     kept = {each.storage for each in plan.precision if each.role in ("speech", "denoiser")}
-    words = [f"kept in {', '.join(sorted(kept))}"]
+    words = [f"weights in {', '.join(sorted(kept))}"]
     if plan.quantised != "none":
         words.append(plan.quantised)
     if plan.offload != "none":

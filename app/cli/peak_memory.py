@@ -1,4 +1,4 @@
-"""The highest memory since a moment, seen from outside torch, so that no library's scratch is overlooked. For a process that does nothing else."""
+"""Measure peak memory from outside torch, so that scratch memory of any library counts; needs a process of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import psutil
 
 
 class Peak:
-    """Begins when it is made. On a processor it is the system's own record of this process; elsewhere the device's allocator."""
+    """Peak memory since construction: on a CPU from the system's record of this process, else from the allocator."""
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -46,17 +46,17 @@ class Peak:
         return int(psutil.Process().memory_info().rss)
 
     def _watch(self) -> None:
-        """Metal keeps no record of its highest."""
+        """Sample Metal's memory, because Metal records no peak."""
         while not self._done.wait(0.001):
             self._highest = max(self._highest, self._now())
 
 
 def highest_bytes() -> int:
-    """The most this process ever held, as the system recorded it."""
+    """Return the peak memory of this process, as recorded by the system."""
     if sys.platform == "win32":
         return int(psutil.Process().memory_info().peak_wset)
     if sys.platform == "linux":
-        # getrusage would tell the parent's peak as well, which a child of fork and exec takes along.
+        # getrusage would include the parent's peak, which a child inherits through fork and exec.
         status = Path("/proc/self/status").read_text("ascii", "replace")
         return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) * 1024
     import resource

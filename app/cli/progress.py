@@ -12,7 +12,7 @@ from app.sentence import Sentence
 BAR_LETTERS: Final = 24
 ERASE_LINE: Final = "\r\x1b[K"
 EVENT_NAMES: Final[dict[type, str]] = {PartDone: "part"}
-"""In JSON, where it is not the class's name in small letters."""
+"""JSON names of the events whose name is not their lower-case class name."""
 
 
 def print_json(event: Event, out: IO[str]) -> None:

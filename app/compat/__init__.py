@@ -1,4 +1,4 @@
-"""What this machine can do, and how attention runs on it. Importing this brings no torch: what needs it comes when asked for."""
+"""Detect what this machine can do and run attention on it. Torch is imported only when needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carry out what start.py was asked: make and renew the environment, update it, or run Hearth in it."""
+"""Carry out a start.py command: make, renew or update the environment, or run Hearth in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from app.launcher import install, slots, supervisor, update
 from app.launcher.console import WINDOWS, Refused, tell
 
-# How all tests run; a test that is asked for by name runs alone, and may print.
+# Options for the whole test suite; named tests run serially and may print.
 ALL_TESTS = ("-n", "2", "--dist", "loadfile")
 TESTS = {(): ALL_TESTS, ("fast",): ("--fast", *ALL_TESTS)}
 
@@ -23,7 +23,7 @@ def run_command(command: Sequence[str]) -> int:
     while True:
         try:
             return child.wait()
-        except KeyboardInterrupt:  # the child has it too, and says how it ends
+        except KeyboardInterrupt:  # the child gets it too and reports how it ends
             continue
 
 
@@ -45,7 +45,7 @@ def main(words: Sequence[str]) -> int:
             raise Refused(f"start.py add takes one or more of: {', '.join(sorted(want.extras))}.")
         python = str(slots.python_of(install.ensure_ready(folder, want, *extras)))
         if verb == "add":
-            tell(f"There now: {', '.join(extras)}. Start Hearth again to use it.")
+            tell(f"Installed: {', '.join(extras)}. Restart Hearth to use it.")
             return 0
         if verb == "test":
             os.chdir(slots.TOP)
@@ -55,5 +55,5 @@ def main(words: Sequence[str]) -> int:
         tell(f"hearth: {fault}")
         return 2
     except KeyboardInterrupt:
-        tell("\nStopped. Start again to go on.")
+        tell("\nStopped. Start again to continue.")
         return 130

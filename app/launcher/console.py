@@ -9,11 +9,11 @@ WINDOWS = os.name == "nt"
 
 
 class Refused(Exception):
-    """An error to print: what was asked, what is in the way, what to do."""
+    """An error to print: what happened, why, what to do."""
 
 
 class Halted(Refused):
-    """An error that no other build of torch would avoid."""
+    """An error that no other build of torch would fix."""
 
 
 def tell(text: str) -> None:

@@ -161,7 +161,7 @@ def write_files(root: Path, files: list[AppFile]) -> None:
 
 
 def installed_paths(system: str) -> list[Path]:
-    """List all that install-app writes; on Windows nothing, because the shortcuts lie in Windows' own folders."""
+    """List all that install-app writes; on Windows nothing, because the shortcuts are in Windows' own folders."""
     if system == "Darwin":
         return [Path.home() / "Applications" / "Hearth.app"]
     if system == "Windows":
@@ -211,7 +211,9 @@ def system_name() -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     if parser.prog.endswith("remove-app"):
         parser.add_argument(
-            "--delete-creations", action="store_true", help="creations, voices and settings too; otherwise kept"
+            "--delete-creations",
+            action="store_true",
+            help="also delete creations, voices and settings; by default they stay",
         )
 
 

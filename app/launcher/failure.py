@@ -1,4 +1,4 @@
-"""Describe a failed start: the sentence, the report, and the file that hands both to start.py."""
+"""Describe a failed start: the sentence, the report, and the file that passes both to start.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from app.launcher.slots import data_folder
 
 FILE_VARIABLE: Final = "HEARTH_FAILURE"
-"""Environment variable with the path of the file in which Hearth hands its failure to start.py."""
+"""Environment variable with the path of the file in which Hearth passes its failure to start.py."""
 TAIL_BYTES: Final = 16 << 10
 
 

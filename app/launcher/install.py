@@ -1,4 +1,4 @@
-"""Make an environment in a slot with pip, prove that its torch computes, and add extras to it."""
+"""Install an environment in a slot with pip, prove that its torch computes correctly, and add extras."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ try:
     if kind == "cuda":
         name = torch.cuda.get_device_name()
     if not torch.allclose(product(kind), product("cpu"), atol=1e-4):
-        trouble = "a matrix product comes out wrong"
+        trouble = "a matrix product is wrong"
 except Exception as fault:
     trouble = str(fault).strip().splitlines()[0]
 print(json.dumps({"kind": kind, "name": name, "torch": torch.__version__, "trouble": trouble}))
@@ -47,11 +47,11 @@ REASONS = (
     ),
     (
         r"Temporary failure in name resolution|getaddrinfo|NewConnectionError|ConnectTimeout|Network is unreachable|ProxyError|Read timed out",
-        "The network could not be reached. Check the connection and start again; downloads are kept.",
+        "There is no network connection. Check it and start again; downloads are kept.",
     ),
     (
         r"WinError 206|Long Path support",
-        r"A path becomes longer than Windows takes. Move Hearth to a shorter folder, such as C:\Hearth, and start again.",
+        r"A path is longer than Windows allows. Move Hearth to a shorter folder, such as C:\Hearth, and start again.",
     ),
     (r"No matching distribution found for torch", "torch does not support this Python. Use Python 3.11 to 3.14."),
 )
@@ -91,10 +91,10 @@ def run(command: Sequence[str | Path], log: Path, what: str) -> None:
         lines = [each for each in text.splitlines() if each.strip()]
         last = next(
             (each for each in reversed(lines) if each.startswith("ERROR") and "Impossible" not in each),
-            lines[-1] if lines else "nothing was said",
+            lines[-1] if lines else "No message.",
         )
         why = next((reason for pattern, reason in REASONS if re.search(pattern, text)), last)
-        raise Refused(f"{what[0].upper()}{what[1:]} failed. {why} The whole log: {log}")
+        raise Refused(f"{what[0].upper()}{what[1:]} failed. {why} Full log: {log}")
 
 
 def describe_progress(log: Path) -> str:
@@ -108,7 +108,7 @@ def describe_progress(log: Path) -> str:
     if not found:
         return ""
     if found[-1][1]:
-        return ": putting everything in place"
+        return ": installing packages"
     count = re.findall(r"^Progress (\d+) of (\d+)", text, re.MULTILINE)
     size = f", {int(count[-1][0]) >> 20} of {int(count[-1][1]) >> 20} MB" if count and int(count[-1][1]) >> 20 else ""
     return f": {found[-1][0].rsplit('/', 1)[-1]}{size}"
@@ -129,36 +129,36 @@ def prove_torch(slot: Path) -> dict[str, str]:
         )
     if done.returncode:
         raise Refused(
-            f"torch was installed but cannot be loaded: {(done.stderr.strip().splitlines() or ['it died'])[-1]}"
+            f"torch was installed but cannot be loaded: {(done.stderr.strip().splitlines() or ['the process ended'])[-1]}"
         )
     said: dict[str, str] = json.loads(done.stdout.strip().splitlines()[-1])
     return said
 
 
 def make_environment(slot: Path, want: Requirements) -> None:
-    """Make the environment in this slot, emptied first; the stamp is written last."""
+    """Make the environment in this slot, emptied first; write the stamp last."""
     began = time.monotonic()
     if importlib.util.find_spec("ensurepip") is None:
         raise Refused(
-            "This Python cannot make environments: its ensurepip is missing. On Debian and Ubuntu, `sudo apt install python3-venv` "
-            "brings it; then start again."
+            "This Python cannot make environments because ensurepip is missing. On Debian and Ubuntu, run `sudo apt install python3-venv`, "
+            "then start again."
         )
     chosen = torch_build.choose_build(torch_build.detect_facts())
     builds = [each for each in chosen.builds if not each or torch_build.is_offered(each, want.torch)]
     require_space(CUDA_BYTES if builds[0].startswith("cu") else PLAIN_BYTES, slot)
-    tell(f"Making Hearth's environment in {slot} (once; a start takes a second afterwards).")
+    tell(f"Making Hearth's environment in {slot}. This happens once; later starts take a second.")
     tell(f"torch {want.torch}: {chosen.because}.")
     if builds[0] != chosen.builds[0]:
         tell(
             f"The index of the {chosen.builds[0]} builds cannot be reached, or lacks one for this Python; "
-            f"going on with {builds[0] or 'the default index'}."
+            f"continuing with {builds[0] or 'the default index'}."
         )
     log = slot.parent / "install.log"
     flags = make_empty(slot, log)
     build, proof = install_first_proven(slot, log, want, builds, flags)
-    only = f"only on the processor, because on {proof['name']}: {proof['trouble']}"
+    only = f"on the processor only, because of an error on {proof['name']}: {proof['trouble']}"
     where = only if proof["trouble"] else f"on {proof['name']}"
-    tell(f"Proven {where}: torch {proof['torch']} computes, and what it computes is right.")
+    tell(f"Tested {where}: torch {proof['torch']} works and computes correctly.")
     slots.write_stamp(
         slot, digest=want.digest, extras={}, build=build, because=chosen.because, proof=proof, commit=slots.current_commit(),
         made=time.strftime("%Y-%m-%dT%H:%M:%S"),
@@ -171,21 +171,21 @@ def make_empty(slot: Path, log: Path) -> tuple[str, ...]:
     if slot.exists():
         shutil.rmtree(slot, ignore_errors=True)
     if slot.exists():
-        raise Refused(f"What is left in {slot} cannot be removed. Close Hearth if it is open, and start again.")
+        raise Refused(f"The files left in {slot} cannot be removed. Close Hearth if it is open, and start again.")
     log.write_bytes(b"")
     run([sys.executable, "-m", "venv", slot], log, "making an empty environment")
     installer = re.search(r"^pip==\S+", (TOP / "constraints.txt").read_text("utf-8"), re.MULTILINE)
     if not installer:
         return ()
-    # the newest one tells its progress and takes up a broken download
-    pip_install(slot, log, "fetching the installer", installer[0])
+    # the newest pip shows progress and resumes broken downloads
+    pip_install(slot, log, "downloading the installer", installer[0])
     return ("--progress-bar", "raw")
 
 
 def install_first_proven(
     slot: Path, log: Path, want: Requirements, builds: Sequence[str], flags: Sequence[str]
 ) -> tuple[str, dict[str, str]]:
-    """Install the first build of torch that drives the card; the last one is kept whatever it can do."""
+    """Install the first build of torch that works with the card; keep the last one regardless."""
     for build in builds:
         last = build == builds[-1]
         try:
@@ -199,21 +199,23 @@ def install_first_proven(
             continue
         if last or (not proof["trouble"] and (proof["kind"] == "cuda" or not build.startswith("cu"))):
             return build, proof
-        tell(f"The {build} build does not drive this card: {proof['trouble'] or 'it sees none'}. Trying the next one.")
-        run([python_of(slot), "-I", "-m", "pip", "uninstall", "--yes", "torch"], log, "taking that build away")
-    raise Refused("There is no build of torch for this machine.")
+        tell(
+            f"The {build} build does not work with this card: {proof['trouble'] or 'it finds no card'}. Trying the next one."
+        )
+        run([python_of(slot), "-I", "-m", "pip", "uninstall", "--yes", "torch"], log, "removing that build")
+    raise Refused("There is no build of torch for this machine. Hearth cannot run here.")
 
 
 def install_build(slot: Path, log: Path, want: Requirements, build: str, flags: Sequence[str]) -> dict[str, str]:
-    """Install all packages with this build of torch, and prove it."""
+    """Install all packages with this build of torch, and test it."""
     index = ("--extra-index-url", f"{torch_build.WHEELS}/{build}") if build else ()
     torch = f"torch=={want.torch}" + (f"+{build}" if build else "")
     if not build and brings_cuda(slot, torch):
         require_space(CUDA_BYTES, slot)
         tell(
-            f"The build of the default index brings NVIDIA's CUDA with it, used here or not: about {CUDA_DOWNLOAD_BYTES >> 30} GB to "
-            f"download and {CUDA_BYTES >> 30} GB on the disk. If {torch_build.WHEELS} can be reached later, a smaller one may do: stop with "
-            "Ctrl+C, and start again then."
+            f"The build from the default index includes NVIDIA's CUDA, even if this machine cannot use it: {CUDA_DOWNLOAD_BYTES >> 30} GB to "
+            f"download and {CUDA_BYTES >> 30} GB on disk. If {torch_build.WHEELS} can be reached later, a smaller build may be available: stop with "
+            "Ctrl+C and start again then."
         )
     pip_install(slot, log, "installing", *flags, *index, torch, *want.core)
     return prove_torch(slot)
@@ -223,13 +225,14 @@ def require_space(need: int, slot: Path) -> None:
     free = shutil.disk_usage(slot.parent).free
     if free < need:
         raise Refused(
-            f"Hearth's environment needs about {need >> 30} GB in {slot.parent}, and {free / (1 << 30):.1f} GB are free. "
+            f"Hearth's environment needs about {need >> 30} GB in {slot.parent}, but only {free / (1 << 30):.1f} GB are free. "
             "Free some space and start again."
         )
 
 
 def brings_cuda(slot: Path, torch: str) -> bool:
-    """Ask pip whether the default index's torch depends on CUDA; a mirror may have a plain one. Errors here are reported later, by the install."""
+    """Ask pip whether the default index's torch depends on CUDA; a mirror's may not. The install reports errors
+    later."""
     flags = ["--quiet", "--dry-run", "--no-deps", "--no-input", "--disable-pip-version-check", "--report", "-"]
     asked = subprocess.run(
         [python_of(slot), "-I", "-m", "pip", "install", *flags, torch], capture_output=True, text=True
@@ -247,13 +250,13 @@ def renew(folder: Path, want: Requirements, check: Callable[[Path], None] | None
     old = slots.current_slot(folder)
     new = slots.other_slot(old) if slots.read_stamp(old) else old
     if new == old and old.exists():
-        tell("A half-made environment is there; making it anew.")
+        tell("An earlier installation was interrupted; starting it again.")
     make_environment(new, want)
     for name in sorted(slots.read_extras(slots.read_stamp(old)).keys() & want.extras.keys() - {"test"}):
         try:
             add(new, want, name)
         except Refused as fault:
-            tell(f"{fault} Going on without {name}; start.py add {name} tries again.")
+            tell(f"{fault} Continuing without {name}; start.py add {name} tries again.")
     if check:
         check(new)
     slots.replace_text(folder / "current", new.name)
@@ -286,7 +289,7 @@ def ensure_ready(folder: Path, want: Requirements, *extras: str) -> Path:
                 if not said or extras:
                     raise
                 tell(
-                    f"{fault}\nThis version of Hearth asks for a newer environment; going on with the old one, which may not suffice."
+                    f"{fault}\nThis version of Hearth needs a newer environment; continuing with the old one, which may not work."
                 )
                 return slot
         said = slots.read_stamp(slot)

@@ -225,10 +225,10 @@ def offer_repair(failed: StartFailure, folder: Path, browser: bool, tries: int) 
         address = f"http://127.0.0.1:{server.server_port}/"
         try:
             if not browser or not can_show_pages() or not webbrowser.open(address):
-                tell(f"What went wrong, for a report: {write_text_file(failed)}")
-                tell("To make everything anew: start.py repair")
+                tell(f"Report for a bug report: {write_text_file(failed)}")
+                tell("To reinstall everything: start.py repair")
                 return False
-            tell(f"{address} says so too, and offers Repair. It goes when it is closed; Ctrl+C ends it now.")
+            tell(f"{address} shows the reason and offers Repair. It ends when the page is closed, or with Ctrl+C.")
             while mender.state == "mending" or (mender.state == "failed" and time.monotonic() - mender.seen_s < AWAY_S):
                 time.sleep(0.2)
             if mender.state == "mended":

@@ -1,7 +1,7 @@
 """Find the environment's two slots, read and write their stamps, and lock them.
 
-Two slots, `a` and `b`, and a file that names the current one: an environment is never moved, and never replaced by one
-that has not proven itself.
+There are two slots, `a` and `b`, and a file that names the current one. An environment is never moved, and never
+replaced by one that has not passed its test.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pathlib import Path
 from app.launcher.console import WINDOWS, Refused, tell
 
 TOP = Path(__file__).resolve().parents[2]
-FORMAT = 1  # of an environment; a higher number makes every older one be made anew
-# Windows makes no folder with a longer path, unless it was told to; and what the deepest of torch's adds to that of the slots.
+FORMAT = 1  # of an environment; increase it to have all older ones rebuilt
+# Longest path of a folder on Windows without long paths; longest path inside a slot.
 LONGEST, DEEPEST = 247, 183
 
 
@@ -62,7 +62,7 @@ def read_stamp(slot: Path) -> dict[str, object]:
 
 
 def serves(said: Mapping[str, object], want: Requirements) -> bool:
-    """Return whether an environment meets the requirements. `held` is a second digest that it may serve: someone went back to it."""
+    """Return whether an environment meets the requirements. `held` is a second digest it may serve, set by `back`."""
     return bool(said) and want.digest in (said.get("digest"), said.get("held"))
 
 
@@ -80,7 +80,7 @@ def replace_text(file: Path, text: str) -> None:
 
 
 def write_stamp(slot: Path, **what: object) -> None:
-    """With the path to this checkout, in ASCII: a .pth is read in the system's encoding, and this folder's name is in any."""
+    """Write the stamp, and the path to this checkout in ASCII, because a .pth is read in the system's encoding."""
     packages = next(slot.glob("Lib/site-packages" if WINDOWS else "lib/python*/site-packages"))
     replace_text(packages / "hearth.pth", f"import sys; sys.path.insert(0, {str(TOP)!a})\n")
     replace_text(slot / "hearth.json", json.dumps({**what, "top": str(TOP)}, indent=1))
@@ -131,7 +131,7 @@ def find_folder(top: Path = TOP) -> Path:
     if is_too_deep(here):
         if is_too_deep(there):
             raise Refused(
-                f"Hearth's environment would go to {here}, but with what belongs into it the path becomes longer than Windows takes. "
+                f"Hearth's environment would be in {here}, where paths inside it become longer than Windows allows. "
                 r"Move Hearth to a shorter folder, such as C:\Hearth, and start again."
             )
         there.mkdir(parents=True, exist_ok=True)
@@ -177,7 +177,7 @@ def lock(folder: Path) -> Iterator[None]:
                 break
             except OSError:
                 if not waited:
-                    tell("Another start is making the environment; waiting for it.")
+                    tell("Another start of Hearth is making the environment; waiting for it.")
                 waited = True
                 time.sleep(0.3)
         yield

@@ -18,7 +18,7 @@ from app.launcher.install import ensure_ready
 from app.launcher.slots import python_of, read_requirements
 
 ENDED_ON_PURPOSE: Final = frozenset({0, 130, -1, -2, -15, 0xC000013A})
-"""Exit codes of a process told to end: by the window, the keyboard, a closed terminal or the system; the last is Windows'."""
+"""Exit codes of a process ended by the window, the keyboard, a closed terminal or the system; the last is Windows'."""
 MISTYPED: Final = 2
 
 
@@ -68,7 +68,7 @@ def wait_for(child: subprocess.Popen[bytes]) -> int:
     while True:
         try:
             return child.wait()
-        except KeyboardInterrupt:  # the child has it too, and says how it ends
+        except KeyboardInterrupt:  # the child gets it too and reports how it ends
             continue
 
 

@@ -18,7 +18,7 @@ from app.sentence import Trouble, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--back", action="store_true", help="go back to what was there before the last update")
+    parser.add_argument("--back", action="store_true", help="undo the last update")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -45,7 +45,7 @@ def update(folder: Path) -> int:
     else:
         pulled = git("pull", "--ff-only", "--quiet")
         if pulled.returncode:
-            why = (pulled.stderr.strip().splitlines() or ["git said nothing"])[-1]
+            why = (pulled.stderr.strip().splitlines() or ["no message."])[-1]
             raise Refused(f"git could not fetch newer code: {why} Nothing was changed.")
     after = slots.current_commit()
     tell("The code is up to date." if after == before else f"The code was updated from {before[:9]} to {after[:9]}.")
@@ -80,11 +80,11 @@ def back(folder: Path) -> int:
     try:
         said = json.loads((folder / "back").read_text("utf-8"))
     except (OSError, ValueError):
-        raise Refused("There is no update to undo: none was made, or its old environment was deleted.") from None
+        raise Refused("There is no update to undo, or its old environment was deleted.") from None
     now, then = slots.current_slot(folder), folder / said["slot"]
     made = slots.read_stamp(then)
     if not made:
-        raise Refused("The environment from before the last update is damaged. start.py repair makes a new one.")
+        raise Refused("The environment from before the last update is damaged. Run start.py repair to make a new one.")
     here = slots.current_commit()
     if said["commit"] and here != said["commit"]:
         moved = git("reset", "--keep", said["commit"])
@@ -94,7 +94,7 @@ def back(folder: Path) -> int:
         slots.write_stamp(then, **{**made, "held": slots.read_requirements().digest})
         slots.replace_text(folder / "current", then.name)
         slots.replace_text(folder / "back", json.dumps({"slot": now.name, "commit": here}))
-    tell("The last update is undone. The same command again redoes it.")
+    tell("The last update is undone. Run the same command again to redo it.")
     return 0
 
 

@@ -50,11 +50,11 @@ PAGE_FIRST_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class LaunchOptions:
-    """What `hearth open` was asked for."""
+    """The options of `hearth open`."""
 
     place: Home
     pretend: str = ""
-    """The name of another machine, to plan as it would."""
+    """Name of another machine to plan for."""
     host: str = "127.0.0.1"
     port: int | None = None
     browser: bool = True
@@ -89,7 +89,7 @@ def open_once(options: LaunchOptions) -> int:
     instance = Instance(options.place.root)
     if not instance.take():
         address = instance.find_running()
-        print(f"Hearth is open already, at {address}", flush=True)
+        print(f"Hearth is already open at {address}", flush=True)
         if options.browser:
             webbrowser.open(address)
         return 0
@@ -151,7 +151,7 @@ def start_server(
 
 
 def announce(options: LaunchOptions, address: str, password: str) -> None:
-    """Print the address, and the password if one was made up; open the browser if asked to."""
+    """Print the address, and the password if one was generated; open the browser if asked."""
     print(f"Hearth is open at {address}", flush=True)
     if options.assistants:
         print(f"Assistants (MCP): {address}gradio_api/mcp/", flush=True)
@@ -173,7 +173,7 @@ def start_sharing(sharing: Share, hours: float) -> None:
 
 
 def prepare_environment(place: Home) -> None:
-    """Set what Gradio reads from the environment and the current folder. A dead proxy must not come between us and ourselves."""
+    """Set Gradio's environment variables and folder. A dead proxy must not block Hearth's requests to itself."""
     os.environ["GRADIO_TEMP_DIR"] = str(place.scratch / "uploads")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     for name in ("NO_PROXY", "no_proxy"):
@@ -196,11 +196,9 @@ def find_certificates(options: LaunchOptions) -> tuple[str, str] | None:
 def build_guards(
     place: Home, host: str = "127.0.0.1", tls: tuple[str, str] | None = None
 ) -> tuple[list[Middleware], str]:
-    """Return the owner's middleware, and the password if one was made up.
-
-    On loopback everyone is the owner, and no tunnel leads there. On the network everyone logs in, even from this machine:
-    behind a proxy all clients look local.
-    """
+    """Return the owner's middleware, and the password if one was generated. On loopback everyone is the owner, and no
+    tunnel leads there. On the network everyone logs in, even from this machine: behind a proxy all clients look
+    local."""
     uploads = Middleware(CheckUploads, folder=place.scratch / "uploads", files_by_person={})
     if is_loopback(host):
         return [Middleware(Guard), Middleware(OwnerOnly), uploads], ""

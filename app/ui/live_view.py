@@ -1,4 +1,4 @@
-"""What the page asks for every second: the strip, the jobs shown, the queue; less of it for a visitor."""
+"""The data that the page requests every second: the strip, the shown jobs, the queue; less of it for visitors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.ui.state.visitor_limits import NOT_MADE, redact_for
 from app.ui.tabs import machine_view, paint_view, speak_view
 
 CHART_POINTS: Final = 120
-"""The charts are sent only while somebody looks at them."""
+"""Charts are sent only while someone views them."""
 JOB_VIEWS: Final = {"speech": speak_view.job_view, "picture": paint_view.job_view}
 
 
@@ -51,7 +51,7 @@ def visitor_view(desk: Desk, person: Person, spoken: Language) -> views.View:
         "strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.jobs.list_queue(person),
     }  # fmt: skip
     for kind, view in _jobs_of(desk, person, spoken).items():
-        view["said"] = []  # Adjustments speak of the owner's machine.
+        view["said"] = []  # Adjustments are about the owner's machine.
         if view["end"] and view["end"]["kind"] == "failed":
             words = _failure_for(desk, view["job"], person, spoken)
             view["end"] = {**view["end"], "text": words, "cure": ""}

@@ -1,4 +1,4 @@
-"""The page's own routes: how things stand, sentences and styles of the page, the files a person may have, actions on jobs."""
+"""The page's routes: live state, sentences and styles, files that a person may access, actions on jobs."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ RESULT_TYPES: Final = {
     ".png": "image/png", ".jpg": "image/jpeg",
 }  # fmt: skip
 TEXT_MOST: Final = 200_000
-"""Characters of a text that is checked or saved while it is typed."""
+"""Longest text, in characters, that is checked or saved while typing."""
 SHOWN_SMALLER: Final = ("text", "width", "height")
 """Fields of a retried request that the page puts back into its form."""
 DRAFTS: Final = ("speak-text", "paint-prompt", "paint-negative")
-"""Fields whose text is saved while it is typed."""
+"""Fields whose text is saved while typing."""
 FILE_NAME: Final = re.compile(r"[\w-]+\.\w+")
 SCRIPT_SENTENCE: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
 
@@ -71,7 +71,7 @@ def send_plan(desk: Desk, request: Request) -> Response:
 
 
 async def check_text(desk: Desk, request: Request) -> Response:
-    """Check a script or a prompt as it is typed; of a script also its turns and its length."""
+    """Check a script or prompt while it is typed; for a script also return its turns and its length."""
     asked, person = await request.json(), who(request)
     kind = "picture" if asked.get("kind") == "picture" else "speech"
     view_of = paint_view.prompt_view if kind == "picture" else speak_view.script_view
@@ -83,7 +83,7 @@ async def check_text(desk: Desk, request: Request) -> Response:
 
 
 def send_job_file(desk: Desk, request: Request) -> Response:
-    """Send a file of a job's folder to whoever may see the job; nothing outside the folder."""
+    """Send a file of a job's folder, and nothing outside it, to people who may see the job."""
     job, name = request.path_params["job"], request.path_params["name"]
     if not desk.jobs.owns(job, who(request)) or not FILE_NAME.fullmatch(name):
         return Response(status_code=404)
@@ -115,7 +115,7 @@ def send_contact_sheet(desk: Desk, request: Request) -> Response:
 
 
 def retry_smaller(desk: Desk, request: Request) -> Response:
-    """Retry what did not fit with smaller settings; answer with these settings only."""
+    """Retry a job that did not fit with smaller settings; answer with only these settings."""
     try:
         retried, change = desk.jobs.retry_smaller(request.path_params["kind"], who(request))
     except Trouble as trouble:
@@ -125,7 +125,7 @@ def retry_smaller(desk: Desk, request: Request) -> Response:
 
 
 def act_on_job(desk: Desk, request: Request) -> Response:
-    """Remove, move up, resume or discard a job; only for whoever made it."""
+    """Remove, move up, resume or discard a job; only for the person who made it."""
     job, person = request.path_params["job"], who(request)
     act = desk.jobs.queue_actions(person).get(request.path_params["act"])
     if act is None or not desk.jobs.owns(job, person):
@@ -160,7 +160,7 @@ def restart_or_repair(desk: Desk, request: Request) -> Response:
 
 
 async def keep_drafts(desk: Desk, request: Request) -> Response:
-    """Save what the owner types, field by field; return it after a restart."""
+    """Save the owner's typed text, field by field; return it after a restart."""
     if request.method == "POST":
         asked = await request.json()
         fresh = {name: str(asked[name])[:TEXT_MOST] for name in DRAFTS if name in asked}
@@ -181,7 +181,7 @@ def send_file(path: Path, download: bool = False) -> Response:
 
 
 def send_sentences(request: Request) -> Response:
-    """Send the scripts' sentences in Chinese where that is asked for; their English is in the scripts."""
+    """Send the scripts' sentences in Chinese if requested; their English is in the scripts."""
     chinese = language(request) == "zh"
     return JSONResponse({key: catalog()[key] for key in list_script_sentences() if key in catalog()} if chinese else {})
 

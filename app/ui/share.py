@@ -111,7 +111,7 @@ class Share:
             ended.server.close(verbose=False)
 
     def view(self, spoken: Language = "en") -> dict[str, Any]:
-        """Describe the share for the owner's panel. The password is included the first time only."""
+        """Describe the share for the owner's panel. Include the password the first time only."""
         now, limits = self._open, dataclasses.asdict(read_allowance(self._desk.settings.get("visitors", {})))
         if now is None or now.logins.closed:
             return {"open": False, "hours": HOURS, "limits": limits}
@@ -159,7 +159,7 @@ class Share:
         is_local = is_loopback if is_loopback(self._host) else recognise_hosts(self._host)
         return is_local(host) or (
             bool(host) and host == self._public_host
-        )  # not all of .gradio.live: others share there
+        )  # not all of .gradio.live, where others share too
 
     def _reach(self, server: gr.Blocks) -> OpenTunnel:
         """Make the server reachable: through a tunnel on loopback, else by this machine's own name."""
@@ -182,7 +182,7 @@ def find_free_port(host: str) -> int:
 
 
 def draw_qr(address: str) -> str:
-    """Draw the address as an SVG QR code. The password is left out, so that a photo of the screen opens nothing."""
+    """Draw the address as an SVG QR code, without the password, so that a photo of the screen gives no access."""
     drawn = io.BytesIO()
     segno.make(address, error="m").save(
         drawn, kind="svg", xmldecl=False, svgns=True, border=2, scale=4, dark="#221d18", light="#fffdfa"

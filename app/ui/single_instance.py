@@ -1,4 +1,4 @@
-"""Allow one running Hearth per data folder, and find the address of the one that runs."""
+"""Allow one running Hearth per data folder, and find the address of the running one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app import atomic_write
 from app.sentence import Trouble, say
 
 START_S: Final = 20.0
-"""How long the other one may take from its lock to its first answer."""
+"""How long a running instance may take from its lock to its first answer."""
 PING_PATH: Final = "hearth/ping"
 
 
@@ -34,11 +34,11 @@ class Instance:
             self._lock.acquire()
         except Timeout:
             return False
-        self._facts.unlink(missing_ok=True)  # left by one that died
+        self._facts.unlink(missing_ok=True)  # left by an instance that died
         return True
 
     def publish(self, address: str) -> None:
-        """Write down the address for a second start."""
+        """Write down the address for a second start to find."""
         atomic_write.write_text(self._facts, json.dumps({"address": address, "id": self.id, "process": os.getpid()}))
 
     def release(self) -> None:
@@ -69,9 +69,9 @@ class Instance:
 
 
 def is_answering(address: str, id_: str) -> bool:
-    """Return whether this very instance answers, not another program that has its port by now."""
+    """Return whether this very instance answers, not another program that now has its port."""
     try:
-        # Its certificate holds the machine's public name, not loopback; the id proves that it is ours.
+        # Its certificate names the public host, not loopback; the id proves that it is this Hearth.
         answer = httpx.get(f"{address.rstrip('/')}/{PING_PATH}", timeout=2, trust_env=False, verify=False)
         return answer.status_code == 200 and answer.json().get("id") == id_
     except (httpx.HTTPError, ValueError):

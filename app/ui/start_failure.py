@@ -25,7 +25,7 @@ LOG: Final = "\n-- log --\n"
 
 
 def start_log(place: Home) -> logging.Handler:
-    """Log warnings to a rotating file. No requests: they would show what people do."""
+    """Log warnings to a rotating file, but no requests: they would show what people do."""
     handler = RotatingFileHandler(place.logs / "hearth.log", maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8")  # fmt: skip
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     handler.setLevel(logging.WARNING)
@@ -34,7 +34,8 @@ def start_log(place: Home) -> logging.Handler:
 
 
 def write_page(place: Home, fault: BaseException, spoken: Language) -> Path:
-    """Write the page and return its path, in the temporary folder if home is not writable. Hand the failure to start.py too, if it runs us."""
+    """Write the page, in the temporary folder if home is not writable, and pass the failure to start.py if it started
+    us."""
     found = describe(place, fault)
     logging.getLogger("hearth").error("the start failed: %s\n%s", found.english, found.report.partition(LOG)[0])
     if file_name := os.environ.get(failure.FILE_VARIABLE):
@@ -51,7 +52,7 @@ def write_page(place: Home, fault: BaseException, spoken: Language) -> Path:
 
 
 def hand_over(place: Home, failed: Failed) -> None:
-    """Hand a failed engine start to start.py: once this process has ended it shows why, offers Repair, and opens Hearth again."""
+    """Pass a failed engine start to start.py, which shows the reason, offers Repair, and opens Hearth again."""
     failure.write(
         Path(os.environ[failure.FILE_VARIABLE]),
         describe(place, Trouble(failed.sentence, *failed.objections), "engine.log"),
@@ -59,9 +60,9 @@ def hand_over(place: Home, failed: Failed) -> None:
 
 
 def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> failure.StartFailure:
-    """Word a failure in both languages, with a report for a bug. Home is written as ~, so that the report names nobody."""
+    """Word a failure in both languages, with a report for a bug. Home is written as ~, so that it names nobody."""
     english, chinese = (
-        " ".join(translate(part, each) for part in (fault.sentence, *fault.objections)) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. The report below says why.", each)
+        " ".join(translate(part, each) for part in (fault.sentence, *fault.objections)) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. The report below shows the reason.", each)
         for each in ("en", "zh")
     )  # fmt: skip
     trace = "" if isinstance(fault, Trouble) else "".join(traceback.format_exception(fault))

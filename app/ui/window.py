@@ -1,4 +1,4 @@
-"""Build the window: head, strip and tabs; and put our style and scripts before Gradio's."""
+"""Build the window: head, strip and tabs; put our style and scripts before Gradio's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.ui.tabs import machine, models, paint, shelf, speak, welcome
 from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh
 
 QUEUE_REST_S: Final = 0.1
-"""Gradio polls its queue, which only programs use here, a thousand times a second: 4 % of a core."""
+"""Gradio polls its queue, used only by programs here, a thousand times a second: 4 % of a core."""
 HEAD: Final = """
 <h1><a class="h-brand" href="./" aria-label="Hearth"><img src="hearth/static/icon-64.png" alt=""><span>Hearth</span></a></h1>
 <div class="h-switches"><button data-h-act="language" lang="zh" aria-label="English / 中文" title="English / 中文">中 / En</button>
@@ -44,7 +44,7 @@ def build(desk: Desk) -> gr.Blocks:
                 models.build(desk)
             with gr.Tab(word("tab.machine", "Machine"), id="machine") as tab:
                 refreshed.append((tab, machine.build(desk)))
-        # One request when the page loads, not one for each tab.
+        # One request when the page loads, rather than one per tab.
         filled = [field for _, each in refreshed for field in each.filled]
         window.load(lambda: [value for _, each in refreshed for value in each.fill()], None, filled, **QUICK)
         for tab, each in refreshed:

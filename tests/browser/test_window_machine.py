@@ -233,7 +233,7 @@ def test_a_chunk_that_automatic_fixes_is_told_above_the_curve(visit: Visit) -> N
     """In both languages; the point of the curve is at what runs, the mark below it at what is asked for."""
     for locale, begins in (
         ("zh-CN", "自动：每次 256 个查询。"),
-        ("en-US", "Automatic: 256 queries at a time. Memory grows on macOS 15"),
+        ("en-US", "Automatic: 256 queries at a time. On macOS 15 memory keeps growing"),
     ):
         page = visit("machine", locale=locale, viewport={"width": 1280, "height": 900})
         choose(page, "#machine-model", BY_ID["sdxl"].title)

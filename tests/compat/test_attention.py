@@ -400,12 +400,12 @@ def test_a_true_nan_is_not_hidden() -> None:
 @pytest.mark.parametrize(
     ("shapes", "mask", "words"),
     [
-        (((2, 5, 3, 8), (2, 2, 4, 8), (2, 2, 4, 8)), None, "5 query heads over 2 key/value heads"),
-        (((2, 4, 3, 8), (3, 4, 4, 8), (3, 4, 4, 8)), None, "batches do not broadcast"),
+        (((2, 5, 3, 8), (2, 2, 4, 8), (2, 2, 4, 8)), None, "5 query heads for 2 key/value heads"),
+        (((2, 4, 3, 8), (3, 4, 4, 8), (3, 4, 4, 8)), None, "batch sizes do not broadcast"),
         (((2, 4, 3, 8), (2, 4, 4, 6), (2, 4, 4, 6)), None, "the same width"),
         (((2, 4, 3, 8), (2, 4, 4, 8), (2, 4, 5, 8)), None, "the same length"),
-        (((2, 4, 3, 8), (2, 4, 3, 8), (2, 4, 3, 8)), torch.ones(2, 3, 3, 3, dtype=torch.bool), "a mask of 2x3x3x3 for 4 heads"),
-        (((2, 4, 3, 8), (2, 2, 4, 8), (2, 2, 4, 8)), torch.ones(4, dtype=torch.bool), "the last two must be there"),
+        (((2, 4, 3, 8), (2, 4, 3, 8), (2, 4, 3, 8)), torch.ones(2, 3, 3, 3, dtype=torch.bool), "a mask of 2x3x3x3, which does not broadcast to 4 heads"),
+        (((2, 4, 3, 8), (2, 2, 4, 8), (2, 2, 4, 8)), torch.ones(4, dtype=torch.bool), "at least the last two dimensions"),
         (((2, 4, 3, 8), (2, 4, 3, 8), (2, 4, 3, 8)), torch.ones(3, 3, dtype=torch.int64), "a mask of int64"),
         (((8,), (8,), (8,)), None, "length and width"),
     ],

@@ -227,7 +227,7 @@ def test_what_is_asked_what_runs_and_why_they_differ() -> None:
     plan = decide(MACHINES["rtx-3060"], asked, Choice(chunk=4096), known(verdict("sd15", rung)))
     (why,) = [each.sentence for each in plan.because if each.field == "chunk_q"]
     assert plan.chunk_q == plan.chunk_most == 512
-    assert str(why) == "4096 asked for; 512 runs. Memory ran out at step 3."
+    assert str(why) == "You asked for 4096; 512 is used. Memory ran out at step 3."
     assert ("chunk_q", "4096") in [(each.field, each.option) for each in plan.rejected]
     assert decide(MACHINES["rtx-3060"], asked, Choice(chunk=64), known(verdict("sd15", rung))).chunk_q == 64
     automatic = decide(MACHINES["rtx-3060"], asked, Choice(), known(verdict("sd15", rung)))

@@ -122,7 +122,7 @@ def test_an_intel_mac_is_told_so(monkeypatch: pytest.MonkeyPatch, system: dict[t
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     monkeypatch.setattr(platform, "mac_ver", lambda: ("12.7", ("", "", ""), "x86_64"))
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    with pytest.raises(Trouble, match="Intel processor"):
+    with pytest.raises(Trouble, match="Intel Macs"):
         decide(probe())
 
 

@@ -245,9 +245,7 @@ def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.
     here = replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model: DIA[-4:])
-    monkeypatch.setattr(
-        idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None
-    )
+    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(
         idle_measuring,
         "quickest",
@@ -275,9 +273,7 @@ def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(
     place, here = home(tmp_path).create(), replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model: DIA[-4:])
-    monkeypatch.setattr(
-        idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None
-    )
+    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(
         idle_measuring,
         "quickest",
@@ -312,9 +308,7 @@ def test_what_would_keep_an_order_waiting_is_not_measured(tmp_path: Path, monkey
     asked: list[Shape] = []
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model: (long, short))
-    monkeypatch.setattr(
-        idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None
-    )
+    monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(idle_measuring, "quickest", lambda shape, plan, device: asked.append(shape) or iter(()))
     list(idle_measuring.measure_while_idle(home(tmp_path).create(), replace(machine("cpu"), pretended=""), {}))
     assert long.head_dim == 512 and asked and {each.head_dim for each in asked} == {short.head_dim}

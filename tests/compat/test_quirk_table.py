@@ -145,7 +145,7 @@ def test_a_machine_that_cannot_be_driven_gets_a_sentence_and_a_cure(name: str) -
 
 
 def test_an_old_torch_is_refused_with_a_sentence() -> None:
-    with pytest.raises(Trouble, match=r"torch 2\.6 or newer, and 2\.5\.1 is installed"):
+    with pytest.raises(Trouble, match=r"torch 2\.6 or newer, but 2\.5\.1 is installed"):
         decide(replace(MACHINES["cpu"], torch="2.5.1"))
 
 

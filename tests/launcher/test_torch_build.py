@@ -22,8 +22,8 @@ NVIDIA = [
     ("GTX 1060, newest driver", "NVIDIA GeForce GTX 1060 6GB, 580.95.05, 6.1", "cu126", "before 7.5"),
     ("GTX 1060, old driver", "GeForce GTX 1060 6GB, 470.223.02, 6.1", "", "driver 470 is older than 525"),
     ("GTX 1060, too old to tell", "GeForce GTX 1060 6GB, 418.39", "", "driver 418 is older than 525"),
-    ("capability not told", "NVIDIA Graphics Device, 535.10, [N/A]", "cu126", "not told"),
-    ("GTX 680", "GeForce GTX 680, 525.60, 3.0", "", "no build goes below 5.0"),
+    ("capability not told", "NVIDIA Graphics Device, 535.10, [N/A]", "cu126", "unknown"),
+    ("GTX 680", "GeForce GTX 680, 525.60, 3.0", "", "no CUDA build supports less than 5.0"),
     ("V100", "Tesla V100-SXM2-16GB, 550.54.15, 7.0", "cu126", "before 7.5"),
     ("Tesla T4", "Tesla T4, 550.54.15, 7.5", "cu126", "13 needs driver 580"),
     ("Tesla T4, new driver", "Tesla T4, 580.65.06, 7.5", "cu130 cu126", "CUDA 13.0"),
@@ -78,7 +78,7 @@ def test_without_nvidia(facts: torch_build.Facts, builds: list[str], why: str) -
         (torch_build.Facts("Darwin", "x86_64"), "Intel Mac", "Apple silicon"),
         (torch_build.Facts("Linux", "armv7l"), "armv7l", "64-bit"),
         (torch_build.Facts("Windows", "x86"), "x86", "64-bit"),
-        (torch_build.Facts("Windows", "ARM64"), "made for ARM", "Intel and AMD"),
+        (torch_build.Facts("Windows", "ARM64"), "Python for ARM", "Intel and AMD"),
     ],
 )
 def test_refused_with_a_cure(facts: torch_build.Facts, why: str, cure: str) -> None:
@@ -117,7 +117,7 @@ def fake_smi(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None
             "",
         ),
         (f'echo "{GARBLED}"; exit 9', (), GARBLED),
-        ("exit 6", (), "it said nothing"),
+        ("exit 6", (), "no message"),
         ("printf '\\377\\376garbage'", (), "\ufffd\ufffdgarbage"),
     ],
 )

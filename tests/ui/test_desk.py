@@ -158,7 +158,7 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
         view = machine_view.tab_view(desk, "sd15", "", "en")
         assert (
             view["curve"]["chunk"] == 4096
-            and view["curve"]["runs"] == "4096 asked for; 512 runs. Memory ran out at step 3."
+            and view["curve"]["runs"] == "You asked for 4096; 512 is used. Memory ran out at step 3."
         )
         tight = desk.machine.plan("sdxl", desk.machine.read_choice(OWNER))
         roomier = dataclasses.replace(hardware, free_bytes=12 << 30)

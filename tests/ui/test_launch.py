@@ -69,7 +69,7 @@ def test_one_instance_a_busy_port_a_dead_proxy(tmp_path: Path) -> None:
             assert httpx.get(f"{address}openapi.json", trust_env=False).status_code == 404
             assert httpx.get(f"{address}config", headers={"Host": "evil.example"}, trust_env=False).status_code == 421
             second = again(folder)
-            assert second.returncode == 0 and f"open already, at {address}" in second.stdout, second
+            assert second.returncode == 0 and f"already open at {address}" in second.stdout, second
             facts = json.loads((folder / "open.json").read_text())
             assert facts["address"] == address
     after = Instance(folder)

@@ -63,7 +63,7 @@ def test_a_size_that_is_refused_in_the_middle_of_a_run_is_told_beside_the_slider
 def test_a_size_that_automatic_fixes_is_told_with_its_reason() -> None:
     plan = decide(machine("m2-16gb"), describe_need(find("sdxl")))
     view = curve_view(describe_need(find("sdxl")), plan, None, AUTO, "en")
-    why = "Memory grows on macOS 15 where shapes vary, so the chunk has one fixed size."
+    why = "On macOS 15 memory keeps growing when shapes vary, so the chunk has a fixed size."
     assert view["runs"] == f"Automatic: 256 queries at a time. {why}"
     assert (view["chunk"], view["at"]) == (None, 256)
     assert explain_chunk(plan, AUTO, "zh").startswith("自动：每次 256 个查询。")

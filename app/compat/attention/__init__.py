@@ -1,1 +1,2 @@
-"""Attention in torch's place, made from a plan: which way a call goes, and the ways. Decides nothing about models."""
+"""Replace torch's attention according to a plan: choose a way for each call and compute it. Decides nothing about
+models."""

@@ -1,4 +1,4 @@
-"""AttentionCall: the arguments of one call of attention, as one frozen value. Knows nothing of plans."""
+"""AttentionCall: the arguments of one attention call as one immutable value. Knows nothing of plans."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 class AttentionCall(NamedTuple):
-    """A tuple and no dataclass: one is made at every call, and a frozen dataclass takes five times as long."""
+    """A tuple rather than a dataclass: one is made at every call, and a frozen dataclass takes five times as long."""
 
     query: Tensor
     key: Tensor
@@ -20,15 +20,15 @@ class AttentionCall(NamedTuple):
 
     @property
     def groups(self) -> int:
-        """Query heads that share one key/value head."""
+        """Number of query heads that share one key/value head."""
         return self.query.shape[1] // self.key.shape[1]
 
     @property
     def kv_heads(self) -> int:
-        """Key/value heads of the whole batch."""
+        """Number of key/value heads in the whole batch."""
         return self.query.shape[0] * self.key.shape[1]
 
     @property
     def factor(self) -> float:
-        """What the scores are multiplied with."""
+        """Factor that scales the scores."""
         return float(self.query.shape[3] ** -0.5) if self.scale is None else self.scale

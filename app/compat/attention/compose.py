@@ -1,4 +1,5 @@
-"""Compose attention from a plan, with torch's own signature: align, lay out, fold, chunk, restrict kernels. Tensors only."""
+"""Compose attention from a plan, with torch's signature: align, lay out, fold, chunk, restrict kernels. Tensors
+only."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ Attention = Callable[..., Tensor]
 
 
 def find_below(attention: Attention) -> Attention:
-    """What stands below: torch's own, or what plays it; never another composition."""
+    """Return the attention below a composition: torch's own or its simulation, never another composition."""
     below: Attention = getattr(attention, "below", attention)
     return below
 
@@ -35,7 +36,8 @@ def compose(
     chunk: Callable[[], int | None] | None = None,
     observe: Observe = ignore,
 ) -> Attention:
-    """`chunk` is asked at each call, so that it can change while a generation runs; `observe` is called for each call."""
+    """Compose attention from a plan. `chunk` is read at each call, so it may change; `observe` is called for each
+    call."""
     below = find_below(F.scaled_dot_product_attention if torch_attention is None else torch_attention)
     rows_planned = None if plan.chunk_q == AUTO else plan.chunk_q
     rows_asked = chunk or (lambda: rows_planned)
@@ -82,7 +84,7 @@ def compose(
             if short is not None:
                 return short
         if not 0 <= dropout_p <= 1:
-            return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)  # torch has the words
+            return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)  # torch words the error
         return dispatch(AttentionCall(query, key, value, attn_mask, dropout_p, is_causal, scale), rows, observe)
 
     attend.below = below  # type: ignore[attr-defined]
@@ -94,7 +96,7 @@ def compiled_counter(observe: Observe) -> Callable[[], None]:
         observe(COMPILED)
 
     count_compiled._dynamo_marked_constant = True  # type: ignore[attr-defined]
-    # That is torch.compiler.assume_constant_result without its import of a second: called while compiling, not in the graph.
+    # Like torch.compiler.assume_constant_result, whose import takes a second: runs while compiling, not in the graph.
     return count_compiled
 
 
@@ -103,7 +105,7 @@ def is_any_nested(*tensors: Tensor | None) -> bool:
 
 
 def hand_to_subclass(attend: Attention, call: AttentionCall, enable_gqa: bool) -> Tensor:
-    """Let a tensor's own class decide, by torch's protocol."""
+    """Let a tensor subclass handle the call, by torch's protocol."""
     query, key, value, mask, dropout, causal, scale = call
     given = (query, key, value) if mask is None else (query, key, value, mask)
     result: Tensor = handle_torch_function(
@@ -122,7 +124,7 @@ def hand_to_subclass(attend: Attention, call: AttentionCall, enable_gqa: bool) -
 
 
 def attend_lowered(attend: Attention, call: AttentionCall) -> Tensor:
-    """Attention in autocast's dtype, from queries to result; float64 is left alone."""
+    """Compute attention in autocast's dtype, from queries to result; leave float64 alone."""
     kind = call.query.device.type
     lower = torch.get_autocast_dtype(kind)
     query, key, value = (each if each.dtype == torch.float64 else each.to(lower) for each in call[:3])

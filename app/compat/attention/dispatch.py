@@ -1,4 +1,4 @@
-"""Choose the way of one call of attention and take it: torch's kernels, whole or in chunks, or Hearth's own arithmetic."""
+"""Choose a way for one attention call and compute it: torch's kernels, at once or in chunks, or own arithmetic."""
 
 from __future__ import annotations
 
@@ -34,16 +34,17 @@ from app.compat.planning.quickest_way import OWN, Shape, Way, choose_by_rule, ro
 from app.compat.planning.types import Gqa, Plan
 
 Observe = Callable[..., None]
-"""Called for each call of attention with its path, the number of its scores, queries at a time, and of how many."""
+"""Called for each attention call with its path, number of scores, queries at a time, and number of queries."""
 AS_TORCH = "as torch"
 METAL_SCORES = 1 << 30
-"""Of one call, in numbers: Metal spoils more silently (mps-int32), and an older macOS dies of 4 GiB (mps-4gib)."""
+"""Most numbers in one array: Metal silently corrupts larger ones (mps-int32); an older macOS dies at 4 GiB
+(mps-4gib)."""
 OWN_PATH = "own arithmetic"
 STEP = f"folded, {OWN_PATH}"
 HALVES = (torch.float16, torch.bfloat16)
 SHORT_ROWS = 64
 TOO_FEW_ROWS = 32
-"""Shorter chunks of all heads read K and V too often: own arithmetic takes fewer heads instead."""
+"""Shorter chunks over all heads read K and V too often: own arithmetic takes fewer heads at a time instead."""
 
 
 def ignore(path: str, scores: int = 0, rows: int = 0, queries: int = 0) -> None:
@@ -51,44 +52,44 @@ def ignore(path: str, scores: int = 0, rows: int = 0, queries: int = 0) -> None:
 
 
 def check_shapes(call: AttentionCall) -> None:
-    """Raise Trouble where shapes or dtypes make no attention."""
+    """Raise Trouble if the shapes or dtypes cannot be used for attention."""
     query, key, _, lead = make_4d(call.query, call.key, call.value)
     if call.mask is not None:
         align_mask(make_mask_4d(call.mask, lead, query.shape[1], query.shape[2], key.shape[2]), query.dtype)
 
 
 def empty_result(call: AttentionCall) -> Tensor:
-    """Attention over no numbers: zeros, with a graph for gradients."""
+    """Return attention over empty tensors: zeros, with a graph for gradients."""
     given = (call.query, call.key, call.value, call.mask)
     tied = sum(each.flatten()[:0].sum() for each in given if each is not None and each.is_floating_point())
     return call.value.new_zeros(*call.query.shape[:3], call.value.shape[3]) + tied
 
 
 class Dispatcher:
-    """A plan's remedies, ready to be called."""
+    """A plan's remedies, ready to call."""
 
     def __init__(self, plan: Plan, by_torch: Callable[..., Tensor]) -> None:
         self.plan, self.through_torch = plan, ThroughTorch(plan, by_torch)
         self.on_cpu = plan.device == "cpu"
         self.workspace = min(workspace_bytes(plan.device), plan.budget_bytes or workspace_bytes(plan.device))
         self.small = self.workspace // (8 * COPIES)
-        """Scores, in numbers, that need no thought about memory."""
+        """Number of scores so small that memory does not matter."""
         self.free = FreeMemory()
         self.ways = dict(plan.ways)
         self.bfloat16_is_fast = torch.cpu._is_avx512_bf16_supported()
         folds = self.on_cpu and plan.gqa == "folded" and plan.kernels and plan.chunk_k is None and not plan.contiguous
         self.steps = {torch.float32} if folds else set()
-        """Dtypes in which a step of speech takes the shortest path."""
+        """Dtypes in which a speech step takes the shortest path."""
         asks = plan.contiguous or plan.pad_value or plan.expand_mask or plan.zero_masked_rows or plan.explicit_mask
         full = {torch.float32, torch.float64}
         halves = {torch.bfloat16} if self.on_cpu else set() if plan.score_dtype == "float32" else set(HALVES)
         self.easy = full | halves
-        """Dtypes in which torch takes an ungrouped, short call as it is."""
+        """Dtypes in which torch takes an ungrouped short call unchanged."""
         if asks or not plan.kernels or plan.chunk_k is not None or plan.chunk_most is not None:
             self.easy = set()
 
     def __call__(self, given: AttentionCall, asked: int | None, observe: Observe) -> Tensor:
-        """The result, in the shape and dtype that torch would give. `asked`: queries at a time by hand."""
+        """Return the result in the shape and dtype that torch would give. `asked`: queries at a time set by hand."""
         dims, dtype = max(given.query.dim(), given.key.dim(), given.value.dim()), given.value.dtype
         call, lead = self.prepare(given)
         if call.key.numel() and call.query.numel() and call.value.numel():
@@ -102,7 +103,7 @@ class Dispatcher:
         return out if dims == 4 else out[0] if dims == 3 else out[0, 0]
 
     def prepare(self, given: AttentionCall) -> tuple[AttentionCall, tuple[int, ...]]:
-        """Four dimensions, one dtype, a layout that is read rightly; and the batch as it was given."""
+        """Make tensors 4D, of one dtype, in a layout that is read correctly; also return the original batch shape."""
         query, key, value, mask, dropout, causal, scale = given
         query, key, value, lead = make_4d(query, key, value)
         dtype = self.compute_dtype(value.dtype)
@@ -111,13 +112,13 @@ class Dispatcher:
         if not query.dtype == key.dtype == value.dtype == dtype:
             query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
         query, key, value = self.lay_out(query, key, value)
-        if not query.shape[3]:  # scores of 0, whatever the scale
+        if not query.shape[3]:  # all scores are 0, whatever the scale
             query, key, scale = F.pad(query, (0, 1)), F.pad(key, (0, 1)), 1.0
         return AttentionCall(query, key, value, mask, dropout, causal, scale), lead
 
     def compute_dtype(self, given: torch.dtype) -> torch.dtype:
-        """Value's, or float32 where the plan wants scores in it. On a processor torch's kernels keep them so anyway,
-        and float16 is slow there (54 ms against 26 for 2x16x512x128)."""
+        """Return value's dtype, or float32 if the plan wants scores in it. On a CPU torch's kernels keep scores in
+        float32 anyway, and float16 is slow there (54 ms against 26 for 2x16x512x128)."""
         if given not in HALVES:
             return given
         if self.on_cpu:
@@ -125,7 +126,8 @@ class Dispatcher:
         return torch.float32 if self.plan.score_dtype == "float32" else given
 
     def is_laid_out(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
-        """A processor's kernels read any strides; a card's misread views of one tensor in an unknown layout."""
+        """Return whether the layouts are safe: a GPU may misread views of one tensor in an unknown layout, a CPU
+        never."""
         if self.on_cpu:
             return True
         return find_layout(query, key, value) != "unknown" and not any(
@@ -142,7 +144,7 @@ class Dispatcher:
         return query, key, value
 
     def attend(self, call: AttentionCall, asked: int | None, observe: Observe) -> Tensor:
-        """A prepared call, the way that was chosen for it."""
+        """Compute a prepared call in the way chosen for it."""
         batch, heads, queries, _ = call.query.shape
         way = self.choose_way(call)
         tile = self.choose_tile(call, asked, way)
@@ -165,7 +167,7 @@ class Dispatcher:
         return attend_in_tiles(call, tile, prescale=not self.on_cpu)
 
     def choose_gqa(self, groups: int, way: Way, ours: bool) -> Gqa | None:
-        """How grouped heads are handled; None where there are none."""
+        """Choose how grouped heads are handled; None without groups."""
         if groups == 1:
             return None
         if ours:
@@ -187,7 +189,7 @@ class Dispatcher:
         return choose_by_rule(shape, self.plan.gqa == "folded", self.plan.native_right, self.bfloat16_is_fast)
 
     def choose_tile(self, call: AttentionCall, asked: int | None, way: Way) -> Tile:
-        """How much at once: by hand, else the way's, within the memory that is free."""
+        """Choose the tile: as set by hand, else by the way, within free memory."""
         query = call.query
         batch, heads, queries, _ = query.shape
         keys = call.key.shape[2]
@@ -202,27 +204,27 @@ class Dispatcher:
             return Tile(call.kv_heads, rows, None)
         limit = self.limit_bytes(query.device, by_hand=asked is not None or bool(way.rows))
         fit = min(rows, limit // row_bytes)
-        # A size by hand is kept as long as one row of all heads fits; own arithmetic cuts heads and keys instead.
+        # A chunk set by hand is used as long as one row of all heads fits; own arithmetic splits heads and keys.
         if not ours and fit >= (min(rows, TOO_FEW_ROWS) if asked is None else 1):
             return Tile(call.kv_heads, even_rows(fit, queries) if asked is None else rows, None)
         return self.own_tile(call, asked, wanted, cols, limit)
 
     def limit_asked(self, asked: int | None, queries: int, row: int) -> int | None:
-        """A size by hand, within what the plan and Metal allow; it may come in the middle of a run, past decide()."""
+        """Limit a chunk set by hand to what the plan and Metal allow; it may change during a run, after decide()."""
         if asked is None:
             return None
         asked = min(asked, self.plan.chunk_most or queries)
         return min(asked, max(1, METAL_SCORES // row)) if self.plan.device == "mps" else asked
 
     def wanted_rows(self, asked: int | None, way: Way, queries: int) -> int | None:
-        """Queries at a time by hand, by the way, or by the plan's bound; None: as many as fit."""
+        """Return the queries at a time, as set by hand, by the way or by the plan's limit; None: as many as fit."""
         most = self.plan.chunk_most or queries
         wanted = asked or way.rows or (most if most < queries else None)
         return None if wanted is None else min(wanted, most)
 
     def limit_bytes(self, device: torch.device, by_hand: bool) -> int:
-        """What the scores may take. Metal may hold more than it recommends: then nothing is free, and tiles of one key
-        would take for ever."""
+        """Return how many bytes the scores may take. Metal may hold more than it recommends: free memory is then 0, and
+        tiles of one key would take forever."""
         free = max(self.free(device) // 4, SCORES_AT_LEAST)
         limit = min(self.plan.budget_bytes or self.workspace, free)
         return limit if by_hand else min(limit, self.workspace)
@@ -230,13 +232,13 @@ class Dispatcher:
     def own_tile(
         self, call: AttentionCall, asked: int | None, wanted: int | None, cols: int | None, limit: int
     ) -> Tile:
-        """The tile of own arithmetic."""
+        """Choose the tile for own arithmetic."""
         (_, heads, queries, _), keys, few = call.query.shape, call.key.shape[2], call.kv_heads
         at_once = torch.get_num_threads() if self.on_cpu else heads
-        if call.query.dtype in HALVES:  # keys and values are widened, as many heads at once
+        if call.query.dtype in HALVES:  # keys and values are converted to float32, as many heads at once
             few = min(few, max(at_once, WIDENED_BYTES // (4 * keys * (call.key.shape[3] + call.value.shape[3]))))
         found = tile_size(limit // OWN_BYTES, few, call.groups, queries, cols or keys, at_once, wanted)
         if call.causal and asked is None and self.on_cpu:
-            # What lies above the diagonal of a chunk is computed in vain.
+            # Scores above the diagonal of a chunk are wasted work.
             found = found._replace(rows=min(found.rows, max(SHORT_ROWS, queries // 4)))
         return found._replace(cols=found.cols or cols)

@@ -1,4 +1,4 @@
-"""Time contenders for one shape of attention in turn, beside their error against float64, and find the quickest way among the exact."""
+"""Time contenders for an attention shape in turns, measure errors against float64, and find the fastest exact way."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ Contender = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
 BETWEEN_BYTES: Final = 128 << 20
 ROUNDS: Final = 7
 HOPELESS: Final = 1.3
-"""Whoever took this much longer than the quickest in the first round has no second."""
+"""A contender this many times slower than the fastest in the first round gets no second one."""
 BETTER: Final = 0.95
-"""A way takes the place of the rule's only where it is clearly quicker, at its best and in the middle: what is measured on a
-machine that does other things as well wavers."""
+"""A way replaces the rule's only if its best and median times are clearly faster: timings on a busy machine are
+noisy."""
 NO_COARSER: Final = 1.2
 ROUNDING: Final = {"float64": 1e-14, "float32": 1e-6}
-"""Errors that are alike for all: half precision has none such, there torch's own error is the measure."""
+"""Error limits for all dtypes but half precision, where torch's own error is the limit."""
 PIECE: Final = 8_000_000_000
-"""Operations in one call, about 0.1 s on two cores: whoever gives an order waits for two of them."""
+"""Operations in one call, about 0.1 s on two cores: a user's request waits for at most two calls."""
 LONGEST_PIECE: Final = 2 * PIECE
-"""A call that is longer even reduced is not measured: the decoder's of a large picture, one a picture."""
+"""Calls longer than this even when reduced are not measured, such as a large picture's decoder, run once per
+picture."""
 KEPT_QUERIES: Final = 1024
 
 
@@ -44,12 +45,13 @@ def operations(shape: Shape) -> int:
 
 
 def is_short(shape: Shape) -> bool:
-    """Whether it can be measured in pieces that nobody has to wait for."""
+    """Return whether it can be measured in pieces short enough not to delay anyone."""
     return operations(reduced(shape, PIECE, torch.get_num_threads())) <= LONGEST_PIECE
 
 
 def reduced(shape: Shape, most: int, at_once: int) -> Shape:
-    """With fewer heads, then fewer queries, where one call is more than `most` operations. Keys stay: they decide what fits a cache."""
+    """Reduce heads, then queries, until a call is at most `most` operations. Keys stay: they decide what fits in a
+    cache."""
 
     def less(count: int, least: int, shape: Shape) -> int:
         return min(count, max(min(count, least), count * most // operations(shape)))
@@ -62,7 +64,7 @@ def reduced(shape: Shape, most: int, at_once: int) -> Shape:
 
 
 def made(shape: Shape, device: str, deviation: float = 1.0) -> Given:
-    """Made in their dtype at once, so that no copy is remembered as a peak."""
+    """Create tensors in their dtype directly, so that no temporary copy counts as the peak."""
     torch.manual_seed(0)
     like: dict[str, Any] = {"dtype": getattr(torch, shape.dtype), "device": device}
     query = torch.empty(shape.batch, shape.heads, shape.queries, shape.head_dim, **like).normal_(std=deviation)
@@ -73,7 +75,7 @@ def made(shape: Shape, device: str, deviation: float = 1.0) -> Given:
 
 
 def error(found: Tensor, shape: Shape, given: Given) -> float:
-    """Relative RMS against float64, over the first rows of the first head."""
+    """Return the relative RMS error against float64, over the first rows of the first head."""
     rows = min(shape.queries, 128)
     query, key, value = (each[0, 0].double().cpu() for each in given[:3])
     scores = query[:rows] @ key.T * shape.head_dim**-0.5
@@ -84,7 +86,7 @@ def error(found: Tensor, shape: Shape, given: Given) -> float:
 
 
 def torchs(shape: Shape) -> Contender:
-    """torch as it is."""
+    """torch's unmodified attention."""
     return lambda query, key, value, mask: F.scaled_dot_product_attention(
         query, key, value, mask, is_causal=shape.causal, enable_gqa=shape.groups > 1
     )
@@ -100,9 +102,9 @@ def composed(plan: Plan, shape: Shape, observe: Observe = ignore) -> Contender:
 def turns(
     run: dict[str, Contender], given: Given, device: str, always: Collection[str] = ()
 ) -> Iterator[tuple[str, float, Tensor]]:
-    """For ever: each contender's name, time and result, each round beginning with another. A turn is two calls and the second
-    counts, because the first pays for the memory that its neighbour gave back. Between them something else goes through the
-    caches, as a model's weights do between two calls of attention. `always`: who stays even where he is hopeless."""
+    """Yield each contender's name, time and result forever, starting each round with another. Of two calls per turn the
+    second counts, because the first pays for memory that the previous contender freed. In between other data passes
+    through the caches, as a model's weights do between attention calls. `always`: contenders kept however slow."""
     between = torch.zeros(BETWEEN_BYTES, dtype=torch.uint8, device=device)
     order, first = list(run), dict[str, float]()
     done = 0
@@ -123,7 +125,7 @@ def turns(
 
 
 def wait(device: str) -> None:
-    """Accelerators answer before they are done."""
+    """Synchronise: accelerators return before they are done."""
     if device != "cpu":
         (torch.cuda if device == "cuda" else torch.mps).synchronize()
 
@@ -139,7 +141,7 @@ def candidates(plan: Plan, shape: Shape) -> tuple[Way, ...]:
 
 
 def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
-    """None after each short piece of work, so that it can be left off, and at the end what was found."""
+    """Yield None after each short piece of work, so that the caller can stop, and finally the verdict."""
     small = reduced(shape, PIECE, torch.get_num_threads())
     given = made(small, device)
     fast = bool(torch.cpu._is_avx512_bf16_supported())
@@ -173,7 +175,7 @@ def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
 
 
 def chosen(times: dict[str, list[float]], ruled: str) -> str:
-    """The quickest, or what the rule says where that is about as quick."""
+    """Return the fastest way, or the rule's if it is about as fast."""
     best = min(times, key=lambda name: median(times[name]))
     kept = ruled in times and any(each(times[best]) > BETTER * each(times[ruled]) for each in (min, median))
     return ruled if kept else best

@@ -1,4 +1,4 @@
-"""Remedies before the arithmetic: stand tensors upright, align dtypes, lay out memory, fold heads, cut masks. Pure; copies no K or V it need not."""
+"""Prepare tensors: make 4D, align dtypes, lay out, fold heads, cut masks. Pure; copies K and V only if needed."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from app.sentence import Trouble, say
 
 
 class WrongShape(Trouble, RuntimeError):
-    """A question that makes no attention, for people; and for programs the kind of error that torch raises for it."""
+    """Shapes that cannot be used: a sentence for people, and the error type that torch raises for programs."""
 
 
 class WrongDims(WrongShape, IndexError):
-    """A dimension that is not there: torch raises IndexError for a mask, RuntimeError for the rest."""
+    """Missing dimensions: torch raises IndexError for a mask, RuntimeError for the rest."""
 
 
 Layout = Literal["separate", "fused by head", "fused by tensor", "unknown"]
 
 
 def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor, tuple[int, ...]]:
-    """Batch, heads, length, width: as torch broadcasts, but the key's heads may be a divisor of the query's. And the batch as it was given."""
+    """Broadcast as torch does to (batch, heads, length, width), keeping fewer key heads; also return the original
+    batch."""
     for name, each in (("query", query), ("key", key), ("value", value)):
         if each.dim() < 2:
             raise WrongShape(
                 say(
-                    "attention.flat", "Attention was asked with a {name} of {dims} dimension. It needs length and width: 2 at least.",
+                    "attention.flat", "Attention got a {dims}-dimensional {name}. Give it at least 2: length and width.",
                     name=name, dims=each.dim(),
                 )
             )  # fmt: skip
@@ -35,7 +36,7 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
         raise WrongShape(
             say(
                 "attention.sizes",
-                "Attention was asked of query {query}, key {key} and value {value}. Query and key need the same width, key and value the same length.",
+                "Attention got query {query}, key {key} and value {value}. Give query and key the same width, and key and value the same length.",
                 query=shape_words(query), key=shape_words(key), value=shape_words(value),
             )
         )  # fmt: skip
@@ -52,11 +53,11 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
             raise WrongShape(
                 say(
                     "attention.heads",
-                    "Attention was asked with {heads} query heads over {few} key/value heads, which does not divide. Use a multiple of {few} query heads.",
+                    "Attention got {heads} query heads for {few} key/value heads. Use a multiple of {few} query heads.",
                     heads=query.shape[-3], few=each.shape[-3],
                 )
             )  # fmt: skip
-    if key.shape[-3] != value.shape[-3]:  # rare: both to one count
+    if key.shape[-3] != value.shape[-3]:  # rare: broadcast both to one head count
         key, value = (each.repeat_interleave(query.shape[-3] // each.shape[-3], -3) for each in (key, value))
     try:
         lead: tuple[int, ...] = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3], value.shape[:-3])  # type: ignore[no-untyped-call]
@@ -64,7 +65,7 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
         raise WrongShape(
             say(
                 "attention.batch",
-                "Attention was asked of query {query}, key {key} and value {value}, whose batches do not broadcast. Give them one batch size.",
+                "Attention got query {query}, key {key} and value {value}, whose batch sizes do not broadcast. Give them the same batch size.",
                 query=shape_words(query), key=shape_words(key), value=shape_words(value),
             )
         ) from None  # fmt: skip
@@ -73,19 +74,19 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
 
 
 def divides(few: int, heads: int) -> bool:
-    """Whether so many key/value heads can be shared out; nothing over nothing can."""
+    """Return whether query heads divide evenly over so many key/value heads; 0 over 0 does."""
     return few in (1, heads) or (few > 0 and heads > 0 and not heads % few)
 
 
 def make_mask_4d(mask: Tensor, lead: tuple[int, ...], heads: int, queries: int, keys: int) -> Tensor:
-    """Four dimensions, each whole or 1; never expanded but where several batch dimensions become one."""
+    """Make a mask 4D, each size full or 1; expand it only where several batch dimensions become one."""
     full = (*lead, heads, queries, keys)
     fits = all(size in (1, want) for size, want in zip(reversed(mask.shape), reversed(full), strict=False))
     if not fits or not 2 <= mask.dim() <= len(full):
         raise WrongDims(
             say(
                 "attention.mask",
-                "Attention was asked with a mask of {given} for {heads} heads, {queries} queries and {keys} keys, to which it does not broadcast. Each of its sizes must be that number or 1, and the last two must be there.",
+                "Attention got a mask of {given}, which does not broadcast to {heads} heads, {queries} queries and {keys} keys. Give it at least the last two dimensions, each of that size or 1.",
                 given=shape_words(mask), heads=heads, queries=queries, keys=keys,
             )
         )  # fmt: skip
@@ -101,14 +102,14 @@ def shape_words(tensor: Tensor) -> str:
 
 
 def align_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """A float mask in another dtype; a very negative number stays finite, so that a row of them does not turn into a masked row."""
+    """Cast a float mask; very negative numbers stay finite, so that a row of them does not become a masked row."""
     if mask.dtype in (torch.bool, dtype):
         return mask
     if not mask.is_floating_point():
         raise WrongShape(
             say(
                 "attention.mask.dtype",
-                "Attention was asked with a mask of {dtype}. Give True and False, or numbers to be added to the scores.",
+                "Attention got a mask of {dtype}. Give True and False, or numbers to add to the scores.",
                 dtype=str(mask.dtype).removeprefix("torch."),
             )
         )
@@ -117,7 +118,8 @@ def align_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def find_layout(query: Tensor, key: Tensor, value: Tensor) -> Layout:
-    """How the three lie in memory. Offsets are compared with the query's, so that a slice of a longer fused tensor is known too."""
+    """Find how the three lie in memory, by offsets from the query's, so that slices of a fused tensor are
+    recognised."""
     if query.untyped_storage().data_ptr() != key.untyped_storage().data_ptr():
         return "separate"
     step = key.storage_offset() - query.storage_offset()
@@ -133,7 +135,7 @@ def find_layout(query: Tensor, key: Tensor, value: Tensor) -> Layout:
 
 
 def wants_copy(tensor: Tensor, zero_strides_too: bool) -> bool:
-    """A last stride other than 1 keeps torch's fused kernels away; a stride of 0 is misread by some."""
+    """Return whether to copy: torch's fused kernels need a last stride of 1, and some misread a stride of 0."""
     if tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
         return True
     strides = zip(tensor.stride(), tensor.shape, strict=True)
@@ -141,13 +143,13 @@ def wants_copy(tensor: Tensor, zero_strides_too: bool) -> bool:
 
 
 def by_group(query: Tensor, groups: int) -> Tensor:
-    """Batch, key/value heads, groups, length, width: always a view."""
+    """Return a view of shape (batch, key/value heads, groups, length, width)."""
     batch, heads, queries, width = query.shape
     return query.view(batch, heads // groups, groups, queries, width)
 
 
 def fold(query: Tensor, groups: int) -> Tensor:
-    """Query groups into the query length: a view where the query is contiguous, and K/V are left alone."""
+    """Fold query groups into the query length: a view if the query is contiguous; K and V stay unchanged."""
     batch, heads, queries, width = query.shape
     return query.reshape(batch, heads // groups, groups * queries, width)
 
@@ -158,13 +160,13 @@ def unfold(out: Tensor, groups: int) -> Tensor:
 
 
 def split_heads(mask: Tensor, groups: int) -> Tensor:
-    """Batch, key/value heads, groups, queries, keys; sizes of 1 stay 1."""
+    """Reshape to (batch, key/value heads, groups, queries, keys); sizes of 1 stay 1."""
     batch, heads, queries, keys = mask.shape
     return mask.unsqueeze(1) if heads == 1 else mask.view(batch, heads // groups, groups, queries, keys)
 
 
 def fold_mask(mask: Tensor, groups: int, queries: int) -> Tensor:
-    """The mask of a folded query: repeated along it only where its rows differ."""
+    """Return the mask of a folded query, repeated along it only if its rows differ."""
     if mask.shape[1] == 1 and mask.shape[2] == 1:
         return mask
     mask = split_heads(mask, groups)
@@ -175,7 +177,7 @@ def fold_mask(mask: Tensor, groups: int, queries: int) -> Tensor:
 def visible_mask(
     mask: Tensor | None, causal: bool, start: int, stop: int, first: int, last: int, device: torch.device
 ) -> Tensor | None:
-    """The mask of queries start..stop over keys first..last; causal as torch has it, key j <= query i."""
+    """Return the mask of queries start..stop over keys first..last; causal as in torch, key j <= query i."""
     if mask is not None:
         mask = mask[..., start:stop, :] if mask.shape[-2] > 1 else mask
         mask = mask[..., first:last] if mask.shape[-1] > 1 else mask
@@ -188,7 +190,7 @@ def visible_mask(
 
 
 def fully_masked_rows(mask: Tensor) -> Tensor:
-    """True where a query may see no key at all."""
+    """Return True for each query that may see no key at all."""
     if mask.dtype == torch.bool:
         return ~mask.any(-1, keepdim=True)
     return mask.amax(-1, keepdim=True) == -torch.inf

@@ -1,4 +1,4 @@
-"""Switch torch's attention kernels on and off. The switches belong to the whole process."""
+"""Switch torch's attention kernels on and off. The switches are global to the process."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ EXIST: dict[str, frozenset[Kernel]] = {
     "cpu": frozenset({"flash", "math"}),
     "cuda": frozenset(BACKENDS),
 }
-"""On Metal torch has no such switches."""
+"""Without effect on Metal, where torch has no such switches."""
 NONE_TAKES_IT = ("No available kernel", "No viable backend")
-"""What torch says, on a card and on a processor, where no kernel that may run takes the shape."""
+"""torch's errors, on a GPU and on a CPU, if no allowed kernel supports the shape."""
 _ONE_AT_A_TIME = threading.RLock()
 
 
@@ -35,12 +35,12 @@ def none_takes_it(error: Exception) -> bool:
 
 
 def restricts(plan: Plan) -> bool:
-    """Whether the plan forbids a kernel that this device has. Where none is allowed, none is asked, and no switch is needed."""
+    """Return whether the plan forbids a kernel of this device. With none allowed torch is not called at all."""
     return bool(plan.kernels) and not EXIST.get(plan.device, frozenset()) <= set(plan.kernels)
 
 
 def switches() -> tuple[bool, bool, bool, bool]:
-    """flash, cudnn, efficient, math: as they stand."""
+    """Return the switches: flash, cudnn, efficient, math."""
     cuda: Any = torch.backends.cuda
     return cuda.flash_sdp_enabled(), cuda.cudnn_sdp_enabled(), cuda.mem_efficient_sdp_enabled(), cuda.math_sdp_enabled()
 
@@ -58,7 +58,7 @@ def allowed(kernels: Collection[Kernel]) -> tuple[bool, bool, bool, bool]:
 
 @contextmanager
 def only(kernels: Collection[Kernel]) -> Iterator[None]:
-    """The switches are global: whoever needs others than those that stand waits for its turn."""
+    """Allow only these kernels for a while. The switches are global: threads that need other settings take turns."""
     if switches() == allowed(kernels):
         yield
         return
@@ -67,12 +67,13 @@ def only(kernels: Collection[Kernel]) -> Iterator[None]:
 
 
 def restricted(torch_attention: Callable[..., Tensor], plan: Plan) -> Callable[..., Tensor]:
-    """torch's attention with none but the plan's kernels."""
+    """Return torch's attention with only the plan's kernels."""
     return through(torch_attention, plan.kernels) if restricts(plan) else torch_attention
 
 
 def with_math(torch_attention: Callable[..., Tensor], plan: Plan) -> Callable[..., Tensor]:
-    """The same where Hearth's own arithmetic cannot stand in: then torch's plainest kernel may, for the others refuse much."""
+    """Return torch's attention with the plan's kernels and math, for calls that own arithmetic
+    cannot compute. The other kernels reject many calls."""
     if not plan.kernels or "math" in plan.kernels:
         return restricted(torch_attention, plan)
     return through(torch_attention, (*plan.kernels, "math"))
@@ -87,7 +88,8 @@ def through(torch_attention: Callable[..., Tensor], kernels: Collection[Kernel])
 
 
 def streams(plan: Plan, call: AttentionCall) -> bool:
-    """Whether torch would take a kernel that never writes all scores down. On Metal nobody can ask, so the answer is no."""
+    """Return whether torch would use a kernel that never stores all scores; always False on Metal, which cannot
+    tell."""
     choose = getattr(torch, "_fused_sdp_choice", None)
     if choose is None or plan.device not in EXIST or not plan.kernels:
         return False

@@ -1,4 +1,4 @@
-"""The one place where torch's attention is replaced: puts a plan in its stead for the whole process, counts, and restores."""
+"""Replace torch's attention by a plan for the whole process, count calls, and restore it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from app.compat.planning.types import AUTO, Chunk, Plan, Ran
 from app.sentence import Trouble, say
 
 FORCE_GQA = "TRANSFORMERS_SDPA_FORCE_GQA"
-"""Set, transformers hands K and V over as they are; else it repeats them on older Macs and under masks on CUDA."""
+"""If set, transformers passes K and V unchanged; else it repeats them on older Macs and under masks on CUDA."""
 
 
 class Seam:
-    """What runs while a plan is applied: how often attention was called, which way it went, and how many queries go at a time."""
+    """Live state while a plan is applied: the number of calls, the paths they took, and the chunk size."""
 
     def __init__(self, plan: Plan, asked: Callable[[], Chunk] | None = None) -> None:
-        """`asked` is the home of the chunk size where somebody else keeps it; else it sits here."""
+        """`asked` returns the chunk size if someone else holds it; else it is held here."""
         self.plan = plan
         self.paths: Counter[str] = Counter()
-        """Calls by the path they took."""
+        """Calls counted by path."""
         self._chunk: Chunk = plan.chunk_q
         self._asked = asked
         self._lock = threading.Lock()
@@ -45,7 +45,7 @@ class Seam:
 
     @property
     def chunk(self) -> Chunk:
-        """Queries at a time as asked for now; what runs is never more than the plan's `chunk_most`."""
+        """The requested queries at a time; what runs never exceeds the plan's `chunk_most`."""
         return self._chunk if self._asked is None else self._asked()
 
     @chunk.setter
@@ -57,12 +57,12 @@ class Seam:
         return None if chunk == AUTO else chunk
 
     def set_chunk(self, chunk: Chunk) -> None:
-        """From the next call on, in every thread."""
+        """Set the chunk size, from the next call on, in every thread."""
         if chunk != AUTO and (type(chunk) is not int or not 1 <= chunk <= LONGEST_CHUNK):
             raise Trouble(
                 say(
                     "seam.chunk",
-                    "A chunk of {chunk} was asked for. It is a whole number of queries from 1 to {longest}, or left automatic.",
+                    "{chunk} is not a valid chunk size. Use a whole number of queries from 1 to {longest}, or leave it automatic.",
                     chunk=repr(chunk), longest=LONGEST_CHUNK,
                 ),
                 cure="automatic",
@@ -70,7 +70,7 @@ class Seam:
         self._chunk = chunk
 
     def take_largest(self) -> Ran | None:
-        """How the largest call went since this was last asked; None: there was none."""
+        """Return how the largest call since the last time ran, or None if there was none."""
         with self._lock:
             largest, self._largest, self._largest_scores = self._largest, None, -1
         return largest
@@ -85,7 +85,7 @@ class Seam:
 
 
 class _World:
-    """What a seam changes besides the function, as it stood before the first of them."""
+    """Global settings that a seam changes besides the function, as they were before the first seam."""
 
     def __init__(self) -> None:
         self.fast_path = torch.backends.mha.get_fastpath_enabled()
@@ -93,7 +93,7 @@ class _World:
         self.force_gqa = os.environ.get(FORCE_GQA)
 
     def put(self, plan: Plan | None) -> None:
-        # torch's own fast path for MultiheadAttention computes attention in C++, where no seam sees it.
+        # torch's fast path for MultiheadAttention computes attention in C++, where no seam sees it.
         torch.backends.mha.set_fastpath_enabled(self.fast_path and plan is None)
         limited = plan is not None and sdpa_kernels.restricts(plan)
         sdpa_kernels.switch(*(sdpa_kernels.allowed(plan.kernels) if plan is not None and limited else self.switches))
@@ -111,7 +111,8 @@ _world: list[_World] = []
 
 @contextmanager
 def applied(plan: Plan, asked: Callable[[], Chunk] | None = None) -> Iterator[Seam]:
-    """Put a plan in the place of torch's attention, for everything this process runs, in every thread. Nested calls: the innermost plan wins."""
+    """Replace torch's attention by a plan for the whole process and every thread. Nested calls: the innermost plan
+    wins."""
     with _lock:
         if not _seams:
             _world.append(_World())
@@ -127,7 +128,7 @@ def applied(plan: Plan, asked: Callable[[], Chunk] | None = None) -> Iterator[Se
 
 
 def _leave(seam: Seam) -> None:
-    """Seams of several threads may end in any order: whoever stands on this one is put on what it stood on."""
+    """Remove a seam. Seams may be removed in any order; relink any seam that wrapped this one."""
     _seams.remove(seam)
     if F.scaled_dot_product_attention is seam.attention:
         F.scaled_dot_product_attention = seam._found

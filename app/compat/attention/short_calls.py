@@ -1,4 +1,4 @@
-"""Answer calls so short that choosing their way would take longer than the call: torch takes them whole, natively grouped or folded."""
+"""Answer calls too short to choose a way for: torch takes them at once, grouped natively or folded."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from app.compat.planning.quickest_way import is_brief, is_reading_bound
 
 FOLDED = "folded"
 TINY = 1 << 16
-"""Scores of a grouped call that need no thought about the way it goes."""
+"""Scores of a grouped call so few that any way will do."""
 Known = tuple[str, int, int, bool]
-"""Its path, how many scores it has, its queries, and whether its heads are grouped for torch to see."""
+"""A short call's path, number of scores, number of queries, and whether torch sees its heads grouped."""
 Recognise = Callable[[Tensor, Tensor, Tensor, Tensor | None, float, bool], Known | None]
 Answer = Callable[[Tensor, Tensor, Tensor, Tensor | None, float, bool, float | None], Tensor | None]
 
 
 def answer_short_calls(dispatch: Dispatcher, observe: Observe) -> Answer:
-    """What answers a short call, and gives None where a way has to be chosen."""
+    """Return a function that answers a short call, or returns None if a way must be chosen."""
     recognise, by_torch = recognise_short_calls(dispatch), dispatch.through_torch.by_torch
 
     def answer(
@@ -45,9 +45,7 @@ def answer_short_calls(dispatch: Dispatcher, observe: Observe) -> Answer:
             else:
                 out = by_torch(query, key, value, mask, dropout, causal, scale=scale, enable_gqa=grouped)
         except (RuntimeError, IndexError) as error:
-            check_shapes(
-                AttentionCall(query, key, value, mask)
-            )  # in plain words, where it is the question that is wrong
+            check_shapes(AttentionCall(query, key, value, mask))  # a plain sentence if the arguments are wrong
             if not none_takes_it(error):
                 raise
             return None
@@ -58,7 +56,7 @@ def answer_short_calls(dispatch: Dispatcher, observe: Observe) -> Answer:
 
 
 def recognise_short_calls(dispatch: Dispatcher) -> Recognise:
-    """What is known of a short call; None where a way has to be chosen."""
+    """Return a function that describes a short call, or returns None if a way must be chosen."""
     plan, easy, small = dispatch.plan, dispatch.easy, dispatch.small
     both = bool(easy) and dispatch.on_cpu and plan.gqa == "folded" and {"flash", "math"} <= set(plan.kernels)
     native = both and plan.native_right

@@ -1,4 +1,4 @@
-"""Tell which calls of attention belong to torch alone: compiled, traced, transformed, nested, or without numbers."""
+"""Recognise attention calls that belong to torch alone: compiled, traced, transformed, nested, or without data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch._C import _are_functorch_transforms_active, _is_tracing, _len_torch_d
 from torch.nn import Parameter
 
 COMPILED = "stepped aside: compiled"
-"""Counted once for each place a graph calls attention from, when it is compiled: nothing of Hearth's runs with the graph."""
+"""Counted once per call site when a graph is compiled: no code of Hearth's runs inside the graph."""
 TRACED = "stepped aside: traced"
 TRANSFORMED = "stepped aside: torch.func"
 NESTED = "stepped aside: nested"
@@ -19,8 +19,8 @@ _TRACERS = tuple(torch._C._TorchDispatchModeKey.__members__.values())
 
 
 def path_aside(query: Tensor, key: Tensor, value: Tensor) -> str | None:
-    """The path to count where torch's own must take the call; None where there are numbers to compute with. Run at every
-    call, so nothing here takes more than a few dozen nanoseconds."""
+    """Return the path to count if torch must take the call, or None if there is data to compute with. Runs at every
+    call, so each check takes at most a few dozen nanoseconds."""
     if _are_functorch_transforms_active():
         return TRANSFORMED
     if _is_tracing() or (_len_torch_dispatch_stack() and is_traced()):
@@ -35,10 +35,10 @@ def path_aside(query: Tensor, key: Tensor, value: Tensor) -> str | None:
 
 
 def is_traced() -> bool:
-    """Whether a mode of torch's own (proxies, fake or functional tensors) watches. Other modes may: they want the real calls."""
+    """Return whether a torch mode (proxies, fake or functional tensors) is tracing. Other modes want the real calls."""
     return any(torch._C._get_dispatch_mode(each) is not None for each in _TRACERS)
 
 
 def is_wrapped(tensor: Tensor) -> bool:
-    """Whether a subclass computes by itself (fake, quantised and other wrappers), so that its memory tells nothing."""
+    """Return whether a subclass computes by itself (fake, quantised and other wrappers): its layout means nothing."""
     return type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__

@@ -1,4 +1,4 @@
-"""Take one prepared call through torch's kernels: whole or in chunks, with the plan's remedies around each call."""
+"""Compute one prepared call with torch's kernels, at once or in chunks, with the plan's remedies around each call."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from app.compat.attention.prepare import by_group, fold, fold_mask, fully_masked
 from app.compat.planning.types import Gqa, Plan
 
 MANY_QUERIES = 32
-"""From here on a causal fold goes group by group, so that torch's kernel can skip what is masked."""
+"""From this length on a causal fold is computed group by group, so that torch's kernel can skip masked keys."""
 
 
 class ThroughTorch:
-    """torch's own attention, as a plan wants it called."""
+    """torch's attention, called as the plan requires."""
 
     def __init__(self, plan: Plan, by_torch: Callable[..., Tensor]) -> None:
         self.plan, self.by_torch = plan, by_torch
 
     def __call__(self, call: AttentionCall, rows: int, gqa: Gqa | None) -> Tensor:
-        """By torch's kernels, all queries at once or `rows` at a time."""
+        """Compute with torch's kernels, all queries at once or `rows` at a time."""
         width = call.value.shape[3]
         if gqa == "expanded":
             key, value = (each.repeat_interleave(call.groups, 1) for each in (call.key, call.value))
@@ -55,7 +55,7 @@ class ThroughTorch:
         queries, keys, metal = query.shape[2], key.shape[2], self.plan.device == "mps"
         out = query.new_empty(query.shape[0], queries, query.shape[1], width).transpose(1, 2)
         for begin in range(0, queries, rows):
-            # Metal keeps a graph for each shape it has seen: there the last chunk steps back instead of being shorter.
+            # Metal caches a graph for each shape: overlap the last chunk instead of making it shorter.
             start = min(begin, queries - rows) if metal else begin
             stop = min(start + rows, queries)
             last = min(stop, keys) if causal and not metal else keys
@@ -67,7 +67,7 @@ class ThroughTorch:
         return out
 
     def once(self, call: AttentionCall, gqa: Gqa | None) -> Tensor:
-        """One call of torch's, folded where that is asked for; rows that see nothing set to zero."""
+        """Call torch once, folded if asked; set rows that see nothing to zero."""
         mask = call.mask
         dead = fully_masked_rows(mask) if mask is not None and self.plan.zero_masked_rows else None
         if gqa == "folded":

@@ -1,4 +1,4 @@
-"""Compute exact attention in little memory, over tiles of queries and keys; choose the size of a tile."""
+"""Compute exact attention in little memory, in tiles of queries and keys; choose the tile size."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from app.compat.attention.prepare import by_group, fully_masked_rows, split_head
 from app.compat.planning.quickest_way import FEW_ROWS, MANY_NUMBERS, is_reading_bound
 
 COPIES = 3
-"""Scores, their softmax and the masked scores may live at the same time."""
+"""Copies alive at the peak: scores, softmax and the masked scores."""
 OWN_BYTES = 8
-"""That one score takes in own arithmetic, and its weight where it cannot be written in its place."""
+"""Bytes per score in own arithmetic, with its weight if that cannot be written in place."""
 WORKSPACE_BYTES = {"cpu": 16 << 20}
-"""Where tiles are fastest: on a processor they should stay in its caches (in bfloat16 14.4 ms at 16 MiB, 20.8 at 48)."""
+"""Fastest tile size: on a CPU it should stay in cache (in bfloat16 14.4 ms at 16 MiB, 20.8 at 48)."""
 WORKSPACE_ELSEWHERE_BYTES = 64 << 20
 WIDENED_BYTES = 4 << 20
-"""Of keys and values in float32 at once (2 x 16 heads over 1024 keys of width 128: 1.7 ms so, 2.4 with 16 MiB, 3.7 with all)."""
+"""Keys and values in float32 at once (2 x 16 heads, 1024 keys, width 128: 1.7 ms; with 16 MiB 2.4, with all 3.7)."""
 ENOUGH_ROWS = 64
-"""With fewer queries K and V are read too often: fewer heads are taken at once."""
+"""With fewer queries K and V are read too often: take fewer heads at once instead."""
 FEWEST_ROWS = 8
-"""Where not even these fit, keys are cut."""
+"""If not even these fit, split the keys."""
 FREE_FOR_S = 1.0
 
 
 class Tile(NamedTuple):
-    """How much own arithmetic takes at once."""
+    """How much own arithmetic computes at once."""
 
     heads: int
-    """Of keys and values, over the whole batch."""
+    """Key/value heads, over the whole batch."""
     rows: int
-    """Queries of each."""
+    """Queries per head."""
     cols: int | None
     """Keys; None: all."""
 
 
 class FreeMemory:
-    """Free memory of a device, asked at most once a second: a generation makes hundreds of calls in that time."""
+    """Free memory of a device, read at most once a second: a generation makes hundreds of calls in that time."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[float, int]] = {}
@@ -74,8 +74,9 @@ def workspace_bytes(device: str) -> int:
 def tile_size(
     scores: int, heads: int, groups: int, queries: int, keys: int, at_once: int, asked: int | None = None
 ) -> Tile:
-    """The tile of at most `scores` numbers. Rows stay whole: fewer heads are taken, down to as many as the processor works on
-    `at_once`, then fewer queries, and keys are cut only where a handful of rows of one head is too large. `asked`: queries by hand."""
+    """Choose the tile of at most `scores` numbers. Reduce heads first, down to as many as the processor works on
+    `at_once`, then queries; split keys only if a handful of rows of one head is too large. `asked`: queries set by
+    hand."""
     fit = scores // (groups * keys)
     fewest = min(queries, FEWEST_ROWS) if asked is None else min(queries, asked)
     if fit < fewest:
@@ -86,7 +87,7 @@ def tile_size(
 
 
 def even_rows(rows: int, queries: int) -> int:
-    """As many chunks, all of about one size."""
+    """Split queries into chunks of about equal size."""
     return -(-queries // -(-queries // rows))
 
 
@@ -101,7 +102,7 @@ class Scratch:
         return self._held is not None
 
     def __call__(self, name: str, like: Tensor, *shape: int, dtype: torch.dtype | None = None) -> Tensor | None:
-        """None where gradients are wanted: torch takes fresh memory then."""
+        """Return the buffer; None if gradients are wanted, because torch allocates new memory then."""
         if self._held is None:
             return None
         numel = math.prod(shape)
@@ -118,18 +119,18 @@ def wants_gradients(*tensors: Tensor | None) -> bool:
 
 
 class Block(NamedTuple):
-    """One tile's operands, with batch and heads merged and the queries of a group beside each other."""
+    """Operands of one tile, with batch and heads merged and the queries of a group together."""
 
     lines: Tensor
-    """The queries, widened."""
+    """Queries, widened."""
     keys: Tensor
     values: Tensor
     mask: Tensor | None
-    """Of all queries; five dimensions, those of `shape` and the keys."""
+    """Mask of all queries; five dimensions, those of `shape` and the keys."""
     shape: tuple[int, int, int, int]
     """Batch, key/value heads, groups, queries."""
     start: int
-    """Which query is the first."""
+    """Index of the first query."""
     causal: bool
     scale: float
     dropout: float
@@ -140,7 +141,7 @@ class Block(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How many keys its queries may see."""
+        """Number of keys that its queries may see."""
         return min(self.stop, self.keys.shape[1]) if self.causal else self.keys.shape[1]
 
     def mask_over(self, first: int, last: int) -> Tensor | None:
@@ -148,17 +149,16 @@ class Block(NamedTuple):
 
 
 def attend_in_tiles(call: AttentionCall, tile: Tile, prescale: bool) -> Tensor:
-    """Attention by Hearth's own arithmetic, tile by tile. Grouped heads share K and V as they lie. Half precision is
-    widened tile by tile: with rounded scores the error was 2 to 20 times that of torch's kernels, with rounded weights alone 2 times.
-
-    `prescale`: the scale goes into the queries, because Metal's baddbmm multiplies what it should not read (mps-baddbmm).
-    """
+    """Compute attention tile by tile with Hearth's own arithmetic. Grouped heads share K and V without copies. Widen
+    half precision per tile: rounded scores gave 2 to 20 times the error of torch's kernels, rounded weights alone 2
+    times. `prescale`: scale the queries first, because Metal's baddbmm multiplies memory it should not read
+    (mps-baddbmm)."""
     query, key, value, *_ = call
     batch, heads, queries, width = query.shape
     few, dtype, factor = key.shape[1], widened_dtype(query.dtype), call.factor
     groups, scratch = heads // few, Scratch(query, key, value, call.mask)
     mask = None if call.mask is None else split_heads(call.mask, groups)
-    # K and V whose batch and heads do not merge are taken one by one, not copied.
+    # If batch and heads of K and V do not merge, take them one by one rather than copy.
     together = tile.heads >= batch * few and merges_freely(key) and merges_freely(value)
     out = value.new_empty(batch, queries, heads, value.shape[-1]).transpose(1, 2)
     for part, some in head_slices(1 if together else batch, few, tile.heads):
@@ -170,7 +170,7 @@ def attend_in_tiles(call: AttentionCall, tile: Tile, prescale: bool) -> Tensor:
         for start in range(0, queries, tile.rows):
             stop = min(start + tile.rows, queries)
             lines = widen("lines", grouped[..., start:stop, :].reshape(keys.shape[0], -1, width), dtype, scratch)
-            # baddbmm leaves its result unwritten where alpha and beta are 0 (bfloat16 on a processor).
+            # baddbmm leaves its result unwritten if alpha and beta are 0 (bfloat16 on a CPU).
             scale, lines = (1.0, lines * factor) if prescale or not factor else (factor, lines)
             shape = (grouped.shape[0], grouped.shape[1], groups, stop - start)
             block = Block(lines, keys, values, seen, shape, start, call.causal, scale, call.dropout)
@@ -180,7 +180,7 @@ def attend_in_tiles(call: AttentionCall, tile: Tile, prescale: bool) -> Tensor:
 
 
 def widened_dtype(dtype: torch.dtype) -> torch.dtype:
-    """What scores and sums are kept in: float32 at least."""
+    """Return the dtype of scores and sums: at least float32."""
     return torch.promote_types(dtype, torch.float32)
 
 
@@ -191,24 +191,24 @@ def head_slices(batch: int, heads: int, at_once: int) -> Iterator[tuple[slice, s
 
 
 def slice_mask(mask: Tensor, part: slice, some: slice) -> Tensor:
-    """The mask of some of the batch and heads, where it has more than one of them."""
+    """Slice a mask by batch and heads where it has more than one of them."""
     mask = mask[part] if mask.shape[0] > 1 else mask
     return mask[:, some] if mask.shape[1] > 1 else mask
 
 
 def merges_freely(tensor: Tensor) -> bool:
-    """Whether batch and heads merge without a copy."""
+    """Return whether batch and heads merge without a copy."""
     return tensor.shape[0] == 1 or tensor.shape[1] == 1 or tensor.stride(0) == tensor.stride(1) * tensor.shape[1]
 
 
 def compute_scores(block: Block, keys: Tensor, mask: Tensor | None, scratch: Scratch) -> Tensor:
-    """Of all of the block's queries and some of its keys, masked."""
+    """Compute the scores of all of the block's queries over some of its keys, masked."""
     lines, scale = block.lines, block.scale
     unused, place = lines.new_empty(1), scratch("scores", lines, *lines.shape[:2], keys.shape[1])
     if scale == 1.0:
         found = torch.bmm(lines, keys.transpose(1, 2), out=place)
     elif keys.device.type == "cpu" and is_reading_bound(lines.shape[1], keys.numel()):
-        # Long keys are read once and in order when they stand on the left: 1.3 ms against 2.1 at Dia's decode.
+        # Long keys as the left operand are read once and in order: 1.3 ms against 2.1 at Dia's decode.
         found = torch.baddbmm(unused, keys, lines.transpose(1, 2), beta=0, alpha=scale).transpose(1, 2)
     else:
         found = torch.baddbmm(unused, lines, keys.transpose(1, 2), beta=0, alpha=scale, out=place)
@@ -224,14 +224,16 @@ def drop(weights: Tensor, dropout: float) -> Tensor:
 
 
 def whole_rows(block: Block, scratch: Scratch) -> Tensor:
-    """Attention over all keys at once; a row that sees nothing gives zeros."""
+    """Compute attention over all keys at once; a row that sees nothing gives zeros."""
     keys, values = block.keys[:, : block.length], block.values[:, : block.length]
     mask = block.mask_over(0, block.length)
     dead = None if mask is None else fully_masked_rows(mask)
     if mask is not None and dead is not None and wants_gradients(block.lines, keys, values, mask):
-        mask = mask | dead if mask.dtype == torch.bool else mask.masked_fill(dead, 0)  # 0 / 0 would spoil all gradients
+        mask = (
+            mask | dead if mask.dtype == torch.bool else mask.masked_fill(dead, 0)
+        )  # 0 / 0 would make all gradients NaN
     found = compute_scores(block, keys, mask, scratch)
-    # On a processor each row is read before it is written: in place it takes half of the caches (375 ms against 467).
+    # On a CPU each row is read before it is written: in place it uses half the cache (375 ms against 467).
     in_place = scratch.reused and found.device.type == "cpu" and found.is_contiguous()
     weights = torch.softmax(found, -1, out=found if in_place else scratch("softmax", found, *found.shape))
     result = torch.bmm(drop(weights, block.dropout), values)
@@ -241,7 +243,7 @@ def whole_rows(block: Block, scratch: Scratch) -> Tensor:
 
 
 def running_rows(block: Block, cols: int, scratch: Scratch) -> Tensor:
-    """Keys in chunks with a running maximum (Rabe & Staats, arXiv 2112.05682); a row that sees nothing gives zeros."""
+    """Compute over keys in chunks with a running maximum (Rabe & Staats, arXiv 2112.05682); blind rows give zeros."""
     lines, values = block.lines, block.values
     highest = lines.new_full((*lines.shape[:2], 1), -torch.inf)
     total, sums = torch.zeros_like(highest), lines.new_zeros((*lines.shape[:2], values.shape[-1]))
@@ -258,7 +260,8 @@ def running_rows(block: Block, cols: int, scratch: Scratch) -> Tensor:
 
 
 def is_step(query: Tensor, key: Tensor, value: Tensor, dtypes: Collection[torch.dtype]) -> bool:
-    """One query over grouped keys that no cache holds, all as a key/value cache keeps them: Dia's step."""
+    """Return whether this is Dia's step: one query over grouped keys too large for a cache, laid out like a K/V
+    cache."""
     asked, held = query.shape, key.shape
     return (
         len(asked) == 4
@@ -278,7 +281,7 @@ def is_step(query: Tensor, key: Tensor, value: Tensor, dtypes: Collection[torch.
 
 
 def attend_step(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> Tensor:
-    """What attend_in_tiles comes to there, with nothing in between: beside cold caches Python itself took a tenth of the time."""
+    """Compute what attend_in_tiles would, without its Python overhead, a tenth of the time beside cold caches."""
     batch, heads, length, width = key.shape
     lines = query.reshape(batch * heads, -1, width)
     keys, values = key.view(-1, length, width), value.view(-1, length, width)

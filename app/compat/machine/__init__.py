@@ -1,1 +1,1 @@
-"""What this computer is and was seen to do: facts, readings, verdicts. Knows nothing of plans, and imports no torch."""
+"""Facts, memory readings and test verdicts of this computer. Knows nothing of plans and imports no torch."""

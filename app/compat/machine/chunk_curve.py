@@ -1,4 +1,4 @@
-"""The curve of chunk sizes that Tune measures: what it holds and where it is kept. Imports no torch."""
+"""The curve of chunk sizes that Tune measures, and its file. Imports no torch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from app.paths import Home
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 ROUNDS = 3
 KNEE = 1.05
-"""The smallest size within this factor of the fastest is the knee: it costs least memory for the speed."""
+"""The smallest size within this factor of the fastest is the knee: least memory for nearly full speed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     chunk: int
     seconds: float
-    """Of one attention call."""
+    """Bytes of one attention call."""
     scores_bytes: int
 
 
@@ -33,7 +33,7 @@ class Curve:
 
 
 def curve_file(home: Home, model: str) -> Path:
-    """A model of the person's own is named by its path; the file's name holds its letters and a digest of the whole."""
+    """Return the curve's file: a local model is named by its path, so the name holds its letters and a digest."""
     digest = hashlib.sha256(model.encode()).hexdigest()[:8]
     return home.verdicts / f"chunks {re.sub(r'[^A-Za-z0-9.]+', '-', model)[-40:]} {digest}.json"
 
@@ -43,7 +43,7 @@ def keep_curve(home: Home, curve: Curve) -> None:
 
 
 def read_curve(home: Home, model: str) -> Curve | None:
-    """None where it was never measured, or where the file is not one of ours."""
+    """Return the curve, or None if it was never measured or the file is damaged."""
     try:
         kept = json.loads(curve_file(home, model).read_text("utf-8"))
         return Curve(kept["model"], tuple(Point(**point) for point in kept["points"]), kept["knee"])

@@ -1,4 +1,4 @@
-"""Hardware: facts about a machine, no opinions; probe() is the only place that asks torch or the system about it."""
+"""Hardware: facts about a machine, without judgement; only probe() asks torch or the system for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Kind = Literal["cpu", "cuda", "mps", "rocm", "directml"]
 System = Literal["linux", "macos", "windows"]
 PACKAGES: Final = ("bitsandbytes", "torchao", "gptqmodel", "gguf")
-"""What reads quantised weights, and need not be there."""
+"""Optional packages that read quantised weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,35 +26,36 @@ class Hardware:
     capability: tuple[int, int] | None = None
     """CUDA compute capability, None elsewhere."""
     memory_bytes: int = 0
-    """What the device has: the card's own memory, or the memory it shares with everything else."""
+    """The card's own memory, or the memory that the device shares with everything else."""
     free_bytes: int = 0
     unified: bool = True
-    """True where the device and the processor share one memory."""
+    """True if the device and the processor share one memory."""
     ram_bytes: int = 0
     system: System = "linux"
     system_version: str = ""
-    """On a Mac the version quirks ask for: "14.5"."""
+    """On a Mac the version that quirks compare, such as "14.5"."""
     processor: str = ""
     """The processor's architecture: arm64, x86_64."""
     cores: int = 1
     driver: str = ""
     torch: str = ""
     arch_list: tuple[str, ...] = ()
-    """What this torch was compiled for: sm_75, sm_80..."""
+    """Architectures that this torch was compiled for: sm_75, sm_80..."""
     pretended: str = ""
-    """The name of the pretended machine, empty on the real one."""
+    """Name of the pretended machine; empty on the real one."""
     fast_bf16: bool = False
-    """The processor multiplies bfloat16 in hardware (AVX-512 BF16, AMX); says nothing about a card."""
+    """Whether the CPU multiplies bfloat16 in hardware (AVX-512 BF16, AMX); says nothing about a GPU."""
     limit_bytes: int = 0
-    """Past this the device swaps or fails: Metal's recommended working set; 0 where it is all of memory_bytes."""
+    """Memory past which the device swaps or fails: Metal's recommended working set; 0: all of memory_bytes is
+    usable."""
     unseen_card: str = ""
-    """A card that is in the machine but that this torch cannot reach."""
+    """A GPU in the machine that this torch cannot use."""
     packages: tuple[str, ...] | None = None
-    """Which of bitsandbytes, torchao, gptqmodel, gguf are installed; None where nobody looked."""
+    """Installed packages among bitsandbytes, torchao, gptqmodel, gguf; None if not checked."""
 
 
 def probe() -> Hardware:
-    """This machine. Never fails on a strange one: what it does not say stays unknown, and check() says what that means."""
+    """Read the facts of this machine. Never fails: unavailable facts stay unknown, and check_machine() judges them."""
     import psutil
     import torch
 
@@ -83,8 +84,8 @@ def probe() -> Hardware:
 
 
 def with_room(hardware: Hardware, reading: Reading, held_bytes: int) -> Hardware:
-    """The same machine with the memory that is free now. `held_bytes`: what Hearth itself holds and would give back."""
-    # Before a card is in use, the reading is of another memory than the card's.
+    """Return the machine with the memory free now. `held_bytes`: memory that Hearth holds and would release."""
+    # Before a GPU is in use, the reading is of the computer's memory.
     of_device = (reading.device_bytes is None) == (hardware.kind == "cpu")
     if hardware.pretended or not (of_device and reading.free_bytes):
         return hardware
@@ -109,14 +110,14 @@ def _card(facts: Hardware, torch: ModuleType) -> Hardware:
 
 
 def _metal(facts: Hardware, torch: ModuleType) -> Hardware:
-    # Metal's own count of free memory leaves out what other programs hold, the system's leaves out Metal's limit.
+    # Metal's count of free memory leaves out other programs, the system's leaves out Metal's limit.
     limit = torch.mps.recommended_max_memory()
     free = min(max(0, limit - torch.mps.driver_allocated_memory()), facts.free_bytes)
     return replace(facts, kind="mps", free_bytes=free, limit_bytes=limit)
 
 
 def _fast_bf16(torch: ModuleType) -> bool:
-    """torch.cpu's own questions are private and differ by version; a torch that lacks them leaves the answer at no."""
+    """Ask torch's private functions, which differ by version; return False if this torch lacks them."""
     asked = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
     return any(bool(getattr(torch.cpu, name)()) for name in asked if hasattr(torch.cpu, name))
 
@@ -141,7 +142,7 @@ def _nvidia(field: str) -> str:
 
 
 def _said(*command: str) -> str:
-    """What a program of the system answers; empty where it is missing, fails or takes too long."""
+    """Return a command's output; empty if it is missing, fails or takes too long."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
     except (OSError, subprocess.TimeoutExpired):

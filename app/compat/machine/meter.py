@@ -1,4 +1,4 @@
-"""Reads memory and speed; resets nothing. Asks torch only where torch is already there."""
+"""Read memory and speed without resetting anything; ask torch only if it is already imported."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ import psutil
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Bytes at one moment; None where this machine has no such thing."""
+    """Memory in bytes at one moment; None where this machine has no such value."""
 
     process_bytes: int = 0
     device_bytes: int | None = None
-    """What this process holds of the device: CUDA reserved, Metal driver memory."""
+    """Device memory held by this process: CUDA reserved, Metal driver memory."""
     allocated_bytes: int | None = None
-    """Of it, in live tensors."""
+    """The part of it in live tensors."""
     highest_bytes: int = 0
-    """The most seen of what counts on this machine (device if it has its own memory, else the process)."""
+    """Highest value seen of the memory that counts here (the device's if it has its own, else the process's)."""
     limit_bytes: int = 0
-    """Past this it swaps or fails."""
+    """Memory past which it swaps or fails."""
     free_bytes: int = 0
-    """What this process could still take; cached blocks count, for they can be used again."""
+    """Memory that this process could still take; includes cached blocks, which are reusable."""
     system_free_bytes: int = 0
-    """Of the computer's own memory; 0: nobody looked."""
+    """The computer's total memory; 0 if not read."""
     system_bytes: int = 0
     swap_bytes: int = 0
 
@@ -44,12 +44,12 @@ class _Device:
 
 
 SWAP_EVERY_S = 1.0
-"""Swap moves slowly, and asking for it is the dearest question on some systems."""
+"""Swap changes slowly, and reading it is the most expensive query on some systems."""
 
 
 class Meter:
-    """Keeps the highest it has seen itself: torch's own peak counters are one per process, and reading them for one would reset
-    them for another. Safe from several threads."""
+    """Memory readings with their own peak: torch has one peak counter per process, which others may need.
+    Thread-safe."""
 
     def __init__(self) -> None:
         self._process = psutil.Process()
@@ -65,7 +65,7 @@ class Meter:
         if device is None:
             counts, limit_bytes = process_bytes, process_bytes + available
         elif device.unified:
-            # Metal's buffers are only in part in the process's resident pages: the larger of the two is nearer the truth.
+            # Metal's buffers are only partly in the process's resident memory: the larger value is closer to the truth.
             counts, limit_bytes = max(process_bytes, device.held_bytes), device.limit_bytes
         else:
             counts, limit_bytes = device.held_bytes, device.limit_bytes
@@ -88,7 +88,7 @@ class Meter:
 
     @contextmanager
     def sampling(self, every_s: float = 0.02) -> Iterator[Meter]:
-        """Reads in a thread meanwhile, so that a peak between two readings is seen too."""
+        """Read repeatedly in a thread, to catch peaks between two readings."""
         enough = Event()
 
         def sample() -> None:
@@ -107,14 +107,14 @@ class Meter:
 
 
 def read() -> Reading:
-    """One reading with no memory of earlier ones: the highest is the present."""
+    """Take one reading without earlier ones: its peak is the present value."""
     return Meter().read()
 
 
 def _swap_bytes() -> int:
     try:
         return psutil.swap_memory().used
-    except (RuntimeError, OSError):  # A Windows whose performance counters are broken does not tell.
+    except (RuntimeError, OSError):  # Windows with broken performance counters cannot tell.
         return 0
 
 
@@ -122,19 +122,19 @@ def _device(available_bytes: int) -> _Device | None:
     torch = sys.modules.get("torch")
     if torch is None or getattr(torch.__spec__, "_initializing", False):
         return None
-    if torch.cuda.is_initialized():  # else the question itself would make a context, some hundred megabytes of it
+    if torch.cuda.is_initialized():  # otherwise asking would create a context of some hundred megabytes
         return _cuda(torch)
     if torch.backends.mps.is_available():
         limit_bytes, allocated_bytes = torch.mps.recommended_max_memory(), torch.mps.current_allocated_memory()
         held_bytes = torch.mps.driver_allocated_memory()
-        # Metal's own count leaves out what other programs hold, the system's leaves out Metal's limit.
+        # Metal's own count leaves out other programs, the system's leaves out Metal's limit.
         free_bytes = min(max(0, limit_bytes - allocated_bytes), available_bytes + max(0, held_bytes - allocated_bytes))
         return _Device(held_bytes, allocated_bytes, limit_bytes, free_bytes, unified=True)
     return None
 
 
 def _cuda(torch: ModuleType) -> _Device:
-    # One nested dictionary: memory_reserved() and memory_allocated() each build it, flatten it and sort it again.
+    # One nested dictionary: memory_reserved() and memory_allocated() would each build, flatten and sort it again.
     stats = torch.cuda.memory_stats_as_nested_dict()
     held_bytes = stats["reserved_bytes"]["all"]["current"]
     free_bytes, _total_bytes = torch.cuda.mem_get_info()
@@ -142,7 +142,7 @@ def _cuda(torch: ModuleType) -> _Device:
     return _Device(
         held_bytes=held_bytes,
         allocated_bytes=allocated_bytes,
-        limit_bytes=held_bytes + free_bytes,  # what other programs hold is not ours to fill
+        limit_bytes=held_bytes + free_bytes,  # memory of other programs is not available
         free_bytes=free_bytes + held_bytes - allocated_bytes,
         unified=False,
     )

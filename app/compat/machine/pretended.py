@@ -1,4 +1,5 @@
-"""Machines that Hearth cares about, pretended: their facts, for planning without owning them. How they fail is in failures.py."""
+"""Facts of the machines that Hearth pretends, to plan without owning them. Their failures are in
+selftest/failures.py."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _CU130: Final = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
 
 
 def _mac(name: str, chip: str, gib: int, cores: int, system_version: str, torch: str) -> Hardware:
-    # Metal recommends a working set of two thirds of the memory, three quarters from 64 GB on; other programs hold their part.
+    # Metal recommends two thirds of memory, three quarters from 64 GB on; other programs use some of it.
     limit_bytes = gib * _GIB * 3 // 4 if gib >= 64 else gib * _GIB * 2 // 3
     return Hardware(
         kind="mps", name=chip, memory_bytes=gib * _GIB, free_bytes=gib * _GIB // 2, unified=True, ram_bytes=gib * _GIB,
@@ -27,7 +28,7 @@ def _card(
     name: str, card: str, capability: tuple[int, int], mib: int, torch: str, arch_list: tuple[str, ...], driver: str,
     linux: bool = False,
 ) -> Hardware:  # fmt: skip
-    # A desktop and the CUDA context hold some 0.6 GiB of the card before anything runs.
+    # A desktop and the CUDA context use some 0.6 GiB of the card before anything runs.
     return Hardware(
         kind="cuda", name=card, capability=capability, memory_bytes=mib << 20, free_bytes=(mib - 600) << 20,
         unified=False, ram_bytes=16 * _GIB, system="linux" if linux else "windows",
@@ -54,14 +55,14 @@ MACHINES: Final[MappingProxyType[str, Hardware]] = MappingProxyType({
 
 
 def machine(name: str) -> Hardware:
-    """The facts of a pretended machine, or a sentence that lists the names there are."""
+    """Return the facts of a pretended machine, or raise a Trouble that lists the names."""
     try:
         return MACHINES[name]
     except KeyError:
         raise Trouble(
             say(
                 "pretend.unknown",
-                "There is no pretended machine called {name}. Ask for one of: {names}.",
+                "There is no pretended machine named {name}. Choose one of: {names}.",
                 name=name,
                 names=", ".join(MACHINES),
             )

@@ -1,4 +1,4 @@
-"""Store what this machine was seen to do: verdicts by subject, one file per torch, system and card. Imports no torch."""
+"""Store what was observed on this machine: one file of verdicts per torch, system and card. Imports no torch."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from app.compat.machine.hardware import Hardware
 
 _FORMAT: Final = 1
 Fault = Literal["numbers", "memory", "crash"]
-"""How a run can break through no fault of the person."""
+"""Kinds of failed runs that are not the user's fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunFailure:
-    """What a run of a model broke of."""
+    """Why a run of a model failed."""
 
     fault: Fault
     step: int | None = None
-    """None: while the model was loading, or nobody knows."""
+    """Step of the failure; None while loading the model, or if unknown."""
     dtype: str = ""
-    """What broke computed in it."""
+    """Dtype that the failing part computed in."""
     chunk_most: int | None = None
-    """How many queries at a time attention may take since."""
+    """Queries at a time that attention may take since then."""
     chunk_before: int | None = None
-    """How many it might take until then; None: as many as it liked."""
+    """Limit before the failure; None if there was none."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Subject:
-    """What a verdict is about, written as "kind:name" on disk; kinds of other versions are kept as they are."""
+    """What a verdict is about, stored as "kind:name"; kinds of other versions stay unchanged."""
 
     kind: str
     name: str
@@ -54,27 +54,27 @@ class Subject:
 
     @classmethod
     def row(cls, quirk: str) -> Subject:
-        """Whether this defect shows here."""
+        """Make the subject of a defect: does it occur here."""
         return cls("row", quirk)
 
     @classmethod
     def path(cls, option: str, dtype: str) -> Subject:
-        """Whether this option of a plan ("gqa/native") is right here in this dtype."""
+        """Make the subject of a plan's option ("gqa/native") in this dtype: is it correct here."""
         return cls("path", f"{option}/{dtype}")
 
     @classmethod
     def way(cls, shape: str) -> Subject:
-        """The quickest exact way for attention of this shape, in the verdict's words."""
+        """Make the subject of an attention shape; the verdict's words name its fastest exact way."""
         return cls("way", shape)
 
     @classmethod
     def rung(cls, model: str, rung: str) -> Subject:
-        """A run of this model broke, and went on with this rung of the ladder."""
+        """Make the subject of a rung that a model takes because one of its runs failed."""
         return cls("rung", f"{model}/{rung}")
 
     @property
     def model(self) -> str:
-        """Whose run broke; only of a rung. A local model's name is a path, with slashes of its own."""
+        """Model whose run failed; for rungs only. A local model's name is a path, which may contain slashes."""
         return self.name.rpartition("/")[0]
 
 
@@ -82,29 +82,29 @@ class Subject:
 class Verdict:
     subject: Subject
     passed: bool
-    """For a row: the defect did not show, so the row is retired. For a path: right within its dtype's tolerance."""
+    """For a row: the defect did not occur, so the row is retired. For a path: correct within its dtype's tolerance."""
     error: float = 0.0
-    """The worst seen, relative to the float64 reference's largest value; infinite where NaN came out."""
+    """Largest error relative to the float64 reference's largest value; infinite for NaN."""
     elapsed_s: float = 0.0
     words: str = ""
-    """The machine's own words where it raised."""
+    """Error message of the machine, if it raised one."""
     seen: RunFailure | None = None
-    """For a rung: what the run broke of."""
+    """For a rung: why the run failed."""
 
 
 Verdicts = Mapping[Subject, Verdict]
 
 
 def verdict_file(folder: Path, hardware: Hardware) -> Path:
-    """Another torch, system or card is another machine: what was seen there says nothing here."""
-    # A patch of the system comes every other week and changes nothing here.
+    """Return the file for this torch, system and card: verdicts of others do not apply."""
+    # A system's patch version changes every other week and has no effect here.
     system = ".".join(hardware.system_version.split(".")[:2])
     facts = (hardware.torch or "torch", hardware.system, system, hardware.name, hardware.pretended)
     return folder / (re.sub(r"[^A-Za-z0-9.+]+", "-", " ".join(filter(None, facts))).strip("-") + ".json")
 
 
 def load(folder: Path, hardware: Hardware) -> dict[Subject, Verdict]:
-    """What was seen on this machine; nothing where nobody looked. A file that cannot be read is set aside, to be looked at."""
+    """Read the verdicts of this machine; empty if there are none. Move a damaged file aside for inspection."""
     path = verdict_file(folder, hardware)
     try:
         stored = json.loads(path.read_text("utf-8"))
@@ -117,7 +117,7 @@ def load(folder: Path, hardware: Hardware) -> dict[Subject, Verdict]:
 
 
 def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
-    """All of them at once: a crash leaves the old file or the new one, never half of one."""
+    """Store all verdicts atomically."""
     path = verdict_file(folder, hardware)
     record = {
         "format": _FORMAT, "machine": hardware.name, "torch": hardware.torch,
@@ -129,7 +129,7 @@ def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
 
 
 def learn(folder: Path, hardware: Hardware, *found: Verdict) -> dict[Subject, Verdict]:
-    """Add what was seen to what is known by now, whichever process learned or forgot it."""
+    """Add verdicts to those on disk, including any that another process has just stored or removed."""
     with _lock(folder, hardware):
         known = load(folder, hardware) | {each.subject: each for each in found}
         store(folder, hardware, known)
@@ -137,7 +137,7 @@ def learn(folder: Path, hardware: Hardware, *found: Verdict) -> dict[Subject, Ve
 
 
 def forget(folder: Path, hardware: Hardware, model: str = "") -> tuple[Subject, ...]:
-    """Which rungs were forgotten: those of this model, or without one those of all. Its next run begins as if it had never broken."""
+    """Forget the rungs of this model, or of all models, and return them. The next run starts as if none had failed."""
     with _lock(folder, hardware):
         known = load(folder, hardware)
         gone = tuple(each for each in known if each.kind == "rung" and model in ("", each.model))
@@ -147,13 +147,14 @@ def forget(folder: Path, hardware: Hardware, model: str = "") -> tuple[Subject, 
 
 
 def as_json(verdict: Verdict) -> dict[str, Any]:
-    """As it is stored and printed. JSON has no infinity: null means that NaN came out."""
+    """Return a verdict as it is stored and printed. JSON has no infinity: null means that NaN came out."""
     error = verdict.error if math.isfinite(verdict.error) else None
     return {**asdict(verdict), "subject": str(verdict.subject), "error": error}
 
 
 def _lock(folder: Path, hardware: Hardware) -> FileLock:
-    """Held from reading to writing, so that no process undoes what another did in between. The system frees it when its holder dies."""
+    """Lock from reading to writing, so that processes do not overwrite each other. The system releases a dead one's
+    lock."""
     folder.mkdir(parents=True, exist_ok=True)
     return FileLock(verdict_file(folder, hardware).with_suffix(".lock"))
 

@@ -1,1 +1,1 @@
-"""From facts and needs to a plan, each field with its reason: tables and pure functions, and no torch."""
+"""Turn facts and needs into a plan with a reason for each field: tables and pure functions, without torch."""

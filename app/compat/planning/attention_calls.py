@@ -1,4 +1,4 @@
-"""List the calls of attention that each family of models makes, by the size of the picture or the length of the speech. Pure, no torch."""
+"""List the attention calls of each model family, by picture size or speech length. Pure, no torch."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 from app.compat.planning.quickest_way import Shape
 
 GUIDED: Final = 2
-"""With guidance the model is asked with the prompt and without it at once."""
+"""With guidance the model runs with and without the prompt in one batch."""
 CLIP_TOKENS: Final = 77
 
 
 class Call(NamedTuple):
-    """`name` says where in the model; sizes as the model's config gives them."""
+    """One attention call. `name` says where in the model; the sizes are those of the model's config."""
 
     name: str
     batch: int
@@ -29,7 +29,7 @@ class Call(NamedTuple):
 
 
 def unet(levels: tuple[tuple[int, int, int], ...], batch: int, width: int, height: int) -> tuple[Call, ...]:
-    """`levels`: pixels a token, heads, head size. Each level looks at itself and at the text."""
+    """List a UNet's calls, to itself and to the text at each level. `levels`: pixels per token, heads, head size."""
     found: list[Call] = []
     for pixels, heads, dim in levels:
         tokens = -(-width // pixels) * -(-height // pixels)
@@ -39,7 +39,7 @@ def unet(levels: tuple[tuple[int, int, int], ...], batch: int, width: int, heigh
 
 
 def joint(batch: int, heads: int, dim: int, text: int, masked: bool, width: int, height: int) -> tuple[Call, ...]:
-    """Transformers in which picture and text look at each other in one call."""
+    """List the calls of transformers that attend to picture and text in one call."""
     tokens = -(-width // 16) * -(-height // 16) + text
     return (Call("picture and text", batch, heads, heads, tokens, tokens, dim, masked),)
 
@@ -58,7 +58,7 @@ def t5(batch: int, tokens: int) -> Call:
 
 
 def picture(family: str, width: int, height: int) -> tuple[Call, ...]:
-    """The prompt, one step of the denoiser, and the VAE."""
+    """List the calls of the prompt, one denoising step, and the VAE."""
     tokens = -(-width // 16) * -(-height // 16)
     latent = -(-width // 8) * -(-height // 8)
     vae = Call("VAE", 1, 1, 1, latent, latent, 512)
@@ -95,7 +95,7 @@ CACHES: Final = (64, 256, 1024, 3072)
 
 
 def speech(heads: int, kv_heads: int, head_dim: int, text: int, longest: int) -> tuple[Call, ...]:
-    """Dia: its encoder, the reading of a voice's clip, and single steps over a cache that grows."""
+    """List Dia's calls: its encoder, reading a voice's clip, and single steps over a growing cache."""
     found = [Call(f"text of {rows}", GUIDED, heads, heads, rows, rows, head_dim) for rows in (text // 4, text)]
     for rows in (each for each in PROMPTS if each <= longest):
         found.append(Call(f"a clip of {rows}", GUIDED, heads, kv_heads, rows, rows, head_dim, causal=True))

@@ -1,4 +1,4 @@
-"""How attention runs: the options of each attention field in order of preference, and what speaks against them besides the rows."""
+"""Decide how attention runs: each field's options in order of preference, and objections other than quirk rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ KERNELS: Final[dict[Kind, tuple[Kernel, ...]]] = {
 
 FLAGS: Final[dict[str, tuple[Sentence, Sentence]]] = {
     "contiguous": (
-        say("contiguous.no", "Tensors are passed unchanged: this machine handles strides correctly."),
+        say("contiguous.no", "Tensors are passed unchanged: this machine reads strides correctly."),
         say("contiguous.yes", "Tensors are made contiguous first."),
     ),
     "explicit_mask": (
@@ -67,14 +67,14 @@ def decide_score_dtype(situation: Situation, dtype: Dtype) -> FieldDecision:
         same = say("score_dtype.same", "The model and its attention scores are computed in {dtype}.", dtype=dtype)
         return FieldDecision("kernel", Reason("score_dtype", same, "Hearth's rule"))
     options = (
-        Option("kernel", say("score_dtype.kernel", "torch's kernels already sum scores in float32 here.")),
-        Option("float32", say("score_dtype.float32", "Scores are kept in float32.")),
+        Option("kernel", say("score_dtype.kernel", "torch's kernels already use float32 for scores here.")),
+        Option("float32", say("score_dtype.float32", "Scores are computed in float32.")),
     )
     return decide_field(situation, "score_dtype", options, dtype)
 
 
 def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ...], FieldDecision]:
-    """Each kernel may run or not, by itself; none left means Hearth's own arithmetic."""
+    """Decide for each kernel separately; with none allowed Hearth computes attention itself."""
     here = KERNELS[situation.hardware.kind]
     against = {name: find_objections(situation, "kernels", name, dtype) for name in here}
     forced = kernels_asked(situation)
@@ -114,7 +114,7 @@ def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ..
     if forced is None and not here:
         because = Reason(
             "kernels",
-            say("kernels.none", "torch has no kernel of its own here, so Hearth computes attention itself."),
+            say("kernels.none", "torch has no suitable kernel here, so Hearth computes attention itself."),
             "Hearth's rule",
         )
     return taken, FieldDecision(told, because, rejected, warnings)
@@ -138,13 +138,13 @@ def decide_gqa(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel]) ->
         )
     if situation.hardware.kind == "cpu":
         native.append(Objection(
-            say("gqa.cpu", "On a processor folded groups are 2 times (float32) to 14 times (bfloat16) as fast as torch's own."),
+            say("gqa.cpu", "On a processor, folding is 2 times (float32) to 14 times (bfloat16) as fast as torch's grouped attention."),
             "measured on torch 2.13, Dia's decoding step",
         ))  # fmt: skip
-    expanded = [Objection(say("gqa.copies", "Expanding copies every key and value for each query head of its group."))]
+    expanded = [Objection(say("gqa.copies", "Expanding copies every key and value once per query head."))]
     options = (
         Option("native", say("gqa.why.native", "torch's own grouped attention is correct and fast here.")),
-        Option("folded", say("gqa.why.folded", "Groups are folded into the queries: nothing is copied.")),
+        Option("folded", say("gqa.why.folded", "Grouped heads are folded into the queries, without copies.")),
         Option("expanded", say("gqa.why.expanded", "Keys and values are repeated: slow, but correct everywhere.")),
     )
     return decide_field(
@@ -169,7 +169,8 @@ def decide_flag(situation: Situation, field: str, dtype: Dtype) -> FieldDecision
 
 
 def is_native_right(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel], gqa: str) -> bool:
-    """On a processor only speed speaks against torch's own grouped heads, unless a row, the self-test or a run does."""
+    """Return whether native groups are correct: on a CPU yes, merely slow, unless a row, the self-test or a run
+    objects."""
     at_will = situation.choice.gqa is None and gqa == "folded" and bool(kernels)
     return at_will and situation.hardware.kind == "cpu" and not find_objections(situation, "gqa", "native", dtype)
 
@@ -177,7 +178,7 @@ def is_native_right(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel
 def decide_ways(
     situation: Situation, kernels: Sequence[Kernel], gqa: str, native: bool
 ) -> tuple[tuple[tuple[Shape, Way], ...], FieldDecision]:
-    """What was measured here, of what the plan allows. Whoever chooses kernels or groups by hand is taken at his word."""
+    """Return the ways measured here that the plan allows. Kernels or groups chosen by hand are always respected."""
     by_hand = situation.choice.kernels is not None or situation.choice.gqa is not None
     told = ((parse_shape(name), parse_way(seen.words)) for name, seen in situation.verdicts.items() if seen.passed)
     found = tuple(
@@ -186,7 +187,7 @@ def decide_ways(
     )  # fmt: skip
     if not found:
         sentence = say(
-            "ways.rule", "No shape of attention has been measured here yet; a rule measured elsewhere chooses the way."
+            "ways.rule", "No attention shape has been measured here yet, so a rule measured on other machines chooses."
         )
         return (), FieldDecision("rule", Reason("ways", sentence, "measured on torch 2.13"))
     sentence = say("ways.measured", "{count} attention shapes use the way measured fastest here.", count=len(found))
@@ -194,7 +195,7 @@ def decide_ways(
 
 
 def allows_way(kernels: Sequence[Kernel], gqa: str, native: bool, way: Way) -> bool:
-    """The plan's own grouping, and torch's where that is right and only slower."""
+    """Return whether a way is allowed: the plan's own grouping, or torch's if that is correct but slower."""
     if way.by == "own":
         return True
     return bool(kernels) and (way.by in ("torch", gqa) or (way.by == "native" and native))
@@ -202,7 +203,7 @@ def allows_way(kernels: Sequence[Kernel], gqa: str, native: bool, way: Way) -> b
 
 @dataclass(frozen=True, slots=True)
 class AttentionFields:
-    """The attention fields of a plan, and how each was decided."""
+    """A plan's attention fields, with the decision for each."""
 
     score_dtype: Dtype | None
     gqa: str
@@ -218,7 +219,7 @@ class AttentionFields:
 
 
 def decide_attention(situation: Situation, dtype: Dtype, beside_bytes: int) -> AttentionFields:
-    """`beside_bytes`: what is free once the model lies in memory."""
+    """Decide all attention fields. `beside_bytes`: memory free once the model is loaded."""
     score = decide_score_dtype(situation, dtype)
     kept: Dtype | None = "float32" if score.option == "float32" else None
     some, running = decide_kernels(situation, dtype)

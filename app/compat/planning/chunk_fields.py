@@ -1,4 +1,4 @@
-"""How large a piece of attention may be: the chunk over queries, the chunk over keys, and the bytes that one call's scores may take."""
+"""Decide how large a piece of attention may be: chunks of queries and keys, and bytes for one call's scores."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def decide_chunk_k(situation: Situation, dtype: Dtype) -> tuple[int | None, Fiel
     )
     if cap is None:
         return None, decide_field(situation, "chunk_k", (whole,), dtype)
-    pieces = Option(str(cap), say("chunk_k.capped", "Keys are taken {keys} at a time.", keys=cap))
+    pieces = Option(str(cap), say("chunk_k.capped", "Keys are processed {keys} at a time.", keys=cap))
     decision = decide_field(situation, "chunk_k", (whole, pieces), dtype, {"automatic": [each for each, _ in caps]})
     return (cap if decision.option == pieces.name else None), decision
 
@@ -84,13 +84,13 @@ def decide_chunk_q(
 
 
 def decide_chunk_most(situation: Situation) -> tuple[int | None, FieldDecision]:
-    """The most that may run at a time since memory ran out."""
+    """Limit the chunk if memory ran out in an earlier run."""
     most = _memory_fallback(situation)
     if most is None:
-        free = say("chunk_most.none", "Memory never ran out here with this model, so nothing limits the chunk.")
+        free = say("chunk_most.none", "This model has never run out of memory here, so the chunk is not limited.")
         return None, FieldDecision("none", Reason("chunk_most", free, "Hearth's rule"))
     why = say(
-        "chunk_most.learned", "Attention takes at most {chunk} queries at a time. {seen}",
+        "chunk_most.learned", "Attention processes at most {chunk} queries at a time. {seen}",
         chunk=most.seen.chunk_most or 0, seen=describe_failure(most.seen),
     )  # fmt: skip
     none = Rejected("chunk_most", "none", (Reason("chunk_most", describe_failure(most.seen), LEARNED_HERE),))
@@ -104,7 +104,7 @@ def _memory_fallback(situation: Situation) -> Learned | None:
 
 
 def _bounded(decision: FieldDecision, most: Learned, by_hand: bool) -> FieldDecision:
-    """What was asked for or chosen is more than memory allowed before."""
+    """Lower a chunk that is larger than memory allowed before."""
     runs = str(most.seen.chunk_most)
     values: dict[str, Value] = {
         "asked": int(decision.option),
@@ -112,7 +112,7 @@ def _bounded(decision: FieldDecision, most: Learned, by_hand: bool) -> FieldDeci
         "seen": describe_failure(most.seen),
     }
     if by_hand:
-        why = say("chunk_q.bounded", "{asked} asked for; {chunk} runs. {seen}", **values)
+        why = say("chunk_q.bounded", "You asked for {asked}; {chunk} is used. {seen}", **values)
     else:
         why = say("chunk_q.lowered", "{chunk} queries at a time instead of {asked}. {seen}", **values)
     because = Reason("chunk_q", why, LEARNED_HERE)
@@ -121,13 +121,13 @@ def _bounded(decision: FieldDecision, most: Learned, by_hand: bool) -> FieldDeci
 
 
 def largest_chunk(need: Need, score: Dtype, keys: int | None, budget: int) -> int:
-    """The largest power of two, 16 to 4096, whose scores stay within the budget."""
+    """Return the largest power of two, 16 to 4096, whose scores fit the budget."""
     row = scores_bytes(need.batch, need.heads, 1, min(need.keys, keys or need.keys), score) * COPIES_OF_SCORES
     return max(16, min(4096, 1 << max(0, (budget // max(1, row)).bit_length() - 1)))
 
 
 def decide_budget(situation: Situation, dtype: Dtype, score: Dtype, free_bytes: int) -> tuple[int, FieldDecision]:
-    """A quarter of what is free beside the model, 16 MiB to 1 GiB; never more than the rows allow, nor than a bound needs."""
+    """Decide the bytes for scores: a quarter of free memory, 16 MiB to 1 GiB, within the limits of rows and chunk."""
     most = min(max(free_bytes // 4, SCORES_AT_LEAST), SCORES_AT_MOST)
     because = Reason("budget_bytes", _share(most, free_bytes), "Hearth's rule")
     gone: list[Rejected] = []
@@ -137,7 +137,7 @@ def decide_budget(situation: Situation, dtype: Dtype, score: Dtype, free_bytes: 
     if why is not None and limit < most:
         gone.append(Rejected("budget_bytes", str(most), as_reasons("budget_bytes", (why,))))
         limited = say(
-            "budget.limit", "The scores of one call may take {mib} MiB, the most that this machine can be trusted with. {why}",
+            "budget.limit", "The scores of one call may take {mib} MiB, the most that is safe on this machine. {why}",
             mib=limit // MIB, why=why.sentence,
         )  # fmt: skip
         most, because = limit, Reason("budget_bytes", limited, why.source)
@@ -160,12 +160,12 @@ def _share(most: int, free_bytes: int) -> Sentence:
     if free_bytes // 4 < most:
         return say(
             "budget.least",
-            "The scores of one call may take {mib} MiB, the least that is ever set aside for them: a quarter of the memory that is free beside the model is less.",
+            "The scores of one call may take {mib} MiB, the minimum: a quarter of the memory left beside the model is less.",
             mib=most // MIB,
         )
     return say(
         "budget.quarter",
-        "The scores of one call may take {mib} MiB: a quarter of the memory that is free beside the model, at most 1024.",
+        "The scores of one call may take {mib} MiB: a quarter of the memory left beside the model, at most 1024.",
         mib=most // MIB,
     )
 
@@ -175,12 +175,12 @@ def _lowered(most: int, enough: int, seen: RunFailure) -> Sentence:
     if enough < most:
         return say(
             "budget.learned-least",
-            "The scores of one call may take {mib} MiB, the least that is ever set aside for them: {chunk} queries at a time need less. {seen}",
+            "The scores of one call may take {mib} MiB, the minimum: {chunk} queries at a time need less. {seen}",
             **values,
         )
     return say(
         "budget.learned",
-        "The scores of one call may take {mib} MiB, no more than {chunk} queries at a time need. {seen}",
+        "The scores of one call may take {mib} MiB, enough for {chunk} queries at a time. {seen}",
         **values,
     )
 

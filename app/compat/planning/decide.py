@@ -1,4 +1,4 @@
-"""decide(): from facts and needs to a plan, every field with its reason. Pure, total, deterministic, no torch."""
+"""decide(): turn facts and needs into a plan, with a reason for each field. Pure, total, deterministic, no torch."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ LONGEST_CHUNK: Final = 65536
 OLDEST_TORCH: Final = "2.6"
 _NOT_DECIDED: Final = ("because", "rejected", "warnings", "retired", "runs_on", "native_right")
 DECIDED_FIELDS: Final = tuple(each.name for each in fields(Plan) if each.name not in _NOT_DECIDED)
-"""The fields that have a reason, in their order."""
+"""The fields that have a reason, in order."""
 _SINGLE: Final = tuple(
     field for field in DECIDED_FIELDS if field not in ("kernels", "precision", "ways", "environment")
 )
-"""Those that are one option of several."""
+"""Fields that are one option of several."""
 _NO_VERDICTS: Final[dict[Subject, Verdict]] = {}
 
 
@@ -59,7 +59,7 @@ def decide(
     verdicts: Verdicts = _NO_VERDICTS,
     rows: tuple[Quirk, ...] = QUIRKS,
 ) -> Plan:
-    """The best that is right on this machine. Trouble where a choice cannot work, or where nothing can."""
+    """Return the best plan that is correct on this machine. Raise Trouble if a choice cannot work, or nothing can."""
     check_machine(hardware, rows)
     check_choice(choice, need)
     here = [row for each in rows if (row := each.here(hardware)) is not None]
@@ -98,13 +98,13 @@ def _make_plan(situation: Situation) -> tuple[Plan, dict[str, FieldDecision]]:
 
 
 def _replaced_by_fallbacks(situation: Situation, decisions: dict[str, FieldDecision]) -> Iterator[Rejected]:
-    """What a rung changed by the way: each field as it would be but for that rung's last step, where it does not say so itself."""
+    """Yield what each fallback replaced: every field as it would be without that rung's last step."""
     said = {(each.field, each.option) for its in decisions.values() for each in its.rejected}
     for rung, less in before_each_fallback(situation.learned):
         try:
             _, before = _make_plan(replace(situation, learned=less))
         except Trouble:
-            continue  # What was asked for cannot work without that rung: nothing was before.
+            continue  # That rung was required: without it the request cannot work, so there was nothing to replace.
         for field in _SINGLE:
             was = before[field].option
             if was != decisions[field].option and (field, was) not in said:
@@ -113,18 +113,18 @@ def _replaced_by_fallbacks(situation: Situation, decisions: dict[str, FieldDecis
 
 
 def check_machine(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:
-    """Trouble on a machine that this torch cannot drive: what is missing, and the cure."""
+    """Raise Trouble, with the missing part and the cure, if this torch cannot run on the machine."""
     stopped = next((row for row in rows if row.stops and row.applies(hardware)), None)
     if stopped is not None:
         sentence = say(
-            "check.stopped", "Hearth was asked to run on {machine}, with torch {torch}.",
+            "check.stopped", "Hearth cannot run on {machine} with torch {torch}.",
             machine=hardware.name, torch=hardware.torch or "?",
         )  # fmt: skip
         raise Trouble(sentence, stopped.sentence, cure="repair")
     if () < version(hardware.torch) < version(OLDEST_TORCH):
         raise Trouble(
             say(
-                "check.torch", "Hearth needs torch {oldest} or newer, and {torch} is installed. start.py repair installs it.",
+                "check.torch", "Hearth needs torch {oldest} or newer, but {torch} is installed. Run start.py repair to update it.",
                 oldest=OLDEST_TORCH, torch=hardware.torch,
             ),
             cure="repair",
@@ -132,13 +132,13 @@ def check_machine(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:
 
 
 def check_choice(choice: Choice, need: Need) -> None:
-    """A choice and a need that mean something."""
+    """Check that a choice and a need are valid."""
     if choice.chunk != AUTO and (
         isinstance(choice.chunk, bool) or not isinstance(choice.chunk, int) or not 1 <= choice.chunk <= LONGEST_CHUNK
     ):
         raise Trouble(
             say(
-                "choice.chunk", "A chunk of {chunk} was asked for. It is a whole number from 1 to {longest}, or left automatic.",
+                "choice.chunk", "{chunk} is not a valid chunk size. Use a whole number from 1 to {longest}, or leave it automatic.",
                 chunk=repr(choice.chunk), longest=LONGEST_CHUNK,
             ),
             cure="automatic",
@@ -155,7 +155,7 @@ def check_choice(choice: Choice, need: Need) -> None:
             if value is not None and value not in get_args(known):
                 raise Trouble(
                     say(
-                        "choice.unknown", "There is no {field} called {value}. Choose one of {known}, or leave it automatic.",
+                        "choice.unknown", "{value} is not a valid {field}. Choose one of {known}, or leave it automatic.",
                         field=field, value=repr(value), known=", ".join(get_args(known)),
                     ),
                     cure="automatic",
@@ -163,20 +163,20 @@ def check_choice(choice: Choice, need: Need) -> None:
     if need.heads < 1 or need.kv_heads < 1 or need.heads % need.kv_heads:
         raise Trouble(
             say(
-                "need.heads", "{heads} query heads cannot be shared out over {kv_heads} key heads: the first must be a multiple of the second.",
+                "need.heads", "{heads} query heads do not divide evenly among {kv_heads} key heads. Use a multiple of {kv_heads} query heads.",
                 heads=need.heads, kv_heads=need.kv_heads,
             )
         )  # fmt: skip
 
 
 def parse_chunk(text: str | None) -> Chunk:
-    """As a person writes it."""
+    """Parse a chunk size as the user writes it."""
     if text is None or text == AUTO:
         return AUTO
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= LONGEST_CHUNK:
         raise Trouble(
             say(
-                "chunk.bad", 'A chunk size of "{chunk}" cannot be used. Give a whole number from 1 to {longest}, or auto.',
+                "chunk.bad", '"{chunk}" is not a valid chunk size. Use a whole number from 1 to {longest}, or auto.',
                 chunk=text, longest=LONGEST_CHUNK,
             )
         )  # fmt: skip
@@ -185,10 +185,10 @@ def parse_chunk(text: str | None) -> Chunk:
 
 def _decide_device(situation: Situation) -> FieldDecision:
     kind = situation.hardware.kind
-    own = Option(kind, say("device.own", "{machine} does the work.", machine=situation.hardware.name), "this machine")
+    own = Option(kind, say("device.own", "{machine} is used.", machine=situation.hardware.name), "this machine")
     if kind == "cpu":
         return decide_field(situation, "device", (own,), None)
-    processor = Option("cpu", say("device.cpu", "The processor does the work."))
+    processor = Option("cpu", say("device.cpu", "The processor is used."))
     slower = Objection(say("device.slower", "The processor is slower than {machine}.", machine=situation.hardware.name))
     return decide_field(situation, "device", (own, processor), None, {"cpu": [slower]})
 
@@ -198,7 +198,7 @@ def _decide_implementation(situation: Situation) -> FieldDecision:
         "sdpa",
         say(
             "attention.sdpa",
-            "Models are set to torch's attention, the one place where Hearth can watch and correct it.",
+            "Models use torch's attention, the only one that Hearth can monitor and correct.",
         ),
     )
     insisted = situation.need.attention
@@ -207,11 +207,11 @@ def _decide_implementation(situation: Situation) -> FieldDecision:
     own = Objection(
         say(
             "attention.own",
-            "Hearth cannot watch or correct other attention libraries; torch has the same kernels where the card supports them.",
+            "Hearth cannot monitor or correct other attention libraries; torch has the same kernels if the card supports them.",
         )
     )
-    other = Option(insisted, say("attention.insisted", "The model asks for {attention}.", attention=insisted))
-    # The model's wish stands first, so that what speaks against it is what the plan says.
+    other = Option(insisted, say("attention.insisted", "The model requires {attention}.", attention=insisted))
+    # The model's preference comes first, so that the plan gives the objections to it.
     return decide_field(situation, "attention", (other, sdpa), None, {insisted: [own]})
 
 
@@ -220,7 +220,7 @@ def _decide_environment(situation: Situation) -> FieldDecision:
         "environment",
         say(
             "environment.gqa",
-            "transformers is set to pass key heads unchanged, so that nothing is repeated needlessly.",
+            "transformers passes key heads unchanged, which avoids needless copies.",
         ),
         "transformers' sdpa_attention.py",
     )
@@ -229,7 +229,7 @@ def _decide_environment(situation: Situation) -> FieldDecision:
 
 
 def _beside(situation: Situation, parts: parts_of.WeightFields, dtype: Dtype) -> int:
-    """What is free once weights and caches lie in memory."""
+    """Return the memory left once weights and caches are loaded."""
     return free_bytes(situation.hardware) - parts.resident_bytes - situation.need.cache_bytes * BYTES[dtype] // 2
 
 
@@ -237,7 +237,7 @@ def _unseen(hardware: Hardware) -> tuple[Reason, ...]:
     if not hardware.unseen_card:
         return ()
     sentence = say(
-        "device.unseen", "There is a {card} in this machine that this torch cannot use. start.py repair installs the one that can.",
+        "device.unseen", "This machine has a {card}, but the installed torch cannot use it. Run start.py repair to install one that can.",
         card=hardware.unseen_card,
     )  # fmt: skip
     return (Reason("device", sentence, "nvidia-smi"),)

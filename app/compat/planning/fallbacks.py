@@ -1,4 +1,4 @@
-"""The ladder: what a model's runs broke of on this machine, as objections that every later plan weighs; and what to try next. Pure."""
+"""The fallback ladder: failed runs become objections that later plans weigh, and the next rung to try. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.sentence import Sentence, say
 SMALLEST_CHUNK: Final = 32
 FIRST_CHUNK: Final = 512
 SPEECH_CHUNK: Final = 64
-"""Speech takes one query at a time but for its prompt, so there is nothing to gain by going down slowly."""
+"""First and only smaller chunk for speech, which takes one query at a time except for its prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,10 @@ class Rung:
     id: str
     faults: frozenset[Fault]
     against: tuple[str, ...]
-    """The options that it speaks against, as a quirk's row does: "dtype/float16". None: it bounds the chunk."""
+    """Options that it objects to, as a quirk row does: "dtype/float16". None: it limits the chunk."""
     sentence: Sentence
     first_for: Role | None = None
-    """Where the fault is known to lie in this part, this rung comes before all others."""
+    """If the fault is known to be in this part, this rung comes first."""
 
 
 CHUNK_RUNG: Final = "smaller-chunk"
@@ -85,7 +85,7 @@ CAUSES: Final[dict[Fault, Sentence]] = {
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A rung that a model's runs on this machine have taken, and what they broke of."""
+    """A rung that a model's runs on this machine have taken, and why they failed."""
 
     rung: Rung
     seen: RunFailure
@@ -96,7 +96,7 @@ class Learned:
 
 
 def describe_failure(seen: RunFailure) -> Sentence:
-    """What was seen, for a person."""
+    """Word a failure for the user."""
     if seen.step is None:
         return {
             "numbers": say("seen.numbers", "{dtype} produced NaN or infinity.", dtype=seen.dtype),
@@ -111,7 +111,7 @@ def describe_failure(seen: RunFailure) -> Sentence:
 
 
 def learned(verdicts: Verdicts, model: str) -> tuple[Learned, ...]:
-    """In the ladder's order."""
+    """Return the rungs that this model has taken, in the ladder's order."""
     found = ((rung, verdicts.get(Subject.rung(model, rung.id))) for rung in RUNGS)
     return tuple(Learned(rung, verdict.seen) for rung, verdict in found if verdict is not None and verdict.seen)
 
@@ -120,9 +120,9 @@ def next_fallback(
     decided: Callable[[Verdicts], Plan], need: Need, verdicts: Verdicts, seen: RunFailure, where: Role | None = None, words: str = "",
     loading: bool = False,
 ) -> tuple[Learned, Verdict, Plan] | None:  # fmt: skip
-    """The first rung for this fault that changes the plan, what is learned by taking it, and the plan with it; None: there is none left.
-    Where memory ran out, a rung that would ask for more of it is none. `loading`: the weights did not even fit, so only a rung
-    that holds them in another way can help."""
+    """Return the first rung for this fault that changes the plan, its verdict and the new plan; None if no rung is
+    left. After a memory fault, skip rungs that need more memory. `loading`: the weights did not fit, so only a rung
+    that holds them differently can help."""
     before = decided(verdicts)
     for rung in sorted(RUNGS, key=lambda rung: where is None or rung.first_for != where):
         if seen.fault not in rung.faults:
@@ -143,7 +143,7 @@ def next_fallback(
 
 
 def before_each_fallback(taken: tuple[Learned, ...]) -> Iterator[tuple[Learned, tuple[Learned, ...]]]:
-    """Each rung, and all that was learned but for its last step."""
+    """Yield each rung with all earlier lessons except its last step."""
     for each in taken:
         until = each.seen.chunk_before
         less = () if until is None else (replace(each, seen=replace(each.seen, chunk_most=until, chunk_before=None)),)
@@ -151,12 +151,12 @@ def before_each_fallback(taken: tuple[Learned, ...]) -> Iterator[tuple[Learned, 
 
 
 def choices(plan: Plan) -> Plan:
-    """A plan without its reasons."""
+    """Return a plan without its reasons."""
     return replace(plan, because=(), rejected=(), warnings=(), retired=())
 
 
 def weights_held(plan: Plan) -> tuple[object, ...]:
-    """How the weights are held."""
+    """Return how the weights are held."""
     return plan.precision, plan.offload, plan.quantised
 
 
@@ -166,7 +166,7 @@ def computing_dtype(plan: Plan, where: Role | None) -> str:
 
 
 def smaller_chunk(plan: Plan, need: Need) -> int | None:
-    """How many queries at a time are fewer than what runs now; None where it cannot be fewer."""
+    """Return a chunk smaller than the current one; None if there is none."""
     now = running(plan, need)
     if now <= SMALLEST_CHUNK:
         return None
@@ -176,7 +176,7 @@ def smaller_chunk(plan: Plan, need: Need) -> int | None:
 
 
 def running(plan: Plan, need: Need) -> int:
-    """How many queries the model's widest attention takes at a time under this plan."""
+    """Return how many queries the model's widest attention takes at a time under this plan."""
     rows = need.queries if plan.chunk_q == AUTO else min(need.queries, plan.chunk_q)
     rows = min(rows, plan.chunk_most or rows)
     if plan.chunk_q == AUTO and not FUSED & set(plan.kernels):

@@ -1,4 +1,4 @@
-"""How many bytes things take: weights, scores, caches, a picture's decoding. Formulas only, used to plan and to forecast."""
+"""Formulas for memory in bytes: weights, scores, caches, a picture's decoding; for planning and forecasts."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from app.compat.planning.types import AUTO, Dtype, ModelPart, Need, Offload, Pla
 
 BYTES: Final[dict[Dtype, int]] = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 BYTES_PER_PARAMETER: Final[dict[Quantised, float]] = {
-    # Packed numbers and their scales; GGUF as Q8_0, the one that is right on every device.
+    # Packed numbers and their scales; GGUF as Q8_0, the one that is correct on every device.
     "awq": 0.56, "bnb-nf4": 0.56, "bnb-int8": 1.0, "torchao-int8": 1.0, "gguf": 1.0625,
 }  # fmt: skip
 PUBLISHED: Final = frozenset({"awq", "gguf"})
-"""Ways that a file comes in, with next to nothing left whole; the others are made while loading, of linear layers alone."""
+"""Formats published quantised almost entirely; the others quantise linear layers only, while loading."""
 MIB: Final = 1 << 20
 GIB: Final = 1 << 30
 
 SCRATCH_BYTES: Final = {"attention": 64 * MIB, "speech": 256 * MIB, "picture": 512 * MIB}
-"""What one step's activations and the least budget for scores take. An estimate: forecast.py learns the true one."""
+"""Estimate for one step's activations and the smallest score budget; forecast.py learns the true value."""
 SCORES_AT_MOST: Final = GIB
 SCORES_AT_LEAST: Final = 16 * MIB
 FUSED: Final = frozenset({"flash", "efficient", "cudnn"})
-"""Kernels that never write all scores down."""
+"""Kernels that never store all scores."""
 COPIES_OF_SCORES: Final = 3
-"""Scores, their softmax and one more while it is made."""
+"""Copies alive at the peak: scores, softmax, one temporary."""
 VAE_WORK: Final = 2200
 """Bytes to decode one pixel for each byte of the dtype (InvokeAI's rule; encoding takes half)."""
 TILE_PIXELS: Final = 512
@@ -36,18 +36,18 @@ def scores_bytes(batch: int, heads: int, queries: int, keys: int, dtype: Dtype) 
 
 
 def vae_bytes(width: int, height: int, dtype: Dtype, tile_pixels: int = 0) -> int:
-    """Working memory to decode one picture, whole or in tiles."""
+    """Return the working memory to decode one picture, at once or in tiles."""
     if tile_pixels:
         width, height = min(width, tile_pixels), min(height, tile_pixels)
     return width * height * BYTES[dtype] * VAE_WORK
 
 
 def part_bytes(part: ModelPart, precision: Precision, quantised: Quantised) -> int:
-    """The weights of one part. Quantised are the large ones alone: a VAE and a codec stay as they are."""
+    """Return the bytes of one part's weights. Only the large parts are quantised; a VAE and a codec are not."""
     half = precision.storage == precision.compute == "float16"
     widened = part.wide * (BYTES["float32"] - BYTES["float16"]) if half else 0
     if quantised == "none" or not is_quantised(part, quantised):
-        # Where weights rest in less than they compute in, these are kept whole, too: their layers read their own dtype.
+        # With storage narrower than compute, these stay in the compute dtype: their layers read their own dtype.
         whole = part.wide * max(0, BYTES[precision.compute] - BYTES[precision.storage])
         return part.parameters * BYTES[precision.storage] + (widened or whole)
     if quantised == "gguf" and part.gguf_bytes is not None:
@@ -59,7 +59,7 @@ def part_bytes(part: ModelPart, precision: Precision, quantised: Quantised) -> i
         small -= part.wide
     else:
         widened = 0
-    # What stays whole has the dtype that it computes in; speech is loaded as it rests.
+    # Unquantised weights have the compute dtype; speech is loaded in its storage dtype.
     rest = (part.parameters - small) * BYTES[precision.storage if part.role == "speech" else precision.compute]
     return int(small * BYTES_PER_PARAMETER[quantised]) + rest + widened
 
@@ -72,7 +72,7 @@ def is_quantised(part: ModelPart, quantised: Quantised) -> bool:
 def resident_bytes(
     need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, part: ModelPart
 ) -> int:
-    """The weights on the device while `part` works."""
+    """Return the bytes of weights on the device while `part` runs."""
     its = next(how for each, how in zip(need.parts, precision, strict=True) if each is part)
     if offload == "none":
         beside = (pair for pair in zip(need.parts, precision, strict=True) if pair[1].device == its.device)
@@ -85,7 +85,7 @@ def resident_bytes(
 
 
 def needed_bytes(need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, vae: Vae) -> int:
-    """The most that the device holds at once."""
+    """Return the most memory that the device holds at once."""
     most = 0
     for part, how in zip(need.parts, precision, strict=True):
         if how.device == "cpu" and any(each.device != "cpu" for each in precision):
@@ -100,23 +100,23 @@ def needed_bytes(need: Need, precision: tuple[Precision, ...], quantised: Quanti
 
 
 def weights_bytes(need: Need, plan: Plan) -> int:
-    """All weights, wherever they lie."""
+    """Return the bytes of all weights, wherever they are."""
     return sum(part_bytes(part, how, plan.quantised) for part, how in zip(need.parts, plan.precision, strict=True))
 
 
 def peak_bytes(need: Need, plan: Plan) -> int:
-    """What a forecast says: weights, caches and working memory at their highest, with the scores as the plan bounds them."""
+    """Forecast the peak: weights, caches and working memory, with scores at the plan's limit."""
     base = needed_bytes(need, plan.precision, plan.quantised, plan.offload, plan.vae)
     rows = need.queries if plan.chunk_q == AUTO else min(need.queries, plan.chunk_q)
     rows, keys = min(rows, plan.chunk_most or rows), min(need.keys, plan.chunk_k or need.keys)
     scores = scores_bytes(need.batch, need.heads, rows, keys, plan.score_dtype or plan.dtype) * COPIES_OF_SCORES
-    # A chunk by hand is kept, whatever is free; kernels that never write all scores down need no more than the rest.
+    # A chunk set by hand is used whatever is free; fused kernels store no scores and need no more than the rest.
     kept = plan.chunk_q != AUTO and not FUSED & set(plan.kernels)
     return base + (scores if kept else min(scores, plan.budget_bytes))
 
 
 def free_bytes(hardware: Hardware) -> int:
-    """What may be planned with; a machine that does not say is taken for a small one."""
+    """Return the memory to plan with; assume a small machine if it is unknown."""
     return hardware.free_bytes or hardware.limit_bytes or hardware.memory_bytes or 4 * GIB
 
 

@@ -1,4 +1,4 @@
-"""What lies on the device at a time, and in how many pieces a picture is decoded: by what fits."""
+"""Decide what is on the device at a time, and in how many pieces a picture is decoded, by what fits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
         Option("group", say("offload.group", "Layers are moved to the device in groups.")),
         Option(
             "sequential",
-            say("offload.sequential", "Layers are moved to the device one by one: slow, but uses the least memory."),
+            say("offload.sequential", "Layers are moved to the device one by one: slow, but needs the least memory."),
         ),
     )
     more: dict[str, list[Objection]] = {name: [] for name in names}
@@ -82,7 +82,7 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
 
 
 def _unmoved(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, now: Offload) -> Offload:
-    """What lay on the device before memory ran out."""
+    """Return the offload that was used before memory ran out."""
     if not situation.learned or situation.choice.offload is not None:
         return situation.choice.offload or now
     return decide_offload(replace(situation, learned=()), how, quantisation).option  # type: ignore[return-value]
@@ -98,7 +98,7 @@ def decide_vae(
         return Vae(), decide_field(situation, "vae", (nothing,), None)
     part, each = found
     room = free_bytes(situation.hardware) - resident_bytes(need, how, quantisation, offloading, part)
-    # Room that a run won by moving weights away is not for larger pieces.
+    # Memory freed by offloading after a failed run is not for larger tiles.
     before = free_bytes(situation.hardware) - resident_bytes(
         need, how, quantisation, _unmoved(situation, how, quantisation, offloading), part
     )
@@ -123,7 +123,7 @@ def decide_vae(
                 Objection(
                     say(
                         "vae.room",
-                        "Decoding this way takes {gib} GiB, and {room} GiB are left beside the weights, so smaller tiles are used.",
+                        "Decoding this way takes {gib} GiB, and {room} GiB are left beside the weights, so the tiles are smaller.",
                         gib=gib(needed),
                         room=gib(max(0, room)),
                     ),
@@ -131,5 +131,5 @@ def decide_vae(
                 )
             ]
     decision = decide_field(situation, "vae", options, None, more, frugal=True)
-    # One picture of a batch at a time is exact and saves memory: always.
+    # Decoding one picture of a batch at a time is exact and saves memory: always done.
     return Vae(True, 0 if decision.option == "whole" else int(decision.option)), decision

@@ -1,4 +1,4 @@
-"""One field of a plan: options in order of preference, objections against each, and the choice between them. Knows no field by name."""
+"""Decide one field of a plan: options in order of preference, objections, and the choice. Knows no field by name."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ LEARNED_HERE = "an earlier run on this machine"
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything a decision may look at."""
+    """Everything that a decision may use."""
 
     hardware: Hardware
     need: Need
     choice: Choice
     verdicts: Verdicts
     rows: tuple[Quirk, ...]
-    """Those that apply on this machine, each with only the conditions that hold on it."""
+    """Rows that apply on this machine, each with only the conditions that hold here."""
     retired: tuple[Quirk, ...]
     learned: tuple[Learned, ...] = ()
-    """What runs of this model broke of here."""
+    """What Hearth learned from this model's failed runs here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
     name: str
     why: Sentence
-    """Said when it is taken because nothing better stood in the way."""
+    """Reason to give if it is taken because nothing better was possible."""
     source: str = "Hearth's rule"
 
 
@@ -44,9 +44,9 @@ class Objection:
     sentence: Sentence
     source: str = "Hearth's rule"
     fatal: bool = False
-    """Wrong, dead or impossible; else only unwise."""
+    """True if wrong, broken or impossible; else merely unwise."""
     overrules: bool = False
-    """A run broke of it, or it cannot be had: not taken while there is another way, not even where a person asks for it."""
+    """A run failed with it, or it is unavailable: take it only if there is no other option, even if chosen by hand."""
 
 
 Objections = Mapping[str, Sequence[Objection]]
@@ -63,7 +63,7 @@ class FieldDecision:
 def find_objections(
     situation: Situation, field: str, option: str, dtype: Dtype | None, more: Sequence[Objection] = ()
 ) -> list[Objection]:
-    """From the rows, from what was measured, from the rules: all of them, not the first."""
+    """Collect all objections, not just the first: from rows, measurements and rules."""
     name = f"{field}/{option}"
     found = [
         Objection(row.sentence, row.source, row.fatal)
@@ -73,7 +73,7 @@ def find_objections(
     seen = situation.verdicts.get(Subject.path(name, dtype or option))
     if seen is not None and not seen.passed:
         wrong = say(
-            "plan.failed", "The self-test found {option} wrong on this machine: {words}",
+            "plan.failed", "{option} failed the self-test on this machine: {words}",
             option=option, words=seen.words or f"{seen.error:.2g}",
         )  # fmt: skip
         found.append(Objection(wrong, MEASURED_HERE, fatal=True))
@@ -89,9 +89,9 @@ def decide_field(
     situation: Situation, field: str, options: Sequence[Option], dtype: Dtype | None, more: Objections | None = None,
     forced: str | None = None, frugal: bool = False, falls_back: bool = False,
 ) -> FieldDecision:  # fmt: skip
-    """The first option that nothing speaks against; else one that no run broke of and that is not wrong, with a warning: the
-    first, or where the order is one of memory (`frugal`) the last. What speaks against the first says why another is taken; where
-    each stands in for the one before it (`falls_back`), what speaks against that."""
+    """Choose the first option without objections. Otherwise warn, and choose one that is correct and failed no run: the
+    first, or the last if the order is one of memory (`frugal`). The reason is the objection to the first option, or
+    with `falls_back` the objection to the option just before."""
     against = {
         each.name: find_objections(situation, field, each.name, dtype, (more or {}).get(each.name, ()))
         for each in options
@@ -122,10 +122,10 @@ def decide_field(
 
 
 def refuse(situation: Situation, field: str, forced: str, against: Iterable[Objection]) -> None:
-    """A forced choice that cannot work: every objection, and the way out."""
+    """Raise Trouble for a forced choice that cannot work, with every objection and the way out."""
     if any(each.fatal for each in against):
         sentence = say(
-            "plan.refused", "{field} = {option} was asked for, and it cannot work on {machine}. Leave it automatic.",
+            "plan.refused", "{field} = {option} cannot work on {machine}. Set it to automatic.",
             field=field, option=forced, machine=situation.hardware.name,
         )  # fmt: skip
         raise Trouble(sentence, *(each.sentence for each in against), cure="automatic")
@@ -169,6 +169,6 @@ def _because(
 
 def retired_sentence(row: Quirk) -> Sentence:
     return say(
-        "plan.retired", "{row} is known to go wrong on machines like this one; it was right in this machine's self-test.",
+        "plan.retired", "{row} is known to fail on machines like this one, but passed this machine's self-test.",
         row=row.id,
     )  # fmt: skip

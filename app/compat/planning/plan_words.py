@@ -1,4 +1,4 @@
-"""Word the fields of a plan and their values, for every place that shows one: the Machine tab, doctor, README's table."""
+"""Word a plan's fields and values, for all places that show them: the Machine tab, doctor, README's table."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ OPTIONS: Final[dict[str, Sentence]] = {
     "chunk_most/none": say("option.no-limit", "no limit"),
     "ways/rule": say("ways.by-rule", "by rule"),
 }
-"""Options with plain words, for one field alone or for any; the others are names, the same in every language."""
+"""Options with words of their own, for one field or for any; all others are shown by name in every language."""
 
 
 def word_option(field: str, option: str) -> Value:
@@ -57,12 +57,12 @@ def word_option(field: str, option: str) -> Value:
 
 
 def word_chunk(chunk: Chunk) -> Value:
-    """A number of queries, or that Hearth chooses it."""
+    """Word a chunk: a number of queries, or automatic."""
     return OPTIONS["automatic"] if chunk == AUTO else chunk
 
 
 def word_value(plan: Plan, field: str) -> Value:
-    """What a plan says of one field."""
+    """Word the plan's value of one field."""
     value = getattr(plan, field)
     match field:
         case "budget_bytes":

@@ -1,4 +1,4 @@
-"""What a model computes in, part by part; what its weights are kept in, which may be narrower; and where each part lies."""
+"""Decide each part's compute dtype, its storage dtype, which may be narrower, and its device."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ DTYPES: Final[dict[Kind, tuple[Dtype, ...]]] = {
 }
 _DTYPE_WHY: Final[dict[Dtype, Sentence]] = {
     "bfloat16": say("dtype.bfloat16", "bfloat16 is fast here and does not overflow."),
-    "float16": say("dtype.float16", "float16 is this machine's fastest."),
-    "float32": say("dtype.float32", "float32 is precise enough for everything and correct everywhere."),
+    "float16": say("dtype.float16", "float16 is the fastest here."),
+    "float32": say("dtype.float32", "float32 is precise and correct everywhere."),
     "float64": say("dtype.float64", "float64 is for comparing results."),
 }
 SMALL_MODEL: Final = 50_000_000
-"""Parameters under which rounding costs more than half the memory is worth."""
+"""Models with fewer parameters gain too little memory from half precision to be worth its rounding."""
 
 
 def decide_dtype(situation: Situation) -> FieldDecision:
@@ -43,7 +43,10 @@ def decide_dtype(situation: Situation) -> FieldDecision:
     if 0 < parameters < SMALL_MODEL:
         half.append(
             Objection(
-                say("dtype.small", "The model is so small that half precision would save nothing worth its rounding.")
+                say(
+                    "dtype.small",
+                    "The model is so small that half precision would save too little to be worth its rounding.",
+                )
             )
         )
     emulated, slow = [], []
@@ -60,7 +63,7 @@ def decide_dtype(situation: Situation) -> FieldDecision:
                     )
                 )
             )
-    # Metal has no float64 at all; elsewhere it is possible, and nobody wants it by accident.
+    # Metal has no float64; elsewhere it works, but nobody wants it by accident.
     double = [
         Objection(
             say(
@@ -75,7 +78,7 @@ def decide_dtype(situation: Situation) -> FieldDecision:
 
 
 def decide_precision(situation: Situation, dtype: Dtype, device: str) -> tuple[tuple[Precision, ...], FieldDecision]:
-    """Each part's own, in the order of the need's parts."""
+    """Decide each part's precision, in the order of the need's parts."""
     computed = [_compute(situation, part, dtype) for part in situation.need.parts]
     storing = _storage(situation, dtype)
     made = []
@@ -97,9 +100,11 @@ def _told(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: F
     if wider:
         return wider[0].objections[0]
     if any(each.role == "codec" for each in made) and dtype != "float32":
-        codec = say("precision.codec", "Everything is {dtype} but the codec: sound is decoded in float32.", dtype=dtype)
+        codec = say(
+            "precision.codec", "Everything is {dtype} except the codec, which decodes sound in float32.", dtype=dtype
+        )
         return Reason("precision", codec, "transformers' Dia")
-    same = say("precision.same", "Every part computes in {dtype} and keeps its weights so.", dtype=dtype)
+    same = say("precision.same", "Every part computes and stores its weights in {dtype}.", dtype=dtype)
     return Reason("precision", same, "Hearth's rule")
 
 
@@ -114,7 +119,7 @@ def _compute(situation: Situation, part: ModelPart, dtype: Dtype) -> tuple[Dtype
     against = find_objections(situation, "unsafe", "float16", dtype)
     if not against:
         return dtype, ()
-    # The next of this machine's dtypes that nothing speaks against and that does not overflow.
+    # Use the next of this machine's dtypes that has no objection and does not overflow.
     wider: Dtype = next(
         (
             each
@@ -127,7 +132,7 @@ def _compute(situation: Situation, part: ModelPart, dtype: Dtype) -> tuple[Dtype
 
 
 def _storage(situation: Situation, dtype: Dtype) -> FieldDecision:
-    """Weights may be kept narrower than they are computed with, where that is what lets them fit or arrive sooner."""
+    """Decide whether to store weights narrower than they are computed with, to fit or to load sooner."""
     half: Dtype = "bfloat16" if situation.hardware.kind == "cpu" else "float16"
     names: tuple[Dtype, ...] = (dtype, half) if dtype == "float32" else (dtype,)
     options = [Option(name, say("storage.same", "Weights are kept in {dtype}.", dtype=name)) for name in names]
@@ -135,13 +140,13 @@ def _storage(situation: Situation, dtype: Dtype) -> FieldDecision:
         return decide_field(situation, "storage", options, dtype)
     wide = sum(part.parameters for part in situation.need.parts) * 4 + SCRATCH_BYTES[situation.need.kind]
     more = []
-    # A card widens weights for next to nothing, a processor does not.
+    # Widening weights costs a GPU next to nothing, a CPU much.
     if wide > free_bytes(situation.hardware) // (1 if situation.hardware.unified else 2):
         more.append(
             Objection(
                 say(
                     "storage.tight",
-                    "Weights of {gib} GiB in float32 leave too little room, so they are kept in half and widened layer by layer.",
+                    "Weights of {gib} GiB in float32 leave too little memory, so they are stored in half precision and widened layer by layer.",
                     gib=gib(wide),
                 )
             )
@@ -150,7 +155,7 @@ def _storage(situation: Situation, dtype: Dtype) -> FieldDecision:
 
 
 def _codec_aside(situation: Situation, made: list[Precision]) -> list[Precision]:
-    """The codec goes to the processor where the speech model leaves it no room."""
+    """Move the codec to the CPU if the speech model leaves no memory for it."""
     sizes = sum(part_bytes(part, how, "none") for part, how in zip(situation.need.parts, made, strict=True))
     if sizes + situation.need.cache_bytes + SCRATCH_BYTES["speech"] <= free_bytes(situation.hardware):
         return made

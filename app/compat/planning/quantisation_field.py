@@ -1,4 +1,4 @@
-"""Which weights are made smaller, and how: a judgement by device, and everything that speaks against each way."""
+"""Decide which weights to quantise, and how: preferences by device, and objections to each format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AMPERE: Final = (8, 0)
 
 
 def preferred_ways(situation: Situation) -> tuple[Quantised, ...]:
-    """By what the machine is and whether it is to speak or to paint."""
+    """Return the formats to prefer, by device and by speech or picture."""
     hardware, speech = situation.hardware, situation.need.kind != "picture"
     if hardware.kind in ("cuda", "rocm"):
         capability = hardware.capability or _AMPERE
@@ -40,11 +40,9 @@ def preferred_ways(situation: Situation) -> tuple[Quantised, ...]:
 def decide_quantised(situation: Situation, how: tuple[Precision, ...]) -> FieldDecision:
     first = preferred_ways(situation)
     order = [*first, *(name for name in _NAMES if name not in first)]
-    why = {
-        name: say("quantised.smaller", "{kind} weights are what fits here and runs right.", kind=name) for name in order
-    }
+    why = {name: say("quantised.smaller", "{kind} weights fit here and run correctly.", kind=name) for name in order}
     options = [Option(name, why[name], "a judgement, by device") for name in order]
-    none = Option("none", say("quantised.none", "The weights fit as they are, and nothing is lost."))
+    none = Option("none", say("quantised.none", "The weights fit unquantised, so nothing is lost."))
     more: dict[str, list[Objection]] = {name: _unusable(situation, name) for name in order}
     for name in order[len(first) :]:
         more[name].append(
@@ -53,7 +51,7 @@ def decide_quantised(situation: Situation, how: tuple[Precision, ...]) -> FieldD
     more["none"] = _too_heavy(situation, how)
     every = [none, *options]
     if situation.need.published != "none":
-        # As it was published is how it was tested: that stands first.
+        # The published format comes first, because it is the one that was tested.
         every.sort(key=lambda each: each.name != situation.need.published)
     return decide_field(situation, "quantised", every, None, more, situation.choice.quantised)
 
@@ -66,7 +64,7 @@ def _unusable(situation: Situation, name: Quantised) -> list[Objection]:
             Objection(
                 say(
                     "quantised.awq-sm80",
-                    "AWQ's kernels need an NVIDIA card of compute capability 8.0: elsewhere such weights are unpacked, and where that is too much bitsandbytes, torchao or GGUF take their place.",
+                    "AWQ's kernels need an NVIDIA card with compute capability 8.0. Elsewhere the weights are unpacked, or replaced by bitsandbytes, torchao or GGUF if they do not fit.",
                 ),
                 "AutoAWQ's kernels",
                 True,
@@ -75,9 +73,11 @@ def _unusable(situation: Situation, name: Quantised) -> list[Objection]:
     if name == "awq" and need.published != "awq" and "awq" not in need.also_published:
         found.append(Objection(say("quantised.not-awq", "This model is not published in AWQ."), fatal=True))
     if name == "gguf" and need.kind != "picture":
-        found.append(Objection(say("quantised.gguf-pictures", "GGUF is read for pictures only."), "diffusers", True))
+        found.append(
+            Objection(say("quantised.gguf-pictures", "GGUF works for picture models only."), "diffusers", True)
+        )
     elif name == "gguf" and need.published != "gguf" and "gguf" not in need.also_published:
-        found.append(Objection(say("quantised.not-gguf", "No GGUF file of this model is known."), fatal=True))
+        found.append(Objection(say("quantised.not-gguf", "Hearth knows no GGUF file of this model."), fatal=True))
     if name.startswith("bnb") and hardware.kind == "cuda" and (hardware.capability or (6, 0)) < (6, 0):
         found.append(
             Objection(
@@ -91,7 +91,7 @@ def _unusable(situation: Situation, name: Quantised) -> list[Objection]:
     if name.startswith("bnb") and need.kind == "picture" and hardware.kind not in ("cuda", "rocm", "mps"):
         found.append(
             Objection(
-                say("quantised.bnb-pictures", "diffusers makes bitsandbytes weights on a card only. Torchao makes them here."),
+                say("quantised.bnb-pictures", "diffusers can make bitsandbytes weights on a GPU only; torchao is used here."),
                 "diffusers' quantizers/bitsandbytes",
                 True,
             )
@@ -99,7 +99,7 @@ def _unusable(situation: Situation, name: Quantised) -> list[Objection]:
     if name == "bnb-int8" and need.kind == "picture" and hardware.kind == "mps":
         found.append(
             Objection(
-                say("quantised.bnb-int8-metal", "diffusers makes 8-bit bitsandbytes weights on NVIDIA cards only, 4-bit ones on Metal too."),
+                say("quantised.bnb-int8-metal", "diffusers can make 8-bit bitsandbytes weights on NVIDIA cards only; 4-bit ones also on Metal."),
                 "diffusers' quantizers/bitsandbytes",
                 True,
             )
@@ -110,7 +110,7 @@ def _unusable(situation: Situation, name: Quantised) -> list[Objection]:
             Objection(
                 say(
                     "quantised.package",
-                    "{package} is not installed here. `start.py add quantised` brings it, or pip install {package}.",
+                    "{package} is not installed. Run `start.py add quantised`, or pip install {package}.",
                     package=package,
                 ),
                 fatal=True,
@@ -120,7 +120,7 @@ def _unusable(situation: Situation, name: Quantised) -> list[Objection]:
 
 
 def _too_heavy(situation: Situation, how: tuple[Precision, ...]) -> list[Objection]:
-    """Speech reads all its weights at every step, so moving them in and out is no way for it."""
+    """Object to offloading speech weights, because each step reads all of them."""
     allowed = _PICTURE_OFFLOADS if situation.need.kind == "picture" else _PICTURE_OFFLOADS[:1]
     if situation.hardware.unified:
         allowed = allowed[:2]
@@ -132,7 +132,7 @@ def _too_heavy(situation: Situation, how: tuple[Precision, ...]) -> list[Objecti
             Objection(
                 say(
                     "quantised.heavy",
-                    "The unquantised weights need at least {gib} GiB, and {free} GiB are free.",
+                    "The unquantised weights need at least {gib} GiB, but only {free} GiB are free.",
                     gib=gib(least),
                     free=gib(free),
                 )
@@ -147,7 +147,7 @@ def _too_heavy(situation: Situation, how: tuple[Precision, ...]) -> list[Objecti
             Objection(
                 say(
                     "quantised.ram",
-                    "Weights of {gib} GiB do not fit the computer's own memory either.",
+                    "Weights of {gib} GiB do not fit in the computer's main memory either.",
                     gib=gib(total),
                 )
             )

@@ -1,4 +1,4 @@
-"""Choose the way that one call of attention goes: the one measured quickest for its shape, else a rule. Pure, no torch."""
+"""Choose the way to compute one attention call: the fastest measured for its shape, else by a rule. Pure, no torch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ By = Literal["torch", "native", "folded", "own"]
 
 
 class Shape(NamedTuple):
-    """What decides how fast a call is."""
+    """The properties that decide how fast a call is."""
 
     batch: int
     heads: int
@@ -21,7 +21,7 @@ class Shape(NamedTuple):
     masked: bool
     causal: bool
     dtype: str
-    """That it is computed in, as torch calls it."""
+    """Compute dtype, by torch's name."""
 
     @property
     def groups(self) -> int:
@@ -29,41 +29,41 @@ class Shape(NamedTuple):
 
 
 class Way(NamedTuple):
-    """torch's kernel, for grouped heads natively or folded into the queries; or Hearth's own arithmetic."""
+    """torch's kernel, with grouped heads native or folded into the queries; or Hearth's own arithmetic."""
 
     by: By
     rows: int = 0
-    """Queries at a time; 0: all through torch's kernels, as many as are quick in own arithmetic."""
+    """Queries at a time; 0: all at once with torch's kernels, as many as are fast in own arithmetic."""
 
 
 OWN: Final = Way("own")
 FEW_ROWS: Final = 8
 MANY_NUMBERS: Final = 1 << 20
 BRIEF_NUMBERS: Final = 1 << 18
-"""Of keys under one query of grouped heads in float32: up to here torch's own is the quickest beside cold caches."""
+"""Keys under one query of grouped heads in float32, up to which torch is the fastest with cold caches."""
 LONG_QUERIES: Final = 128
 CAUSAL_ROWS: Final = 64
 SMALL_SCORES: Final = 1 << 19
 
 
 def is_reading_bound(rows: int, numbers: int) -> bool:
-    """Few queries over keys that no cache holds: time goes into reading them."""
+    """Return whether reading keys dominates: few queries over keys too large for a cache."""
     return rows <= FEW_ROWS and numbers >= MANY_NUMBERS
 
 
 def is_brief(rows: int, numbers: int) -> bool:
-    """One query over so few keys that folding takes longer than it saves."""
+    """Return whether one query has so few keys that folding costs more than it saves."""
     return rows == 1 and numbers <= BRIEF_NUMBERS
 
 
 def has_choice(shape: Shape) -> bool:
-    """Whether there is a choice; small calls go straight to torch."""
+    """Return whether there is a choice; small calls go straight to torch."""
     few = is_reading_bound(shape.queries, shape.batch * shape.kv_heads * shape.keys * shape.head_dim // 2)
     return shape.groups > 1 or few or shape.batch * shape.heads * shape.queries * shape.keys > SMALL_SCORES
 
 
 def round_up_lengths(shape: Shape) -> Shape:
-    """One for all lengths up to the next power of two, so that a growing cache is measured a few times, not a thousand."""
+    """Round lengths up to the next power of two, so that a growing cache is measured a few times, not a thousand."""
     return shape._replace(queries=_up(shape.queries), keys=_up(shape.keys))
 
 
@@ -72,15 +72,16 @@ def _up(count: int) -> int:
 
 
 def choose_by_rule(shape: Shape, folds: bool, native: bool, fast_bfloat16: bool) -> Way:
-    """The way on a processor where none was measured; `folds`, `native`: grouped heads may be folded
-    into the queries, torch's own are right.
+    """Choose the way on a CPU if none was measured. `folds`: grouped heads may be folded into the queries; `native`:
+    torch's own grouped attention is correct.
 
-    Measured against torch's own kernel on two Zen 4 cores with torch 2.13, batch 2, medians of interleaved runs. A step of
-    16 heads over 1024 keys of width 128: float32 own 0.73 to 1.0, bfloat16 own 0.35 to 0.7, over 256 keys 1.5 and 1.1. Over 4 shared heads of 1024 and 3072
-    keys: float32 own 0.56 and 0.47, folded 0.64 and 0.63; bfloat16 folded 0.15 and 0.13, own 0.21 and 0.18; masked alike.
-    A causal clip over 4 shared heads: of 512 folded in chunks of 64 0.72 and 0.65, of 1024 0.90 and 0.84, of 128 1.1 and 1.0;
-    folded whole 1.0 to 1.2. A prompt of 512 without a causal mask: folded 0.96 and 0.88. Pictures of 4096 and 9216 tokens: own 1.2 to 1.4 in float32,
-    0.91 (width 128) to 1.1 (width 40) in bfloat16; torch's kernel in chunks 1.0 to 1.4.
+    Figures are times relative to torch's own kernel on two Zen 4 cores with torch 2.13, batch 2, medians of interleaved
+    runs. A step of 16 heads over 1024 keys of width 128: float32 own 0.73 to 1.0, bfloat16 own 0.35 to 0.7; over 256
+    keys 1.5 and 1.1. Over 4 shared heads of 1024 and 3072 keys: float32 own 0.56 and 0.47, folded 0.64 and 0.63;
+    bfloat16 folded 0.15 and 0.13, own 0.21 and 0.18; masked alike. A causal clip over 4 shared heads: of 512 folded in
+    chunks of 64 0.72 and 0.65, of 1024 0.90 and 0.84, of 128 1.1 and 1.0; folded at once 1.0 to 1.2. A prompt of 512
+    without a causal mask: folded 0.96 and 0.88. Pictures of 4096 and 9216 tokens: own 1.2 to 1.4 in float32, 0.91
+    (width 128) to 1.1 (width 40) in bfloat16; torch's kernel in chunks 1.0 to 1.4.
     """
     numbers = shape.batch * shape.kv_heads * shape.keys * shape.head_dim
     few = is_reading_bound(shape.groups * shape.queries, numbers if shape.groups > 1 else numbers // 2)
@@ -98,7 +99,7 @@ def choose_by_rule(shape: Shape, folds: bool, native: bool, fast_bfloat16: bool)
         ):
             return Way("native")
         if shape.causal and not shape.masked and shape.queries >= LONG_QUERIES:
-            # What a causal mask hides is skipped: by torch's kernel, and better still chunk by chunk.
+            # Masked keys are skipped: by torch's kernel, and better still chunk by chunk.
             return (
                 Way("folded", CAUSAL_ROWS)
                 if shape.queries >= 2 * LONG_QUERIES
@@ -111,13 +112,13 @@ def choose_by_rule(shape: Shape, folds: bool, native: bool, fast_bfloat16: bool)
 
 
 def way_subject(shape: Shape) -> Subject:
-    """The verdict whose words are the quickest way for this shape."""
+    """Return the subject of the verdict that names the fastest way for this shape."""
     flags = [name for name, on in (("masked", shape.masked), ("causal", shape.causal)) if on]
     return Subject.way(" ".join(["x".join(map(str, shape[:6])), shape.dtype, *flags]))
 
 
 def parse_shape(subject: Subject) -> Shape | None:
-    """None where the subject is not a shape's."""
+    """Return the shape, or None if the subject is not a shape's."""
     sizes, *rest = subject.name.split(" ")
     numbers = sizes.split("x")
     if subject.kind != "way" or not rest or len(numbers) != 6 or not all(map(str.isdecimal, numbers)):

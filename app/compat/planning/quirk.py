@@ -1,4 +1,4 @@
-"""Quirk: what one row of the defect table is, and whether it speaks of a machine and a need. Knows no rows, and no torch."""
+"""Quirk: one row of the defect table, and whether it applies to a machine and a need. Knows no rows and no torch."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Unit = Literal["keys", "elements", "bytes", "pairs", "free"]
 
 @cache
 def version(text: str) -> tuple[int, ...]:
-    """ "2.13.0+cu126" -> (2, 13, 0): by number, so that 2.10 comes after 2.9."""
+    """Parse "2.13.0+cu126" to (2, 13, 0): by number, so that 2.10 comes after 2.9."""
     found = re.match(r"\d+(?:\.\d+)*", text)
     return tuple(int(part) for part in found.group().split(".")) if found else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Every condition that is named must hold. A version that nobody knows counts as affected: caution costs only speed."""
+    """Conditions that must all hold. An unknown version counts as affected: caution costs only speed."""
 
     kinds: tuple[Kind, ...] = ()
     systems: tuple[str, ...] = ()
@@ -36,13 +36,13 @@ class Where:
     capability_from: tuple[int, int] | None = None
     capability_before: tuple[int, int] | None = None
     names: str = ""
-    """A pattern that the device's name holds."""
+    """Pattern found in the device's name."""
     arch_missing: bool = False
-    """This torch has no code for the card."""
+    """True if this torch has no code for the card."""
     dtypes: tuple[Dtype, ...] = ()
-    """Only where the model computes in one of these."""
+    """Holds only if the model computes in one of these."""
     masked: bool = False
-    """Only for attention with a mask."""
+    """Holds only for attention with a mask."""
     head_dims_other_than: tuple[int, ...] = ()
 
     def holds(self, hardware: Hardware) -> bool:
@@ -58,7 +58,7 @@ class Where:
         )
 
     def concerns(self, need: Need, dtype: Dtype | None) -> bool:
-        """`dtype` None: the dtype is not decided yet, so that rows that depend on it are left out."""
+        """Return whether the need is affected. `dtype` None: undecided, so rows that depend on it do not apply."""
         return (
             (not self.dtypes or dtype in self.dtypes)
             and (not self.masked or need.masked)
@@ -68,43 +68,44 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Quirk:
-    """One defect. What it speaks against decides the plan; a row can be deleted and nothing else changes."""
+    """One defect. Its objections shape the plan; a row can be deleted without other changes."""
 
     id: str
     where: tuple[Where, ...]
-    """Any of these."""
+    """Conditions of which any one suffices."""
     sentence: Sentence
     source: str
     symptom: str = ""
-    """A pattern of what the machine prints; empty where it is silent."""
+    """Pattern of the machine's error message; empty if it fails silently."""
     against: tuple[str, ...] = ()
-    """The options it speaks against: "gqa/native"."""
+    """Options that it objects to, such as "gqa/native"."""
     limits: tuple[tuple[Unit, int], ...] = ()
-    """What the scores of one call may be at most."""
+    """Limits on the scores of one call."""
     sets: tuple[tuple[str, str], ...] = ()
-    """Environment variables, before torch is imported."""
+    """Environment variables to set before torch is imported."""
     fatal: bool = True
-    """Wrong or dead; False: only slow, so that a person may insist."""
+    """True if wrong or broken; False if only slow, so that the user may insist."""
     stops: bool = False
-    """Nothing runs here at all."""
+    """True if nothing runs on such a machine."""
 
     def applies(self, hardware: Hardware) -> bool:
         return any(where.holds(hardware) for where in self.where)
 
     def here(self, hardware: Hardware) -> Quirk | None:
-        """This row with only those of its conditions that hold on this machine; None where none does."""
+        """Return this row with only the conditions that hold on this machine; None if none does."""
         holding = tuple(where for where in self.where if where.holds(hardware))
         if len(holding) == len(self.where):
             return self
         return replace(self, where=holding) if holding else None
 
     def concerns(self, need: Need, dtype: Dtype | None) -> bool:
-        """Asked of a row as it is `here`."""
+        """Return whether a row, as returned by `here`, affects the need."""
         return any(where.concerns(need, dtype) for where in self.where)
 
 
 def has_code(hardware: Hardware) -> bool:
-    """Code for 6.0 runs on 6.1, not on 7.0; "compute_90" is recompiled for anything newer. An empty list is unknown."""
+    """Return whether torch has code for the card: code for 6.0 runs on 6.1, not on 7.0; "compute_90" is recompiled for
+    newer cards. An empty list is unknown."""
     if hardware.capability is None or not hardware.arch_list:
         return True
     for arch in hardware.arch_list:

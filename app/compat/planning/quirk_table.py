@@ -1,6 +1,6 @@
-"""QUIRKS: what is known to go wrong, where, how it shows, what cures it. One table, long because the world is; it decides nothing.
+"""QUIRKS: known defects of machines: where they occur, their symptoms and remedies. One long table; it decides nothing.
 
-A row speaks against options of a plan, limits the scores of one call, sets an environment variable, or only
+A row objects to options of a plan, limits the scores of one call, sets an environment variable, or documents
 tells of a cure that is built in (tests/compat/test_quirk_table.py lists where). The rows were collected from the threads named as their source; each is a claim that the self-test of the
 user's machine confirms or refutes.
 """
@@ -21,43 +21,43 @@ _GTX16: Final = r"\b(GTX 16[356]0|MX[45]50|CMP 30HX|T5[05]0|T600|T1000|T1200|T20
 QUIRKS: Final[tuple[Quirk, ...]] = (
     Quirk(
         "mps-gqa-abort", (Where(("mps",), torch_before="2.7"),),
-        say("quirk.mps-gqa-abort", "Grouped heads kill the process on Metal before torch 2.7, so they are folded."),
+        say("quirk.mps-gqa-abort", "Grouped heads crash Metal before torch 2.7, so they are folded."),
         "pytorch #149132, PR 149147", r"mps_matmul.*incompatible dimensions|Failed to infer result type",
         against=("gqa/native",),
     ),
     Quirk(
         "mps-decode-oob", (Where(("mps",), torch_from="2.8", torch_before="2.11", dtypes=_HALF),),
-        say("quirk.mps-decode-oob", "Metal's decoding kernel of torch 2.8 to 2.10 reads past its end in half precision, so Hearth computes attention itself."),
+        say("quirk.mps-decode-oob", "Metal's decoding kernel of torch 2.8 to 2.10 reads past its buffer in half precision, so Hearth computes attention itself."),
         "pytorch #174861, PR 174945", against=("kernels/math",),
     ),
     Quirk(
         "mps-q-stride", (Where(("mps",), torch_from="2.8", torch_before="2.9", ),),
-        say("quirk.mps-q-stride", "Transposed queries are misread by Metal under torch 2.8, so they are made contiguous first."),
+        say("quirk.mps-q-stride", "Metal in torch 2.8 misreads transposed queries, so they are made contiguous first."),
         "pytorch #163597, PR 163598", against=("contiguous/no",),
     ),
     Quirk(
         "mps-batch-stride", (Where(("mps",), torch_from="2.8", torch_before="2.12"),),
-        say("quirk.mps-batch-stride", "Permuted tensors in a batch are misread by Metal under torch 2.8 to 2.11, so they are made contiguous first."),
+        say("quirk.mps-batch-stride", "Metal in torch 2.8 to 2.11 misreads permuted tensors in a batch, so they are made contiguous first."),
         "pytorch #181133, PR 181151", against=("contiguous/no",),
     ),
     Quirk(
         "mps-causal-leak", (Where(("mps",), torch_before="2.13", dtypes=_HALF),),
-        say("quirk.mps-causal-leak", "Metal before torch 2.13 lets a query see up to three later keys in half precision, so the causal mask is handed over as a tensor."),
+        say("quirk.mps-causal-leak", "Metal before torch 2.13 lets a query see up to three later keys in half precision, so the causal mask is passed as a tensor."),
         "pytorch #195910", against=("explicit_mask/no",),
     ),
     Quirk(
         "mps-value-dim", (Where(("mps",), torch_before="2.12"),),
-        say("quirk.mps-value-dim", "Values narrower or wider than the queries come out wrong on Metal before torch 2.12, so they are padded."),
+        say("quirk.mps-value-dim", "Metal before torch 2.12 gives wrong results if values and queries differ in width, so values are padded."),
         "pytorch #176767, PR 176843", against=("pad_value/no",),
     ),
     Quirk(
         "mps-placeholder", (Where(("mps",)),),
-        say("quirk.mps-placeholder", "A broadcast mask can kill the process on Metal, so masks are written out in full."),
+        say("quirk.mps-placeholder", "A broadcast mask can crash Metal, so masks are expanded to full size."),
         "InvokeAI #7887; pytorch PR 148239", r"Placeholder shape mismatches", against=("expand_mask/no",),
     ),
     Quirk(
         "mps-4gib", (Where(("mps",), system_before="15.4"),),
-        say("quirk.mps-4gib", "An array over 4 GiB kills the process on this macOS, so scores are computed in pieces."),
+        say("quirk.mps-4gib", "Arrays over 4 GiB crash this macOS, so scores are computed in pieces."),
         "pytorch #149261, #84039, #134177",
         r"total bytes of NDArray > 2\*\*32|product of dimension sizes > 2\*\*31", limits=(("bytes", 1 << 32),),
     ),
@@ -68,29 +68,29 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "mps-int32", (Where(("mps",)),),
-        say("quirk.mps-int32", "Metal counts in 32 bits and spoils larger arrays silently, so a piece holds at most 2^30 scores."),
+        say("quirk.mps-int32", "Metal counts in 32 bits and silently corrupts larger arrays, so a piece holds at most 2^30 scores."),
         "pytorch #179352, #197636", limits=(("elements", 1 << 30),),
     ),
     Quirk(
         "mps-long-k", (Where(("mps",), names=r"\bM[12]\b"),),
-        say("quirk.mps-long-k", "M1 and M2 sum wrongly over 32767 numbers or more, so keys are taken 16384 at a time."),
+        say("quirk.mps-long-k", "M1 and M2 get sums of 32767 or more numbers wrong, so keys are processed 16384 at a time."),
         "pytorch #195163", limits=(("keys", 16384),),
     ),
     Quirk(
         "mps-half-softmax", (Where(("mps",), dtypes=_HALF),),
-        say("quirk.mps-half-softmax", "Metal's softmax is up to 2.4% off in half precision over long rows, so scores are kept in float32."),
+        say("quirk.mps-half-softmax", "Metal's softmax is up to 2.4% off in half precision over long rows, so scores are computed in float32."),
         "pytorch PR 190791", against=("score_dtype/kernel",),
     ),
     Quirk(
         "mps-quadratic",
         (Where(("mps",), torch_before="2.13"),
          Where(("mps",), torch_from="2.13", head_dims_other_than=(32, 64, 72, 80, 96, 128, 256))),
-        say("quirk.mps-quadratic", "Metal keeps all scores of this attention at once, so it is computed in pieces."),
+        say("quirk.mps-quadratic", "Metal stores all scores of this attention at once, so it is computed in pieces."),
         "torch's macOS wheels; pytorch PRs 181575, 191794", against=("chunk_q/whole",), fatal=False,
     ),
     Quirk(
         "mps-fp16-black", (Where(("mps",), system_from="14.5", dtypes=("float16",)),),
-        say("quirk.mps-fp16-black", "Since macOS 14.5 float16 attention paints black pictures, so scores are kept in float32."),
+        say("quirk.mps-fp16-black", "Since macOS 14.5 float16 attention gives black pictures, so scores are computed in float32."),
         "ComfyUI #3521, #4799, #10681", against=("score_dtype/kernel",),
     ),
     Quirk(
@@ -100,27 +100,27 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "mps-baddbmm", (Where(("mps",)),),
-        say("quirk.mps-baddbmm", "Sliced attention of diffusers gives NaN on Metal, so it is never switched on: chunks take its place."),
+        say("quirk.mps-baddbmm", "Attention slicing in diffusers gives NaN on Metal, so Hearth uses its own chunks instead."),
         "diffusers #11229, #14438; pytorch #187521",
     ),
     Quirk(
         "mps-leak", (Where(("mps",), system_from="15", system_before="16"),),
-        say("quirk.mps-leak", "Memory grows on macOS 15 where shapes vary, so the chunk has one fixed size."),
+        say("quirk.mps-leak", "On macOS 15 memory keeps growing when shapes vary, so the chunk has a fixed size."),
         "pytorch #152344, #152550", against=("chunk_q/automatic",), fatal=False,
     ),
     Quirk(
         "mps-device-map", (Where(("mps",)),),
-        say("quirk.mps-device-map", "A device map to Metal can leave weights unwritten, so a model is loaded on the processor and then moved."),
+        say("quirk.mps-device-map", "A device map to Metal can lose weights, so models are loaded on the processor and then moved."),
         "pytorch #189690; diffusers #13227, #14556",
     ),
     Quirk(
         "mps-stride-zero", (Where(("mps",), torch_from="2.8", torch_before="2.9"),),
-        say("quirk.mps-stride-zero", "Expanded tensors kill the process on Metal under torch 2.8, so they are copied first."),
+        say("quirk.mps-stride-zero", "Expanded tensors crash Metal in torch 2.8, so they are copied first."),
         "pytorch #167154", r"buffer is not large enough\. Must be \d+ bytes", against=("contiguous/no",),
     ),
     Quirk(
         "mps-bf16", (Where(("mps",), system_before="14"),),
-        say("quirk.mps-bf16", "Metal knows bfloat16 from macOS 14 on."),
+        say("quirk.mps-bf16", "Metal supports bfloat16 from macOS 14 on."),
         "pytorch #141864, PR 162921", r"MPS BFloat16 is only supported on MacOS 14", against=("dtype/bfloat16",),
     ),
     Quirk(
@@ -130,40 +130,40 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "mps-fallback", (Where(("mps",)),),
-        say("quirk.mps-fallback", "Operations that Metal lacks go to the processor instead of failing."),
+        say("quirk.mps-fallback", "Operations that Metal lacks run on the processor instead of failing."),
         "pytorch #77764", r"not current(ly)? implemented for the MPS device",
         sets=(("PYTORCH_ENABLE_MPS_FALLBACK", "1"),),
     ),
     Quirk(
         "mps-watermark", (Where(("mps",)),),
-        say("quirk.mps-watermark", "A Mac swaps long before torch stops it, so torch is told to stop at the size Metal recommends."),
+        say("quirk.mps-watermark", "A Mac starts swapping long before torch stops, so torch's limit is set to the size that Metal recommends."),
         "torch's MPS environment variables", r"invalid low watermark ratio",
-        # Both, because the default low mark lies above the new high one.
+        # Both, because the default low mark is above the new high one.
         sets=(("PYTORCH_MPS_HIGH_WATERMARK_RATIO", "1.0"), ("PYTORCH_MPS_LOW_WATERMARK_RATIO", "0.9")),
     ),
     Quirk(
         "mps-memory", (Where(("mps",)),),
-        say("quirk.mps-memory", "What Metal has left is its recommended size without what its driver holds, not what torch counts."),
+        say("quirk.mps-memory", "torch miscounts Metal's free memory, so Hearth subtracts the driver's memory from Metal's recommended size."),
         "torch's source",
     ),
     Quirk(
         "mps-oom-type", (Where(("mps",)),),
-        say("quirk.mps-oom-type", "Metal says that memory is full in an ordinary error, so its text is read."),
+        say("quirk.mps-oom-type", "Metal reports full memory as an ordinary error, so Hearth recognises it by its text."),
         "ComfyUI and InvokeAI threads", r"MPS backend out of memory",
     ),
     Quirk(
         "rng-device", (Where(("cuda", "rocm", "mps", "cpu")),),
-        say("quirk.rng-device", "The same seed gives another picture on another device, so noise is drawn on the processor everywhere."),
+        say("quirk.rng-device", "The same seed gives different pictures on different devices, so noise is always drawn on the processor."),
         "A1111 PR 9734; diffusers #13298",
     ),
     Quirk(
         "conv-65536", (Where(("mps",), system_before="15.1"),),
-        say("quirk.conv-65536", "Long sound does not fit one convolution on this macOS, so it is decoded 127 frames at a time."),
+        say("quirk.conv-65536", "Long sound does not fit in one convolution on this macOS, so it is decoded 127 frames at a time."),
         "pytorch #140726; dia #39", r"Output channels > 65536",
     ),
     Quirk(
         "cuda-flash", (Where(("cuda",), capability_before=(8, 0)), Where(("cuda",), capability_from=(12, 2))),
-        say("quirk.cuda-flash", "Flash and cuDNN attention exist for cards of compute capability 8.0 to 12.1 only."),
+        say("quirk.cuda-flash", "Flash and cuDNN attention need a card with compute capability 8.0 to 12.1."),
         "torch's sdp_utils.cpp", r"Flash attention only supports gpu architectures|No available kernel\. Aborting execution",
         against=("kernels/flash", "kernels/cudnn", "attention/flash_attention_2"),
     ),
@@ -171,24 +171,24 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
         "cuda-efficient",
         (Where(("cuda",), capability_before=(8, 0), dtypes=("bfloat16", "float64")), Where(("cuda",), capability_before=(5, 0)),
          Where(("cuda",), capability_from=(12, 2))),
-        say("quirk.cuda-efficient", "The memory-efficient kernel takes float16 and float32 only on cards before 8.0."),
+        say("quirk.cuda-efficient", "On cards before 8.0, the memory-efficient kernel supports only float16 and float32."),
         "torch's sdp_utils.cpp", against=("kernels/efficient",), fatal=False,
     ),
     Quirk(
         "cuda-gqa",
         (Where(("cuda",), torch_before="2.14", capability_before=(8, 0)),
          Where(("cuda", "rocm"), torch_before="2.14", masked=True)),
-        say("quirk.cuda-gqa", "torch before 2.14 sends grouped heads to its slowest kernel here, so they are folded."),
+        say("quirk.cuda-gqa", "torch before 2.14 uses its slowest kernel for grouped heads here, so they are folded."),
         "transformers #48633; pytorch PR 181528", against=("gqa/native",), fatal=False,
     ),
     Quirk(
         "cuda-bf16", (Where(("cuda",), capability_before=(8, 0)),),
-        say("quirk.cuda-bf16", "bfloat16 is emulated on cards before 8.0: slower than float32, whatever torch says."),
+        say("quirk.cuda-bf16", "Cards before 8.0 emulate bfloat16, which is slower than float32, even though torch reports support."),
         "torch's source; diffusers #14129", against=("dtype/bfloat16",), fatal=False,
     ),
     Quirk(
         "pascal-fp16", (Where(("cuda",), capability_from=(6, 1), capability_before=(6, 2)),),
-        say("quirk.pascal-fp16", "This card computes float16 very slowly, so weights are kept in float16 and computed with in float32."),
+        say("quirk.pascal-fp16", "This card computes float16 very slowly, so weights are stored in float16 but computed in float32."),
         "instant-ngp #87", against=("dtype/float16", "storage/float32"), fatal=False,
     ),
     Quirk(
@@ -198,69 +198,69 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "gtx16-fp16", (Where(("cuda",), names=_GTX16),),
-        say("quirk.gtx16-fp16", "Cards of this family turn float16 into NaN and black pictures, so they compute in float32."),
+        say("quirk.gtx16-fp16", "float16 gives NaN and black pictures on cards of this family, so they compute in float32."),
         "pytorch #58123; A1111 #4407; InvokeAI #5971", against=("dtype/float16",),
     ),
     Quirk(
         "sdpa-dtype", (Where(),),
-        say("quirk.sdpa-dtype", "torch refuses attention of mixed dtypes, so all are cast to that of the values."),
+        say("quirk.sdpa-dtype", "torch rejects attention with mixed dtypes, so all inputs are cast to the values' dtype."),
         "seen on torch 2.13; dia #45, #108, #113, #158", r"Expected query, key, and value to have the same dtype",
     ),
     Quirk(
         "sdpa-mask-dtype", (Where(),),
-        say("quirk.sdpa-mask-dtype", "torch refuses a mask of another dtype than the queries, so it is cast with them."),
+        say("quirk.sdpa-mask-dtype", "torch rejects a mask whose dtype differs from the queries', so it is cast too."),
         "seen on torch 2.13", r"Expected attn_mask dtype to be bool or float or to match query dtype",
     ),
     Quirk(
         "sdpa-heads", (Where(),),
-        say("quirk.sdpa-heads", "torch refuses fewer key heads than query heads unless told, so groups are found from the shapes."),
+        say("quirk.sdpa-heads", "torch rejects fewer key heads than query heads unless a flag is set, so Hearth detects groups from the shapes."),
         "seen on torch 2.13", r"The size of tensor a \(\d+\) must match the size of tensor b \(\d+\) at non-singleton dimension 1",
     ),
     Quirk(
         "bias-overflow", (Where(("cuda", "rocm"), masked=True),),
-        say("quirk.bias-overflow", "A mask over more than 2^32 pairs spoils rows silently, so attention is computed in pieces."),
+        say("quirk.bias-overflow", "A mask over more than 2^32 pairs silently corrupts rows, so attention is computed in pieces."),
         "pytorch #187227", limits=(("pairs", 1 << 32),),
     ),
     Quirk(
         "wheel-arch", (Where(("cuda",), arch_missing=True),),
-        say("quirk.wheel-arch", "This torch has no code for this card. Older cards need a build from the cu126 index, torch 2.14 at most: start.py repair installs it."),
+        say("quirk.wheel-arch", "This torch does not support this card. Run start.py repair; older cards get a cu126 build, of torch 2.14 at most."),
         "pytorch #172352, #190385", r"no kernel image is available|of compute capability \(CC\) \d", stops=True,
     ),
     Quirk(
         "uv-backend", (Where(("cuda",), capability_before=(7, 5)),),
-        say("quirk.uv-backend", "An installer that looks at the driver alone picks a torch without code for this card, so the build is named."),
+        say("quirk.uv-backend", "Installers that check only the driver pick a torch that does not support this card, so Hearth names the build."),
         "uv #14742, #17236",
     ),
     Quirk(
         "fused-qkv-stride", (Where(("cuda", "rocm")),),
-        say("quirk.fused-qkv-stride", "Views of one interleaved tensor are misread by fused kernels, so their layout is recognised or they are copied."),
+        say("quirk.fused-qkv-stride", "Fused kernels misread views of one interleaved tensor, so such views are copied unless their layout is known."),
         "TransformerEngine's get_qkv_layout",
     ),
     Quirk(
         "rocm-strided-v", (Where(("rocm",)),),
-        say("quirk.rocm-strided-v", "Strided values are misread on AMD cards, so they are made contiguous first."),
+        say("quirk.rocm-strided-v", "AMD cards misread strided values, so they are made contiguous first."),
         "ROCm/pytorch #3230", against=("contiguous/no",),
     ),
     Quirk(
         "intel-mac", (Where(systems=("macos",), processor="x86_64"),),
-        say("quirk.intel-mac", "torch for Macs with an Intel processor ended at 2.2.2, below what the models need. Another computer, or Linux on this one, can run Hearth."),
+        say("quirk.intel-mac", "torch for Intel Macs ended with 2.2.2, which is too old for the models. Use another computer, or Linux on this one."),
         "pytorch #114602", stops=True,
     ),
     Quirk(
         "directml", (Where(("directml",)),),
-        say("quirk.directml", "DirectML stayed at torch 2.4.1, below what the models need. The plain build runs on this processor: start.py repair installs it."),
+        say("quirk.directml", "DirectML stopped at torch 2.4.1, which is too old for the models. Run start.py repair to install the build for the processor."),
         "DirectML #712", stops=True,
     ),
     Quirk(
         "vae-fp16", (Where(dtypes=("float16",)),),
-        say("quirk.vae-fp16", "This part overflows in float16 and paints black, so it computes in a wider dtype."),
+        say("quirk.vae-fp16", "This part overflows in float16 and gives black pictures, so it computes in a wider dtype."),
         "InvokeAI #7208; A1111 #10227", against=("unsafe/float16",),
     ),
 )  # fmt: skip
 
 
 def applying_rows(hardware: Hardware, verdicts: Verdicts, rows: tuple[Quirk, ...] = QUIRKS) -> tuple[Quirk, ...]:
-    """The rows that speak of this machine, without those that its self-test refuted."""
+    """Return the rows that apply to this machine, except those that its self-test disproved."""
     return tuple(row for row in rows if row.applies(hardware) and not is_retired(row, verdicts))
 
 
@@ -270,5 +270,5 @@ def is_retired(row: Quirk, verdicts: Verdicts) -> bool:
 
 
 def match_symptom(text: str, rows: tuple[Quirk, ...] = QUIRKS) -> Quirk | None:
-    """The defect whose words a dying process spoke, if any is known by them."""
+    """Return the defect whose symptom the error message shows, if any."""
     return next((row for row in rows if row.symptom and re.search(row.symptom, text, re.DOTALL)), None)

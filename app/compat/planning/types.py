@@ -1,4 +1,4 @@
-"""The terms of a plan: what a model needs, what a person chose, what was decided. Types only; deciding is decide.py's."""
+"""The types of a plan: what a model needs, what the user chose, what was decided. decide.py decides."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ Offload = Literal["none", "model", "group", "sequential"]
 Quantised = Literal["none", "awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf"]
 Role = Literal["text", "denoiser", "vae", "speech", "codec"]
 Chunk = int | Literal["auto"]
-"""Queries that attention takes at a time, or left to Hearth."""
+"""Queries that attention takes at a time, or automatic."""
 AUTO: Final = "auto"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelPart:
-    """One part of a model, under the name its pipeline gives it."""
+    """One part of a model, named as in its pipeline."""
 
     name: str
     role: Role
     parameters: int
     half_is_safe: bool = True
-    """False where float16 overflows (SDXL's own VAE, Z-Image's transformer)."""
+    """False if float16 overflows (SDXL's own VAE, Z-Image's transformer)."""
     linear: int | None = None
-    """How many of them lie in linear layers, the only ones that are made smaller while loading; None: nearly all."""
+    """Parameters in linear layers, the only ones quantised while loading; None: nearly all."""
     wide: int = 0
-    """How many of them transformers keeps in float32 where float16 is asked for, and bitsandbytes leaves alone (T5's)."""
+    """Parameters that transformers keeps in float32 when loading float16, and bitsandbytes leaves alone (T5's)."""
     gguf_bytes: int | None = None
-    """How large its GGUF file is, where it is known."""
+    """Size of its GGUF file, if known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a model asks of a machine: its widest attention, its parts, its picture. Without arguments: any attention."""
+    """What a model needs: its widest attention, its parts, its picture. Without arguments: any attention."""
 
     model: str = ""
     kind: Literal["attention", "speech", "picture"] = "attention"
@@ -56,23 +56,23 @@ class Need:
     width: int = 0
     height: int = 0
     attention: str = ""
-    """The attention its config insists on, for example flash_attention_2."""
+    """The attention that its config requires, for example flash_attention_2."""
     published: Quantised = "none"
-    """How its weights are published."""
+    """Quantisation in which its weights are published."""
     also_published: tuple[Quantised, ...] = ()
-    """Other forms to be had of the same model: a GGUF file beside the plain weights."""
+    """Other available formats of the model: a GGUF file beside the plain weights."""
     impossible: tuple[tuple[Quantised, Sentence], ...] = ()
-    """Ways to make its weights smaller that are not to be had here, each with the reason."""
+    """Quantisations unavailable for it here, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The person's will; None is automatic."""
+    """What the user chose; None is automatic."""
 
     chunk: Chunk = AUTO
     gqa: Gqa | None = None
     kernels: tuple[Kernel, ...] | Kernel | None = None
-    """One, several, or () for Hearth's own arithmetic alone."""
+    """One, several, or () for Hearth's own arithmetic only."""
     dtype: Dtype | None = None
     offload: Offload | None = None
     quantised: Quantised | None = None
@@ -80,7 +80,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """How one part's numbers are kept, computed with, and where."""
+    """How one part's numbers are stored, computed with, and where."""
 
     part: str
     role: Role
@@ -93,15 +93,15 @@ class Precision:
 class Vae:
     slicing: bool = False
     tile_pixels: int = 0
-    """0: whole."""
+    """Tile size; 0: no tiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How one call of attention went."""
+    """How one attention call ran."""
 
     path: str
-    """In words, as the seam counts it."""
+    """Its path, as the seam counts it."""
     rows: int
     """Queries at a time."""
     queries: int
@@ -125,49 +125,49 @@ class Rejected:
 @dataclass(frozen=True, slots=True)
 class Plan:
     device: str
-    """What torch calls it."""
+    """torch's name of the device."""
     dtype: Dtype
-    """What the model computes in; `precision` says it part by part."""
+    """The model's compute dtype; `precision` has each part's."""
     score_dtype: Dtype | None
-    """None: scores as the kernel keeps them."""
+    """None: scores in the kernel's own precision."""
     gqa: Gqa
     chunk_q: Chunk
     """Queries at a time as planned; AUTO: from free memory at each call, within `budget_bytes`."""
     chunk_most: int | None
-    """The most that attention may take at a time since memory ran out in an earlier run; None: it never did."""
+    """Most queries at a time, if memory ran out in an earlier run; None if it never did."""
     chunk_k: int | None
-    """Keys at a time with a running maximum; None: only where one row of scores is too large."""
+    """Keys at a time with a running maximum; None: split only if one row of scores is too large."""
     budget_bytes: int
-    """What the scores of one call may take."""
+    """Bytes that the scores of one call may take."""
     contiguous: bool
     explicit_mask: bool
-    """Causal as a mask tensor."""
+    """Whether to pass the causal mask as a tensor."""
     expand_mask: bool
     pad_value: bool
     zero_masked_rows: bool
     kernels: tuple[Kernel, ...]
-    """Which of torch's kernels may run, best first; empty: Hearth's own arithmetic only. On Metal "math" is torch's own
-    attention, whatever it is made of."""
+    """Allowed torch kernels, best first; empty: own arithmetic only. On Metal "math" is torch's attention of any
+    kind."""
     ways: tuple[tuple[Shape, Way], ...]
-    """The quickest way for each shape that was measured here; for all others a rule decides."""
+    """The fastest way for each shape measured here; a rule decides for all others."""
     precision: tuple[Precision, ...]
     offload: Offload
     vae: Vae
     quantised: Quantised
     attention: str
-    """What from_pretrained is told: sdpa."""
+    """Attention for from_pretrained: sdpa."""
     environment: tuple[tuple[str, str], ...]
-    """To set before torch is imported."""
+    """Environment variables to set before torch is imported."""
     because: tuple[Reason, ...]
     """One for each field above, in their order."""
     rejected: tuple[Rejected, ...] = ()
     warnings: tuple[Reason, ...] = ()
     retired: tuple[Reason, ...] = ()
-    """Known defects that this machine was seen not to have, so that they no longer count."""
+    """Known defects that this machine's self-test disproved."""
     runs_on: str = "cpu"
-    """Where the tensors are: `device`, or on a pretended machine the processor."""
+    """Where the tensors are: `device`, or the CPU on a pretended machine."""
     native_right: bool = False
-    """Folded because that is quicker, not because torch's own grouped heads go wrong here: short calls may go natively."""
+    """Folded for speed, though torch's grouped heads are correct here: short calls may use them."""
 
     def of(self, role: Role) -> Precision | None:
         return next((each for each in self.precision if each.role == role), None)

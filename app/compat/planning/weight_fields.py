@@ -1,4 +1,4 @@
-"""Where a model's weights go and in what shape: precision, quantisation, offload and decoding, decided one after the other."""
+"""Decide the fields for weights in turn: precision, quantisation, offload and decoding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WeightFields:
     offload: Offload
     vae: Vae
     resident_bytes: int
-    """The most weights that lie on the device at once."""
+    """Most bytes of weights on the device at once."""
     decisions: dict[str, FieldDecision]
 
 

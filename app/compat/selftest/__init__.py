@@ -1,1 +1,1 @@
-"""Ask this machine whether attention is right on it, and make a pretended machine fail as a real one does."""
+"""Test whether attention is correct on this machine, and make a pretended machine fail like the real one."""

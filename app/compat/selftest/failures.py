@@ -1,4 +1,5 @@
-"""How fused attention fails on the pretended machines: their own words, or a result silently spoiled. Data; simulate.py applies it."""
+"""How fused attention fails on pretended machines: error messages or corrupted results. Data; simulate.py applies
+it."""
 
 from __future__ import annotations
 
@@ -21,34 +22,34 @@ _ROWS: Final = {row.id: row for row in QUIRKS}
 
 
 class Aborted(RuntimeError):
-    """Stands for a process that the driver kills: its text is what is left on standard error."""
+    """Stands for a process killed by the driver; its text is what stderr would hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceLimits:
-    """Where the real machines give in. A test lowers them, so that it need not make what is too large."""
+    """Limits past which real machines fail. Tests lower them to avoid huge tensors."""
 
     ndarray_bytes: int = 1 << 32
     indexed_elements: int = 1 << 32
     bias_pairs: int = 1 << 32
     broadcast_elements: int = 1 << 24
-    """Scores from which a broadcast mask aborts: the report is of 4096 queries and as many keys."""
+    """Scores from which a broadcast mask aborts; the report has 4096 queries and as many keys."""
     reduction: int = 32767
     softmax_keys: int = 3072
     decode_keys: int = 1024
     convolution_length: int = 65536
     buffer_bytes: int | None = None
-    """What one buffer may take; None: what the machine has free."""
+    """Largest buffer; None: the machine's free memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The machine as its failures ask about it."""
+    """What a failure's condition may ask about the machine."""
 
     hardware: Hardware
     limits: DeviceLimits = DeviceLimits()
     repaired: frozenset[str] = frozenset()
-    """Rows whose defect this one no longer has."""
+    """Rows whose defect is repaired."""
 
     @property
     def mps(self) -> bool:
@@ -67,7 +68,7 @@ class Facts:
         return self.hardware.free_bytes if self.limits.buffer_bytes is None else self.limits.buffer_bytes
 
     def shows(self, row: str) -> bool:
-        """A machine has the defects of the rows that speak of it; and any card's memory can be full."""
+        """Return whether the machine has a row's defect: the row applies, or it is a card, whose memory may be full."""
         return row not in self.repaired and (self.cuda if row == "memory" else _ROWS[row].applies(self.hardware))
 
 
@@ -118,8 +119,8 @@ class Call:
 
     @property
     def interleaved(self) -> bool:
-        """Views of one fused tensor in a layout that fused kernels have no name for, such as heads of q, k and v in unequal number:
-        neither (3 h d) nor (h 3 d)."""
+        """Whether q, k and v are views of one fused tensor in a layout that fused kernels do not know, such as unequal
+        numbers of heads: neither (3 h d) nor (h 3 d)."""
         every = (self.query, self.key, self.value)
         if self.query.dim() != 4 or len({each.untyped_storage().data_ptr() for each in every}) > 1:
             return False
@@ -133,7 +134,7 @@ class Call:
         return not (even and known.get((step, self.query.stride(1), self.query.stride(2))) == step)
 
     def run(self, torch_attention: Callable[..., Tensor]) -> Tensor:
-        """On the CPU that plays the device, with whatever kernel: which one the device may take is decided before."""
+        """Run on the CPU that simulates the device, with any kernel: the device's kernel was chosen before."""
         with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
             return torch_attention(
                 self.query, self.key, self.value, attn_mask=self.mask, dropout_p=self.dropout, is_causal=self.causal,
@@ -142,7 +143,7 @@ class Call:
 
 
 def kernel(call: Call, facts: Facts) -> str:
-    """Which of its kernels this machine would take, by its torch's own rules; "" where none of those allowed can."""
+    """Return the kernel this machine would use, by its torch's rules; "" if no allowed kernel can."""
     if facts.mps:
         decode = facts.torch >= (2, 8) and call.queries <= 8 and call.dim in (64, 96, 128)
         prefill = facts.torch >= (2, 13) and call.dim in (32, 64, 72, 80, 96, 128, 256)
@@ -163,7 +164,7 @@ def kernel(call: Call, facts: Facts) -> str:
 
 
 def _allowed() -> dict[str, bool]:
-    """In torch's own order on these cards."""
+    """Return the allowed kernels in torch's order on these cards."""
     asked = torch.backends.cuda
     return {
         "flash": asked.flash_sdp_enabled(),  # type: ignore[no-untyped-call]
@@ -178,7 +179,7 @@ def _graph(call: Call, facts: Facts) -> bool:
 
 
 def _moved(call: Call) -> Call:
-    """Numbers read from the wrong places."""
+    """Simulate reading numbers from the wrong places."""
     return replace(call, query=call.query.roll(1, -1), key=call.key.roll(1, -2))
 
 
@@ -192,7 +193,7 @@ def _wrong_width(result: Tensor, call: Call) -> Tensor:
 
 
 def _blind(mask: Tensor) -> Tensor:
-    """Rows that see nothing at all."""
+    """Return the rows that see no key."""
     return ~(mask if mask.dtype == torch.bool else mask != -math.inf).any(-1, keepdim=True)
 
 
@@ -215,7 +216,7 @@ def louder(result: Tensor, _: Call | None = None) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class DeviceFailure:
-    """One quirk row, as the machine shows it in fused attention: by words, a misreading or a spoiled result."""
+    """One quirk row as fused attention shows it: an error message, misread inputs or a corrupted result."""
 
     row: str
     when: Callable[[Call, Facts], bool]
@@ -264,4 +265,4 @@ ATTENTION: Final[tuple[DeviceFailure, ...]] = (
     DeviceFailure("gtx16-fp16", lambda c, m: c.query.dtype == torch.float16, spoil=nan),
     DeviceFailure("masked-rows", lambda c, m: c.mask is not None and bool(_blind(c.mask).any()), spoil=_blank_rows),
 )  # fmt: skip
-"""In the order a machine meets them: what it refuses, what it reads wrongly, what it computes wrongly."""
+"""In the order that a machine meets them: rejected calls, misread inputs, wrong results."""

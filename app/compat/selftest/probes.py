@@ -1,4 +1,5 @@
-"""What the self-test asks of a machine: for each defect the attention that shows it, for each option of a plan the attention it must get right."""
+"""The self-test's questions: attention that shows each defect, and attention that each option must compute
+correctly."""
 
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ from app.compat.selftest.reference import Made, Shape, error, make
 from app.sentence import Trouble
 
 TOLERANCE: Final[dict[Dtype, float]] = {"float64": 1e-10, "float32": 1e-3, "float16": 5e-3, "bfloat16": 2e-2}
-"""Ten times what rounding alone was seen to do on a CPU; float32 with room for cards that multiply in TF32."""
+"""Ten times the rounding error seen on a CPU; float32 leaves room for cards that multiply in TF32."""
 
 HALVES: Final[tuple[Dtype, ...]] = ("float16", "bfloat16")
 Measured = tuple[float, float]
-"""The worst error, and seconds."""
+"""The largest error, and seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,10 @@ class Probe:
     subject: Subject
     dtype: Dtype
     look: Callable[[str], Measured]
-    """On a device."""
+    """Runs it on a device."""
 
 
-# Torch as it is: whether a defect shows.
+# torch unmodified: does a defect occur.
 
 
 def bare(made: Made) -> Tensor:
@@ -52,7 +53,7 @@ def bare(made: Made) -> Tensor:
 
 
 def by_hand(made: Made) -> Tensor:
-    """Scores, softmax and sum in the dtype of the inputs."""
+    """Compute scores, softmax and sum in the inputs' dtype."""
     scores = (made.query @ made.key.transpose(-1, -2)) * made.shape.dim**-0.5
     return torch.softmax(scores, -1) @ made.value
 
@@ -79,7 +80,7 @@ def run(shapes: tuple[Shape, ...], dtype: Dtype, device: str, ways: tuple[Callab
     worst, elapsed_s = 0.0, 0.0
     for each in shapes:
         if each.loud > 1 and dtype == "bfloat16":
-            continue  # eight bits cannot hold such scores, whoever computes them; and its range is float32's
+            continue  # eight bits cannot hold such scores, in any implementation; the range is float32's
         made = make(each, dtype, device)
         for way in ways:
             began_s = time.perf_counter()
@@ -90,7 +91,7 @@ def run(shapes: tuple[Shape, ...], dtype: Dtype, device: str, ways: tuple[Callab
 
 
 def arithmetic(dtype: Dtype, device: str) -> Measured:
-    """What a model does besides attention: a linear layer and a convolution."""
+    """Test a linear layer and a convolution, which models use besides attention."""
     made: torch.dtype = getattr(torch, dtype)
     random = torch.Generator().manual_seed(0)
     rows, weight = (torch.randn(64, 256, generator=random).to(made) for _ in range(2))
@@ -124,7 +125,7 @@ def long_sound(dtype: Dtype, device: str) -> Measured:
 
 
 def ignored_addend(dtype: Dtype, device: str) -> Measured:
-    """With beta 0 whatever lies in the addend must not matter."""
+    """Test that with beta 0 the addend's content is ignored."""
     made = make(shape.NARROW, dtype, device)
     query, key = made.query.flatten(0, 1), made.key.flatten(0, 1)
     began_s = time.perf_counter()
@@ -146,10 +147,10 @@ def everything(dtype: Dtype, device: str) -> Measured:
 Shown = tuple[tuple[Dtype, ...], Callable[[Dtype, str], Measured]]
 SHOWN_BY: Final[dict[str, Shown]] = {
     "mps-gqa-abort": (("float32", "float16"), attention(shape.DIA_PROMPT, shape.DIA_STEP)),
-    "mps-decode-oob": (HALVES, attention(shape.DIA_LATE_STEP, ways=(bare, bare, bare))),  # it comes and goes
+    "mps-decode-oob": (HALVES, attention(shape.DIA_LATE_STEP, ways=(bare, bare, bare))),  # intermittent
     "mps-q-stride": (("float32", "float16"), attention(shape.PERMUTED_STEP)),
     "mps-batch-stride": (("float32", "float16"), attention(shape.PERMUTED_STEP, shape.FUSED_STEP)),
-    "mps-causal-leak": (("bfloat16",), attention(shape.CLIP)),  # float16 may be black besides
+    "mps-causal-leak": (("bfloat16",), attention(shape.CLIP)),  # float16 may also give black
     "mps-value-dim": (("float32",), attention(shape.NARROW, shape.WIDE)),
     "mps-placeholder": (("float32", "float16"), attention(shape.WIDE_MASK)),
     "mps-long-k": (("float32",), attention(shape.LONGEST, ways=(bare, by_hand))),
@@ -169,8 +170,8 @@ SHOWN_BY: Final[dict[str, Shown]] = {
     "sdpa-mask-dtype": (("float32",), attention(shape.T5, ways=(mixed_mask,))),
     "sdpa-heads": (("float32",), attention(shape.DIA_STEP, ways=(silent_groups,))),
 }
-"""Rows that are not here would need more memory or time than a self-test may take (4 GiB of scores, 2^32 of them), or speak of speed,
-loading or installing: they are believed."""
+"""Missing rows need more memory or time than a self-test may take (4 GiB of scores, 2^32 of them), or concern speed,
+loading or installing; they are assumed to apply."""
 
 
 def rows(quirks: tuple[Quirk, ...]) -> Iterator[Probe]:
@@ -184,11 +185,11 @@ def _at(look: Callable[[Dtype, str], Measured], dtype: Dtype) -> Callable[[str],
     return lambda device: look(dtype, device)
 
 
-# Hearth's seam with every precaution, and one option of a plan put to the test.
+# Hearth's seam with every remedy on, testing one option of a plan.
 
 
 def careful(plan: Plan) -> Plan:
-    """Nothing of torch's fused attention, every remedy on."""
+    """Return the plan with every remedy on and no fused torch kernel."""
     return replace(
         plan, score_dtype="float32", gqa="folded", chunk_q=AUTO, chunk_k=4096, budget_bytes=256 << 20, contiguous=True,
         explicit_mask=True, expand_mask=True, pad_value=True, zero_masked_rows=True, kernels=(),
@@ -221,7 +222,8 @@ OPTIONS: Final[tuple[Change, ...]] = (
     ("chunk_k/16384", {"chunk_k": 16384}, (shape.LONGEST,)),
     ("chunk_q/64", {"chunk_q": 64}, (shape.SD15, shape.CLIP, shape.T5)),
 )  # fmt: skip
-"""Option, what it changes in a careful plan, and the attention that it must get right. `kernels` None: all that this machine has."""
+"""Each option, its change to a careful plan, and attention to compute correctly. `kernels` None: all of this
+machine's."""
 
 
 def paths(hardware: Hardware, plan: Plan) -> Iterator[Probe]:
@@ -232,7 +234,7 @@ def paths(hardware: Hardware, plan: Plan) -> Iterator[Probe]:
     scores = {dtype: _score_dtype(hardware, dtype) for dtype in here}
     for dtype in here:
         changes: list[tuple[str, dict[str, Any], tuple[Shape, ...]]] = list(OPTIONS)
-        if dtype == "float64":  # for comparing results only: that it is right at all is enough
+        if dtype == "float64":  # only for comparing results: one correct case suffices
             changes = changes[:1]
         changes += [
             (f"kernels/{name}", {"kernels": (name,), "score_dtype": scores[dtype]}, FUSABLE)
@@ -247,10 +249,10 @@ def paths(hardware: Hardware, plan: Plan) -> Iterator[Probe]:
 
 
 def _score_dtype(hardware: Hardware, dtype: Dtype) -> Dtype | None:
-    """A kernel is asked as a plan would use it: where the table warns of its own scores, in float32."""
+    """Choose the dtype of scores to test a kernel with: float32 where the table warns of its own."""
     try:
         return decide(hardware, Need(), Choice(dtype=dtype)).score_dtype
-    except Trouble:  # this machine is known not to have the dtype: it is asked all the same
+    except Trouble:  # this machine lacks the dtype according to the table: test it anyway
         return None
 
 

@@ -1,4 +1,4 @@
-"""The attention that real models ask for, cut to a size that a self-test can afford, and its float64 result by numpy: torch is what is tested."""
+"""Attention shapes of real models, cut to self-test size, with float64 results from numpy, independent of torch."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Shape:
     keys: int
     dim: int
     kv_heads: int = 0
-    """0: as many as heads."""
+    """0: as many as query heads."""
     value_dim: int = 0
     mask: Mask = "none"
     causal: bool = False
     layout: Layout = "plain"
     scale: float | None = None
     loud: float = 1
-    """Queries and keys this many times as large; a power of two."""
+    """Factor by which queries and keys are larger; a power of two."""
     every: int = 1
-    """Which rows are compared: every one, or where that would take long, every n-th."""
+    """Compare every row, or every n-th if all would take too long."""
 
     @property
     def grouped(self) -> bool:
@@ -49,7 +49,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Its tensors on the device, and what must come out of them."""
+    """A shape's tensors on the device, and the correct result."""
 
     query: Tensor
     key: Tensor
@@ -75,7 +75,7 @@ T5: Final = Shape("T5", 1, 4, 128, 128, 64, mask="bias", scale=1.0, loud=0.5)
 SD15: Final = Shape("SD 1.5", 2, 2, 1024, 1024, 40, layout="permuted")
 SD15_TEXT: Final = Shape("SD 1.5 and its text", 2, 2, 1024, 77, 40, layout="permuted")
 SD15_LOUD: Final = Shape("SD 1.5, loud", 2, 2, 256, 256, 40, layout="permuted", loud=16)
-"""The products leave float16's range before they are scaled."""
+"""Products exceed float16's range before scaling."""
 SD15_DEEP: Final = Shape("SD 1.5, deepest", 2, 4, 64, 64, 160, layout="permuted")
 SDXL: Final = Shape("SDXL", 2, 2, 1024, 1024, 64, layout="permuted")
 FLUX: Final = Shape("Flux", 1, 2, 1280, 1280, 128, layout="permuted")
@@ -108,7 +108,8 @@ def make(shape: Shape, dtype: Dtype, device: str) -> Made:
 
 @lru_cache(maxsize=32)
 def numbers(shape: Shape) -> tuple[Single, Single, Single, npt.NDArray[Any] | None, Array]:
-    """Whole 64ths below 4: every dtype holds them exactly, so one reference serves all, and what is measured is the computing."""
+    """Draw multiples of 1/64 below 4: exact in every dtype, so one reference serves all and only computing is
+    measured."""
     random = np.random.default_rng(0)
 
     def draw(*size: int) -> Single:
@@ -129,7 +130,7 @@ def numbers(shape: Shape) -> tuple[Single, Single, Single, npt.NDArray[Any] | No
 
 
 def _laid_out(shape: Shape, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The same numbers, lying in memory as models leave them."""
+    """Lay out the numbers in memory as models do."""
     if shape.layout == "permuted":  # batch, tokens, heads, width
         return tuple(each.transpose(1, 2).contiguous().transpose(1, 2) for each in (query, key, value))  # type: ignore[return-value]
     if (
@@ -144,7 +145,7 @@ def _laid_out(shape: Shape, query: Tensor, key: Tensor, value: Tensor) -> tuple[
 
 
 def reference(shape: Shape, query: Single, key: Single, value: Single, mask: npt.NDArray[Any] | None) -> Array:
-    """In float64 by numpy, written as the formula is, for the rows that are compared."""
+    """Compute the compared rows in float64 with numpy, exactly as in the formula."""
     q, k, v = (each.astype(np.float64) for each in (query, key, value))
     rows = np.arange(0, shape.queries, shape.every)
     group = q.shape[1] // k.shape[1]
@@ -163,7 +164,7 @@ def reference(shape: Shape, query: Single, key: Single, value: Single, mask: npt
 
 
 def error(result: Tensor, right: Array, every: int = 1) -> float:
-    """The worst difference, relative to the largest number that should come out; infinite for another shape or NaN."""
+    """Return the largest error, relative to the largest correct number; infinite for a wrong shape or NaN."""
     found = result[..., ::every, :] if every > 1 else result
     if tuple(found.shape) != right.shape:
         return math.inf

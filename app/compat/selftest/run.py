@@ -1,6 +1,6 @@
-"""Asks this machine itself: every defect said to live here and every path it could take, against float64, timed. Stores nothing.
+"""Run the self-test: time each known defect and each possible path, and compare with float64. Stores nothing.
 
-On a Mac a wrong shape may kill the process, so there the questions are put in a child process: its death is a verdict like any other.
+On a Mac a wrong shape may crash the process, so questions run in a child process there; its death is a failed verdict.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from app.sentence import Sentence, say
 
 Tell = Callable[[int, int, Sentence], None]
 Stage = Callable[[], AbstractContextManager[object]]
-"""What stands around each question: nothing, or in tests a machine that bites."""
+"""Context around each question: nothing, or in tests a simulated machine."""
 
 LONGEST_ANSWER_S: Final = 120.0
-"""A child that is silent for longer hangs in its driver, and is ended."""
+"""Longest silence of a child; after it the driver counts as hung, and the child is killed."""
 _LAST_WORDS: Final = 600
 
 
 def run(
     hardware: Hardware, tell: Tell, *, stage: Stage | None = None, isolated: bool | None = None
 ) -> dict[Subject, Verdict]:
-    """Verdicts by subject. `tell(done, total, words)` is called before each question and once at the end. A pretended machine bites,
-    so that one sees what its self-test would find."""
+    """Return verdicts by subject. `tell(done, total, words)` is called before each question and once at the end. A
+    pretended machine is simulated, to show what its self-test would find."""
     found: dict[Subject, Verdict] = {}
     for step in steps(hardware, found, stage=stage, isolated=isolated):
         tell(*step)
@@ -53,7 +53,7 @@ def run(
 def steps(
     hardware: Hardware, found: dict[Subject, Verdict], *, stage: Stage | None = None, isolated: bool | None = None
 ) -> Iterator[tuple[int, int, Sentence]]:
-    """The same, question by question: how far it is before each, and at the end. Verdicts go into `found`."""
+    """Run the test question by question: yield the progress before each and at the end. Verdicts go into `found`."""
     asked = questions(hardware)
     apart = (hardware.kind == "mps" and not hardware.pretended) if isolated is None else isolated
     around = stage or _stage(hardware, kill=False)
@@ -66,7 +66,7 @@ def steps(
     numbers.cache_clear()
     failed = sum(not each.passed for each in found.values())
     closing = say(
-        "selftest.done", "{passed} of {total} right on this machine", passed=len(found) - failed, total=len(found)
+        "selftest.done", "{passed} of {total} correct on this machine", passed=len(found) - failed, total=len(found)
     )
     yield len(asked), len(asked), closing
 
@@ -80,7 +80,7 @@ def _stage(hardware: Hardware, kill: bool) -> Stage:
 
 
 def questions(hardware: Hardware) -> tuple[Probe, ...]:
-    """Only the defects that the table says live here, and only the dtypes and kernels that this machine has."""
+    """List the questions: only for defects that the table expects here, and for this machine's dtypes and kernels."""
     return (*rows(tuple(row for row in QUIRKS if row.applies(hardware))), *paths(hardware, _plan(hardware)))
 
 
@@ -89,7 +89,7 @@ def _plan(hardware: Hardware) -> Plan:
 
 
 def ask(probe: Probe, hardware: Hardware, stage: Stage) -> Verdict:
-    """An error is an answer: the machine's own words."""
+    """Ask one question; an exception becomes a failed verdict with its message."""
     device = "cpu" if hardware.pretended else {"rocm": "cuda"}.get(hardware.kind, hardware.kind)
     began_s = time.perf_counter()
     try:
@@ -102,7 +102,7 @@ def ask(probe: Probe, hardware: Hardware, stage: Stage) -> Verdict:
 
 
 def _worse(before: Verdict | None, now: Verdict) -> Verdict:
-    """A defect is gone only where it shows in none of its dtypes."""
+    """Return the worse verdict: a defect is gone only if it occurs in none of its dtypes."""
     if before is None:
         return now
     worst = before if (before.passed, -before.error) < (now.passed, -now.error) else now
@@ -114,11 +114,11 @@ def _probe_words(probe: Probe) -> str:
 
 
 def _from_children(hardware: Hardware, asked: tuple[Probe, ...]) -> Iterator[Verdict]:
-    """One child answers until it dies; the next goes on behind the question that killed it."""
+    """Ask in child processes: if a question kills one, the next child starts with the question after it."""
     done = 0
     while done < len(asked):
         with TemporaryFile() as last_words:
-            # Not multiprocessing: the engine, which asks, is a daemon there and may have no children.
+            # Not multiprocessing: there the engine, which runs this, is a daemon and may have no children.
             command = (sys.executable, "-c", f"from {__name__} import answer; answer()")
             with Popen(command, stdin=PIPE, stdout=PIPE, stderr=last_words, text=True) as child:
                 assert child.stdin is not None and child.stdout is not None
@@ -163,7 +163,7 @@ def _read_reply(line: str) -> Verdict:
 
 
 def answer() -> None:
-    """In the child: questions come as one line of JSON, verdicts go out as one line each. What else is printed goes aside."""
+    """Answer in the child: one JSON question per input line, one verdict per output line. Redirect other output."""
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     order = json.loads(sys.stdin.readline())

@@ -1,8 +1,8 @@
-"""A pretended machine that bites, for tests: for a while, torch fails as that machine would.
+"""Make torch fail as a pretended machine would, for tests.
 
-It stands where the machine stands, *below* the seam: enter `biting` first, `applied` second. Tensors live on the CPU and play the
-device's. torch's fused attention is bitten where Python calls it; matmul, softmax and convolution where torch dispatches them, so
-that the seam's own arithmetic is bitten like anybody else's (in the thread that entered; fused attention in every thread).
+The simulation is *below* the seam: enter `biting` first, `applied` second. CPU tensors stand for the device's. Fused
+attention fails where Python calls it, in every thread. matmul, softmax and convolution fail where torch dispatches
+them, in the thread that entered, so the seam's own arithmetic is affected too.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ _BATCHED: Final = (aten.bmm, aten.baddbmm)
 _MADE_OF_OTHERS: Final = (
     aten.linear, aten.matmul, aten.softmax, aten.conv1d, aten.conv2d, aten.conv_transpose1d, aten.conv_transpose2d,
 )  # fmt: skip
-"""In inference mode torch dispatches these whole."""
+"""Operations that torch dispatches as one in inference mode."""
 _FUSED: Final = ("scaled_dot_product", "_native_multi_head_attention", "_transformer_encoder_layer_fwd")
 
 
 @dataclass(slots=True)
 class Bites:
-    """What happened while the machine was pretended."""
+    """What happened during a simulation."""
 
     facts: Facts
     kill: bool = False
     rows: Counter[str] = field(default_factory=Counter)
-    """How often each row bit."""
+    """Count of failures by row."""
     kernels: Counter[str] = field(default_factory=Counter)
-    """Which of its kernels the machine would have taken: "math" and "graph" hold all scores at once."""
+    """Kernels that the machine would have used: "math" and "graph" store all scores at once."""
     calls: int = 0
     escaped: int = 0
-    """Calls of fused attention that did not come through the seam."""
+    """Fused attention calls that bypassed the seam."""
     inside: bool = False
 
     def attention(self, torch_attention: Callable[..., Tensor], call: Call) -> Tensor:
@@ -84,7 +84,7 @@ class Bites:
         return False
 
     def below(self, packet: Any, run: Callable[[], Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """One operation that torch dispatches, outside fused attention."""
+        """Simulate one dispatched operation outside fused attention."""
         if any(name in str(packet) for name in _FUSED):
             self.escaped += 1
         if packet in _PRODUCTS:
@@ -114,7 +114,7 @@ class Bites:
             return _write(result, failures.garbage)
         if self.bites("mps-long-k", left.shape[-1] >= limits.reduction and (batched or self.facts.torch < (2, 14))):
             return _write(result, failures.garbage)
-        # 0 * NaN is NaN there: whatever is not zero may be anything, as in torch.empty.
+        # 0 * NaN is NaN there: nonzero content stands for the arbitrary content of torch.empty.
         dirty = packet is aten.baddbmm and kwargs.get("beta", 1) == 0 and bool(args[0].ne(0).any())
         if self.bites("mps-baddbmm", dirty):
             return _write(result, failures.nan)
@@ -137,7 +137,7 @@ class Bites:
 
 
 def _write(result: Tensor, spoil: Callable[[Tensor], Tensor]) -> Tensor:
-    """Into the same memory: an `out=` tensor is the caller's own."""
+    """Write into the same memory: an `out=` tensor is the caller's own."""
     return result.copy_(spoil(result))
 
 
@@ -170,7 +170,8 @@ class _Below(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def biting(
     name: str | Hardware, *, repaired: Iterable[str] = (), limits: DeviceLimits | None = None, kill: bool = False
 ) -> Iterator[Bites]:
-    """`repaired`: rows whose defect is gone. `kill`: abort the process where the machine would, instead of raising Aborted."""
+    """Simulate a machine. `repaired`: rows whose defect is gone. `kill`: abort the process instead of raising
+    Aborted."""
     hardware = machine(name) if isinstance(name, str) else name
     bites = Bites(Facts(hardware, limits or DeviceLimits(), frozenset(repaired)), kill)
     torch_attention = F.scaled_dot_product_attention

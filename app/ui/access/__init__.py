@@ -1,1 +1,1 @@
-"""Who gets in, and how far: logins, the guard of requests, the share tunnel, uploads, the visitor's fence."""
+"""Access control: logins, the guard of requests, the share tunnel, uploads, the visitors' allowlist."""

@@ -31,9 +31,9 @@ COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
 """Cookie name by whether it is the owner's: all ports of a host share their cookies."""
 LOGIN_PATH: Final = "/hearth/login"
 PUBLIC_PATHS: Final = frozenset({"/gradio_api/startup-events", "/hearth/ping", "/favicon.ico"})
-"""Served without a login: Gradio's own start-up request, the ping of a second start, the login page's icon. None reveals anything."""
+"""Served without a login: Gradio's start-up request, a second start's ping, the login page's icon. No secrets."""
 API_PREFIXES: Final = ("/v1/", "/sdapi/")
-"""Only here does the API key open anything: browsers never send one by themselves."""
+"""The only paths where the API key works: browsers never send one by themselves."""
 TRIES_AT_ONCE: Final = 10
 REFILL_S: Final = 3.0
 REFILL_MOST_S: Final = 60.0
@@ -45,7 +45,7 @@ NAME_LETTERS: Final = 24
 YEAR_S: Final = 365 * 86400
 WORDS_IN_PASSWORD: Final = 6
 STATUS: Final = {"login.wait": 429, "login.closed": 410, "login.full": 503}
-"""HTTP status by the sentence that refuses a login; any other is 401."""
+"""HTTP status by the sentence of a refused login; any other is 401."""
 
 
 @cache
@@ -73,7 +73,7 @@ class Login:
 
 @dataclass(slots=True)
 class Throttle:
-    """A token bucket shared by all clients, who have one address behind a tunnel. Failures slow the refill, a success resets it."""
+    """A token bucket for all clients: a tunnel hides their addresses. Failures slow the refill; a success resets it."""
 
     tries_left: float = TRIES_AT_ONCE
     refill_s: float = REFILL_S
@@ -110,7 +110,7 @@ class Logins:
     api_key_digest: bytes | None = None
     """SHA-256 of the API key."""
     secure: bool = False
-    """Served over https to the outside: the cookie is then marked Secure."""
+    """Served to the outside over https: the cookie is then marked Secure."""
     clock: Callable[[], float] = time.monotonic
     by_token: dict[bytes, Login] = field(default_factory=dict)
     password_throttle: Throttle = field(default_factory=Throttle)
@@ -147,7 +147,7 @@ class Logins:
             return token
 
     def _make_room(self, now_s: float) -> bool:
-        """Log out whoever has been idle longest, if a guest only after IDLE_S: a guest's open page asks every few seconds."""
+        """Log out the person idle longest, a guest only after IDLE_S: a guest's open page asks every few seconds."""
         longest_idle = min(self.by_token, key=lambda each: self.by_token[each].seen_s)
         removable = self.owner or now_s - self.by_token[longest_idle].seen_s > IDLE_S
         if removable:
@@ -222,7 +222,7 @@ class LoginRequired:
             scope[KEY] = OWNER
             await self._app(scope, receive, send)
         elif accepted is False:
-            await refusal(scope, 401, say("login.key", "Send the API key that Hearth was started with, as: Authorization: Bearer KEY"))(scope, receive, send)  # fmt: skip
+            await refusal(scope, 401, say("login.key", "Send Hearth's API key, as: Authorization: Bearer KEY"))(scope, receive, send)  # fmt: skip
         else:
             await refusal(scope, 429, accepted)(scope, receive, send)
 

@@ -38,7 +38,7 @@ SECURITY_HEADERS: Final = {
 
 
 class OwnerOnly:
-    """Middleware for loopback, behind the Guard: everyone who can connect uses this machine, so everyone is the owner."""
+    """Middleware for loopback, behind the Guard: everyone who connects uses this machine and is the owner."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -102,9 +102,9 @@ class Guard:
         foreign = headers.get("sec-fetch-site") == "cross-site"
         # For reads too: Gradio allows CORS to any page served on this computer.
         if not self._is_own_origin(headers.get("origin"), hosts[0]):
-            return 403, say("guard.site", "This request came from another website. Hearth only answers its own pages.")
+            return 403, say("guard.site", "This request came from another website. Open Hearth's own page instead.")
         if foreign and not (scope["method"] in READS and headers.get("sec-fetch-mode") == "navigate"):
-            return 403, say("guard.site", "This request came from another website. Hearth only answers its own pages.")
+            return 403, say("guard.site", "This request came from another website. Open Hearth's own page instead.")
         declared = headers.get("content-length", "0")
         if not declared.isascii() or not declared.isdigit():
             return 400, say("guard.length", "This request has an invalid Content-Length. Send a number.")
@@ -136,7 +136,7 @@ class Guard:
             try:
                 message = await asyncio.wait_for(receive(), max(0.0, left_s))
             except TimeoutError as late:
-                fault = 408, say("guard.slow", "The upload was too slow. Try again with a better connection.")
+                fault = 408, say("guard.slow", "The upload was too slow. Try again on a faster connection.")
                 raise BodyRefused from late
             received_bytes += len(message.get("body", b""))
             if received_bytes > self._most_bytes:
@@ -179,7 +179,7 @@ def parse_host(netloc: str) -> str:
 async def close_idle_connections(server: Any, idle_s: float = IDLE_S, every_s: float = 1.0) -> None:
     """Close connections without a complete request while uvicorn's `server` runs: it reads headers before any middleware does."""
     since: dict[Any, tuple[Any, float]] = {}
-    """By connection: its last request, and when it began to wait for the next."""
+    """By connection: its last request, and when it started waiting for the next."""
     while not server.should_exit:
         now_s = time.monotonic()
         idle = {

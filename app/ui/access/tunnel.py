@@ -1,6 +1,6 @@
 """Open a share link with Gradio's own tunnel program (frpc) and server.
 
-Gradio's class verifies the program only after a download, waits without a deadline for one that says nothing, and leaves it
+Gradio's class verifies the program only after a download, waits without a deadline if it prints nothing, and leaves it
 running if Hearth is killed. Here the checksum is checked before every run, waiting has an end, and every failure is a sentence.
 """
 
@@ -38,9 +38,9 @@ except OSError as fault:
 threading.Thread(target=lambda: (os.read(0, 1), program.terminate()), daemon=True).start()
 sys.exit(program.wait())
 """
-"""Run the program and end it with Hearth, however Hearth ends: left alone it would lead strangers to whatever uses the port next."""
+"""Run the program and end it with Hearth, however that ends: else strangers would reach the port's next user."""
 
-# The lines of frpc 0.3 that matter. A blocked connection and a wrong certificate both read as a failed login.
+# The lines of frpc 0.3 that matter. A blocked connection and a wrong certificate both look like a failed login.
 _OPENED: Final = re.compile(r"start proxy success: (\S+)")
 _REFUSED: Final = re.compile(r"(?:\[E\] \[service\.go:\d+\]|start error:) (.+)")
 _UNSTARTED: Final = re.compile(r"cannot start: (.+)")
@@ -50,7 +50,7 @@ _RECONNECTING: Final = "try to reconnect to server"
 
 @dataclass(frozen=True, slots=True)
 class OpenTunnel:
-    """The public address, what closes it, and the reason why it is offline, if it is."""
+    """The public address, a function that closes it, and the reason if it is offline."""
 
     address: str
     close: Callable[[], None] = lambda: None
@@ -107,7 +107,7 @@ class TunnelProcess:
             self._process.wait()
 
     def _read_output(self) -> None:
-        """To the end, so that the program never waits for a full pipe."""
+        """Read to the end, so that the program never blocks on a full pipe."""
         assert self._process.stdout is not None
         with self._process.stdout as stream:
             for line in stream:
@@ -136,7 +136,7 @@ def tunnel_blocked() -> Trouble:
 
 
 def fetch_program(folder: Path, source: str, sha256: str) -> Path:
-    """Return the program, downloaded unless a copy with the right checksum is there. The checksum is checked before every run."""
+    """Return the program, downloaded unless it exists. Its checksum is checked before every run."""
     if not sha256:
         raise Trouble(say("tunnel.platform", "Gradio offers no tunnel program for this kind of machine. Share in your own network with --listen instead."))  # fmt: skip
     program = folder / f"{BINARY_FILENAME}{EXTENSION}"

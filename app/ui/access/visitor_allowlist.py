@@ -30,7 +30,7 @@ SESSION_LETTERS: Final = 64
 
 
 class VisitorAllowlist:
-    """Middleware behind LoginRequired: answer 404 for all else, 403 for other people's files, 429 beyond OPEN_MOST."""
+    """Middleware behind LoginRequired: 404 for other paths, 403 for other people's files, 429 beyond OPEN_MOST."""
 
     def __init__(self, app: ASGIApp, files_by_person: dict[str, set[str]]) -> None:
         self._app, self._files_by_person = app, files_by_person
@@ -60,7 +60,7 @@ class VisitorAllowlist:
         sessions = [parse_qs(scope["query_string"].decode("latin-1")).get("session_hash", [""])[-1]]
         if "/heartbeat/" in path:
             sessions.append(path.rpartition("/")[2])
-        # Whatever its content type: Gradio parses more as JSON than what is declared so.
+        # Whatever its content type: Gradio also parses bodies as JSON that are not declared so.
         if scope["method"] != "GET" and path.rstrip("/") != UPLOAD_PATH:
             body = await read_body(receive)
             try:
@@ -114,7 +114,7 @@ async def read_body(receive: Receive) -> bytes:
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """Return a receive channel that yields the body already read, then whatever follows."""
+    """Return a receive channel that yields the body already read, then the rest."""
     first = True
 
     async def again() -> Message:

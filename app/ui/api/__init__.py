@@ -1,1 +1,1 @@
-"""What other programs call: the shapes of OpenAI, A1111 and Gradio's client."""
+"""APIs for other programs: OpenAI's, A1111's and Gradio's client."""

@@ -114,14 +114,14 @@ async def change_options(desk: Desk, asked: Request, person: Person) -> Response
 
 
 def picture_request(desk: Desk, given: dict[str, Any], image: str | None, mask: str | None) -> PictureRequest:
-    """Read a request; what is missing, or -1, is left to the model's recommended settings."""
+    """Read a request; missing values and -1 are left to the model's recommended settings."""
 
     def integer(key: str) -> int | None:
         return int(given[key]) if given.get(key) not in (None, "", -1) else None
 
     batch = (integer("batch_size") or 1) * (integer("n_iter") or 1)
     if batch > BATCH_MOST:
-        raise Trouble(say("sdapi.batch", "This asks for {asked} pictures; one job may have at most {most}.", asked=batch, most=BATCH_MOST))  # fmt: skip
+        raise Trouble(say("sdapi.batch", "This asks for {asked} pictures, but one job may have at most {most}. Ask for fewer.", asked=batch, most=BATCH_MOST))  # fmt: skip
     checkpoint = (given.get("override_settings") or {}).get("sd_model_checkpoint")
     sampler = " ".join(filter(None, (given.get("sampler_name") or given.get("sampler_index"), scheduler_of(given))))
     seed = integer("seed")
@@ -134,7 +134,7 @@ def picture_request(desk: Desk, given: dict[str, Any], image: str | None, mask: 
 
 
 def scheduler_of(given: dict[str, Any]) -> str:
-    """Return "Karras" if asked for apart from the sampler's name, as newer clients do."""
+    """Return "Karras" if the request names it separately from the sampler, as newer clients do."""
     wanted = str(given.get("scheduler") or "")
     return "Karras" if wanted.lower() == "karras" and "karras" not in str(given.get("sampler_name")).lower() else ""
 

@@ -23,9 +23,9 @@ from app.ui.state.visitor_limits import redact_for
 
 
 def check_assistants(wanted: bool, host: str) -> None:
-    """Raise a Trouble if MCP is asked for and cannot be served."""
+    """Raise a Trouble if MCP is requested but cannot be served."""
     if wanted and find_spec("mcp") is None:
-        raise Trouble(say("mcp.library", "MCP was asked for, but its library is not installed. Install it, then start again: {command}", command=install_command("mcp")))  # fmt: skip
+        raise Trouble(say("mcp.library", "MCP needs a library that is not installed. Install it, then start again: {command}", command=install_command("mcp")))  # fmt: skip
     if wanted and not is_loopback(host):
         raise Trouble(say("mcp.listen", "MCP works on this computer only, because assistants cannot log in. Leave out --mcp or --listen."))  # fmt: skip
 
@@ -33,7 +33,7 @@ def check_assistants(wanted: bool, host: str) -> None:
 def build(desk: Desk) -> None:
     """Add the endpoints to the owner's Blocks, within which this is called."""
     endpoints = Endpoints(desk)
-    # Long jobs wait in Hearth's own queue, in threads; Gradio's must not hold them back a second time.
+    # Long jobs wait in Hearth's own queue, in threads; Gradio's queue must not hold them back a second time.
     api(endpoints.speak, api_name="speak", concurrency_limit=None)
     api(endpoints.paint, api_name="paint", concurrency_limit=None)
     api(endpoints.stop, api_name="stop", queue=False)
@@ -95,7 +95,7 @@ class Endpoints:
 
     def stop(self, kind: str = "speech", request: gr.Request | None = None) -> str:
         """
-        Stop the last job and keep what is finished.
+        Stop the last job and keep its finished parts.
         Parameters:
             kind: speech or picture
         Returns:
@@ -119,7 +119,7 @@ class Endpoints:
 
 
 def run(desk: Desk, make_request: Callable[[], Request], person: Person) -> Iterator[dict[str, Any]]:
-    """Run a job and yield its events. A client that disconnects does not stop it, as closing a tab does not: /stop does."""
+    """Run a job and yield its events. A client that disconnects does not stop it, like a closed tab: /stop does."""
     try:
         request = make_request()
         job = desk.jobs.begin(request, person)

@@ -71,7 +71,7 @@ async def answer_speech(desk: Desk, asked: Request, person: Person) -> Response:
     request = speech_request(desk, given, wanted)
     streaming = str(given.get("stream_format") or "")
     if streaming not in ("", "audio", "sse"):
-        raise Trouble(say("api.stream", "stream_format has to be audio or sse, not {wanted}.", wanted=streaming))
+        raise Trouble(say("api.stream", "stream_format {wanted} is not supported. Use audio or sse.", wanted=streaming))
     if streaming and request.speed == 1.0:  # another speed is made from the finished sound
         return await stream_speech(desk, request, person, wanted, events=streaming == "sse")
     _, (file, *_) = await run_job(desk, request, person)
@@ -181,7 +181,8 @@ async def paint(desk: Desk, asked: Request, person: Person, request: PictureRequ
 
 
 async def stream_speech(desk: Desk, request: SpeechRequest, person: Person, wanted: str, events: bool) -> Response:
-    """Send each part as soon as it is spoken, before the whole is levelled. A job that fails at once is an error answer."""
+    """Send each part once spoken, before the whole speech is levelled. A job that fails at once gets an error
+    answer."""
     try:
         job = desk.jobs.begin(request, person)
     except Trouble as trouble:

@@ -1,4 +1,4 @@
-"""Shared by the APIs for other programs: run a job, read and write base64 pictures, answer errors. Same queue, limits and guards as the window."""
+"""Run jobs and read and write pictures for other programs, with the window's queue, limits and guards."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ async def read_json(asked: Asked) -> dict[str, Any]:
     except ValueError as fault:
         raise Trouble(say("programs.json", "The request is not valid JSON: {fault}.", fault=str(fault))) from fault
     if not isinstance(given, dict):
-        raise Trouble(say("programs.object", "The request has to be a JSON object."))
+        raise Trouble(say("programs.object", "The request is not a JSON object. Send one."))
     return given
 
 
 async def run_job(desk: Desk, request: Request, person: Person) -> tuple[str, tuple[Path, ...]]:
-    """Queue a job, wait for its end, and return its id and files; a stopped job returns what is finished."""
+    """Queue a job, wait for its end, and return its id and files; a stopped job returns its finished files."""
     try:
         job = desk.jobs.begin(request, person)
     except Trouble as trouble:
@@ -55,7 +55,9 @@ async def run_job(desk: Desk, request: Request, person: Person) -> tuple[str, tu
     if isinstance(end, Failed):
         raise redact_for(person, Trouble(end.sentence, *end.objections, cure=end.cure))
     if not end.files:
-        raise Trouble(say("programs.stopped", "The job was stopped before anything was finished."))
+        raise Trouble(
+            say("programs.stopped", "The job was stopped before any part was finished. Send the request again.")
+        )
     return job, tuple(map(Path, end.files))
 
 

@@ -162,9 +162,9 @@ def test_a_choice_that_cannot_work_is_told_beside_the_model(tmp_path: Path, caps
     place.settings.write_text(json.dumps({"choice": {"quantised": "gguf"}}))
     assert main(["doctor", "--pretend", "t4", "--home", str(tmp_path)]) == 0
     page = " ".join(capsys.readouterr().out.split())
-    assert "GGUF is read for pictures only" in page and "Stable Diffusion XL" in page
+    assert "GGUF works for picture models only" in page and "Stable Diffusion XL" in page
     assert main(["doctor", "--json", "--model", "dia-1.6b", "--pretend", "t4", "--home", str(tmp_path)]) == 0
-    assert "GGUF is read for pictures only" in json.loads(capsys.readouterr().out)["plans"]["Dia 1.6B"]["trouble"]
+    assert "GGUF works for picture models only" in json.loads(capsys.readouterr().out)["plans"]["Dia 1.6B"]["trouble"]
 
 
 # What was chosen by hand, on the command line.
@@ -349,8 +349,8 @@ def test_doctor_says_what_was_learned_and_forgets_it(tmp_path: Path, capsys: pyt
     place = home(tmp_path).create()
     for model in ("sd15", "sdxl"):
         learn(place.verdicts, MACHINES["t4"], broke(model))
-    assert "To try again as before: hearth doctor --forget sd15 --pretend t4" in told()
-    assert told("--forget", "sd15") == "Forgotten: sd15/contiguous. The next run begins as before."
+    assert "To forget this and try again: hearth doctor --forget sd15 --pretend t4" in told()
+    assert told("--forget", "sd15") == "Forgotten: sd15/contiguous. The next run starts afresh."
     assert "--forget sd15" not in told() and "--forget sdxl" in told()
     assert learned(load(place.verdicts, MACHINES["t4"]), "sdxl")
-    assert "sdxl/contiguous" in told("--forget") and "nothing to forget" in told("--forget")
+    assert "sdxl/contiguous" in told("--forget") and "Nothing to forget" in told("--forget")

@@ -29,7 +29,7 @@ def questions(monkeypatch: pytest.MonkeyPatch) -> None:
             yield done, ASKED, say("selftest.asking", "Testing {subject} in {dtype}", subject="a", dtype="b")
             found[Subject("path", f"{done}")] = Verdict(Subject("path", f"{done}"), passed=done != 1)
         found[Subject("row", "defect")] = Verdict(Subject("row", "defect"), passed=False)
-        yield ASKED, ASKED, say("selftest.done", "{passed} of {total} right on this machine", passed=2, total=3)
+        yield ASKED, ASKED, say("selftest.done", "{passed} of {total} correct on this machine", passed=2, total=3)
 
     monkeypatch.setattr(maintenance.run, "steps", steps)
 

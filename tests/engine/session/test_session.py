@@ -354,7 +354,7 @@ def test_smaller_chunks_are_really_taken_when_memory_runs_out(models: dict[str, 
     assert [event.rung for event in events if isinstance(event, Adjusted)] == ["smaller-chunk"] * 2
     assert [plan.chunk_q for plan in plans] == [4096, 128, 64]
     (why,) = [str(reason.sentence) for reason in plans[-1].because if reason.field == "chunk_q"]
-    assert why.startswith("4096 asked for; 64 runs. Memory ran out")
+    assert why.startswith("You asked for 4096; 64 is used. Memory ran out")
     steps = [event for event in events if isinstance(event, Step)]
     assert steps and all(
         step.ran and (step.ran.rows, step.ran.queries, step.asked) == (64, 256, 4096) for step in steps
