@@ -1,4 +1,5 @@
-"""Scripts: checked, cleaned, split at turns into parts that a voice can speak in one go. Pure, and quick enough for every key press."""
+"""Check and clean scripts, and split them at turns into parts that a voice can speak at once. Pure, and fast enough for
+every key press."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ PAUSE_S = 0.5
 PAUSE_MOST_S = 30.0
 LONG_S = 600.0
 WORDS_TOLD, ALIKE = 12, 0.7
-"""So many unknown words are named; so alike (difflib's ratio) are those that are offered instead: houses and house, not hey and why."""
+"""How many unknown words are named, and how similar (difflib's ratio) a suggestion must be: houses and house, not hey
+and why."""
 
 _MARK = re.compile(r"\[\s*(?:s|speaker)\s*(\d{1,6})\s*\]|\(\s*pause\b([^()]*)\)", re.IGNORECASE)
 _LENGTH = re.compile(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*(ms|s|sec|seconds?)?\s*", re.IGNORECASE)
@@ -57,8 +59,8 @@ class ParsedScript:
 
 @functools.lru_cache(maxsize=8)
 def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
-    """Split a script into parts, with every problem found; a fatal one means that it cannot be spoken. Whoever asks again about the same
-    script and voice gets the same value: check, page, engine and delivery parse it once a process."""
+    """Split a script into parts and list every problem; a fatal one means that it cannot be spoken. The result is
+    cached: check, page, engine and delivery parse the same script once in each process."""
     problems: list[Problem] = []
     marks = tuple(_split_marks(_clean(text, problems), limits, problems))
     parts, pause_s = gather_parts(marks, limits)
@@ -94,7 +96,7 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
 
 
 def require_speakable(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
-    """The same, or a Trouble that says why this voice cannot speak it."""
+    """Return the script; raise a Trouble if this voice cannot speak it."""
     checked = parse_script(text, limits)
     if checked.fatal:
         first, *others = checked.fatal
@@ -134,7 +136,7 @@ def _clean(text: str, problems: list[Problem]) -> str:
 
 
 def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iterator[Turn | float]:
-    """Turns and lengths of pauses in their order, and what is odd about them."""
+    """Split into turns and pauses, in order; also return the problems found."""
     speaker, begin, said, corrected, merged, tagged = 1, 0, 0, 0, 0, False
     last_said = 0
     unknown: dict[str, str] = {}
@@ -192,7 +194,8 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
 
 
 def _name_unknown(words: dict[str, str], limits: VoiceLimits) -> Sentence:
-    """Which words it never learned, and for those that are spelt alike the nearest that it did. `words`: in lower case, and as they stand there."""
+    """Report words the voice never learned, with similar words that it knows. `words`: lower case mapped to the
+    spelling in the script."""
     ordered = sorted(limits.words or ())
     shown = dict(list(words.items())[:WORDS_TOLD])
     near = {word: close[0] for word in shown if (close := difflib.get_close_matches(word, ordered, 1, ALIKE))}
@@ -239,7 +242,7 @@ def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
 
 
 def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem], unknown: dict[str, str]) -> str:
-    """The text with signs that the voice knows; words that it does not know are gathered in `unknown`."""
+    """Rewrite the text in characters the voice knows; collect words it does not know in `unknown`."""
 
     def square(found: re.Match[str]) -> str:
         inside = found[1].strip().lower()
