@@ -1,4 +1,5 @@
-"""Why an engine died, by its exit code and last words; and what becomes of its job: a failure that says so, or an earlier end recalled. Pure."""
+"""Explain why an engine died, from its exit code and last log lines, and how its job ends: a clear failure, or an
+earlier end recalled. Pure."""
 
 from __future__ import annotations
 
@@ -17,20 +18,20 @@ from app.engine.process.deaths import DEATHS, DeathRecord
 from app.sentence import Sentence, say
 
 ASKED_TO_END = frozenset(-getattr(signal, name, 0) for name in ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT")) - {0}
-"""What a person or the system sends to end a program: no calculation dies of these."""
+"""Signals that people or the system send to end a program; no calculation dies of these."""
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
     sentence: Sentence
     fault: Fault | None
-    """None: ended from outside, so that there is nothing to learn from it."""
+    """None: ended from outside, so there is nothing to learn."""
     quirk: str = ""
-    """The row that foretold it, where its last words were known."""
+    """The quirk that predicted it, if its last log lines match one."""
 
 
 def diagnose(exit_code: int | None, last_words: str, wedged: bool = False, last: Reading | None = None) -> Death:
-    """`last`: the memory as it was a moment before."""
+    """Explain a death. `last`: the memory a moment before."""
     if wedged:
         return Death(
             say("death.wedged", "The engine stopped answering in the middle of a step and was ended."), "crash"
@@ -63,7 +64,7 @@ def give_up_on_job(death: Death, lives: DeathRecord) -> Failed:
 
 
 def end_measuring(death: Death) -> Failed:
-    """An errand finishes nothing on the way, so it is not tried again by itself."""
+    """End a measuring task; it has no partial results, so it is not retried automatically."""
     return Failed(
         say("errand.died", "The engine died while measuring, so the measurement was ended. Start it again if you want it."),
         (death.sentence,), "report",
@@ -71,7 +72,7 @@ def end_measuring(death: Death) -> Failed:
 
 
 def fail_start(log: Path, trouble: Death | None) -> Failed:
-    """An engine that cannot even start fails what waits, instead of trying for ever."""
+    """Fail a waiting job when the engine cannot start, instead of retrying forever."""
     return Failed(
         say(
             "engine.no-start",
@@ -84,7 +85,7 @@ def fail_start(log: Path, trouble: Death | None) -> Failed:
 
 
 def explain_keeper_fault(fault: Exception, database: Path) -> Death:
-    """What keeps jobs from running, though no engine died of it."""
+    """Explain what prevents jobs from running when no engine died."""
     if isinstance(fault, sqlite3.Error):
         return explain_database_fault(database, fault)
     if isinstance(fault, OSError) and fault.filename:
@@ -107,7 +108,7 @@ def explain_database_fault(file: Path, fault: Exception) -> Death:
 
 
 def recall_progress(known: Job, files: tuple[str, ...]) -> Progress:
-    """Of a job that only journal and shelf still know."""
+    """Rebuild the progress of a job that only journal and shelf still know."""
     if known.state in ("queued", "running"):
         return Progress()
     if known.state == "finished":

@@ -1,4 +1,4 @@
-"""Classify why a run broke, for the fallbacks, and word it where none helps. Finished parts are kept."""
+"""Classify why a run broke, to choose a fallback, and explain it if none helps. Finished parts are kept."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ MEMORY_WORDS = (
     "out of memory", "Invalid buffer size", "can't allocate memory", "DefaultCPUAllocator", "CUBLAS_STATUS_ALLOC_FAILED",
     "CUDNN_STATUS_ALLOC_FAILED", "unable to find an engine to execute this computation",
 )  # fmt: skip
-"""Metal, the CPU and a card's libraries say it in a plain RuntimeError; cuDNN has no engine left where none has room."""
+"""Messages by which Metal, the CPU and the card's libraries report a lack of memory in a plain RuntimeError; cuDNN then
+finds no engine."""
 
 
 def classify_fault(fault: BaseException) -> Fault | None:
-    """Which ladder this belongs to; None: not the machine's doing."""
+    """Return the ladder of fallbacks for this error; None: the machine did not cause it."""
     if isinstance(fault, NumbersBroke):
         return "numbers"
     words = str(fault)
@@ -33,7 +34,7 @@ def classify_fault(fault: BaseException) -> Fault | None:
 
 
 def list_finished(job: Path) -> tuple[str, ...]:
-    """What a failed run leaves: whole parts and pictures; half-written files have other names."""
+    """List what a failed run leaves: finished parts and pictures; half-written files have other names."""
     return tuple(str(path) for pattern in ("part-*.wav", "picture-*.png") for path in sorted(job.glob(pattern)))
 
 
