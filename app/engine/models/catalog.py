@@ -1,4 +1,4 @@
-"""The models Hearth knows, one row each: facts with their licences, from the model cards. Imports no torch and asks nobody."""
+"""List the models Hearth knows, one row each, with licences and facts from the model cards. No torch, no network."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "ssd-1b", "picture", "sdxl", "SSD-1B",
-        # Its denoiser has about 1.33 billion parameters (2.66 GB in half precision), its convolutions about SDXL's own.
+        # Its denoiser has about 1.33 billion parameters (2.66 GB in half precision); its convolutions are about SDXL's.
         parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 1_330_000_000, linear=1_000_000_000), _VAE),
         attention=_UNET_XL, settings=_make_xl_settings(guidance=7.5),
         source=Source("segmind/SSD-1B", _HALF, 4_470 * _MB, (*_SAFE, "vae/*.safetensors")),
@@ -193,7 +193,7 @@ CONFIGS: Final = {
     "sd15": Companion("configs", Source("stable-diffusion-v1-5/stable-diffusion-v1-5", _CONFIGS, 2 * _MB, _SAFE)),
     "sdxl": Companion("configs", Source("stabilityai/stable-diffusion-xl-base-1.0", _CONFIGS, 4 * _MB, _SAFE)),
 }
-"""A single file holds weights only; its configs and tokenizer come from the model it descends from, a few megabytes."""
+"""A single file holds weights only; its configs and tokenizer come from its base model, a few megabytes."""
 
 
 BEST: Final = {
@@ -203,16 +203,16 @@ BEST: Final = {
         "sd15", "starter-painter",
     ),
 }  # fmt: skip
-"""What is used when no model is named: the first that is there."""
+"""The models used when none is named: the first installed one."""
 
 
 def choose_best(kind: Kind, there: Callable[[Model], bool]) -> Model:
-    """The starters are always there: they come with Hearth."""
+    """Choose the first installed model of `BEST`; the starters come with Hearth, so there always is one."""
     return next((BY_ID[id_] for id_ in BEST[kind] if there(BY_ID[id_])), BY_ID[BEST[kind][-1]])
 
 
 def find(wanted: str) -> Model:
-    """By its id, or a folder or file on this machine; else a Trouble with the nearest names."""
+    """Find a model by id, or a local folder or file; raise a Trouble with the nearest names."""
     if wanted in BY_ID:
         return BY_ID[wanted]
     if (path := find_path(wanted)) is not None:

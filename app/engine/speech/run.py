@@ -159,7 +159,7 @@ class SpeechRun:
 
 
 def choose_sampling(request: SpeechRequest, limits: VoiceLimits) -> Sampling:
-    """Return the request's settings; where it has none, the model's."""
+    """Return the request's settings, with the model's where it has none."""
     own = limits.settings
     return Sampling(
         guidance=own["guidance"] if request.guidance is None else request.guidance,
