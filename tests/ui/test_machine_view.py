@@ -77,7 +77,7 @@ def test_a_visitors_job_that_gives_way_says_why(tmp_path: Path) -> None:
     runs_now = decided(AUTO).chunk_q
     assert runs_now != 4096 and live.refused is None
     shown = "automatic" if runs_now == AUTO else runs_now
-    assert explain_chunk(live.now, 4096, "en") == f"4096 asked; {shown} runs: {METAL}"
+    assert explain_chunk(live.now, 4096, "en") == f"You asked for 4096, but {shown} is used: {METAL}"
 
 
 def test_until_the_next_step_no_reason_is_made_up() -> None:

@@ -44,9 +44,9 @@ def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
     notes = []
     if request.loras:
         names = ", ".join(Path(each.path).stem for each in request.loras)
-        notes.append(say("restore.loras", "The LoRAs {names} have to be chosen by hand.", names=names))
+        notes.append(say("restore.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=names))
     if request.image:
-        notes.append(say("restore.image", "It was made from another picture, which has to be added by hand."))
+        notes.append(say("restore.image", "This picture was made from another picture. Add that one yourself."))
     return tuple(notes)
 
 
@@ -137,7 +137,7 @@ def _restore(found: Found) -> RestoredSettings:
     """Build the request, with a note for each setting that could not be restored."""
     if not found.prompt:
         raise Trouble(
-            say("restore.no-prompt", "This picture carries settings without a prompt, so there is nothing to restore.")
+            say("restore.no-prompt", "This picture's settings contain no prompt, so nothing can be restored.")
         )
     scheduler = _SAMPLERS.get(found.sampler.lower(), found.sampler)
     known = scheduler in schedulers.SCHEDULERS
@@ -156,18 +156,20 @@ def _restore(found: Found) -> RestoredSettings:
 
 def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterator[Sentence]:
     if found.loras:
-        yield say("restore.loras", "The LoRAs {names} have to be chosen by hand.", names=", ".join(found.loras))
+        yield say(
+            "restore.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=", ".join(found.loras)
+        )
     if found.model:
-        yield say("restore.model", "It was made with {model}; choose the model by hand.", model=found.model)
+        yield say("restore.model", "This was made with {model}. Choose the model yourself.", model=found.model)
     if found.from_picture:
-        yield say("restore.image", "It was made from another picture, which has to be added by hand.")
+        yield say("restore.image", "This picture was made from another picture. Add that one yourself.")
     if found.sampler and not sampler_known:
         yield say(
-            "restore.sampler", "Its sampler {name} is not known here; the model's own is used.", name=found.sampler
+            "restore.sampler", "Hearth does not know the sampler {name}; the model's own is used.", name=found.sampler
         )
     for name in unused:
         value = str(getattr(found, name))[:40]
-        yield say("restore.number", "Its {name} {value} can't be used here and was left out.", name=name, value=value)
+        yield say("restore.number", "{name} {value} cannot be used here and was left out.", name=name, value=value)
 
 
 def _read_number(value: Any, kind: type[int] | type[float], low: float, high: float) -> Any:

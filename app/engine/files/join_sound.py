@@ -90,7 +90,7 @@ def stretch(samples: Samples, rate: int, speed: float) -> Samples:
         raise Trouble(
             say(
                 "sound.no-stretch",
-                "Speed {speed} was asked for, but python-stretch is not installed. Set speed to 1, or run: pip install python-stretch",
+                "To change the speed to {speed}, Hearth needs python-stretch, which is not installed. Set the speed to 1, or run: pip install python-stretch",
                 speed=speed,
             )
         ) from missing

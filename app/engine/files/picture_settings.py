@@ -64,7 +64,7 @@ def read(path: Path) -> RestoredSettings:
                 return reader(text[key])
             except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RecursionError):
                 continue  # another program's text under the same name
-    raise Trouble(say("restore.nothing", "{path} carries no settings that Hearth can read.", path=path.name))
+    raise Trouble(say("restore.nothing", "{path} has no settings that Hearth can read.", path=path.name))
 
 
 def _read_ours(text: str) -> RestoredSettings:

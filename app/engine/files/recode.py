@@ -18,7 +18,7 @@ def recode(kept: Creation, wanted: str, folder: Path) -> Path:
         raise Trouble(
             say(
                 "request.format",
-                "Sound cannot be written as {format}. Choose one of {formats}.",
+                "Hearth cannot save sound as {format}. Choose one of {formats}.",
                 format=wanted,
                 formats=", ".join(FORMATS),
             )

@@ -50,7 +50,7 @@ def read_header(path: Path) -> dict[str, Entry]:
         raise Trouble(
             say(
                 "detect.cut-off",
-                "{path} is damaged: it should have {wanted} bytes and has {there}. Download it again.",
+                "{path} is damaged: it has {there} bytes instead of {wanted}. Download it again.",
                 path=str(path),
                 wanted=end,
                 there=size_bytes,
@@ -67,7 +67,7 @@ def refuse_pickle(path: Path) -> None:
         raise Trouble(
             say(
                 "detect.pickle",
-                "{path} is a pickle, and reading one can run any program. Hearth reads .safetensors only; look for that version of it.",
+                "{path} is a pickle file, which can run any program when opened. Hearth only reads .safetensors; download that version of the model.",
                 path=str(path),
             )
         )
@@ -77,7 +77,7 @@ def _no_safetensors(path: Path) -> Trouble:
     return Trouble(
         say(
             "detect.not-safetensors",
-            "{path} is not a .safetensors file, whatever its name says, or it is cut off. Download it again, or choose another.",
+            "{path} is not a valid .safetensors file, or the download is incomplete. Download it again, or choose another file.",
             path=str(path),
         )
     )
@@ -94,7 +94,7 @@ def list_weights(folder: Path) -> list[Path]:
         raise Trouble(
             say(
                 "detect.no-weights",
-                "{path} has no .safetensors. The model's folder is incomplete; download it again.",
+                "{path} contains no .safetensors file, so the model is incomplete. Download it again.",
                 path=str(folder),
             )
         )

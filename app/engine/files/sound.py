@@ -51,9 +51,9 @@ CONVERTED_S = 300
 def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
     """Return mono samples and their rate, limited to the first `most_s` seconds."""
     if not is_file(path):
-        raise Trouble(say("sound.missing", "There is no sound file at {path}.", path=str(path)))
+        raise Trouble(say("sound.missing", "The sound file {path} was not found. Choose it again.", path=str(path)))
     if path.stat().st_size == 0:
-        raise Trouble(say("sound.empty", "{name} is empty: there is no sound in it.", name=path.name))
+        raise Trouble(say("sound.empty", "The file {name} is empty. Choose another one.", name=path.name))
     try:
         return _read(path, most_s)
     except soundfile.LibsndfileError as fault:
@@ -64,7 +64,7 @@ def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
         raise Trouble(
             say(
                 "sound.unreadable",
-                "{name} cannot be read as sound ({fault}). Use WAV, FLAC, MP3, OGG or Opus; with ffmpeg installed, any other too.",
+                "{name} cannot be read as sound ({fault}). Use WAV, FLAC, MP3, OGG or Opus, or install ffmpeg for other formats.",
                 name=path.name,
                 fault=str(fault.error_string),
             )
@@ -125,7 +125,7 @@ def replacing(path: Path) -> Iterator[Path]:
         raise Trouble(
             say(
                 "sound.unwritten",
-                "{path} could not be written ({fault}); {free} MB are free there. Make room or choose another folder: finished parts are kept.",
+                "Could not save {path} ({fault}); that disk has {free} MB free. Free some space or choose another folder. Finished parts are kept.",
                 path=str(path),
                 fault=str(fault),
                 free=free_bytes >> 20,

@@ -25,7 +25,7 @@ def _require_range(name: str, value: float, low: float, high: float) -> None:
         raise Trouble(
             say(
                 "request.range",
-                "{name} is {value}; it has to be a number from {low} to {high}.",
+                "{name} is {value}; it must be a number from {low} to {high}.",
                 name=name,
                 value=str(value),
                 low=low,
@@ -39,7 +39,7 @@ def _require_whole(name: str, value: int, low: int, high: int) -> None:
         raise Trouble(
             say(
                 "request.whole",
-                "{name} is {value}; it has to be a whole number from {low} to {high}.",
+                "{name} is {value}; it must be a whole number from {low} to {high}.",
                 name=name,
                 value=str(value),
                 low=low,
@@ -61,7 +61,7 @@ def _require_text(name: str, text: str) -> None:
     if len(text) > LETTERS_MOST[name]:
         raise Trouble(
             say(
-                "request.long", "The {name} has {count} letters; it may have up to {most}. Make it shorter.",
+                "request.long", "The {name} has {count} characters; the limit is {most}. Please shorten it.",
                 name=name, count=len(text), most=LETTERS_MOST[name],
             )
         )  # fmt: skip
@@ -105,7 +105,7 @@ class SpeechRequest:
             raise Trouble(
                 say(
                     "request.no-text",
-                    "There is nothing to speak: the script is empty. Write a line such as: [S1] Hello there.",
+                    "The script is empty. Write a line such as: [S1] Hello there.",
                 )
             )
         for name, value, low, high in (
@@ -123,7 +123,7 @@ class SpeechRequest:
             raise Trouble(
                 say(
                     "request.format",
-                    "Sound cannot be written as {format}. Choose one of {formats}.",
+                    "Hearth cannot save sound as {format}. Choose one of {formats}.",
                     format=self.format,
                     formats=", ".join(FORMATS),
                 )
@@ -166,7 +166,7 @@ class PictureRequest:
             raise Trouble(
                 say(
                     "request.no-prompt",
-                    "There is nothing to paint: the prompt is empty. Say what the picture should show.",
+                    "The prompt is empty. Describe the picture you want.",
                 )
             )
         for name, number, least, most in (
@@ -180,7 +180,7 @@ class PictureRequest:
                 raise Trouble(
                     say(
                         "request.multiple",
-                        "{name} is {size}; it has to be a multiple of 8. Try {near}.",
+                        "{name} is {size}; it must be a multiple of 8. Try {near}.",
                         name=name,
                         size=size,
                         near=max(64, round(size / 8) * 8),
@@ -197,7 +197,7 @@ class PictureRequest:
             raise Trouble(
                 say(
                     "request.mask-alone",
-                    "A mask was given without a picture to paint into. Add the picture, or leave the mask out.",
+                    "There is a mask but no picture to repaint. Add the picture, or remove the mask.",
                 )
             )
 
@@ -231,4 +231,10 @@ def from_json(values: dict[str, Any]) -> Request:
                 fault=str(fault),
             )
         ) from fault
-    raise Trouble(say("request.kind", "These settings are of no kind that Hearth knows: {kind}.", kind=str(kind)))
+    raise Trouble(
+        say(
+            "request.kind",
+            "Hearth does not know settings of the kind {kind}. Choose another file, or update Hearth.",
+            kind=str(kind),
+        )
+    )

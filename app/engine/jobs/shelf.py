@@ -178,7 +178,7 @@ class Shelf:
             raise Trouble(
                 say(
                     "shelf.unknown",
-                    "There is no creation number {id} on the shelf; it may have been deleted for good.",
+                    "Creation {id} is not on the shelf. It may have been deleted for good.",
                     id=id_,
                 )
             )

@@ -48,7 +48,7 @@ def detect_model(path: Path, catalog: Mapping[str, Model], configs: Mapping[str,
         raise Trouble(
             say(
                 "detect.strange",
-                "{path} looks like a model, but its settings are damaged ({fault}). Download it again.",
+                "The settings of the model in {path} are damaged ({fault}). Download it again.",
                 path=str(path),
                 fault=f"{type(fault).__name__}: {fault}",
             )
@@ -83,7 +83,7 @@ def detect_family(path: Path) -> Family:
             raise Trouble(
                 say(
                     "detect.not-whole",
-                    "{path} holds {what}, not a whole model that Hearth can load from one file. Single files of SD 1.5 and SDXL work; for others give a diffusers folder.",
+                    "{path} contains {what}, not a complete model. Use a single file of SD 1.5 or SDXL, or a diffusers folder.",
                     path=str(path),
                     what=what,
                 )
@@ -107,7 +107,7 @@ def _refuse_unknown(path: Path) -> Trouble:
     return Trouble(
         say(
             "detect.unknown",
-            "{path} is no model that Hearth knows: it works with {families}, as a diffusers folder, or as a single file of SD 1.5 or SDXL.",
+            "Hearth does not know the model in {path}. It can use {families} as a diffusers folder, or SD 1.5 or SDXL as a single file.",
             path=str(path),
             families=", ".join(sorted(set(FAMILY_OF_CLASS.values()) | {"dia"})),
         )
@@ -121,7 +121,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise Trouble(
             say(
                 "detect.config",
-                "{path} cannot be read: {fault}. The model's folder is incomplete; download it again.",
+                "{path} cannot be read ({fault}), so the model is incomplete. Download it again.",
                 path=str(path),
                 fault=str(fault),
             )
@@ -157,7 +157,7 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
             raise Trouble(
                 say(
                     "detect.remote-code",
-                    "The model in {path} brings code of its own ({library}) to run. Hearth never runs code from a model; choose another.",
+                    "The model in {path} needs its own code ({library}). Hearth never runs code from a model; choose another one.",
                     path=str(path),
                     library=str(library),
                 )

@@ -109,7 +109,7 @@ class Downloads:
     def start(self, model: Model, quantised: Quantised = "none") -> None:
         """Start or resume a download; does nothing if it is already running."""
         if not list_sources(model, quantised):
-            raise Trouble(say("fetch.here", "{model} is on this machine already; there is nothing to download.", model=model.title))  # fmt: skip
+            raise Trouble(say("fetch.here", "{model} is already installed.", model=model.title))  # fmt: skip
         with self._lock:
             known = self._jobs.get(model.id)
             if known is not None and known.state in ("queued", "running"):
@@ -182,7 +182,7 @@ class Downloads:
         except Trouble as trouble:
             job.sentence, job.cure, job.state = trouble.sentence, trouble.cure, "failed"
         except Exception as fault:
-            job.sentence = say("fetch.fault", "{model} could not be fetched: {fault}. What came so far is kept.", model=job.model.title, fault=type(fault).__name__)  # fmt: skip
+            job.sentence = say("fetch.fault", "The download of {model} failed: {fault}. The part already downloaded is kept; try again later.", model=job.model.title, fault=type(fault).__name__)  # fmt: skip
             job.cure, job.state = "report", "failed"
             raise
 
@@ -242,7 +242,7 @@ class Downloads:
                 if not hub.is_temporary(fault) or not waits or wrong >= WRONG_MOST or asked_s > WAIT_MOST_S:
                     raise trouble from fault
                 wait_s = max(waits.pop(0), asked_s)
-                job.sentence = say("fetch.waits", "The line broke or the hub is busy; it is tried again in {seconds} s.", seconds=round(wait_s))  # fmt: skip
+                job.sentence = say("fetch.waits", "The connection was lost or Hugging Face is busy; retrying in {seconds} s.", seconds=round(wait_s))  # fmt: skip
                 if job.halt.wait(wait_s):
                     raise _PausedError from None
 

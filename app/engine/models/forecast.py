@@ -88,14 +88,14 @@ def make_forecast(
 def judge(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentence]:
     gigabytes = {"peak": round(peak / GIB, 1), "free": round(free / GIB, 1)}
     if peak <= TIGHT * free:
-        return "fits", say("forecast.fits", "About {peak} GB at its highest; {free} GB are free.", **gigabytes)
+        return "fits", say("forecast.fits", "Needs about {peak} GB at its peak; {free} GB are free.", **gigabytes)
     if peak <= free:
         return "tight", say(
             "forecast.tight",
-            "About {peak} GB at its highest; {free} GB are free. Closing other programs helps.",
+            "Needs about {peak} GB at its peak; {free} GB are free. Closing other programs helps.",
             **gigabytes,
         )
-    return "no", say("forecast.no", "About {peak} GB at its highest; only {free} GB are free.", **gigabytes)
+    return "no", say("forecast.no", "Needs about {peak} GB at its peak, but only {free} GB are free.", **gigabytes)
 
 
 def find_cures(
@@ -125,10 +125,10 @@ Change = tuple[Sentence, Request, Choice]
 def _vary_plan(request: Request, choice: Choice, unified: bool) -> Iterator[Change]:
     """Vary the plan of the same request."""
     if choice != Choice():
-        yield say("cure.automatic", "Leave all choices to Hearth."), request, Choice()
+        yield say("cure.automatic", "Set everything to automatic."), request, Choice()
     for chunk in (512, 128):
         yield (
-            say("cure.chunk", "Work in chunks of {chunk}.", chunk=chunk),
+            say("cure.chunk", "Use a chunk size of {chunk}.", chunk=chunk),
             request,
             dataclasses.replace(choice, chunk=chunk),
         )
@@ -141,7 +141,7 @@ def _vary_plan(request: Request, choice: Choice, unified: bool) -> Iterator[Chan
             )
     elif isinstance(request, PictureRequest):  # a voice's two parts alternate all the time: neither is idle
         yield (
-            say("cure.offload-file", "Keep idle parts in a file, so that only one takes up memory."),
+            say("cure.offload-file", "Move idle parts to disk."),
             request,
             dataclasses.replace(choice, offload="model"),
         )

@@ -87,10 +87,10 @@ def list_files(source: Source, endpoint: str | None = None) -> Listing:
         etag = each.lfs.sha256 if each.lfs is not None else each.blob_id or ""
         # These become paths on this machine, so a mirror may not choose them freely.
         if not _HEX.fullmatch(etag) or not _is_inside(each.rfilename) or each.size is None:
-            raise Trouble(say("hub.strange", "The hub describes {file} of {repo} in a way that cannot be trusted. Try another mirror (HF_ENDPOINT).", file=each.rfilename, repo=source.repo))  # fmt: skip
+            raise Trouble(say("hub.strange", "The server sent an unsafe description of {file} in {repo}. Try another mirror (HF_ENDPOINT).", file=each.rfilename, repo=source.repo))  # fmt: skip
         files.append(File(each.rfilename, each.size, etag))
     if not info.sha or not _HEX.fullmatch(info.sha):
-        raise Trouble(say("hub.no-commit", "The hub does not say which version of {repo} it has. Try another mirror (HF_ENDPOINT).", repo=source.repo))  # fmt: skip
+        raise Trouble(say("hub.no-commit", "The server did not say which version of {repo} it has. Try another mirror (HF_ENDPOINT).", repo=source.repo))  # fmt: skip
     return Listing(source, info.sha, tuple(files))
 
 
@@ -99,10 +99,10 @@ def refuse_without_weights(repo: str, names: list[str], there: list[str]) -> Non
         return
     suffixes = {PurePosixPath(name).suffix.lower() for name in there}
     if suffixes & PICKLES:
-        raise Trouble(say("hub.pickles", "{repo} holds its weights as pickles only, and reading one can run any program. Hearth fetches .safetensors and GGUF only; choose another model.", repo=repo))  # fmt: skip
+        raise Trouble(say("hub.pickles", "{repo} only has pickle files, which can run any program when opened. Hearth downloads only .safetensors and GGUF; choose another model.", repo=repo))  # fmt: skip
     if ".py" in suffixes:
-        raise Trouble(say("hub.code", "{repo} brings programs of its own instead of weights that Hearth knows. Hearth never runs code from a model; choose another.", repo=repo))  # fmt: skip
-    raise Trouble(say("hub.no-weights", "{repo} has none of the weights that this model needs (any more). A newer Hearth may know where they went.", repo=repo))  # fmt: skip
+        raise Trouble(say("hub.code", "{repo} contains programs instead of weights that Hearth can load. Hearth never runs code from a model; choose another one.", repo=repo))  # fmt: skip
+    raise Trouble(say("hub.no-weights", "{repo} does not have the weights for this model (any more). Update Hearth and try again.", repo=repo))  # fmt: skip
 
 
 def _is_inside(name: str) -> bool:
@@ -238,23 +238,23 @@ def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | Non
     if isinstance(fault, Trouble):
         return fault
     if isinstance(fault, OfflineModeIsEnabled):
-        return Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing is downloaded. Start Hearth without it to get models."))  # fmt: skip
+        return Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing can be downloaded. Restart Hearth without it."))  # fmt: skip
     if isinstance(fault, GatedRepoError) or status in (401, 403):
         return Trouble(_explain_gate(repo, host), cure="token")
     if status == 404:
-        return Trouble(say("hub.gone", "{host} does not have {repo}, or a file of it, any more. A newer Hearth may know where it went; a mirror may lack it (HF_ENDPOINT).", host=host, repo=repo), cure="models")  # fmt: skip
+        return Trouble(say("hub.gone", "{host} no longer has {repo}, or one of its files. Update Hearth; if you use a mirror, try another one (HF_ENDPOINT).", host=host, repo=repo), cure="models")  # fmt: skip
     if status == 429:
-        return Trouble(say("hub.busy", "{host} asks to wait {seconds} s before the next request. It goes on from where it is when you press Go on; a token raises the limit.", host=host, seconds=round(read_wait_s(fault))), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.busy", "{host} is limiting requests. Wait {seconds} s, then press Resume; with an access token the limit is higher.", host=host, seconds=round(read_wait_s(fault))), cure="go-on")  # fmt: skip
     if status:
-        return Trouble(say("hub.down", "{host} has a problem right now (status {status}). What was downloaded is kept; resume later.", host=host, status=status), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.down", "{host} has a problem at the moment (status {status}). The part already downloaded is kept; resume later.", host=host, status=status), cure="go-on")  # fmt: skip
     if isinstance(fault, httpx2.TransportError | CutError):
-        return Trouble(say("hub.no-network", "{host} cannot be reached, or the line keeps breaking. Check the network; what came so far is kept, and it goes on from there.", host=host), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.no-network", "Cannot connect to {host}, or the connection keeps failing. Check your network, then resume; the part already downloaded is kept.", host=host), cure="go-on")  # fmt: skip
     if isinstance(fault, WrongBytesError):
-        return Trouble(say("hub.wrong", "{file} of {repo} arrived with wrong bytes twice, so it was thrown away. A proxy or mirror on the way changes it; try another network or mirror (HF_ENDPOINT).", file=str(fault), repo=repo), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.wrong", "{file} of {repo} was damaged in two downloads, so it was deleted. A proxy or mirror may be changing it; try another network or mirror (HF_ENDPOINT).", file=str(fault), repo=repo), cure="go-on")  # fmt: skip
     if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
-        return Trouble(say("hub.full", "The disk with {folder} is full. Free some space; what came so far is kept, and it goes on from there.", folder=str(models)), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.full", "The disk with {folder} is full. Free some space, then resume; the part already downloaded is kept.", folder=str(models)), cure="go-on")  # fmt: skip
     if isinstance(fault, OSError):
-        return Trouble(say("hub.folder", "{folder} cannot be written to: {fault}. Check whose folder it is, or choose another (HF_HUB_CACHE).", folder=str(models), fault=fault.strerror or type(fault).__name__))  # fmt: skip
+        return Trouble(say("hub.folder", "Cannot write to {folder}: {fault}. Check the folder's permissions, or choose another one (HF_HUB_CACHE).", folder=str(models), fault=fault.strerror or type(fault).__name__))  # fmt: skip
     return None
 
 
@@ -262,14 +262,14 @@ def _explain_gate(repo: str, host: str) -> Sentence:
     if hub_token.get_token() is None:
         return say(
             "hub.no-token",
-            "{repo} is given only to people who accepted its terms. Accept them at {host}/{repo}, make a token with read access at {tokens}, and paste it in Models (or: hf auth login).",
+            "You must accept the terms of {repo} first. Accept them at {host}/{repo}, make a token with read access at {tokens}, and paste it in Models (or run: hf auth login).",
             repo=repo,
             host=host,
             tokens=hub_token.TOKENS_URL,
         )
     return say(
         "hub.no-access",
-        "Your token does not open {repo} yet. Accept its terms at {host}/{repo} with the account of that token, and see that the token may read gated models ({tokens}).",
+        "Your token has no access to {repo} yet. Accept its terms at {host}/{repo} with the same account, and allow the token to read gated models ({tokens}).",
         repo=repo,
         host=host,
         tokens=hub_token.TOKENS_URL,
@@ -284,7 +284,7 @@ def require_room(models: Path, needed_bytes: int, spare_bytes: int = 1 << 28) ->
         raise Trouble(
             say(
                 "hub.no-room",
-                "{needed} GB are still to come, and the disk with {folder} has {free} GB free. Free some space, or keep models elsewhere (HF_HUB_CACHE).",
+                "The download needs {needed} GB more, but the disk with {folder} has only {free} GB free. Free some space, or store models elsewhere (HF_HUB_CACHE).",
                 needed=round(needed_bytes / (1 << 30), 1),
                 folder=str(models),
                 free=round(free / (1 << 30), 1),

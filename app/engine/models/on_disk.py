@@ -157,7 +157,7 @@ def remove(home: Home, model: Model, others: Iterable[Model], keep: Collection[s
         raise Trouble(
             say(
                 "stock.not-ours",
-                "{model} lies in {path}. Hearth only deletes what it downloaded; take that one away yourself.",
+                "{model} is in {path}, where Hearth did not download it. Delete it there yourself.",
                 model=model.title,
                 path=model.path,
             )

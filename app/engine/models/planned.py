@@ -48,7 +48,7 @@ def note_refused_chunk(plan: Plan, asked: Chunk, trouble: Trouble) -> Plan:
 def chunk_differs(asked: Chunk, runs: Chunk, why: Sentence) -> Sentence:
     return say(
         "chunk_q.differs",
-        "{asked} asked; {chunk} runs: {why}",
+        "You asked for {asked}, but {chunk} is used: {why}",
         asked=word_chunk(asked),
         chunk=word_chunk(runs),
         why=why,
@@ -78,6 +78,6 @@ def explain_stand_in(hardware: Hardware, own: Plan, here: Plan) -> Sentence | No
             machine=hardware.name, own=own.quantised, name=hardware.pretended,
         )  # fmt: skip
     return say(
-        "planned.other", "This is the plan of {machine} itself. This computer cannot make {own} weights: run here with --pretend {name}, it takes {here} instead.",
+        "planned.other", "This is the plan for a real {machine}. This computer cannot make {own} weights; with --pretend {name} it uses {here} instead.",
         machine=hardware.name, own=own.quantised, here=here.quantised, name=hardware.pretended,
     )  # fmt: skip

@@ -29,7 +29,7 @@ def list_impossible(hardware: Hardware, model: Model, home: Home) -> tuple[tuple
         return ()
     why = say(
         "ground.whole",
-        "{machine} is pretended: this processor does its work and cannot make such weights.",
+        "{machine} is only simulated here; this computer's processor does the work and cannot make these weights.",
         machine=hardware.name,
     )
     kinds: tuple[Quantised, ...] = get_args(Quantised)

@@ -44,7 +44,7 @@ class Delivery:
     def describe_missing(self, folder: Path) -> tuple[Sentence, ...]:
         """Say what is missing, and where the rest is."""
         if self.fault:
-            return (say("job.not-delivered", "What was finished could not be put together ({fault}); its parts lie in {folder}.", fault=self.fault, folder=str(folder)),)  # fmt: skip
+            return (say("job.not-delivered", "The finished parts could not be joined ({fault}). You can find them in {folder}.", fault=self.fault, folder=str(folder)),)  # fmt: skip
         if not (self.files and self.missing):
             return ()
         done = self.total - len(self.missing)

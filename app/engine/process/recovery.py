@@ -33,32 +33,28 @@ class Death:
 def diagnose(exit_code: int | None, last_words: str, wedged: bool = False, last: Reading | None = None) -> Death:
     """Explain a death. `last`: the memory a moment before."""
     if wedged:
-        return Death(
-            say("death.wedged", "The engine stopped answering in the middle of a step and was ended."), "crash"
-        )
+        return Death(say("death.wedged", "The engine stopped responding during a step and was shut down."), "crash")
     if quirk := match_symptom(last_words):
         return Death(quirk.sentence, "crash", quirk.id)
     killed = exit_code == -getattr(signal, "SIGKILL", 9)
     roomy = last is not None and last.system_free_bytes > last.system_bytes // 4 > 0
     if exit_code in ASKED_TO_END or (killed and roomy):
-        return Death(say("death.outside", "Something outside Hearth ended the engine; memory was not short."), None)
+        return Death(say("death.outside", "Another program stopped the engine; there was enough memory."), None)
     if killed:
-        return Death(say("death.killed", "The system ended the engine, most often because memory ran out."), "memory")
+        return Death(say("death.killed", "The system stopped the engine, probably because memory ran out."), "memory")
     if exit_code == -getattr(signal, "SIGABRT", 6):
-        return Death(
-            say("death.aborted", "The graphics system aborted the engine in the middle of a calculation."), "crash"
-        )
+        return Death(say("death.aborted", "The graphics driver stopped the engine during a calculation."), "crash")
     if exit_code is not None and exit_code < 0:
-        return Death(say("death.signal", "The engine was ended by signal {number}.", number=-exit_code), "crash")
+        return Death(say("death.signal", "The engine was stopped by signal {number}.", number=-exit_code), "crash")
     return Death(
-        say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=exit_code or 0),
+        say("death.exit", "The engine stopped with exit code {code}; see its log for details.", code=exit_code or 0),
         "crash",
     )
 
 
 def give_up_on_job(death: Death, lives: DeathRecord) -> Failed:
     return Failed(
-        say("job.given-up", "The engine died {deaths} times in a row at this job and finished nothing new in between, so the job was given up. What was finished is kept. Try smaller settings, or another model.", deaths=DEATHS),
+        say("job.given-up", "The engine crashed {deaths} times in a row on this job without any progress, so the job was given up. Finished parts are kept. Try smaller settings or another model.", deaths=DEATHS),
         (death.sentence,), "go-on" if any(lives.reached.values()) else "report",
     )  # fmt: skip
 
@@ -66,7 +62,7 @@ def give_up_on_job(death: Death, lives: DeathRecord) -> Failed:
 def end_measuring(death: Death) -> Failed:
     """End a measuring task; it has no partial results, so it is not retried automatically."""
     return Failed(
-        say("errand.died", "The engine died while measuring, so the measurement was ended. Start it again if you want it."),
+        say("errand.died", "The engine crashed, so the measurement was cancelled. Start it again if you still need it."),
         (death.sentence,), "report",
     )  # fmt: skip
 
@@ -76,7 +72,7 @@ def fail_start(log: Path, trouble: Death | None) -> Failed:
     return Failed(
         say(
             "engine.no-start",
-            "The engine does not start on this machine. Its log is {log}; Repair sets it up anew.",
+            "The engine cannot start on this machine. Press Repair to reinstall it; its log is {log}.",
             log=str(log),
         ),
         (trouble.sentence,) if trouble else (),
@@ -89,9 +85,9 @@ def explain_keeper_fault(fault: Exception, database: Path) -> Death:
     if isinstance(fault, sqlite3.Error):
         return explain_database_fault(database, fault)
     if isinstance(fault, OSError) and fault.filename:
-        words: Sentence = say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Put that right; what waits goes on by itself.", file=str(fault.filename), fault=fault.strerror or type(fault).__name__)  # fmt: skip
+        words: Sentence = say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; waiting jobs then start by themselves.", file=str(fault.filename), fault=fault.strerror or type(fault).__name__)  # fmt: skip
     else:
-        words = say("keeper.stumbled", "Jobs cannot run: {fault}. Hearth keeps trying, and what waits goes on by itself. Please send a report.", fault=f"{type(fault).__name__}: {fault}"[:300])  # fmt: skip
+        words = say("keeper.stumbled", "Jobs cannot run: {fault}. Hearth keeps trying and starts waiting jobs by itself. Please send a report.", fault=f"{type(fault).__name__}: {fault}"[:300])  # fmt: skip
     return Death(words, "crash")
 
 
@@ -99,7 +95,7 @@ def explain_database_fault(file: Path, fault: Exception) -> Death:
     return Death(
         say(
             "keeper.database",
-            "Jobs cannot be saved in {file}: {fault}. Make room on that disk; the queue then resumes by itself.",
+            "Jobs cannot be saved in {file}: {fault}. Free some space on that disk; the queue then resumes by itself.",
             file=str(file),
             fault=str(fault),
         ),

@@ -66,7 +66,7 @@ class ModelHolder:
             raise Trouble(
                 say(
                     "session.not-there",
-                    "{model} is not on this machine yet. Get it in Models, or with: hearth models get {id}",
+                    "{model} is not installed yet. Download it in Models, or run: hearth models get {id}",
                     model=model.title,
                     id=model.id,
                 ),

@@ -44,7 +44,7 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], 
     yield Note(
         say(
             "selftest.result",
-            "Self-test: {passed} of {total} paths are right on this machine.",
+            "Self-test: {passed} of {total} paths give correct results on this machine.",
             passed=sum(each.passed for each in paths),
             total=len(paths),
         )
@@ -97,7 +97,7 @@ def tune(
     yield Note(
         say(
             "tune.knee",
-            "{chunk} queries at a time is the knee on this machine: larger chunks cost memory and gain little.",
+            "A chunk size of {chunk} suits this machine best: larger chunks use more memory but are hardly faster.",
             chunk=knee,
         )
     )

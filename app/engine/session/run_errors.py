@@ -43,22 +43,22 @@ def describe_failure(fault: Exception, job: Path) -> Failed:
     if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
         free = shutil.disk_usage(job if job.exists() else job.anchor).free
         return Failed(
-            say("session.disk-full", "The disk is full: only {free} MB are left where {folder} lies. What was finished is kept. Make room and go on.", free=free >> 20, folder=str(job)),
+            say("session.disk-full", "The disk is full: only {free} MB are left for {folder}. Free some space, then resume. Finished parts are kept.", free=free >> 20, folder=str(job)),
             cure="open-folder", files=files,
         )  # fmt: skip
     if isinstance(fault, MemoryError | torch.OutOfMemoryError) or classify_fault(fault) == "memory":
         return Failed(
-            say("session.no-memory", "Memory ran out, and no safer way was left. Close other programs, or choose a smaller size or model."),
+            say("session.no-memory", "There is not enough memory, even with the most economical settings. Close other programs, or choose a smaller size or model."),
             cure="smaller", files=files,
         )  # fmt: skip
     if isinstance(fault, NumbersBroke):
         return Failed(
-            say("session.numbers", "The model's numbers broke on this machine in every precision that it has. Choose another model, and please send a report."),
+            say("session.numbers", "The model produces invalid numbers on this machine in every precision. Choose another model, and please send a report."),
             cure="report", files=files,
         )  # fmt: skip
     traceback.print_exception(fault)
     return Failed(
-        say("session.unknown", "The model stopped with an error that Hearth does not know. What was finished is kept; please send a report."),
-        (say("session.words", "Its own words: {words}", words=f"{type(fault).__name__}: {fault}"[:500]),),
+        say("session.unknown", "The model stopped with an unknown error. Finished parts are kept; please send a report."),
+        (say("session.words", "Error message: {words}", words=f"{type(fault).__name__}: {fault}"[:500]),),
         "report", files,
     )  # fmt: skip

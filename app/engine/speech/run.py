@@ -151,7 +151,7 @@ class SpeechRun:
             yield Note(
                 say(
                     "speech.no-room",
-                    "The settings are too long to be stored in an Opus file; the shelf keeps them. Choose WAV, FLAC, MP3 or OGG to have them in the file.",
+                    "The settings are too long for an Opus file; they are only kept on the shelf. To store them in the file, choose WAV, FLAC, MP3 or OGG.",
                 )
             )
         finish = Finish(request.format, request.speed, request.loudness_lufs, tail_s)

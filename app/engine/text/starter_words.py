@@ -44,7 +44,7 @@ def match_prompt(folder: Path, prompt: str) -> Match:
             offered[0],
             say(
                 "starter.unknown",
-                "The starter painter cannot paint: {words}. Painted instead: {caption}. Stable Diffusion 1.5 paints anything.",
+                "The starter painter cannot paint: {words}. It painted this instead: {caption}. To paint anything, use Stable Diffusion 1.5.",
                 words=", ".join((missing or words)[:NAMED]),
                 caption=offered[0],
             ),
@@ -56,7 +56,7 @@ def match_prompt(folder: Path, prompt: str) -> Match:
         near,
         say(
             "starter.changed",
-            "Painted as: {caption}. Changed or left out: {words}. Stable Diffusion 1.5 paints anything.",
+            "Painted as: {caption}. Changed or left out: {words}. To paint anything, use Stable Diffusion 1.5.",
             caption=near,
             words=", ".join(missing[:NAMED]),
         ),

@@ -55,14 +55,14 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
         raise Trouble(
             say(
                 "voice.not-own",
-                "{name} cannot follow this recording: it follows only voices that it spoke itself. Leave it out (“A fresh one”), choose a voice kept from its own results, or use Dia, which follows any.",
+                "{name} cannot imitate this recording, only voices that it spoke itself. Choose “A fresh one” or a voice saved from its own results, or use Dia, which can imitate any recording.",
                 name=limits.name,
             ),
             cure="use:dia-1.6b",
         )
     if checked.fatal:
         raise Trouble(
-            say("voice.bad-words", "The words of the voice's clip cannot be used."),
+            say("voice.bad-words", "The text of the recording cannot be used. Correct it."),
             *(problem.sentence for problem in checked.fatal),
         )
     return tuple(turn for part in checked.parts for turn in part.turns)
@@ -81,7 +81,7 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         raise Trouble(
             say(
                 "voice.short",
-                "{name} is to give the voice, but only {seconds} s are heard in it. Take a clip of 5 to 10 s.",
+                "Only {seconds} s of speech can be heard in {name}. Choose a recording of 5 to 10 s.",
                 name=path.name,
                 seconds=round(len(heard) / rate, 1),
             )
@@ -96,7 +96,7 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         notes.append(
             say(
                 "voice.trimmed",
-                'The voice\'s clip lasts {whole} s; its first {kept} s are heard. Its words up to there are taken to be: "{words}"',
+                'The recording is {whole} s long; only its first {kept} s are used. The words in that time are probably: "{words}"',
                 whole=round(whole_s, 1),
                 kept=round(len(heard) / rate, 1),
                 words=" ".join(map(str, turns)),
@@ -106,7 +106,7 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         notes.append(
             say(
                 "voice.brief",
-                "The voice's clip lasts {seconds} s. It is caught better from 5 to 10 s.",
+                "The recording is only {seconds} s long. A recording of 5 to 10 s works better.",
                 seconds=round(len(heard) / rate, 1),
             )
         )
@@ -115,7 +115,7 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         raise Trouble(
             say(
                 "voice.wordy",
-                "The words of the voice's clip are longer than {room} bytes, more than can be said in it. Write exactly what is said there.",
+                "The text of the recording is longer than {room} bytes, more than can be said in that time. Type only what is said in it.",
                 room=room,
             )
         )
@@ -150,11 +150,11 @@ def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: Voice
     name = " ".join(name.split())
     slug = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60]
     if not slug:
-        raise Trouble(say("voice.no-name", "A voice needs a name with letters or figures in it."))
+        raise Trouble(say("voice.no-name", "The name of a voice needs at least one letter or digit."))
     path = home.voices / f"{slug}.wav"
     taken = next((each.name for each in list_voices(home) if each.prompt.path == str(path)), None)
     if taken is not None:
-        raise Trouble(say("voice.taken", "There is a voice called {name} already. Give this one another name, or delete that one first.", name=taken))  # fmt: skip
+        raise Trouble(say("voice.taken", "A voice named {name} already exists. Choose another name, or delete that voice first.", name=taken))  # fmt: skip
     prompt = prepare_prompt(VoicePrompt(str(clip), transcript), limits)
     words = " ".join(map(str, prompt.turns))
     sound.write(path, prompt.samples, prompt.rate)

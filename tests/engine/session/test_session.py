@@ -278,8 +278,8 @@ def test_errands(run: Run, session: Session, models: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"model": "no-such-model"}, "no model called"),
-        ({"model": "dia-1.6b"}, "not on this machine"),
+        ({"model": "no-such-model"}, "no model, file or folder named"),
+        ({"model": "dia-1.6b"}, "not installed yet"),
     ],
 )
 def test_models_that_are_not_there(run: Run, models: dict[str, str], change: dict[str, Any], words: str) -> None:
@@ -324,7 +324,7 @@ def test_words_that_a_starter_never_learned_are_told_before_it_is_loaded(
 ) -> None:
     (failed,) = run(request_)
     assert isinstance(failed, Failed) and failed.cure == cure
-    assert any(words in str(failed.sentence) for words in ("elephants", "cannot follow this recording"))
+    assert any(words in str(failed.sentence) for words in ("elephants", "cannot imitate this recording"))
     assert not plans and not session.loaded
 
 
