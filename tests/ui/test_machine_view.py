@@ -51,7 +51,7 @@ def test_a_size_that_is_refused_in_the_middle_of_a_run_is_told_beside_the_slider
     dial.chunk = 4096
     assert live.refused is not None
     view = curve_view(PIXART, live.now, None, 4096, "en")
-    assert view["runs"] == f"4096 asked; 64 runs: {METAL}"
+    assert view["runs"] == f"You asked for 4096, but 64 is used: {METAL}"
     assert (view["chunk"], view["at"]) == (4096, 64), (
         "the slider stands at the one, the point of the curve at the other"
     )

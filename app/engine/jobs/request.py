@@ -227,7 +227,7 @@ def from_json(values: dict[str, Any]) -> Request:
         raise Trouble(
             say(
                 "request.unreadable",
-                "These settings cannot be read: {fault}. They may come from another version of Hearth.",
+                "These settings cannot be read ({fault}); they may come from another version of Hearth. Update Hearth, or choose other settings.",
                 fault=str(fault),
             )
         ) from fault

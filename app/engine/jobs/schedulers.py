@@ -45,7 +45,7 @@ def find_scheduler(name: str) -> Scheduler:
         raise Trouble(
             say(
                 "scheduler.unknown",
-                "There is no scheduler called {name}. Choose one of: {names}.",
+                "Hearth has no scheduler named {name}. Choose one of: {names}.",
                 name=name,
                 names=", ".join(NAMES),
             )

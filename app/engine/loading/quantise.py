@@ -64,7 +64,7 @@ def check_quantised(plan: Plan, loaded: dict[str, torch.nn.Module], parts: tuple
             raise Trouble(
                 say(
                     "small.not-done",
-                    "{part} was planned with {kind} weights but was loaded without them. Choose another quantisation, or none.",
+                    "{part} should have {kind} weights but was loaded without them. Choose another quantisation, or none.",
                     kind=plan.quantised, part=part.name,
                 ),
                 cure="automatic",

@@ -100,7 +100,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=_UNET_XL, settings=_make_xl_settings(),
         source=Source("stabilityai/stable-diffusion-xl-base-1.0", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="OpenRAIL++",
-        least=say("catalog.least.sdxl", "An 8 GB card, 6 GB offloaded, or a 16 GB Mac."),
+        least=say("catalog.least.sdxl", "An 8 GB card (6 GB with offload) or a 16 GB Mac."),
         note=say("catalog.sdxl", "Large, detailed pictures. Thousands of LoRAs are available."),
     ),
     Model(
@@ -110,7 +110,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         settings=Settings(4, 0.0, "Euler a trailing", 512, 512, _SIZES_512, most=1024),
         source=Source("stabilityai/sdxl-turbo", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="Stability AI Community",
-        least=say("catalog.least.sdxl", "An 8 GB card, 6 GB offloaded, or a 16 GB Mac."),
+        least=say("catalog.least.sdxl", "An 8 GB card (6 GB with offload) or a 16 GB Mac."),
         note=say("catalog.sdxl-turbo", "Fast: 1 to 4 steps at 512 pixels. Its licence restricts commercial use."),
     ),
     Model(
@@ -147,7 +147,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         settings=Settings(28, 4.5, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("stabilityai/stable-diffusion-3.5-medium", _WHOLE, 16_400 * _MB, (*_SAFE, "text_encoders/*", "*/*.fp16*")),
         licence="Stability AI Community", gated=True,
-        least=say("catalog.least.sd35", "A 12 GB card, or 8 GB offloaded."),
+        least=say("catalog.least.sd35", "A 12 GB card (8 GB with offload)."),
         note=say("catalog.sd35", "Follows long prompts well and can write text in pictures. Accept its licence on Hugging Face first."),
     ),
     Model(

@@ -402,7 +402,9 @@ def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[s
     assert choices(live.now) == choices(before) and live.refused is not None and "chunk_q" in str(live.refused)
     assert live.now is live.now, "told once"
     why = next(str(each.sentence) for each in live.now.because if each.field == "chunk_q")
-    assert why == f"32768 asked; automatic runs: {live.refused.objections[0]}", "whoever sees the plan is told"
+    assert why == f"You asked for 32768, but automatic is used: {live.refused.objections[0]}", (
+        "whoever sees the plan is told"
+    )
     assert live.refused is live.refused, "decided once, told once"
     again = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial, live)
     assert choices(again.now) == choices(before), "a rung is taken on what ran"
