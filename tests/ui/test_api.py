@@ -163,7 +163,7 @@ def test_what_is_wrong_is_said(client: openai.OpenAI, monkeypatch: pytest.Monkey
     monkeypatch.setattr(stream_encoding, "find_spec", lambda name: None)
     with pytest.raises(openai.BadRequestError, match="AAC needs the library PyAV"):
         client.audio.speech.create(model="tiny-voice", voice="alloy", input="x", response_format="aac")
-    with pytest.raises(openai.BadRequestError, match="is no size"):
+    with pytest.raises(openai.BadRequestError, match="is not a valid size"):
         client.images.generate(model="tiny-painter", prompt="x", size="large")  # type: ignore[call-overload]
 
 

@@ -55,7 +55,7 @@ def test_a_size_that_is_refused_in_the_middle_of_a_run_is_told_beside_the_slider
     assert (view["chunk"], view["at"]) == (4096, 64), (
         "the slider stands at the one, the point of the curve at the other"
     )
-    assert explain_chunk(live.now, 4096, "zh").startswith("要求 4096；实际 64：")
+    assert explain_chunk(live.now, 4096, "zh").startswith("要求的是 4096，实际使用 64：")
     dial.chunk = 64
     assert explain_chunk(live.now, 64, "en") == ""
 

@@ -169,7 +169,7 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
     scale = _read_scale(path)
     attention, width = _read_attention(path, like.attention, recommended.width, scale)
     sizes = recommended.sizes if (width, width) in recommended.sizes else ((width, width),)
-    # A coarser decoder than its family's needs sizes in larger multiples; diffusers' pipelines never take multiples below 8.
+    # A coarser decoder than its family's needs sizes in larger multiples; pipelines never take multiples below 8.
 
     multiple = max(recommended.multiple, recommended.multiple * scale // USUAL_SCALE)
     settings = replace(recommended, width=width, height=width, sizes=sizes, multiple=multiple)
