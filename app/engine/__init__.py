@@ -1,1 +1,1 @@
-"""One request in, a stream of events out."""
+"""Run requests with the models and yield events; keep jobs, their results and downloads."""

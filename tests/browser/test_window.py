@@ -217,7 +217,7 @@ def test_a_job_outlives_the_page_and_a_killed_engine(visit: Visit, opened: Open)
     page.reload()
     expect(page.locator("#h-parts .h-part")).to_have_count(12)
     assert opened.jobs()[-1]["state"] in ("queued", "running"), "the page was to be loaded in the middle of the run"
-    expect(page.locator("#h-parts .h-said")).to_contain_text("ended the engine")
+    expect(page.locator("#h-parts .h-said")).to_contain_text("stopped the engine")
     expect(page.locator("#h-sound .h-player")).to_be_visible()
     ended(opened)
     assert opened.jobs()[-1]["attempts"] == 2
@@ -315,7 +315,7 @@ def test_a_voice_is_kept_from_a_recording(visit: Visit, opened: Open, tmp_path: 
     expect(page.locator("#speak-voice input")).to_have_value("Tone")
     assert [each.name for each in (opened.home / "voices").glob("*.wav")] == ["tone.wav"]
     page.locator("button.secondary", has_text="Save voice").click()
-    expect(page.locator("#speak-message .h-trouble")).to_contain_text("a voice called Tone already")
+    expect(page.locator("#speak-message .h-trouble")).to_contain_text("A voice named Tone already exists")
     drop, asked = page.locator("#speak-voice-drop"), page.get_by_role("alertdialog")
     no = held(page, lambda values: values == [None])
     drop.press("Enter")

@@ -50,7 +50,7 @@ def test_list_says_what_fits_and_why(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_unknown_models_are_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for act in ("get", "remove", "where", "size"):
         assert main(["models", act, "dia-9000", "--home", str(tmp_path), "--pretend", "t4"]) == EXIT_TROUBLE
-        assert "Nearest" in capsys.readouterr().err
+        assert "Did you mean" in capsys.readouterr().err
     assert main(["models", "get", "--home", str(tmp_path)]) == 1
     assert main(["models", "get", "starter-voice", "--home", str(tmp_path), "--pretend", "t4"]) == EXIT_TROUBLE
     assert main(["models", "remove", "starter-voice", "--home", str(tmp_path)]) == EXIT_TROUBLE

@@ -157,7 +157,7 @@ def test_what_is_wrong_is_said(client: openai.OpenAI, monkeypatch: pytest.Monkey
     with pytest.raises(openai.BadRequestError, match="script is empty"):
         client.audio.speech.create(model="tiny-voice", voice="alloy", input=" ")
     with pytest.raises(
-        openai.BadRequestError, match="wma is not written here; ask for one of mp3, opus, aac, flac, wav, pcm"
+        openai.BadRequestError, match=r"The format wma is not available\. Choose one of mp3, opus, aac, flac, wav, pcm"
     ):
         client.audio.speech.create(model="tiny-voice", voice="alloy", input="x", response_format="wma")  # type: ignore[arg-type]
     monkeypatch.setattr(stream_encoding, "find_spec", lambda name: None)

@@ -300,7 +300,7 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
             )
         assert owner.get("/hearth/live").json()["standing"] is None
         desk.keeper._engine._failed_starts = engine_life.STARTS
-        desk.keeper._set(trouble=Death(say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=7), "crash"))  # fmt: skip
+        desk.keeper._set(trouble=Death(say("death.exit", "The engine stopped with exit code {code}; see its log for details.", code=7), "crash"))  # fmt: skip
         until(lambda: desk.keeper.state.gave_up)
         standing = owner.get("/hearth/live").json()["standing"]
         assert standing["cure"] == "repair" and "does not start" in standing["text"] and "code 7" in standing["text"]
@@ -316,7 +316,7 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
         (desk.keeper.home.logs / "engine.log").write_text("no module named torch")
         owner.post("/hearth/engine/repair")
         left = failure.read(tmp_path / "left.json")
-        assert desk.leaving.is_set() and left is not None and "does not start" in left.english
+        assert desk.leaving.is_set() and left is not None and "cannot start" in left.english
         assert "no module named torch" in left.report and "code 7" in left.english
 
 
@@ -326,7 +326,7 @@ def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
         desk.keeper._closing = True  # its own turns would say that all is well again
         desk.keeper._wake()
         desk.keeper._thread.join()
-        desk.keeper._set(ready=True, obstacle=say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Put that right; what waits goes on by itself.", file="x", fault="y"))  # fmt: skip
+        desk.keeper._set(ready=True, obstacle=say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; waiting jobs then start by themselves.", file="x", fault="y"))  # fmt: skip
         told = views.blocker_view(desk.keeper.state, "en")
         assert told is not None and "x cannot be used (y)" in told["text"]
         assert views.doing_text(desk.keeper.state, None, "en") == "paused"

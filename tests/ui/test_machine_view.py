@@ -51,11 +51,11 @@ def test_a_size_that_is_refused_in_the_middle_of_a_run_is_told_beside_the_slider
     dial.chunk = 4096
     assert live.refused is not None
     view = curve_view(PIXART, live.now, None, 4096, "en")
-    assert view["runs"] == f"4096 asked; 64 runs: {METAL}"
+    assert view["runs"] == f"You asked for 4096, but 64 is used: {METAL}"
     assert (view["chunk"], view["at"]) == (4096, 64), (
         "the slider stands at the one, the point of the curve at the other"
     )
-    assert explain_chunk(live.now, 4096, "zh").startswith("要求 4096；实际 64：")
+    assert explain_chunk(live.now, 4096, "zh").startswith("要求的是 4096，实际使用 64：")
     dial.chunk = 64
     assert explain_chunk(live.now, 64, "en") == ""
 
@@ -77,7 +77,7 @@ def test_a_visitors_job_that_gives_way_says_why(tmp_path: Path) -> None:
     runs_now = decided(AUTO).chunk_q
     assert runs_now != 4096 and live.refused is None
     shown = "automatic" if runs_now == AUTO else runs_now
-    assert explain_chunk(live.now, 4096, "en") == f"4096 asked; {shown} runs: {METAL}"
+    assert explain_chunk(live.now, 4096, "en") == f"You asked for 4096, but {shown} is used: {METAL}"
 
 
 def test_until_the_next_step_no_reason_is_made_up() -> None:

@@ -104,7 +104,7 @@ def test_through_the_gate_with_a_token_that_is_never_told(
     page.post("/hearth/models/get", json={"value": "dia-1.6b"})
     assert until_still()["cure"] == "token"
     wrong = page.post("/hearth/models/token", json={"value": "hf_thisiswrong"})
-    assert wrong.status_code == 409 and "does not know this token" in wrong.json()["trouble"]
+    assert wrong.status_code == 409 and "rejected this token" in wrong.json()["trouble"]
     assert page.post("/hearth/models/token", json={"value": "no token\n"}).status_code == 409
     assert page.get("/hearth/models").json()["token"] is False
     assert page.post("/hearth/models/token", json={"value": " hf_thisisright "}).status_code == 200

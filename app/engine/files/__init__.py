@@ -1,1 +1,1 @@
-"""Files people bring and take away: sound, pictures' settings, paths, safetensors' headers. Loads no model."""
+"""Read and write users' files: sound, picture settings, paths, safetensors headers. Loads no model."""

@@ -1,4 +1,4 @@
-"""Reads the settings that A1111 and ComfyUI leave in their pictures, as far as they go, with a note for what could not be taken over."""
+"""Read the settings that A1111 and ComfyUI store in their pictures; note what cannot be restored."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from app.sentence import Sentence, Trouble, say
 class RestoredSettings:
     request: PictureRequest
     notes: tuple[Sentence, ...] = ()
-    """What could not be taken over."""
+    """Notes on what could not be restored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a program wrote into its picture: numbers as it spelled them, None where it has none."""
+    """The settings a program stored in its picture: numbers as it wrote them, None where it has none."""
 
     prompt: str
     negative: str
@@ -40,13 +40,13 @@ class Found:
 
 
 def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
-    """What a request names that no settings can bring back."""
+    """List what the settings of a picture cannot restore."""
     notes = []
     if request.loras:
         names = ", ".join(Path(each.path).stem for each in request.loras)
-        notes.append(say("restore.loras", "The LoRAs {names} have to be chosen by hand.", names=names))
+        notes.append(say("restore.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=names))
     if request.image:
-        notes.append(say("restore.image", "It was made from another picture, which has to be added by hand."))
+        notes.append(say("restore.image", "This picture was made from another picture. Add that one yourself."))
     return tuple(notes)
 
 
@@ -59,11 +59,11 @@ _SAMPLERS: Final[Mapping[str, str]] = {
     "dpmpp_2s_ancestral": "DPM++ 2S", "ddim": "DDIM", "plms": "PNDM", "unipc": "UniPC", "uni_pc": "UniPC",
     "uni_pc_bh2": "UniPC", "lcm": "LCM", "deis": "DEIS", "euler karras": "Euler Karras",
 }  # fmt: skip
-"""A1111's and ComfyUI's names for ours."""
+"""Map A1111's and ComfyUI's sampler names to Hearth's."""
 
 
 def read_a1111(text: str) -> RestoredSettings:
-    """Prompt lines, "Negative prompt:" and its lines, and a last line of settings that begins with Steps."""
+    """Parse A1111's format: the prompt, "Negative prompt:" with its lines, and a last line that begins with Steps."""
     *lines, last = text.strip().split("\n")
     if not re.match(r"\s*Steps:\s*\d", last):
         lines, last = [*lines, last], ""
@@ -85,7 +85,7 @@ def read_a1111(text: str) -> RestoredSettings:
 
 
 def read_comfyui(text: str) -> RestoredSettings:
-    """A graph of nodes: the sampler names its settings, and its two conditionings lead to the prompts."""
+    """Read a graph of nodes: the sampler holds the settings, and its two conditionings lead to the prompts."""
     graph = json.loads(text)
     sampler = next(each["inputs"] for each in graph.values() if "KSampler" in str(each.get("class_type")))
     latent = _find_node(graph, sampler.get("latent_image")).get("inputs", {})
@@ -106,7 +106,7 @@ def read_comfyui(text: str) -> RestoredSettings:
 
 
 def _read_plain(value: Any) -> Any:
-    """A link to another node has no value of its own."""
+    """Return a plain value; a link to another node counts as none."""
     return None if isinstance(value, list | dict) else value
 
 
@@ -116,7 +116,7 @@ def _find_node(graph: Mapping[str, Any], link: Any) -> Mapping[str, Any]:
 
 
 def _find_text(graph: Mapping[str, Any], link: Any, depth: int = 12) -> str:
-    """The first text up the line: conditionings pass through other nodes (ControlNet, combine, zero out)."""
+    """Find the first text upstream; conditionings pass through other nodes (ControlNet, combine, zero out)."""
     node = _find_node(graph, link)
     inputs = node.get("inputs", {})
     for key in ("text", "text_g", "t5xxl", "prompt", "string", "value"):
@@ -134,10 +134,10 @@ def _find_text(graph: Mapping[str, Any], link: Any, depth: int = 12) -> str:
 
 
 def _restore(found: Found) -> RestoredSettings:
-    """The request, with a note for each thing that could not be taken over."""
+    """Build the request, with a note for each setting that could not be restored."""
     if not found.prompt:
         raise Trouble(
-            say("restore.no-prompt", "This picture carries settings without a prompt, so there is nothing to restore.")
+            say("restore.no-prompt", "This picture's settings contain no prompt, so nothing can be restored.")
         )
     scheduler = _SAMPLERS.get(found.sampler.lower(), found.sampler)
     known = scheduler in schedulers.SCHEDULERS
@@ -156,18 +156,20 @@ def _restore(found: Found) -> RestoredSettings:
 
 def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterator[Sentence]:
     if found.loras:
-        yield say("restore.loras", "The LoRAs {names} have to be chosen by hand.", names=", ".join(found.loras))
+        yield say(
+            "restore.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=", ".join(found.loras)
+        )
     if found.model:
         yield say("restore.model", "This was made with {model}. Choose the model to use.", model=found.model)
     if found.from_picture:
-        yield say("restore.image", "It was made from another picture, which has to be added by hand.")
+        yield say("restore.image", "This picture was made from another picture. Add that one yourself.")
     if found.sampler and not sampler_known:
         yield say(
-            "restore.sampler", "Its sampler {name} is not known here; the model's own is used.", name=found.sampler
+            "restore.sampler", "Hearth does not know the sampler {name}; the model's own is used.", name=found.sampler
         )
     for name in unused:
         value = str(getattr(found, name))[:40]
-        yield say("restore.number", "Its {name} {value} can't be used here and was left out.", name=name, value=value)
+        yield say("restore.number", "{name} {value} cannot be used here and was left out.", name=name, value=value)
 
 
 def _read_number(value: Any, kind: type[int] | type[float], low: float, high: float) -> Any:

@@ -1,4 +1,5 @@
-"""Join parts to one file: silence trimmed, speed without pitch, one loudness, no clicks. One part in memory at a time."""
+"""Join parts into one file: trim silence, change speed but not pitch, even out loudness, avoid clicks. Holds one part
+at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from app.sentence import Trouble, say
 
 FADE_S = 0.008
 PEAK = 10 ** (-1 / 20)
-"""One decibel below full scale is left for what lossy formats add."""
+"""One decibel of headroom, because lossy formats overshoot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """How the joined sound is to be."""
+    """How the joined sound is finished."""
 
     coding: str = "wav"
     speed: float = 1.0
@@ -38,7 +39,7 @@ class Finish:
 
 
 def join(pieces: Iterable[Piece], target: Path, finish: Finish, settings: dict[str, Any]) -> float:
-    """Writes the file, whole or not at all, and says how many seconds it lasts."""
+    """Write the file atomically; return its length in seconds."""
     pieces = tuple(pieces)
     rate = max(soundfile.info(str(piece.path)).samplerate for piece in pieces)
     out_rate = sound.choose_rate(finish.coding, rate)
@@ -53,9 +54,7 @@ def join(pieces: Iterable[Piece], target: Path, finish: Finish, settings: dict[s
                 file.write(np.clip(samples, -1, 1))
                 written += len(samples)
 
-            held = np.zeros(
-                fade, np.float32
-            )  # the end of what came before, fading out, until the next fades in over it
+            held = np.zeros(fade, np.float32)  # the fading end of the previous part; the next one fades in over it
             for piece in pieces:
                 samples, own_rate = read_spoken(piece.path)
                 samples = sound.resample(stretch(samples, own_rate, finish.speed), own_rate, out_rate) * gain
@@ -75,14 +74,14 @@ def join(pieces: Iterable[Piece], target: Path, finish: Finish, settings: dict[s
 
 
 def read_spoken(path: Path) -> tuple[Samples, int]:
-    """A part without the silence around it; one in which nothing is heard stays as it is."""
+    """Read a part without the silence around it; a silent part is returned unchanged."""
     samples, rate = sound.read(path)
     first, last = sound.find_spoken_span(samples, rate)
     return (samples[first:last] if last else samples), rate
 
 
 def stretch(samples: Samples, rate: int, speed: float) -> Samples:
-    """Faster or slower at the same pitch, by Signalsmith's stretcher."""
+    """Change the speed but not the pitch, with Signalsmith's stretcher."""
     if speed == 1.0 or not len(samples):
         return samples
     try:
@@ -91,7 +90,7 @@ def stretch(samples: Samples, rate: int, speed: float) -> Samples:
         raise Trouble(
             say(
                 "sound.no-stretch",
-                "Speed {speed} was asked for, but python-stretch is not installed. Set speed to 1, or run: pip install python-stretch",
+                "To change the speed to {speed}, Hearth needs python-stretch, which is not installed. Set the speed to 1, or run: pip install python-stretch",
                 speed=speed,
             )
         ) from missing
@@ -102,7 +101,8 @@ def stretch(samples: Samples, rate: int, speed: float) -> Samples:
 
 
 def measure_lufs(samples: Samples, rate: int) -> float:
-    """Measure integrated loudness (BS.1770). Sound shorter than the meter's window is repeated until it fills it; -inf for silence."""
+    """Measure integrated loudness (BS.1770). Sound shorter than the meter's window is repeated to fill it; -inf for
+    silence."""
     import pyloudnorm
 
     if not np.any(samples):
@@ -112,7 +112,7 @@ def measure_lufs(samples: Samples, rate: int) -> float:
 
 
 def _choose_gain(paths: list[Path], wanted_lufs: float | None) -> np.float32:
-    """One factor for all parts, so that a whisper in one stays a whisper, and never so much that a peak clips."""
+    """Choose one gain for all parts, so that a whisper stays quieter than the rest; low enough that no peak clips."""
     if wanted_lufs is None:
         return np.float32(1)
     power = seconds = peak = 0.0
@@ -130,7 +130,7 @@ def _choose_gain(paths: list[Path], wanted_lufs: float | None) -> np.float32:
 
 
 def _fade(samples: Samples, fade: int) -> Samples:
-    """In and out, long enough for both; what is shorter is filled up with silence."""
+    """Fade in and out; pad sound that is too short for both with silence."""
     samples = np.pad(samples, (0, max(0, 2 * fade - len(samples)))).astype(np.float32)
     slope = (0.5 - 0.5 * np.cos(np.linspace(0, np.pi, fade))).astype(np.float32)
     samples[:fade] *= slope

@@ -1,4 +1,4 @@
-"""Take from a request what must not leave this machine inside a file: where things lie. What is left of a path is a name. Pure."""
+"""Strip local paths from a request before it is stored in a file; only names remain. Pure."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ CACHED: Final = "models--"
 
 
 def public_name(path: str) -> str:
-    """The last of a path of any system; of a folder in the hub's cache the repository. An id of the catalog stays as it is."""
-    parts = PureWindowsPath(path).parts  # takes slashes of both kinds
+    """Return the last component of a path of any system, or the repository of a hub cache folder; catalog ids are
+    unchanged."""
+    parts = PureWindowsPath(path).parts  # accepts both kinds of slashes
     if len(parts) > 2 and parts[-2] == "snapshots" and parts[-3].startswith(CACHED):
         return parts[-3].removeprefix(CACHED).replace("--", "/")
     return PureWindowsPath(path).name
 
 
 def strip_paths(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What `to_json` wrote, as it may be read by anybody."""
+    """Remove local paths from the output of `to_json`, so that it may be published."""
     told = dict(settings)
     for key in PATHS:
         if told.get(key):

@@ -8,12 +8,12 @@ from pathlib import Path
 def is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # too long, or with a sign that no name may have
+    except (OSError, ValueError):  # the name is too long, or has a character that is not allowed
         return False
 
 
 def size_bytes(path: Path) -> int:
-    """None of a file that is not there, or has gone since it was listed."""
+    """Return the size; None if the file does not exist or has been deleted."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -21,9 +21,9 @@ def size_bytes(path: Path) -> int:
 
 
 def find_path(wanted: str) -> Path | None:
-    """A file or a folder, with ~ understood."""
+    """Return the path of an existing file or folder, with ~ expanded."""
     try:
         path = Path(wanted).expanduser()
         return path.resolve() if wanted and path.exists() else None
-    except (OSError, ValueError, RuntimeError):  # RuntimeError: ~ of a person who is not known
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: ~ of an unknown user
         return None

@@ -1,4 +1,5 @@
-"""A picture's settings inside its file: Hearth's own JSON, and A1111's lines that other programs read. Written whole, with names for paths."""
+"""Store a picture's settings in its file: Hearth's JSON, and A1111's lines for other programs. Atomic; paths become
+names."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def write(picture: Image.Image, path: Path, request: PictureRequest, model: str)
 
 
 def format_a1111(request: PictureRequest, model: str) -> str:
-    """As A1111 writes it: the prompt, the negative prompt, one line of settings."""
+    """Format the settings as A1111 does: the prompt, the negative prompt, one line of settings."""
     settings = {
         "Steps": request.steps, "Sampler": request.scheduler, "CFG scale": request.guidance,
         "Seed": request.seed, "Size": f"{request.width}x{request.height}", "Model": model,
@@ -45,8 +46,8 @@ def format_a1111(request: PictureRequest, model: str) -> str:
 
 
 def read(path: Path) -> RestoredSettings:
-    """A Trouble where the file is no picture, or carries no settings that hold. What a file from elsewhere says is bounded by what a
-    request may be."""
+    """Read a picture's settings; raise a Trouble if it is no picture or has no valid settings. Values from other
+    programs are limited to what a request allows."""
     try:
         with Image.open(path, formats=("PNG", "JPEG", "WEBP")) as picture:
             text = {name: value for name, value in picture.info.items() if isinstance(value, str)}
@@ -62,8 +63,8 @@ def read(path: Path) -> RestoredSettings:
             try:
                 return reader(text[key])
             except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RecursionError):
-                continue  # somebody else's text of the same name
-    raise Trouble(say("restore.nothing", "{path} carries no settings that Hearth can read.", path=path.name))
+                continue  # another program's text under the same name
+    raise Trouble(say("restore.nothing", "{path} has no settings that Hearth can read.", path=path.name))
 
 
 def _read_ours(text: str) -> RestoredSettings:
@@ -74,6 +75,7 @@ def _read_ours(text: str) -> RestoredSettings:
 
 
 def _decode_comment(exif: bytes) -> str:
-    """A1111 puts its lines into JPEG and WebP as an EXIF user comment with its encoding in front."""
+    """Decode the EXIF user comment in which A1111 stores its lines in JPEG and WebP, with a prefix that names the
+    encoding."""
     kind, body = exif[:8], exif[8:]
     return body.decode("utf-16-be" if kind.startswith(b"UNICODE") else "utf-8", errors="replace")

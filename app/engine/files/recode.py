@@ -1,4 +1,4 @@
-"""Convert a finished sound to another format, with the settings that it carries."""
+"""Convert a finished sound to another format and keep its settings."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from app.sentence import Trouble, say
 
 
 def recode(kept: Creation, wanted: str, folder: Path) -> Path:
-    """Its own file where it has that format already."""
+    """Return the sound in this format; the same file if it already has it."""
     if wanted not in FORMATS:
         raise Trouble(
             say(
                 "request.format",
-                "Sound cannot be written as {format}. Choose one of {formats}.",
+                "Hearth cannot save sound as {format}. Choose one of {formats}.",
                 format=wanted,
                 formats=", ".join(FORMATS),
             )

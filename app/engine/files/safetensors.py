@@ -1,4 +1,4 @@
-"""Weights in .safetensors: names and shapes from the header alone; what is cut off, something else or a pickle is told. Nothing is loaded."""
+"""Read names and shapes from .safetensors headers; refuse truncated files, other formats and pickles. Loads nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Entry:
 
 
 def read_header(path: Path) -> dict[str, Entry]:
-    """The names and shapes in a .safetensors file; a Trouble where it is cut off, something else, or a pickle."""
+    """Read the names and shapes in a .safetensors file; raise a Trouble if it is truncated or another format."""
     refuse_pickle(path)
     size_bytes = path.stat().st_size
     with path.open("rb") as file:
@@ -46,7 +46,7 @@ def read_header(path: Path) -> dict[str, Entry]:
         raise Trouble(
             say(
                 "detect.cut-off",
-                "{path} is damaged: it should have {wanted} bytes and has {there}. Download it again.",
+                "{path} is damaged: it has {there} bytes instead of {wanted}. Download it again.",
                 path=str(path),
                 wanted=end,
                 there=size_bytes,
@@ -56,14 +56,14 @@ def read_header(path: Path) -> dict[str, Entry]:
 
 
 def refuse_pickle(path: Path) -> None:
-    """By its name, and by how it begins: a pickle can run any program when it is read."""
+    """Refuse pickles, by name and by first bytes: reading one can run any program."""
     with path.open("rb") as file:
         start = file.read(4)
     if path.suffix.lower() in PICKLES or start[:2] == b"\x80\x02" or start == b"PK\x03\x04":
         raise Trouble(
             say(
                 "detect.pickle",
-                "{path} is a pickle, and reading one can run any program. Hearth reads .safetensors only; look for that version of it.",
+                "{path} is a pickle file, which can run any program when opened. Hearth only reads .safetensors; download that version of the model.",
                 path=str(path),
             )
         )
@@ -73,14 +73,15 @@ def _no_safetensors(path: Path) -> Trouble:
     return Trouble(
         say(
             "detect.not-safetensors",
-            "{path} is not a .safetensors file, whatever its name says, or it is cut off. Download it again, or choose another.",
+            "{path} is not a valid .safetensors file, or the download is incomplete. Download it again, or choose another file.",
             path=str(path),
         )
     )
 
 
 def list_weights(folder: Path) -> list[Path]:
-    """The .safetensors of a part: one precision where there are two; a Trouble where there are only pickles, or none."""
+    """List the .safetensors of a part, in one precision if there are two; raise a Trouble if there are only pickles, or
+    none."""
     found = sorted(folder.glob("*.safetensors"))
     if not found:
         pickles = [each for each in folder.glob("*") if each.suffix in PICKLES]
@@ -89,7 +90,7 @@ def list_weights(folder: Path) -> list[Path]:
         raise Trouble(
             say(
                 "detect.no-weights",
-                "{path} has no .safetensors. The model's folder is incomplete; download it again.",
+                "{path} contains no .safetensors file, so the model is incomplete. Download it again.",
                 path=str(folder),
             )
         )
@@ -98,10 +99,10 @@ def list_weights(folder: Path) -> list[Path]:
 
 
 def describe_part(name: str, role: Role, folder: Path, half_is_safe: bool = True) -> ModelPart:
-    """A part as its headers have it: how many parameters, and how many of those lie where they can be made smaller."""
+    """Count a part's parameters from its headers, and those in layers that can be quantised."""
     held = {each: entry.shape for path in list_weights(folder) for each, entry in read_header(path).items()}
     linear = {each: math.prod(shape) for each, shape in held.items() if len(shape) == 2 and each.endswith(".weight")}
-    if role != "denoiser":  # whose embedders are linear layers, and only named so
+    if role != "denoiser":  # the denoiser's embedders are linear layers, despite their names
         linear = {each: count for each, count in linear.items() if not any(mark in each for mark in _STAYS_WHOLE)}
     return ModelPart(
         name, role, sum(map(math.prod, held.values())), half_is_safe, sum(linear.values()),
@@ -110,6 +111,6 @@ def describe_part(name: str, role: Role, folder: Path, half_is_safe: bool = True
 
 
 _STAYS_WHOLE: Final = ("embed", "shared.", "relative_attention_bias", "lm_head", "text_projection", "logits_dense")
-"""Tables of embeddings, and what gives a model's result: quantisers leave both alone."""
+"""Embedding tables and output layers: quantisers skip both."""
 _KEPT_WIDE: Final = ".DenseReluDense.wo.weight"
-"""T5's, whose numbers float16 does not hold."""
+"""T5's layers whose values exceed float16."""

@@ -1,4 +1,4 @@
-"""Sound files: reading any, writing whole, and the settings that travel in their tags. Mono float32 in numpy; no torch."""
+"""Read any sound file, write sound atomically, store settings in its tags. Mono float32 in numpy; no torch."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ CONVERTERS = (
     ("ffmpeg", ("-v", "error", "-i", "{source}", "-ac", "1", "-c:a", "pcm_s16le", "{target}")),
     ("afconvert", ("-f", "WAVE", "-d", "LEI16", "{source}", "{target}")),
 )
-"""For what libsndfile does not read, such as the m4a of a telephone; the second comes with every Mac."""
+"""Converters for what libsndfile cannot read, such as a phone's m4a; the second is part of macOS."""
 
 
 CONVERTED_S = 300
-"""A recording of many hours is not converted for the few seconds that are heard of it."""
+"""Convert at most this much: of a long recording only a few seconds are used."""
 
 
 def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
-    """Mono samples and their rate, of the first `most_s` seconds."""
+    """Return mono samples and their rate, limited to the first `most_s` seconds."""
     if not is_file(path):
-        raise Trouble(say("sound.missing", "There is no sound file at {path}.", path=str(path)))
+        raise Trouble(say("sound.missing", "The sound file {path} was not found. Choose it again.", path=str(path)))
     if path.stat().st_size == 0:
-        raise Trouble(say("sound.empty", "{name} is empty: there is no sound in it.", name=path.name))
+        raise Trouble(say("sound.empty", "The file {name} is empty. Choose another one.", name=path.name))
     try:
         return _read(path, most_s)
     except soundfile.LibsndfileError as fault:
@@ -64,7 +64,7 @@ def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
         raise Trouble(
             say(
                 "sound.unreadable",
-                "{name} cannot be read as sound ({fault}). Use WAV, FLAC, MP3, OGG or Opus; with ffmpeg installed, any other too.",
+                "{name} cannot be read as sound ({fault}). Use WAV, FLAC, MP3, OGG or Opus, or install ffmpeg for other formats.",
                 name=path.name,
                 fault=str(fault.error_string),
             )
@@ -94,7 +94,7 @@ def _convert(source: Path, target: Path) -> bool:
 
 
 def measure_seconds(path: Path) -> float:
-    """How long a file that libsndfile reads is, without reading it."""
+    """Measure the length of a file that libsndfile can read, without decoding it."""
     return float(soundfile.info(str(path)).duration)
 
 
@@ -103,7 +103,7 @@ def resample(samples: Samples, rate: int, wanted: int) -> Samples:
 
 
 def find_spoken_span(samples: Samples, rate: int, lead_s: float = 0.1, tail_s: float = 0.15) -> tuple[int, int]:
-    """From where to where something is heard, with a little silence around it; (0, 0) where nothing is."""
+    """Find the start and the end of what can be heard, with a little silence around it; (0, 0) for silence."""
     hop = max(1, rate // 100)
     padded = np.pad(samples, (0, -len(samples) % hop)).reshape(-1, hop)
     loudness = np.sqrt((padded.astype(np.float64) ** 2).mean(axis=1))
@@ -116,7 +116,7 @@ def find_spoken_span(samples: Samples, rate: int, lead_s: float = 0.1, tail_s: f
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """As every file is written, with the sentence of what stands in the way."""
+    """Replace a file atomically; a failure raises a Trouble that explains it."""
     try:
         with atomic_write.replacing(path) as unfinished:
             yield unfinished
@@ -125,7 +125,7 @@ def replacing(path: Path) -> Iterator[Path]:
         raise Trouble(
             say(
                 "sound.unwritten",
-                "{path} could not be written ({fault}); {free} MB are free there. Make room or choose another folder: finished parts are kept.",
+                "Could not save {path} ({fault}); that disk has {free} MB free. Free some space or choose another folder. Finished parts are kept.",
                 path=str(path),
                 fault=str(fault),
                 free=free_bytes >> 20,
@@ -134,18 +134,18 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write(path: Path, samples: Samples, rate: int) -> None:
-    """A plain WAV, whole or not at all."""
+    """Write a plain WAV atomically."""
     with replacing(path) as unfinished:
         soundfile.write(unfinished, np.clip(samples, -1, 1), rate, subtype="PCM_16", format="WAV")
 
 
 def choose_rate(coding: str, rate: int) -> int:
-    """The rate that a format keeps this sound at."""
+    """Return the sample rate this format stores the sound at."""
     return rate if coding != "opus" else next((each for each in OPUS_RATES if each >= rate), OPUS_RATES[-1])
 
 
 def open_writer(path: Path, coding: str, rate: int, settings: dict[str, Any]) -> soundfile.SoundFile:
-    """A file to write mono samples to. WAV's settings are added once it is closed: libsndfile drops long comments there."""
+    """Open a file for mono samples. WAV gets its settings after closing, because libsndfile drops long comments."""
     container, subtype = CODINGS[coding]
     file = soundfile.SoundFile(path, "w", rate, 1, subtype, format=container)
     if coding != "wav" and (tag := _make_tag(settings, coding)):
@@ -154,12 +154,13 @@ def open_writer(path: Path, coding: str, rate: int, settings: dict[str, Any]) ->
 
 
 def has_room_for(settings: dict[str, Any], coding: str) -> bool:
-    """Whether a file of this format has room for them."""
+    """Tell whether this format has room for the settings."""
     return bool(_make_tag(settings, coding))
 
 
 def _make_tag(settings: dict[str, Any], coding: str) -> str:
-    """One line of ASCII, with names for paths: the file goes anywhere. Where the format has little room, packed; where even that is too long, nothing."""
+    """Return the settings as one line of ASCII with names for paths; compressed where the format has little room, empty
+    if still too long."""
     plain = json.dumps(strip_paths(settings), ensure_ascii=True, separators=(",", ":"))
     if coding != "opus" or len(plain) <= OPUS_TAG_BYTES:
         return plain
@@ -168,7 +169,7 @@ def _make_tag(settings: dict[str, Any], coding: str) -> str:
 
 
 def tag_wav(path: Path, settings: dict[str, Any]) -> None:
-    """Adds the settings as the comment that players show (LIST INFO ICMT), at the end of a closed file."""
+    """Append the settings to a closed file as the comment that players show (LIST INFO ICMT)."""
     text = _make_tag(settings, "wav").encode() + b"\0"
     text += b"\0" * (len(text) % 2)
     body = b"INFO" + b"ICMT" + struct.pack("<I", len(text)) + text
@@ -181,7 +182,7 @@ def tag_wav(path: Path, settings: dict[str, Any]) -> None:
 
 
 def read_settings(path: Path) -> dict[str, Any] | None:
-    """What `opened` or `tag_wav` put in; None in a file that Hearth did not make."""
+    """Return the settings stored by `open_writer` or `tag_wav`; None if Hearth did not make the file."""
     try:
         comment = _read_wav_comment(path) if path.suffix.lower() == ".wav" else _read_comment(path)
         if comment.startswith("zlib:"):

@@ -24,13 +24,13 @@ class SpokenPart:
     text: str
     seed: int
     key: str
-    """Of everything it was made from: a take made from something else is not this part."""
+    """Hash of all inputs: a take with another key does not match this part."""
     seconds: float
     frames: int
     whole: bool
-    """False: stopped in the middle."""
+    """False: stopped before its end."""
     codes: Codes | None
-    """(frames, channels), exactly as the model said them: the voice of the part that follows."""
+    """(frames, channels), exactly as the model made them: the voice prompt of the next part."""
     path: Path
 
 
@@ -45,7 +45,7 @@ def hash_inputs(*made_from: Any) -> str:
 def save(
     job: Path, index: int, samples: Samples, rate: int, *, text: str, seed: int, key: str, whole: bool, codes: Codes
 ) -> SpokenPart:
-    """The sound first; the words about it last, for they say that it is there."""
+    """Save the sound first and its metadata last, because the metadata marks the part as saved."""
     path = sound_path(job, index)
     path.with_suffix(".json").unlink(missing_ok=True)
     sound.write(path, samples, rate)
@@ -60,7 +60,7 @@ def save(
 
 
 def find(path: Path) -> SpokenPart | None:
-    """The take whose sound this is; None where it was never finished."""
+    """Return the take of this sound; None if it was never finished."""
     about = path.with_suffix(".json")
     if not (path.is_file() and about.is_file()):
         return None
@@ -76,7 +76,8 @@ def find(path: Path) -> SpokenPart | None:
 
 
 def adopt(path: Path, job: Path, index: int) -> SpokenPart:
-    """A take from elsewhere, kept as a part of this job; one that was edited by other programs has its sound, but no codes."""
+    """Copy a take into this job as one of its parts; one that another program edited keeps its sound but loses its
+    codes."""
     target = sound_path(job, index)
     take = find(path)
     if path.resolve() != target.resolve():

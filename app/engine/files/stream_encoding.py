@@ -1,4 +1,4 @@
-"""Sound into the bytes that a client asked for, part by part: one encoder for a whole stream. Knows no routes."""
+"""Encode sound part by part into a client's format, with one encoder for a whole stream. Knows no routes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MEDIA: Final = {
     "mp3": "audio/mpeg", "opus": "audio/ogg", "aac": "audio/aac", "flac": "audio/flac", "wav": "audio/wav", "pcm": "audio/pcm", "ogg": "audio/ogg",
 }  # fmt: skip
 PCM_RATE: Final = 24_000
-"""What OpenAI's clients expect of pcm: 24 kHz, 16 bits, mono."""
+"""The format OpenAI's clients expect of pcm: 24 kHz, 16 bits, mono."""
 MP3_KILOBITS: Final = (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
 MP3_KILOBITS_2: Final = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
 ENDLESS: Final = 0xFFFFFFFF
 
 
 class Encoder(Protocol):
-    """What each sound adds to the stream, and what is left at its end."""
+    """Encode each piece of sound; `end` returns the remaining bytes."""
 
     rate: int
 
@@ -37,7 +37,7 @@ class Encoder(Protocol):
 
 
 def open_encoder(wanted: str, rate: int) -> Encoder:
-    """A Trouble where this format needs what is not here."""
+    """Return an encoder for the format; raise a Trouble if its library is missing."""
     if wanted in ("wav", "pcm"):
         return PcmEncoder(rate if wanted == "wav" else PCM_RATE, header=wanted == "wav")
     return AacEncoder(rate) if wanted == "aac" else FileEncoder(wanted, rate)
@@ -45,9 +45,9 @@ def open_encoder(wanted: str, rate: int) -> Encoder:
 
 def require_available(wanted: str) -> None:
     if wanted not in MEDIA:
-        raise Trouble(say("api.format", "{wanted} is not written here; ask for one of {formats}.", wanted=wanted, formats=", ".join(MEDIA)))  # fmt: skip
+        raise Trouble(say("api.format", "The format {wanted} is not available. Choose one of {formats}.", wanted=wanted, formats=", ".join(MEDIA)))  # fmt: skip
     if wanted == "aac" and find_spec("av") is None:
-        raise Trouble(say("api.aac", "AAC needs the library PyAV (36 MB), which is not installed. Ask for mp3 or opus, or install it: {command}", command=install_command("aac")))  # fmt: skip
+        raise Trouble(say("api.aac", "AAC needs the library PyAV (36 MB), which is not installed. Choose mp3 or opus, or install it: {command}", command=install_command("aac")))  # fmt: skip
 
 
 def encode_file(wanted: str, file: Path) -> bytes:
@@ -62,7 +62,7 @@ def encode_part(packing: Encoder, file: Path) -> bytes:
 
 
 class PcmEncoder:
-    """Numbers as they are; with a header for sound whose length nobody knows yet, at which players read on until the line ends."""
+    """Raw samples; as WAV, with a header of unknown length, so that players read until the connection ends."""
 
     def __init__(self, rate: int, header: bool) -> None:
         self.rate, self._header = rate, header
@@ -81,12 +81,13 @@ class PcmEncoder:
 
 
 class FileEncoder:
-    """By libsndfile. What it goes back to write at the end, such as the length, stays open: a stream cannot be gone back in."""
+    """Encodes with libsndfile. Fields that it would rewrite at the end, such as the length, stay unset: a stream cannot
+    seek back."""
 
     def __init__(self, wanted: str, rate: int) -> None:
         container, subtype = CODINGS[wanted]
         self.rate, self._sent, self._target = choose_rate(wanted, rate), 0, io.BytesIO()
-        # Of a stream players reckon the length by its size, which is right where all frames are as large.
+        # Players estimate a stream's length from its size, which is right only for frames of constant size.
         even = {"bitrate_mode": "CONSTANT", "compression_level": 0.5} if wanted == "mp3" else {}
         self._file = soundfile.SoundFile(self._target, "w", self.rate, 1, subtype, format=container, **even)
 
@@ -107,7 +108,7 @@ class FileEncoder:
 
 
 def drop_length_frame(begun: bytes, rate: int) -> bytes:
-    """An MP3 without its first frame, where that tells how many follow: it was written when nobody knew."""
+    """Remove an MP3's first frame if it states the number of frames: it was written before that was known."""
     first, third = begun[1], begun[2]
     newer = first & 0x18 == 0x18  # MPEG 1: rates from 32 kHz
     bits = (MP3_KILOBITS if newer else MP3_KILOBITS_2)[third >> 4] * 1000
@@ -116,7 +117,7 @@ def drop_length_frame(begun: bytes, rate: int) -> bytes:
 
 
 class AacEncoder:
-    """Each of its frames says what it is, so the stream begins and ends anywhere."""
+    """Encodes AAC; every frame is self-contained, so the stream can begin and end anywhere."""
 
     rate = 44_100
 

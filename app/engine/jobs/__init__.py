@@ -1,1 +1,1 @@
-"""A job as values and on disk: what is asked, what happened, what was made. Loads no model."""
+"""Define jobs as values and store them on disk: requests, events, results. Loads no model."""

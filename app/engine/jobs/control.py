@@ -1,4 +1,4 @@
-"""What a person may change while a request runs: Stop, and the chunk size."""
+"""What a user may change during a run: stop it, and set the chunk size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.compat.planning.types import AUTO, Chunk
 
 @dataclass(slots=True)
 class Control:
-    """Shared between the thread that listens and the one that runs."""
+    """Shared between the listening thread and the running one."""
 
     stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -24,6 +24,6 @@ class Control:
 
 @dataclass(slots=True)
 class Dial:
-    """The chunk size that is asked for now: its one home in the engine's process, read at every call of attention."""
+    """Hold the chunk size asked for now: the single copy in the engine's process, read at every attention call."""
 
     chunk: Chunk = AUTO

@@ -1,4 +1,4 @@
-"""The one SQLite file: its tables, and how it is opened. What is in it belongs to journal.py and shelf.py."""
+"""Open the SQLite file and create its tables, whose rows belong to journal.py and shelf.py."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BUSY_S = 10
 
 
 class Database:
-    """One connection that threads share by turns."""
+    """One connection that threads share under a lock."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,13 +50,13 @@ class Database:
             return self._connection.execute(query, values).fetchall()
 
     def write(self, query: str, *values: object) -> int:
-        """How many rows it changed."""
+        """Execute a statement and return the number of rows it changed."""
         with self._lock:
             return self._connection.execute(query, values).rowcount
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of it or nothing, also against other processes."""
+        """Open a transaction that also locks out other processes."""
         with self._lock:
             self._connection.execute("BEGIN IMMEDIATE")
             try:

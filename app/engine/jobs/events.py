@@ -1,4 +1,4 @@
-"""What happens while a request runs, as plain values: they cross processes, and command line, window and tests fold over them."""
+"""Define the events of a run as plain values: they cross processes; command line, window and tests fold over them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.sentence import Sentence
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """A model is on its way into memory."""
+    """A model is being loaded."""
 
     model: str
     sentence: Sentence
@@ -27,7 +27,7 @@ class Unloaded:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One beat of progress. `unit` is what `rate` counts a second: "frames" or "steps"."""
+    """Progress after one step. `unit` is what `rate` counts per second: "frames" or "steps"."""
 
     done: int
     total: int
@@ -36,18 +36,18 @@ class Step:
     eta_s: float | None
     memory: Reading
     realtime: float | None = None
-    """Seconds of sound made in one second; None for pictures."""
+    """Seconds of sound made per second; None for pictures."""
     part: int = 0
     parts: int = 1
     ran: Ran | None = None
-    """How the largest call of attention went since the step before."""
+    """How the largest attention call since the previous step ran."""
     asked: Chunk = AUTO
-    """The chunk size that was asked for."""
+    """The chunk size asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What the picture looks like so far, a small file."""
+    """A small file that shows the unfinished picture."""
 
     step: int
     path: str
@@ -55,7 +55,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """The next piece of sound of a part, as it renders: a short WAV that continues the one before."""
+    """The next piece of sound of a part: a short WAV that continues the previous one."""
 
     part: int
     path: str
@@ -65,7 +65,7 @@ class Sound:
 
 @dataclass(frozen=True, slots=True)
 class PartDone:
-    """A finished part: a speech turn group, or one picture of a batch. On disk, whole; a crash does not lose it."""
+    """A finished part, a speech turn group or one picture of a batch: saved on disk, so a crash does not lose it."""
 
     index: int
     total: int
@@ -77,7 +77,7 @@ class PartDone:
 
 @dataclass(frozen=True, slots=True)
 class Adjusted:
-    """A rung of the ladder was taken: what went wrong, what was changed, and the run goes on. `learned` is kept for this machine."""
+    """A fallback was applied after an error and the run continues. `learned` is stored for this machine."""
 
     rung: str
     sentence: Sentence
@@ -86,14 +86,14 @@ class Adjusted:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A word that changes nothing: a prompt was trimmed, a setting does not matter here."""
+    """A message without effect on the run: a prompt was trimmed, a setting is ignored."""
 
     sentence: Sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """All done; the files carry their own settings."""
+    """All done; the files contain their settings."""
 
     files: tuple[str, ...]
     elapsed_s: float
@@ -105,7 +105,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Stopped by a person; what is there is kept as valid files."""
+    """Stopped by the user; what was finished is saved as valid files."""
 
     files: tuple[str, ...]
     elapsed_s: float
@@ -114,7 +114,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """What was asked, what stands in the way, what to do; `cure` names the button. Files that were finished stay."""
+    """What was asked, what prevents it, what to do; `cure` names the button. Finished files remain."""
 
     sentence: Sentence
     objections: tuple[Sentence, ...] = ()

@@ -1,4 +1,4 @@
-"""Jobs and what became of them: queued, running, finished, stopped, failed, interrupted. Survives every process."""
+"""Store jobs and their states, queued, running, finished, stopped, failed or interrupted, across restarts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ State = Literal["queued", "running", "finished", "stopped", "failed", "interrupt
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`id` cannot be guessed: whoever knows it made it."""
+    """`id` is random and secret: knowing it proves that the caller made the job."""
 
     id: str
     owner: str
@@ -38,7 +38,7 @@ class Job:
 
 
 def _identify_process() -> str:
-    """This process, such that a later one with the same number is told apart."""
+    """Return an id of this process that stays unique when the system reuses its number."""
     return f"{psutil.Process().pid}:{psutil.Process().create_time():.2f}"
 
 
@@ -51,7 +51,7 @@ def _is_alive(runner: str) -> bool:
 
 
 def restore_choice(values: dict[str, Any]) -> Choice:
-    """What dataclasses.asdict made of one, by way of JSON, which has no tuples. The chunk has its home in the keeper, not here."""
+    """Rebuild a Choice from its JSON, which has no tuples. The chunk is not stored with a job: the keeper holds it."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
     return dataclasses.replace(Choice(**values), chunk=AUTO)
 
@@ -64,7 +64,8 @@ def _read_job(row: sqlite3.Row) -> Job:
 
 
 class Journal:
-    """Each process takes only jobs that it queued itself; one that died leaves its jobs interrupted."""
+    """The jobs of all processes; each process takes only those it queued, and those of a dead process become
+    interrupted."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
@@ -88,7 +89,7 @@ class Journal:
         return _read_job(rows[0]) if rows else None
 
     def list_waiting(self) -> list[Job]:
-        """In the order they will run: the owner's before everyone else's."""
+        """List waiting jobs in the order they will run: the owner's before visitors'."""
         rows = self._db.query(
             "SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY owner<>?, position, created_s",
             self._me,
@@ -97,7 +98,7 @@ class Journal:
         return [_read_job(row) for row in rows]
 
     def sum_guest_seconds(self, since_s: float) -> float:
-        """For how long anybody but the owner has had the engine since then."""
+        """Sum the engine time that visitors used since then."""
         rows = self._db.query(
             "SELECT SUM(MAX(0, COALESCE(ended_s, ?) - MAX(started_s, ?))) AS used FROM jobs WHERE owner<>? AND started_s IS NOT NULL",
             time.time(), since_s, OWNER,
@@ -105,7 +106,7 @@ class Journal:
         return float(rows[0]["used"] or 0.0)
 
     def take(self) -> Job | None:
-        """The next one, now running."""
+        """Take the next job and mark it as running."""
         with self._db.transaction():
             waiting = self.list_waiting()
             if not waiting:
@@ -114,7 +115,7 @@ class Journal:
             return self.get(waiting[0].id)
 
     def begin(self, id_: str) -> None:
-        """One more attempt begins; it is written before the work, so that a crash of everything is seen by the next start."""
+        """Count one more attempt, before the work begins, so that the next start notices a crash."""
         self._db.write(
             "UPDATE jobs SET state='running', attempts=attempts+1, started_s=COALESCE(started_s, ?) WHERE id=?",
             time.time(),
@@ -122,14 +123,14 @@ class Journal:
         )
 
     def put_back(self, id_: str) -> None:
-        """Its engine died: it waits again, where it stood in the queue."""
+        """Put a job whose engine died back to its place in the queue."""
         self._db.write("UPDATE jobs SET state='queued' WHERE id=? AND state='running'", id_)
 
     def end(self, id_: str, state: State, words: str = "") -> None:
         self._db.write("UPDATE jobs SET state=?, words=?, ended_s=? WHERE id=?", state, words, time.time(), id_)
 
     def move(self, id_: str, before: str | None) -> None:
-        """Put a queued job before another one, or at the end."""
+        """Move a queued job before another one, or to the end."""
         with self._db.transaction():
             order = [job.id for job in self.list_waiting() if job.id != id_]
             order.insert(order.index(before) if before in order else len(order), id_)
@@ -137,13 +138,13 @@ class Journal:
                 self._db.write("UPDATE jobs SET position=? WHERE id=? AND state='queued'", float(position), each)
 
     def withdraw(self, id_: str) -> bool:
-        """Take a queued job out; False where it runs already or has ended."""
+        """Take a queued job out; return False if it already runs or has ended."""
         return self._db.write(
             "UPDATE jobs SET state='stopped', ended_s=? WHERE id=? AND state='queued'", time.time(), id_
         ) > 0  # fmt: skip
 
     def mark_interrupted(self) -> list[Job]:
-        """What a process that is no more left undone; said once at each start, until gone on with or let go."""
+        """Mark the jobs of dead processes as interrupted; done once at each start."""
         for row in self._db.query("SELECT id, runner FROM jobs WHERE state IN ('queued', 'running')"):
             if not _is_alive(row["runner"]):
                 self._db.write("UPDATE jobs SET state='interrupted', ended_s=? WHERE id=?", time.time(), row["id"])
@@ -151,12 +152,12 @@ class Journal:
         return [job for row in rows if (job := self._read_or_fail(row)) is not None]
 
     def list_live(self) -> list[Job]:
-        """What waits or runs, in any process; `interrupted` first finds out who is no more."""
+        """List jobs that wait or run, in any process; jobs of dead processes are marked first."""
         rows = self._db.query("SELECT * FROM jobs WHERE state IN ('queued', 'running')")
         return [job for row in rows if (job := self._read_or_fail(row)) is not None]
 
     def _read_or_fail(self, row: sqlite3.Row) -> Job | None:
-        """What another version of Hearth wrote may not be understood: such a job has failed, and keeps nobody from starting."""
+        """Read a row; one that another version of Hearth wrote may be unreadable, and is then marked as failed."""
         try:
             return _read_job(row)
         except (Trouble, TypeError, ValueError) as fault:
@@ -164,14 +165,14 @@ class Journal:
             return None
 
     def resume(self, id_: str) -> None:
-        """Queue a job again that did not come to its end; its folder still holds what was finished."""
+        """Queue an unfinished job again; its folder still has the finished parts."""
         self._db.write(
             "UPDATE jobs SET state='queued', runner=?, words='', ended_s=NULL, position=? WHERE id=? AND state IN ('interrupted', 'failed')",
             self._me, time.time(), id_,
         )  # fmt: skip
 
     def list_unfinished(self, request: Request, choice: Choice, owner: str = OWNER) -> list[Job]:
-        """Jobs that asked for exactly this and did not come to their end, the latest first."""
+        """List unfinished jobs with exactly this request, the latest first."""
         rows = self._db.query(
             "SELECT * FROM jobs WHERE state IN ('interrupted', 'failed') AND owner=? AND request=? ORDER BY created_s DESC",
             owner, json.dumps(to_json(request)),

@@ -1,4 +1,4 @@
-"""What crosses between the keeper and its engine process, each way."""
+"""Define the messages between the keeper and its engine process, both ways."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from app.engine.jobs.tasks import MaintenanceTask
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """What the engine died of at this job, so that the next attempt goes another way."""
+    """What killed the engine during this job, so that the next attempt can avoid it."""
 
     fault: Fault
     step: int | None
     words: str
     loading: bool = False
-    """It died while the model was loaded."""
+    """It died while loading the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Do this. `folder` is the job's own; what is finished in it already is not done again."""
+    """Run a job. `folder` is the job's own; parts finished there are not made again."""
 
     job: str
     request: Request | MaintenanceTask
@@ -34,7 +34,7 @@ class Run:
     folder: str
     died: Died | None = None
     yields: bool = False
-    """A visitor's: the owner's chunk size gives way where it cannot run here."""
+    """For a visitor's job: ignore the owner's chunk size if it cannot run here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,14 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class SetChunk:
-    """From the next attention call on."""
+    """Set the chunk size from the next attention call on."""
 
     chunk: Chunk
 
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """Unload what is loaded, as soon as nothing runs."""
+    """Unload the models as soon as nothing runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +64,25 @@ Order = Run | Stop | SetChunk | Free | Quit
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The engine can take a job. `hardware` is pretended where that was asked for."""
+    """The engine can take a job. `hardware` is the pretended one, if any."""
 
     hardware: Hardware
 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """Alive. `quiet_s` is how long ago a running job last said something, None where nothing runs."""
+    """The engine is alive. `quiet_s` is the time since a running job last reported, None when idle."""
 
     reading: Reading
     model: str
     quiet_s: float | None
     held_bytes: int = 0
-    """Weights on the device, which go when another model needs the room."""
+    """Weights on the device; unloaded when another model needs the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What was decided for this job, once it is; again after each rung of the ladder."""
+    """The plan of this job; sent again after each fallback."""
 
     job: str
     model: str

@@ -1,4 +1,4 @@
-"""Whose a job is: the owner's, or a visitor's under a name that nobody can guess."""
+"""Tell the owner's jobs from visitors'; a visitor's name is random, so that nobody can guess it."""
 
 from __future__ import annotations
 

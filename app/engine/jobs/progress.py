@@ -1,4 +1,4 @@
-"""Where a job stands, folded from its events: what a window that opens in the middle needs to know."""
+"""Fold a job's events into its progress, for pages that open in the middle of a run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Progress:
     preview: Preview | None = None
     parts: tuple[PartDone, ...] = ()
     sounds: tuple[Sound, ...] = ()
-    """Pieces of the part being rendered, while it is; finished parts are in `parts`."""
+    """Sound pieces of the part being spoken; finished parts are in `parts`."""
     said: tuple[Adjusted | Note | Unloaded, ...] = ()
     end: Finished | Stopped | Failed | None = None
     model: str = ""
@@ -51,12 +51,13 @@ class Progress:
             case Adjusted() | Note() | Unloaded():
                 return replace(self, said=(*self.said, event))
             case Finished() | Stopped() | Failed():
-                return replace(self, end=event, loading=None, preview=None, sounds=())  # their files go after the end
+                # their files are deleted after the end
+                return replace(self, end=event, loading=None, preview=None, sounds=())
 
     def with_plan(self, model: str, plan: Plan) -> Progress:
         return replace(self, model=model, plan=plan)
 
     def replay(self) -> tuple[Event, ...]:
-        """A short history that folds to this same progress: what somebody who comes late is told first."""
+        """Yield a short history that folds to this same progress, for followers that join late."""
         so_far = (*self.said, self.loading, *self.parts, *self.sounds, self.preview, self.step, self.end)
         return tuple(event for event in so_far if event is not None)

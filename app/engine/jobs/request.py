@@ -1,4 +1,4 @@
-"""SpeechRequest and PictureRequest: whole and in range once constructed, or a Trouble that says what is not."""
+"""Define SpeechRequest and PictureRequest: complete and in range once constructed, else a Trouble names the fault."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from app.sentence import Trouble, say
 
 LETTERS_MOST = {"script": 1_000_000, "prompt": 20_000, "negative prompt": 20_000}
-"""More than anybody writes: hours of speech, or more words than a picture can follow."""
+"""More than anyone writes: hours of speech, or more words than a picture can follow."""
 FORMATS = ("wav", "flac", "mp3", "ogg", "opus")
 SEED_LIMIT = 2**32
 
@@ -25,7 +25,7 @@ def _require_range(name: str, value: float, low: float, high: float) -> None:
         raise Trouble(
             say(
                 "request.range",
-                "{name} is {value}; it has to be a number from {low} to {high}.",
+                "{name} is {value}; it must be a number from {low} to {high}.",
                 name=name,
                 value=str(value),
                 low=low,
@@ -39,7 +39,7 @@ def _require_whole(name: str, value: int, low: int, high: int) -> None:
         raise Trouble(
             say(
                 "request.whole",
-                "{name} is {value}; it has to be a whole number from {low} to {high}.",
+                "{name} is {value}; it must be a whole number from {low} to {high}.",
                 name=name,
                 value=str(value),
                 low=low,
@@ -50,7 +50,8 @@ def _require_whole(name: str, value: int, low: int, high: int) -> None:
 
 
 def _require_text(name: str, text: str) -> None:
-    """Words that can be kept: a file from elsewhere may hold anything, and half of a sign pair breaks every file that it is written to."""
+    """Require valid text of a limited length: files from elsewhere may contain anything, and half a surrogate pair
+    cannot be written to a file."""
     if not isinstance(text, str) or any("\ud800" <= letter <= "\udfff" for letter in text):
         raise Trouble(
             say(
@@ -60,7 +61,7 @@ def _require_text(name: str, text: str) -> None:
     if len(text) > LETTERS_MOST[name]:
         raise Trouble(
             say(
-                "request.long", "The {name} has {count} letters; it may have up to {most}. Make it shorter.",
+                "request.long", "The {name} has {count} characters; the limit is {most}. Please shorten it.",
                 name=name, count=len(text), most=LETTERS_MOST[name],
             )
         )  # fmt: skip
@@ -78,10 +79,10 @@ class VoicePrompt:
 class SpeechRequest:
     text: str
     model: str = ""
-    """A catalog id, a local folder, or empty: the best one there is."""
+    """A catalog id, a local folder, or empty: the best installed model."""
     voice: VoicePrompt | None = None
     seed: int | None = None
-    """None: a fresh one is drawn, and told in the result."""
+    """None: draw one and report it in the result."""
     guidance: float | None = None
     temperature: float | None = None
     top_p: float | None = None
@@ -89,7 +90,7 @@ class SpeechRequest:
     """None for each of these: the model's own recommendation."""
     max_frames: int | None = None
     carry_voice: bool = True
-    """Each part hears the end of the one before."""
+    """Each part continues the voices of the one before."""
     speed: float = 1.0
     loudness_lufs: float | None = -18.0
     tail_s: float = 0.3
@@ -104,7 +105,7 @@ class SpeechRequest:
             raise Trouble(
                 say(
                     "request.no-text",
-                    "There is nothing to speak: the script is empty. Write a line such as: [S1] Hello there.",
+                    "The script is empty. Write a line such as: [S1] Hello there.",
                 )
             )
         for name, value, low, high in (
@@ -122,7 +123,7 @@ class SpeechRequest:
             raise Trouble(
                 say(
                     "request.format",
-                    "Sound cannot be written as {format}. Choose one of {formats}.",
+                    "Hearth cannot save sound as {format}. Choose one of {formats}.",
                     format=self.format,
                     formats=", ".join(FORMATS),
                 )
@@ -151,7 +152,7 @@ class PictureRequest:
     image: str | None = None
     """The picture to start from."""
     mask: str | None = None
-    """White where it is painted anew."""
+    """White where the picture is repainted."""
     strength: float = 0.6
     loras: tuple[Lora, ...] = ()
     upscale: int = 1
@@ -165,7 +166,7 @@ class PictureRequest:
             raise Trouble(
                 say(
                     "request.no-prompt",
-                    "There is nothing to paint: the prompt is empty. Say what the picture should show.",
+                    "The prompt is empty. Describe the picture you want.",
                 )
             )
         for name, number, least, most in (
@@ -179,7 +180,7 @@ class PictureRequest:
                 raise Trouble(
                     say(
                         "request.multiple",
-                        "{name} is {size}; it has to be a multiple of 8. Try {near}.",
+                        "{name} is {size}; it must be a multiple of 8. Try {near}.",
                         name=name,
                         size=size,
                         near=max(64, round(size / 8) * 8),
@@ -196,7 +197,7 @@ class PictureRequest:
             raise Trouble(
                 say(
                     "request.mask-alone",
-                    "A mask was given without a picture to paint into. Add the picture, or leave the mask out.",
+                    "There is a mask but no picture to repaint. Add the picture, or remove the mask.",
                 )
             )
 
@@ -205,12 +206,13 @@ Request = SpeechRequest | PictureRequest
 
 
 def to_json(request: Request) -> dict[str, Any]:
-    """As plain values, with its kind, for files, journal and clipboard."""
+    """Serialise with the kind of request, for files, journal and clipboard."""
     return {"kind": "speech" if isinstance(request, SpeechRequest) else "picture", **dataclasses.asdict(request)}
 
 
 def from_json(values: dict[str, Any]) -> Request:
-    """What to_json wrote, checked again; unknown fields of a newer Hearth are an error, not silently dropped."""
+    """Parse and check the output of to_json; unknown fields of a newer Hearth raise a Trouble, so that none is dropped
+    silently."""
     known = dict(values)
     kind = known.pop("kind", None)
     try:
@@ -225,8 +227,14 @@ def from_json(values: dict[str, Any]) -> Request:
         raise Trouble(
             say(
                 "request.unreadable",
-                "These settings cannot be read: {fault}. They may come from another version of Hearth.",
+                "These settings cannot be read ({fault}); they may come from another version of Hearth. Update Hearth, or choose other settings.",
                 fault=str(fault),
             )
         ) from fault
-    raise Trouble(say("request.kind", "These settings are of no kind that Hearth knows: {kind}.", kind=str(kind)))
+    raise Trouble(
+        say(
+            "request.kind",
+            "Hearth does not know settings of the kind {kind}. Choose another file, or update Hearth.",
+            kind=str(kind),
+        )
+    )

@@ -1,4 +1,4 @@
-"""Schedulers by the names people know, as a table of diffusers' classes and their settings. Imports no torch: the window lists them."""
+"""Map scheduler names that people know to diffusers' classes and settings. Imports no torch: the window lists them."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ NAMES: Final = tuple(SCHEDULERS)
 
 
 def find_scheduler(name: str) -> Scheduler:
-    """Upper and lower case don't matter."""
+    """Find a scheduler by name, ignoring case."""
     found = {each.lower(): scheduler for each, scheduler in SCHEDULERS.items()}.get(name.lower())
     if found is None:
         raise Trouble(
             say(
                 "scheduler.unknown",
-                "There is no scheduler called {name}. Choose one of: {names}.",
+                "Hearth has no scheduler named {name}. Choose one of: {names}.",
                 name=name,
                 names=", ".join(NAMES),
             )
@@ -54,7 +54,7 @@ def find_scheduler(name: str) -> Scheduler:
 
 
 def find_space(class_name: str) -> Space | Literal["flow"]:
-    """How a scheduler that came with its model scales its samples."""
+    """Tell how a model's own scheduler scales its samples."""
     if class_name.startswith("FlowMatch"):
         return "flow"
     return next((each.space for each in SCHEDULERS.values() if each.class_name == class_name), "alpha")

@@ -1,4 +1,5 @@
-"""Every creation: a file that carries its own settings, and its row with request, plan, speed and memory. Delete goes to a bin first."""
+"""Store every creation: its file with settings, and a row with request, plan, speed and memory. Deleted files go to a
+bin first."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from app.sentence import Trouble, say
 BIN = ".bin"
 NAME_LETTERS = 48
 TRIGRAM = 3
-"""Full-text search needs this many letters; fewer are looked for row by row."""
+"""Full-text search needs this many letters; shorter words are searched row by row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,12 @@ class Creation:
     elapsed_s: float
     highest_bytes: int
     whole: bool
-    """False where it was stopped before its end."""
+    """False: stopped before its end."""
     favourite: bool
     created_s: float
     binned: bool
     condition: str
-    """"" for good; "missing" or "foreign" where the file is gone or is not the one that was made."""
+    """"" for intact; "missing" or "foreign" if the file is gone or was replaced by another."""
     settings: dict[str, Any]
     plan: dict[str, Any]
 
@@ -72,7 +73,7 @@ class RunSummary:
 
 
 def make_file_name(text: str, suffix: str, when_s: float) -> str:
-    """By date and words, such that a person finds it and every file system takes it."""
+    """Name a file by date and words, so that people can find it and every file system accepts it."""
     words = " ".join(re.sub(r"[^\w\s-]", " ", re.sub(r"\[S\d]|\([^)]*\)", " ", text)).split())
     if len(words) > NAME_LETTERS:
         words = words[:NAME_LETTERS].rsplit(" ", 1)[0]
@@ -80,7 +81,7 @@ def make_file_name(text: str, suffix: str, when_s: float) -> str:
 
 
 def reserve(folder: Path, name: str) -> Path:
-    """A name nobody has, taken at once with an empty file, so that two processes never meet on it."""
+    """Reserve a free name by creating an empty file, so that two processes never take the same one."""
     path = folder / name
     number = 2
     while True:
@@ -93,7 +94,7 @@ def reserve(folder: Path, name: str) -> Path:
 
 
 def _move(file: Path, path: Path) -> None:
-    """Also from one disk to another; what cannot be moved stays where it is, and the name is free again."""
+    """Move a file, also between disks; on failure it stays and the name is freed."""
     try:
         atomic_write.put_in_place(file, path)
     except OSError as fault:
@@ -115,8 +116,8 @@ class Shelf:
         folder.mkdir(parents=True, exist_ok=True)
 
     def keep(self, job: Job, files: Iterable[str | Path], made: RunSummary) -> list[Creation]:
-        """Move finished files in and write their rows. A file is moved before its row is written: nothing is ever lost, at worst unlisted.
-        What this job gave before it was gone on with is not kept twice."""
+        """Move finished files in and write their rows. Each file is moved before its row is written: nothing is lost,
+        at worst unlisted. Results kept before the job was resumed are not kept twice."""
         kept = []
         before = [each for each in self.list_of_job(job.id) if not (each.binned or each.condition)]
         text = job.request.text if isinstance(job.request, SpeechRequest) else job.request.prompt
@@ -152,7 +153,7 @@ class Shelf:
         most: int = 200,
         skip: int = 0,
     ) -> list[Creation]:
-        """Newest first. All words have to be there, in any order; parts of words count."""
+        """Find creations, newest first. All words must occur, in any order; parts of words match."""
         conditions, values = ["binned_s IS NOT NULL" if binned else "binned_s IS NULL"], list[object]()
         terms = words.split()
         long = [term for term in terms if len(term) >= TRIGRAM]
@@ -177,7 +178,7 @@ class Shelf:
             raise Trouble(
                 say(
                     "shelf.unknown",
-                    "There is no creation number {id} on the shelf; it may have been deleted for good.",
+                    "Creation {id} is not on the shelf. It may have been deleted for good.",
                     id=id_,
                 )
             )
@@ -198,14 +199,14 @@ class Shelf:
         self._db.write("UPDATE creations SET favourite=? WHERE id=?", int(favourite), id_)
 
     def delete(self, id_: int) -> None:
-        """Into the bin; the file moves along, so that the folder shows what the shelf shows."""
+        """Move to the bin, file and row together, so that the folder matches the shelf."""
         self._move(id_, self.folder / BIN, time.time())
 
     def restore(self, id_: int) -> None:
         self._move(id_, self.folder, None)
 
     def empty_bin(self) -> int:
-        """For good. How many went; what another program has open stays."""
+        """Delete the bin for good; return how many went. Files open in another program stay."""
         gone = 0
         for row in self._db.query("SELECT id, path FROM creations WHERE binned_s IS NOT NULL"):
             with contextlib.suppress(OSError):
@@ -215,7 +216,7 @@ class Shelf:
         return gone
 
     def export(self, ids: Iterable[int], target: Path) -> Path:
-        """Many as one zip, written whole or not at all."""
+        """Export several creations as one zip, atomically."""
         with (
             atomic_write.replacing(target) as unfinished,
             zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle,

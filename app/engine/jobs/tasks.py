@@ -1,4 +1,4 @@
-"""Maintenance tasks, which make nothing for the shelf: test this machine, measure chunk sizes."""
+"""Define maintenance tasks, which put nothing on the shelf: self-test and measuring chunk sizes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final, NewType
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
-    """Run every attention path against the reference; the verdicts are stored."""
+    """Run every attention path against the reference; store the verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tune:
-    """Measure this machine over chunk sizes at a model's own attention shape; the curve is stored."""
+    """Measure speed at several chunk sizes for a model's own attention shape; store the curve."""
 
     model: str
 
@@ -22,7 +22,7 @@ class Tune:
 MaintenanceTask = SelfTest | Tune
 
 TaskId = NewType("TaskId", str)
-"""Of a task; it travels where a job's id does, and no job has one like it."""
+"""The id of a task; it is used wherever a job's id is, and never equals one."""
 _PREFIX: Final = "errand-"
 
 

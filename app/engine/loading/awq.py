@@ -25,7 +25,7 @@ def unpack_state(state: Mapping[str, Tensor], config: Mapping[str, object], dtyp
     if layout != "gemm" or bits != BITS:
         raise Trouble(
             say(
-                "awq.form", "This model's AWQ weights are stored as {form} with {bits} bits; Hearth can unpack only gemm with 4 bits. Choose the model without AWQ.",
+                "awq.form", "Hearth cannot use this model's AWQ weights ({form}, {bits} bits), only 4-bit gemm. Choose the model without AWQ.",
                 form=layout, bits=str(bits),
             )
         )  # fmt: skip

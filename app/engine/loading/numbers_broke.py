@@ -1,4 +1,4 @@
-"""The error for NaN or infinite values while a model runs; the session catches it and tries a safer plan."""
+"""Define the error for NaN or infinite values in a running model; the session catches it and tries a safer plan."""
 
 from __future__ import annotations
 

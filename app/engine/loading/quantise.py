@@ -26,7 +26,7 @@ def make_config(library: str, kind: Quantised, compute: torch.dtype) -> Any:
         return configs.BitsAndBytesConfig(load_in_8bit=True)
     raise Trouble(
         say(
-            "loading.gguf", "{kind} weights cannot be made while loading; they come as a separate file. Choose a model that is published with one, or set quantisation to automatic.",
+            "loading.gguf", "{kind} weights are a separate file and cannot be made while loading. Choose a model that comes with one, or set quantisation to automatic.",
             kind=kind,
         ),
         cure="automatic",
@@ -64,7 +64,7 @@ def check_quantised(plan: Plan, loaded: dict[str, torch.nn.Module], parts: tuple
             raise Trouble(
                 say(
                     "small.not-done",
-                    "{part} was planned with {kind} weights but was loaded without them. Choose another quantisation, or none.",
+                    "{part} should have {kind} weights but was loaded without them. Choose another quantisation, or none.",
                     kind=plan.quantised, part=part.name,
                 ),
                 cure="automatic",

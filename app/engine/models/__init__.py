@@ -1,1 +1,1 @@
-"""The models there are, which lie on this disk, how they come here, and what this machine would do with them. No torch."""
+"""Know models, installed and available: detect, download, remove and forecast them. No torch."""

@@ -1,4 +1,4 @@
-"""The models Hearth knows, one row each: facts with their licences, from the model cards. Imports no torch and asks nobody."""
+"""List the models Hearth knows, one row each, with licences and facts from the model cards. No torch, no network."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=Attention(4, 2, 48, text_tokens=256, keys=512, masked=True),
         path=str(paths.assets() / "starter" / "voice"), licence="Apache-2.0", starter=True, cache_bytes=4 * _MB,
         least=say("catalog.least.any", "Any machine."),
-        note=say("catalog.starter-voice", "Comes with Hearth and needs no download. It speaks a small vocabulary; Dia speaks everything."),
+        note=say("catalog.starter-voice", "Comes with Hearth, no download needed. It knows a small vocabulary; for any English text, use Dia."),
     ),
     Model(
         "starter-painter", "picture", "sd15", "Starter painter",
@@ -71,7 +71,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         settings=Settings(20, 1.6, "", 256, 256, ((256, 256),), least=256, most=256),
         path=str(paths.assets() / "starter" / "painter"), licence="Apache-2.0", starter=True,
         least=say("catalog.least.any", "Any machine."),
-        note=say("catalog.starter-painter", "Comes with Hearth and needs no download. It paints small scenes of shapes and landscapes; SD 1.5 paints everything."),
+        note=say("catalog.starter-painter", "Comes with Hearth, no download needed. It paints small scenes of shapes and landscapes; for anything else, use SD 1.5."),
     ),
     Model(
         "dia-1.6b", "speech", "dia", "Dia 1.6B",
@@ -80,8 +80,8 @@ CATALOG: Final[tuple[Model, ...]] = (
         source=Source("nari-labs/Dia-1.6B-0626", ("*.json", "*.safetensors", "*.txt"), 6_445 * _MB),
         companions=(Companion("codec", Source("descript/dac_44khz", ("*.json", "model.safetensors"), 307 * _MB), "MIT"),),
         licence="Apache-2.0", cache_bytes=528 * _MB,
-        least=say("catalog.least.dia", "A 6 GB card, a 16 GB Mac, or 8 GB of memory on a processor."),
-        note=say("catalog.dia", "English dialogue with two speakers, laughs and sighs, and a voice taken from a clip."),
+        least=say("catalog.least.dia", "A 6 GB graphics card, a 16 GB Mac, or 8 GB of memory without a card."),
+        note=say("catalog.dia", "English dialogue for two speakers, with laughs and sighs. Can imitate a voice from a recording."),
     ),
     Model(
         "sd15", "picture", "sd15", "Stable Diffusion 1.5",
@@ -92,7 +92,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         source=Source("stable-diffusion-v1-5/stable-diffusion-v1-5", _HALF, 2_135 * _MB, _SAFE),
         companions=(_LCM,), licence="CreativeML OpenRAIL-M",
         least=say("catalog.least.sd15", "A 4 GB card or an 8 GB Mac."),
-        note=say("catalog.sd15", "The lightest that paints anything; with its LCM LoRA 4 to 8 steps are enough. The best first download."),
+        note=say("catalog.sd15", "The lightest model that paints anything. With its LCM LoRA, 4 to 8 steps are enough. A good first download."),
     ),
     Model(
         "sdxl", "picture", "sdxl", "Stable Diffusion XL",
@@ -100,8 +100,8 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=_UNET_XL, settings=_make_xl_settings(),
         source=Source("stabilityai/stable-diffusion-xl-base-1.0", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="OpenRAIL++",
-        least=say("catalog.least.sdxl", "An 8 GB card, 6 GB offloaded, or a 16 GB Mac."),
-        note=say("catalog.sdxl", "Large pictures with fine detail, thousands of LoRAs."),
+        least=say("catalog.least.sdxl", "An 8 GB card (6 GB with offload) or a 16 GB Mac."),
+        note=say("catalog.sdxl", "Large, detailed pictures. Thousands of LoRAs are available."),
     ),
     Model(
         "sdxl-turbo", "picture", "sdxl", "SDXL Turbo",
@@ -110,18 +110,18 @@ CATALOG: Final[tuple[Model, ...]] = (
         settings=Settings(4, 0.0, "Euler a trailing", 512, 512, _SIZES_512, most=1024),
         source=Source("stabilityai/sdxl-turbo", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="Stability AI Community",
-        least=say("catalog.least.sdxl", "An 8 GB card, 6 GB offloaded, or a 16 GB Mac."),
-        note=say("catalog.sdxl-turbo", "1 to 4 steps at 512 pixels. Commercial use is restricted by its licence."),
+        least=say("catalog.least.sdxl", "An 8 GB card (6 GB with offload) or a 16 GB Mac."),
+        note=say("catalog.sdxl-turbo", "Fast: 1 to 4 steps at 512 pixels. Its licence restricts commercial use."),
     ),
     Model(
         "ssd-1b", "picture", "sdxl", "SSD-1B",
-        # Its denoiser has about 1.33 billion parameters (2.66 GB in half precision), its convolutions about SDXL's own.
+        # Its denoiser has about 1.33 billion parameters (2.66 GB in half precision); its convolutions are about SDXL's.
         parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 1_330_000_000, linear=1_000_000_000), _VAE),
         attention=_UNET_XL, settings=_make_xl_settings(guidance=7.5),
         source=Source("segmind/SSD-1B", _HALF, 4_470 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="Apache-2.0",
         least=say("catalog.least.ssd-1b", "A 6 GB card or a 16 GB Mac."),
-        note=say("catalog.ssd-1b", "Half of SDXL: faster, lighter, nearly as good."),
+        note=say("catalog.ssd-1b", "Half the size of SDXL: faster, lighter and nearly as good."),
     ),
     Model(
         "pixart-sigma", "picture", "pixart-sigma", "PixArt-Sigma",
@@ -134,8 +134,8 @@ CATALOG: Final[tuple[Model, ...]] = (
         # Its text encoder is published in float32 only.
         source=Source("PixArt-alpha/PixArt-Sigma-XL-2-1024-MS", _WHOLE, 21_900 * _MB, _SAFE),
         licence="OpenRAIL++",
-        least=say("catalog.least.pixart", "An 8 GB card with its text encoder in 8 bits."),
-        note=say("catalog.pixart", "A small denoiser that follows long prompts; its text encoder is large."),
+        least=say("catalog.least.pixart", "An 8 GB card, with an 8-bit text encoder."),
+        note=say("catalog.pixart", "A small model that follows long prompts, with a large text encoder."),
     ),
     Model(
         "sd35-medium", "picture", "sd3", "Stable Diffusion 3.5 Medium",
@@ -147,8 +147,8 @@ CATALOG: Final[tuple[Model, ...]] = (
         settings=Settings(28, 4.5, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("stabilityai/stable-diffusion-3.5-medium", _WHOLE, 16_400 * _MB, (*_SAFE, "text_encoders/*", "*/*.fp16*")),
         licence="Stability AI Community", gated=True,
-        least=say("catalog.least.sd35", "A 12 GB card, or 8 GB offloaded."),
-        note=say("catalog.sd35", "Reads long prompts well and writes text in pictures. Accept its licence on the hub first."),
+        least=say("catalog.least.sd35", "A 12 GB card (8 GB with offload)."),
+        note=say("catalog.sd35", "Follows long prompts well and can write text in pictures. Accept its licence on Hugging Face first."),
     ),
     Model(
         "flux1-schnell", "picture", "flux", "FLUX.1 schnell",
@@ -161,7 +161,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         companions=(_make_gguf("city96/FLUX.1-schnell-gguf", "flux1-schnell-Q4_0.gguf", 6_770 * _MB, "Apache-2.0"),),
         licence="Apache-2.0", gated=True,
         least=say("catalog.least.flux", "A 10 GB card or a 16 GB Mac, quantised."),
-        note=say("catalog.flux", "Very good pictures in 4 steps. Large. Accept its licence on the hub first."),
+        note=say("catalog.flux", "Very good pictures in 4 steps, but a large download. Accept its licence on Hugging Face first."),
     ),
     Model(
         "flux2-klein", "picture", "flux2-klein", "FLUX.2 klein 4B",
@@ -172,7 +172,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         companions=(_make_gguf("unsloth/FLUX.2-klein-4B-GGUF", "flux-2-klein-4b-Q4_K_M.gguf", 2_605 * _MB, "Apache-2.0"),),
         licence="Apache-2.0",
         least=say("catalog.least.klein", "A 6 to 8 GB card, quantised."),
-        note=say("catalog.klein", "Recent and fast: 4 steps. It also edits a picture by words."),
+        note=say("catalog.klein", "New and fast: 4 steps. Can also edit a picture as you describe."),
     ),
     Model(
         "z-image-turbo", "picture", "z-image", "Z-Image Turbo",
@@ -183,7 +183,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         companions=(_make_gguf("unsloth/Z-Image-Turbo-GGUF", "z-image-turbo-Q4_K_M.gguf", 5 * _GB, "Apache-2.0"),),
         licence="Apache-2.0",
         least=say("catalog.least.z-image", "An 8 GB card or a 16 GB Mac, quantised."),
-        note=say("catalog.z-image", "Photographic pictures and readable text in 9 steps, in English and Chinese."),
+        note=say("catalog.z-image", "Realistic pictures and readable text in 9 steps. Understands English and Chinese."),
     ),
 )  # fmt: skip
 
@@ -193,7 +193,7 @@ CONFIGS: Final = {
     "sd15": Companion("configs", Source("stable-diffusion-v1-5/stable-diffusion-v1-5", _CONFIGS, 2 * _MB, _SAFE)),
     "sdxl": Companion("configs", Source("stabilityai/stable-diffusion-xl-base-1.0", _CONFIGS, 4 * _MB, _SAFE)),
 }
-"""A single file holds weights only; its configs and tokenizer come from the model it descends from, a few megabytes."""
+"""A single file holds weights only; its configs and tokenizer come from its base model, a few megabytes."""
 
 
 BEST: Final = {
@@ -203,16 +203,16 @@ BEST: Final = {
         "sd15", "starter-painter",
     ),
 }  # fmt: skip
-"""What is used when no model is named: the first that is there."""
+"""The models used when none is named: the first installed one."""
 
 
 def choose_best(kind: Kind, there: Callable[[Model], bool]) -> Model:
-    """The starters are always there: they come with Hearth."""
+    """Choose the first installed model of `BEST`; the starters come with Hearth, so there always is one."""
     return next((BY_ID[id_] for id_ in BEST[kind] if there(BY_ID[id_])), BY_ID[BEST[kind][-1]])
 
 
 def find(wanted: str) -> Model:
-    """By its id, or a folder or file on this machine; else a Trouble with the nearest names."""
+    """Find a model by id, or a local folder or file; raise a Trouble with the nearest names."""
     if wanted in BY_ID:
         return BY_ID[wanted]
     if (path := find_path(wanted)) is not None:
@@ -224,7 +224,7 @@ def find(wanted: str) -> Model:
     raise Trouble(
         say(
             "catalog.unknown",
-            "There is no model called {wanted} here, and no file or folder of that name. Nearest: {near}.",
+            "Hearth knows no model, file or folder named {wanted}. Did you mean: {near}?",
             wanted=wanted[:200] or "''",
             near=", ".join(near or BY_ID),
         ),

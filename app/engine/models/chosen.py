@@ -1,4 +1,4 @@
-"""Read what the person forced on the Machine tab out of the settings file, for window, command line and engine alike. Imports no torch."""
+"""Read the choices forced on the Machine tab from the settings file, for window, command line and engine. No torch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.sentence import Trouble
 
 
 def read_choice(home: Home) -> Choice:
-    """As the settings hold it now; automatic where there are none, or where they cannot be read."""
+    """Return the current choice; automatic if there is none or it cannot be read."""
     try:
         kept = json.loads(home.settings.read_text("utf-8"))
     except (OSError, ValueError):
@@ -23,16 +23,16 @@ def read_choice(home: Home) -> Choice:
 
 
 def parse_choice(kept: Any) -> Choice:
-    """A choice as the settings have it, the chunk included. What is nonsense there counts as automatic."""
+    """Parse a choice from the settings, including the chunk. Invalid values count as automatic."""
     known = keep_known_fields(kept)
     chunk = known.get("chunk")
     try:
         return dataclasses.replace(restore_choice(known), chunk=parse_chunk(None if chunk is None else str(chunk)))
-    except Trouble:  # Whoever wrote in the file by hand sees on the slider that it is automatic.
+    except Trouble:  # A value edited by hand to nonsense shows as automatic on the slider.
         return dataclasses.replace(restore_choice(known), chunk=AUTO)
 
 
 def keep_known_fields(kept: Any) -> dict[str, Any]:
-    """The names in it that are a choice's."""
+    """Keep only the names of a choice's fields."""
     names = {each.name for each in dataclasses.fields(Choice)}
     return {name: value for name, value in kept.items() if name in names} if isinstance(kept, dict) else {}

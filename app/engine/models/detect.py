@@ -1,4 +1,4 @@
-"""What a folder or a single file of weights is, from its configs and its header alone: nothing is loaded, nothing is unpickled."""
+"""Detect what a local folder or weights file is, from its configs and its header alone: loads and unpickles nothing."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ FAMILY_OF_CLASS: Final[dict[str, Family]] = {
     "Flux2KleinPipeline": "flux2-klein",
     "ZImagePipeline": "z-image",
 }
-"""The `_class_name` of a model_index.json."""
+"""By the `_class_name` of a model_index.json."""
 _LIKE: Final[dict[Family, str]] = {
     "sd15": "sd15", "sdxl": "sdxl", "pixart-sigma": "pixart-sigma", "sd3": "sd35-medium",
     "flux": "flux1-schnell", "flux2-klein": "flux2-klein", "z-image": "z-image-turbo", "dia": "dia-1.6b",
 }  # fmt: skip
-"""The catalog's row that a local model takes its recommendations from."""
+"""The catalog row whose recommendations a local model uses."""
 _ROLES: Final[dict[str, Role]] = {
     "text_encoder": "text", "text_encoder_2": "text", "text_encoder_3": "text",
     "unet": "denoiser", "transformer": "denoiser", "vae": "vae",
 }  # fmt: skip
 USUAL_SCALE: Final = 8
-"""What every decoder in the catalog's rows shrinks a picture by; a local model's own is read from its config."""
+"""How far the decoder of every catalog row shrinks a picture; a local model's is read from its config."""
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion", None})
-"""Where the parts of a pipeline may come from; anything else would be code from the folder."""
+"""Libraries that parts of a pipeline may come from; anything else would be code from the folder."""
 
 
 def detect_model(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
-    """A model that lies on this machine, as a row like the catalog's."""
+    """Describe a local model as a row like the catalog's."""
     try:
         return _detect_folder(path, catalog) if path.is_dir() else _detect_file(path, catalog, configs)
     except (OSError, KeyError, IndexError, TypeError, AttributeError, ValueError, ZeroDivisionError) as fault:
         raise Trouble(
             say(
                 "detect.strange",
-                "{path} looks like a model, but its settings are damaged ({fault}). Download it again.",
+                "The settings of the model in {path} are damaged ({fault}). Download it again.",
                 path=str(path),
                 fault=f"{type(fault).__name__}: {fault}",
             )
@@ -58,7 +58,7 @@ def detect_model(path: Path, catalog: Mapping[str, Model], configs: Mapping[str,
 def _detect_file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
     family = detect_family(path)
     like = catalog[_LIKE[family]]
-    # The row's own VAE may be a mended one from elsewhere; here it is the file's.
+    # The catalog row's VAE may be a repaired one from elsewhere; here it is the file's.
     parts = tuple(
         replace(part, half_is_safe=part.half_is_safe and _is_safe_in_half(part.name, family)) for part in like.parts
     )
@@ -69,7 +69,7 @@ def _detect_file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str,
 
 
 def detect_family(path: Path) -> Family:
-    """The family of a single-file checkpoint that holds all parts; a Trouble that says what it is otherwise."""
+    """Return the family of a single-file checkpoint with all parts; raise a Trouble that names anything else."""
     names = safetensors.read_header(path)
     cross = names.get("model.diffusion_model.input_blocks.2.1.transformer_blocks.0.attn2.to_k.weight")
     first = names.get("model.diffusion_model.input_blocks.0.0.weight")
@@ -83,7 +83,7 @@ def detect_family(path: Path) -> Family:
             raise Trouble(
                 say(
                     "detect.not-whole",
-                    "{path} holds {what}, not a whole model that Hearth can load from one file. Single files of SD 1.5 and SDXL work; for others give a diffusers folder.",
+                    "{path} contains {what}, not a complete model. Use a single file of SD 1.5 or SDXL, or a diffusers folder.",
                     path=str(path),
                     what=what,
                 )
@@ -100,14 +100,14 @@ _OTHERS: Final = {
     "a Stable Diffusion 2 or inpainting model": ("model.diffusion_model.input_blocks.0.0.weight",),
     "a decoder (VAE)": ("decoder.conv_in.weight",),
 }
-"""What else a .safetensors may be, by pieces of its names; the first that fits is said."""
+"""Other kinds of .safetensors, by fragments of their tensor names; the first match is reported."""
 
 
 def _refuse_unknown(path: Path) -> Trouble:
     return Trouble(
         say(
             "detect.unknown",
-            "{path} is no model that Hearth knows: it works with {families}, as a diffusers folder, or as a single file of SD 1.5 or SDXL.",
+            "Hearth does not know the model in {path}. It can use {families} as a diffusers folder, or SD 1.5 or SDXL as a single file.",
             path=str(path),
             families=", ".join(sorted(set(FAMILY_OF_CLASS.values()) | {"dia"})),
         )
@@ -121,7 +121,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise Trouble(
             say(
                 "detect.config",
-                "{path} cannot be read: {fault}. The model's folder is incomplete; download it again.",
+                "{path} cannot be read ({fault}), so the model is incomplete. Download it again.",
                 path=str(path),
                 fault=str(fault),
             )
@@ -157,7 +157,7 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
             raise Trouble(
                 say(
                     "detect.remote-code",
-                    "The model in {path} brings code of its own ({library}) to run. Hearth never runs code from a model; choose another.",
+                    "The model in {path} needs its own code ({library}). Hearth never runs code from a model; choose another one.",
                     path=str(path),
                     library=str(library),
                 )
@@ -169,7 +169,8 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
     scale = _read_scale(path)
     attention, width = _read_attention(path, like.attention, recommended.width, scale)
     sizes = recommended.sizes if (width, width) in recommended.sizes else ((width, width),)
-    # A coarser decoder than its family's asks for sizes in larger strides; what diffusers' pipelines take is never finer than 8.
+    # A coarser decoder than its family's needs sizes in larger multiples; pipelines never take multiples below 8.
+
     multiple = max(recommended.multiple, recommended.multiple * scale // USUAL_SCALE)
     settings = replace(recommended, width=width, height=width, sizes=sizes, multiple=multiple)
     return replace(
@@ -185,13 +186,13 @@ def _is_safe_in_half(name: str, family: Family) -> bool:
 
 
 def _read_scale(path: Path) -> int:
-    """Pixels of the picture to one of its latents, each way."""
+    """Return how many pixels of the picture one latent spans, each way."""
     vae = _read_json(path / "vae" / "config.json") if (path / "vae").is_dir() else {}
     return 1 << (len(vae["block_out_channels"]) - 1) if "block_out_channels" in vae else USUAL_SCALE
 
 
 def _read_attention(path: Path, like: Attention, width: int, scale: int) -> tuple[Attention, int]:
-    """The widest attention by the denoiser's own config, and the width it was trained at."""
+    """Return the widest attention in the denoiser's config, and the width it was trained at."""
     if (path / "unet").is_dir():
         config = _read_json(path / "unet" / "config.json")
         blocks = config["down_block_types"]
@@ -206,12 +207,12 @@ def _read_attention(path: Path, like: Attention, width: int, scale: int) -> tupl
     config = _read_json(path / "transformer" / "config.json")
     heads = config.get("num_attention_heads") or config.get("n_heads") or like.heads
     head_dim = config.get("attention_head_dim") or (config["dim"] // heads if "dim" in config else like.head_dim)
-    # A row's patches are counted in latents: they are as much smaller as its own decoder's are.
+    # A row's patches are counted in latents: they shrink with its own decoder's.
     pixels = max(1, like.pixels_a_token * scale // USUAL_SCALE)
     return replace(like, heads=heads, kv_heads=heads, head_dim=head_dim, pixels_a_token=pixels), width
 
 
 def read_class(folder: Path, part: str) -> tuple[str, str]:
-    """The library and the class of a part, by model_index.json."""
+    """Return the library and the class of a part from model_index.json."""
     library, kind = _read_json(folder / "model_index.json")[part]
     return str(library), str(kind)

@@ -1,4 +1,4 @@
-"""Downloads: which models are being fetched, how far and how fast; paused, gone on with, taken up again after a kill. Plain values out."""
+"""Download models in the background: progress and speed, pause, resume, also after a kill. Returns plain values."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from app.sentence import Sentence, Trouble, say
 
 AT_ONCE: Final = 2
 WAITS_S: Final = (1.0, 3.0, 9.0, 27.0)
-"""Between tries that bring nothing; each piece that comes starts them anew."""
+"""Waits between attempts without new bytes; any received piece starts the list again."""
 WAIT_MOST_S: Final = 120.0
-"""A hub that asks to wait longer is asked again when the person says so."""
+"""If the hub asks for a longer wait, the download stops until the user resumes it."""
 WRONG_MOST: Final = 2
 RATE_OVER_S: Final = 8.0
 State = Literal["queued", "running", "paused", "failed", "done"]
@@ -39,7 +39,7 @@ class Status:
     done_bytes: int
     total_bytes: int
     rate: float
-    """Bytes a second over the last moments; 0 while nothing comes."""
+    """Bytes per second over the last moments; 0 while nothing arrives."""
     eta_s: float | None
     sentence: Sentence | None = None
     """Why it failed, or what it waits for."""
@@ -56,7 +56,7 @@ class _Download:
     quantised: Quantised
     total_bytes: int
     blobs: list[tuple[str, str, int]] = field(default_factory=list)
-    """Repository, name of the bytes, size: how much is here is asked of the disk, so it is true after any kill."""
+    """Repository, blob name, size. Received bytes are counted on disk, so the figure is right after any kill."""
     state: State = "queued"
     sentence: Sentence | None = None
     cure: str = ""
@@ -82,7 +82,7 @@ class _Download:
 
 
 class Downloads:
-    """One for a program. Threads of its own do the work; what was begun and not finished is remembered in files."""
+    """Run downloads in threads, one object per program. Unfinished downloads are recorded in files."""
 
     def __init__(self, home: Home, endpoint: str | None = None, waits_s: Iterable[float] = WAITS_S) -> None:
         self._home, self._endpoint, self._waits_s = home, endpoint, tuple(waits_s)
@@ -92,7 +92,7 @@ class Downloads:
         self._jobs: dict[str, _Download] = {}
 
     def recall(self, models: Iterable[Model]) -> None:
-        """What an earlier run did not finish stands there paused; going on is the person's to say."""
+        """Unfinished downloads of an earlier run are listed as paused; the user resumes them."""
         for model in models:
             record = self._record_path(model.id)
             try:
@@ -102,14 +102,14 @@ class Downloads:
             except FileNotFoundError:
                 continue
             except (ValueError, KeyError, TypeError):
-                record.unlink()  # Nothing is lost with it: the bytes that came are found again.
+                record.unlink()  # Nothing is lost: received bytes are found again.
                 continue
             self._jobs.setdefault(model.id, job)
 
     def start(self, model: Model, quantised: Quantised = "none") -> None:
-        """Fetches it, or goes on with it; nothing happens where that is being done already."""
+        """Start or resume a download; does nothing if it is already running."""
         if not list_sources(model, quantised):
-            raise Trouble(say("fetch.here", "{model} is on this machine already; there is nothing to download.", model=model.title))  # fmt: skip
+            raise Trouble(say("fetch.here", "{model} is already installed.", model=model.title))  # fmt: skip
         with self._lock:
             known = self._jobs.get(model.id)
             if known is not None and known.state in ("queued", "running"):
@@ -125,7 +125,7 @@ class Downloads:
             job.thread.start()
 
     def pause(self, model: str) -> None:
-        """Returns at once; within a moment nothing comes any more."""
+        """Pause and return at once; the transfer ends within a moment."""
         job = self._jobs.get(model)
         if job is not None and job.state in ("queued", "running"):
             job.halt.set()
@@ -136,7 +136,7 @@ class Downloads:
             self.start(job.model, job.quantised)
 
     def remove(self, model: Model, others: Iterable[Model]) -> int:
-        """Stops fetching it and deletes what is here of it. Returns how many bytes that gave back."""
+        """Cancel the download, delete the model's files and return the number of bytes freed."""
         with self._lock:
             job = self._jobs.get(model.id)
         if job is not None:
@@ -155,7 +155,7 @@ class Downloads:
         return [self._make_status(job) for job in list(self._jobs.values())]
 
     def close(self) -> None:
-        """Pauses everything, and waits until nothing is written any more."""
+        """Pause everything and wait until all writes have ended."""
         for job in list(self._jobs.values()):
             job.halt.set()
         for job in list(self._jobs.values()):
@@ -182,7 +182,7 @@ class Downloads:
         except Trouble as trouble:
             job.sentence, job.cure, job.state = trouble.sentence, trouble.cure, "failed"
         except Exception as fault:
-            job.sentence = say("fetch.fault", "{model} could not be fetched: {fault}. What came so far is kept.", model=job.model.title, fault=type(fault).__name__)  # fmt: skip
+            job.sentence = say("fetch.fault", "The download of {model} failed: {fault}. The part already downloaded is kept; try again later.", model=job.model.title, fault=type(fault).__name__)  # fmt: skip
             job.cure, job.state = "report", "failed"
             raise
 
@@ -220,7 +220,7 @@ class Downloads:
             )  # fmt: skip
 
     def _retry(self, job: _Download, repo: str, act: Callable[[], T]) -> T:
-        """Again after a cut, for as long as bytes come; a wait is told, and can be paused."""
+        """Retry after interruptions for as long as bytes arrive; a wait is reported and can be paused."""
         waits, wrong = list(self._waits_s), 0
         while True:
             job.count_bytes(0)
@@ -242,12 +242,12 @@ class Downloads:
                 if not hub.is_temporary(fault) or not waits or wrong >= WRONG_MOST or asked_s > WAIT_MOST_S:
                     raise trouble from fault
                 wait_s = max(waits.pop(0), asked_s)
-                job.sentence = say("fetch.waits", "The line broke or the hub is busy; it is tried again in {seconds} s.", seconds=round(wait_s))  # fmt: skip
+                job.sentence = say("fetch.waits", "The connection was lost or Hugging Face is busy; retrying in {seconds} s.", seconds=round(wait_s))  # fmt: skip
                 if job.halt.wait(wait_s):
                     raise _PausedError from None
 
     def _record_path(self, model: str) -> Path:
-        # A model of one's own has a path for a name.
+        # A local model has a path as its name.
         plain = re.fullmatch(r"[\w-]+[\w.-]*", model)
         return self._folder / f"{model if plain else hashlib.sha256(model.encode()).hexdigest()}.json"
 

@@ -1,4 +1,4 @@
-"""What each model would mean for this machine: whether it is here, whether it fits and why, how much is to be fetched."""
+"""Tell what each model means for this machine: installed, fits and why, size of the download."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Offer:
     model: Model
     here: bool
     here_bytes: int
-    """On the disk, halves included."""
+    """On disk, partial files included."""
     download_bytes: int
-    """About, for the weights that the plan takes."""
+    """An estimate for the weights that the plan uses."""
     quantised: Quantised
     forecast: Forecast | None
     """None while the machine is not known yet."""
 
 
 def make_offer(home: Home, model: Model, hardware: Hardware | None, choice: Choice, verdicts: Verdicts) -> Offer:
-    """For the next job with it; a job that runs may have been planned otherwise."""
+    """Describe the model for its next job; a running job may have another plan."""
     fit = None if hardware is None else forecast_recommended(home, model, hardware, choice, verdicts)
     quantised = fit.plan.quantised if fit is not None and fit.plan is not None else "none"
     return Offer(
@@ -50,7 +50,8 @@ def make_offer(home: Home, model: Model, hardware: Hardware | None, choice: Choi
 
 
 def estimate_download_bytes(model: Model, quantised: Quantised) -> int:
-    """About; where a companion stands in for the denoiser, the model's own (two bytes a number) is not fetched."""
+    """Estimate the download; where a companion replaces the denoiser, the model's own (two bytes a parameter) is not
+    counted."""
     total = sum(source.bytes for source in list_sources(model, quantised))
     if any(each.instead_of for each in model.companions if each.when in (None, quantised)):
         total -= sum(part.parameters * 2 for part in model.parts if part.role == "denoiser")
@@ -58,6 +59,6 @@ def estimate_download_bytes(model: Model, quantised: Quantised) -> int:
 
 
 def forecast_recommended(home: Home, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts) -> Forecast:
-    """For what its makers recommend: their size of picture, or any script."""
+    """Forecast the recommended request: the makers' picture size, or any script."""
     request = SpeechRequest("[S1] .", model.id) if model.kind == "speech" else PictureRequest(".", model.id)
     return make_forecast(home, request, model, hardware, choice, verdicts)

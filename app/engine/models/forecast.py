@@ -1,4 +1,4 @@
-"""Will it fit, and how long will it take: from formulas and from this machine's own measurements. Pure, and imports no torch."""
+"""Forecast memory and time from formulas and this machine's measurements. Pure, and imports no torch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
 TIGHT = 0.85
-"""Of what is free; above it other programs begin to suffer."""
+"""Share of the free memory; above it other programs slow down."""
 GIB = 1 << 30
 OFFLOADS: Final[tuple[Offload, ...]] = ("model", "group", "sequential")
 QUANTISED: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-int8", "bnb-nf4", "gguf")
@@ -47,7 +47,7 @@ class Forecast:
     seconds: float | None
     """None: never measured on this machine."""
     plan: Plan | None
-    """None where not even a plan can be made."""
+    """None if no plan is possible."""
     cures: tuple[Cure, ...] = ()
 
 
@@ -62,8 +62,8 @@ def make_forecast(
     frames: int = 0,
     yields: bool = False,
 ) -> Forecast:
-    """`hardware` as it is now: what Hearth itself holds and would give back counts as free. `frames`: how much speech the script
-    is thought to need. `yields`: for a visitor, as `planned` has it."""
+    """Forecast a request. `hardware` as it is now; memory that Hearth itself holds and would release counts as free.
+    `frames`: the estimated length of the speech. `yields`: for a visitor, as in `planned`."""
     asked, free = find_need(home, hardware, model, request), free_bytes(hardware)
 
     def cures_of() -> tuple[Cure, ...]:
@@ -88,20 +88,20 @@ def make_forecast(
 def judge(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentence]:
     gigabytes = {"peak": round(peak / GIB, 1), "free": round(free / GIB, 1)}
     if peak <= TIGHT * free:
-        return "fits", say("forecast.fits", "About {peak} GB at its highest; {free} GB are free.", **gigabytes)
+        return "fits", say("forecast.fits", "Needs about {peak} GB at its peak; {free} GB are free.", **gigabytes)
     if peak <= free:
         return "tight", say(
             "forecast.tight",
-            "About {peak} GB at its highest; {free} GB are free. Closing other programs helps.",
+            "Needs about {peak} GB at its peak; {free} GB are free. Closing other programs helps.",
             **gigabytes,
         )
-    return "no", say("forecast.no", "About {peak} GB at its highest; only {free} GB are free.", **gigabytes)
+    return "no", say("forecast.no", "Needs about {peak} GB at its peak, but only {free} GB are free.", **gigabytes)
 
 
 def find_cures(
     home: Home, request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts
 ) -> Iterator[Cure]:
-    """Single changes that make it fit, the mildest first; of each kind the first that does."""
+    """Find single changes that make it fit, the mildest first; of each kind the first that works."""
     seen: set[str] = set()
     for sentence, changed, chosen in (
         *_vary_plan(request, choice, hardware.unified),
@@ -123,12 +123,12 @@ Change = tuple[Sentence, Request, Choice]
 
 
 def _vary_plan(request: Request, choice: Choice, unified: bool) -> Iterator[Change]:
-    """The same request, done in another way."""
+    """Vary the plan of the same request."""
     if choice != Choice():
-        yield say("cure.automatic", "Leave all choices to Hearth."), request, Choice()
+        yield say("cure.automatic", "Set everything to automatic."), request, Choice()
     for chunk in (512, 128):
         yield (
-            say("cure.chunk", "Work in chunks of {chunk}.", chunk=chunk),
+            say("cure.chunk", "Use a chunk size of {chunk}.", chunk=chunk),
             request,
             dataclasses.replace(choice, chunk=chunk),
         )
@@ -139,9 +139,9 @@ def _vary_plan(request: Request, choice: Choice, unified: bool) -> Iterator[Chan
                 request,
                 dataclasses.replace(choice, offload=offload),
             )
-    elif isinstance(request, PictureRequest):  # a voice's two parts work in turn all the time: neither waits
+    elif isinstance(request, PictureRequest):  # a voice's two parts alternate all the time: neither is idle
         yield (
-            say("cure.offload-file", "Keep idle parts in a file, so that only one takes up memory."),
+            say("cure.offload-file", "Move idle parts to disk."),
             request,
             dataclasses.replace(choice, offload="model"),
         )
@@ -151,7 +151,7 @@ def _vary_plan(request: Request, choice: Choice, unified: bool) -> Iterator[Chan
 
 
 def _vary_size(request: Request, model: Model, choice: Choice) -> Iterator[Change]:
-    """A smaller picture: the sizes that its makers recommend, then fractions of what was asked."""
+    """Make the picture smaller: to sizes that its makers recommend, then to fractions of the size asked for."""
     if not isinstance(request, PictureRequest):
         return
     settings = model.settings
@@ -169,7 +169,7 @@ def _scale_side(side: int, part: float, settings: Settings) -> int:
 
 
 def estimate_seconds(request: Request, model: Model, past: Iterable[Creation], frames: int) -> float | None:
-    """From how fast this machine was with this model before. Steps of another size are scaled by their pixels."""
+    """Estimate from this machine's earlier speed with this model. Steps at another size are scaled by their pixels."""
     times = []
     for creation in past:
         if creation.model != model.id or not 0 < creation.rate < math.inf:
@@ -185,13 +185,13 @@ def estimate_seconds(request: Request, model: Model, past: Iterable[Creation], f
 
 
 def count_steps(request: PictureRequest, model: Model) -> int:
-    """From a picture only the last part of the steps is gone."""
+    """Count the steps; from a start picture only the last part of them runs."""
     steps = request.steps or model.recommended(request.scheduler).steps
     return max(1, round(steps * request.strength)) if request.image else steps
 
 
 def estimate_work(model: Model, width: Any, height: Any, guidance: Any, scheduler: Any) -> float:
-    """What one step asks for, by pixels; with guidance it is taken twice."""
+    """Weigh one step by its pixels; guidance doubles it."""
     settings = model.recommended(scheduler)
     pixels = (width or settings.width or 1) * (height or settings.height or 1)
     return float(pixels * (2 if is_guided(model, settings.guidance if guidance is None else guidance) else 1))

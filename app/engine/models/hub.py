@@ -1,4 +1,5 @@
-"""The hub, one file at a time: what a repository holds, fetching with resume and checksum, and the cache's layout. Knows no queue and no thread."""
+"""Talk to the hub, one file at a time: list a repository, fetch with resume and checksum, fill the cache. No queue, no
+threads."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ CHUNK_BYTES: Final = 1 << 22
 TIMEOUT: Final = httpx2.Timeout(15.0, read=30.0)
 LOCK_WAIT_S: Final = 0.3
 ORPHAN_AFTER_S: Final = 600
-"""huggingface_hub 2.4 fetches into a file with a fresh name each time and cannot take it up again; nobody writes to one this old."""
+"""huggingface_hub 2.4 downloads into a file with a new name each time and cannot resume it; a file this old is
+abandoned."""
 _HEX: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
@@ -47,7 +49,7 @@ class File:
     path: str
     size_bytes: int
     etag: str
-    """The name of its bytes in the cache: a sha256 for large files, git's sha1 for small ones."""
+    """The name of its blob in the cache: a sha256 for large files, git's sha1 for small ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +60,11 @@ class Listing:
 
 
 class WrongBytesError(Exception):
-    """What came is not what the hub says it has."""
+    """The bytes received do not match the hub's checksum."""
 
 
 class CutError(Exception):
-    """The answer ended before the file did."""
+    """The response ended before the file did."""
 
 
 class Digest(Protocol):
@@ -71,7 +73,7 @@ class Digest(Protocol):
 
 
 def list_files(source: Source, endpoint: str | None = None) -> Listing:
-    """What of the repository is wanted, with exact sizes and checksums: one request."""
+    """List the wanted files of a repository with exact sizes and checksums, in one request."""
     info = HfApi(endpoint=endpoint, token=hub_token.get_token()).model_info(
         source.repo, revision=source.revision, files_metadata=True, timeout=TIMEOUT.read
     )
@@ -85,10 +87,10 @@ def list_files(source: Source, endpoint: str | None = None) -> Listing:
         etag = each.lfs.sha256 if each.lfs is not None else each.blob_id or ""
         # These become paths on this machine, so a mirror may not choose them freely.
         if not _HEX.fullmatch(etag) or not _is_inside(each.rfilename) or each.size is None:
-            raise Trouble(say("hub.strange", "The hub describes {file} of {repo} in a way that cannot be trusted. Try another mirror (HF_ENDPOINT).", file=each.rfilename, repo=source.repo))  # fmt: skip
+            raise Trouble(say("hub.strange", "The server sent an unsafe description of {file} in {repo}. Try another mirror (HF_ENDPOINT).", file=each.rfilename, repo=source.repo))  # fmt: skip
         files.append(File(each.rfilename, each.size, etag))
     if not info.sha or not _HEX.fullmatch(info.sha):
-        raise Trouble(say("hub.no-commit", "The hub does not say which version of {repo} it has. Try another mirror (HF_ENDPOINT).", repo=source.repo))  # fmt: skip
+        raise Trouble(say("hub.no-commit", "The server did not say which version of {repo} it has. Try another mirror (HF_ENDPOINT).", repo=source.repo))  # fmt: skip
     return Listing(source, info.sha, tuple(files))
 
 
@@ -97,10 +99,10 @@ def refuse_without_weights(repo: str, names: list[str], there: list[str]) -> Non
         return
     suffixes = {PurePosixPath(name).suffix.lower() for name in there}
     if suffixes & PICKLES:
-        raise Trouble(say("hub.pickles", "{repo} holds its weights as pickles only, and reading one can run any program. Hearth fetches .safetensors and GGUF only; choose another model.", repo=repo))  # fmt: skip
+        raise Trouble(say("hub.pickles", "{repo} only has pickle files, which can run any program when opened. Hearth downloads only .safetensors and GGUF; choose another model.", repo=repo))  # fmt: skip
     if ".py" in suffixes:
-        raise Trouble(say("hub.code", "{repo} brings programs of its own instead of weights that Hearth knows. Hearth never runs code from a model; choose another.", repo=repo))  # fmt: skip
-    raise Trouble(say("hub.no-weights", "{repo} has none of the weights that this model needs (any more). A newer Hearth may know where they went.", repo=repo))  # fmt: skip
+        raise Trouble(say("hub.code", "{repo} contains programs instead of weights that Hearth can load. Hearth never runs code from a model; choose another one.", repo=repo))  # fmt: skip
+    raise Trouble(say("hub.no-weights", "{repo} does not have the weights for this model (any more). Update Hearth and try again.", repo=repo))  # fmt: skip
 
 
 def _is_inside(name: str) -> bool:
@@ -119,12 +121,13 @@ def partial_path(blob: Path) -> Path:
 
 
 def fetch(models: Path, listing: Listing, file: File, tell: Callable[[int], None], endpoint: str | None = None) -> None:
-    """The file's bytes into the cache, from where an earlier try ended. `tell` hears of each piece and may raise to stop."""
+    """Fetch a file into the cache, resuming an earlier attempt. `tell` is called for each piece and may raise to
+    stop."""
     folder = repo_folder(models, listing.source.repo)
     blob, pointer = folder / "blobs" / file.etag, folder / "snapshots" / listing.commit / file.path
     if pointer.is_file() and pointer.stat().st_size == file.size_bytes:
-        return  # Where there are no links, huggingface_hub keeps the bytes there.
-    # The same lock as huggingface_hub's own, so that no two programs write to one file.
+        return  # Without links, huggingface_hub keeps the blob here.
+    # Use huggingface_hub's own lock, so that no two programs write to one file.
     lock = models / ".locks" / folder.name / f"{file.etag}.lock"
     blob.parent.mkdir(parents=True, exist_ok=True)
     lock.parent.mkdir(parents=True, exist_ok=True)
@@ -148,7 +151,7 @@ def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None]
                 tell(0)
     if have < file.size_bytes or not part.exists():
         url = hf_hub_url(listing.source.repo, file.path, revision=listing.commit, endpoint=endpoint)
-        # The bytes themselves are wanted: a compressed answer could not be gone on with.
+        # Ask for uncompressed bytes: a compressed response could not be resumed.
         headers = {**build_hf_headers(token=hub_token.get_token()), "Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
@@ -156,7 +159,7 @@ def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None]
             hf_raise_for_status(answer)
             if have and answer.status_code != 206:
                 digest, have = new_digest(file), 0
-            # Unbuffered, so that a program killed at any moment leaves all that came.
+            # Unbuffered, so that a killed program leaves all received bytes on disk.
             with part.open("ab" if have else "wb", buffering=0) as out:
                 for piece in answer.iter_bytes():
                     out.write(piece)
@@ -171,23 +174,25 @@ def _fetch(part: Path, listing: Listing, file: File, tell: Callable[[int], None]
 
 
 def link_snapshot(models: Path, listing: Listing) -> None:
-    """Names for the bytes, as huggingface_hub lays them out; the revision last, so that a model that is half there is not seen."""
+    """Link names to the blobs as huggingface_hub does; the revision last, so that an incomplete model stays
+    invisible."""
     folder = repo_folder(models, listing.source.repo)
     for file in listing.files:
         pointer = folder / "snapshots" / listing.commit / file.path
         pointer.parent.mkdir(parents=True, exist_ok=True)
         if not pointer.exists():
-            pointer.unlink(missing_ok=True)  # a link to bytes that somebody removed
+            pointer.unlink(missing_ok=True)  # a link to a blob that was deleted
             _link(folder / "blobs" / file.etag, pointer)
     atomic_write.write_text(folder / "refs" / listing.source.revision, listing.commit)
     for orphan in (folder / "blobs").glob("*.????????.incomplete"):
-        with suppress(FileNotFoundError):  # another program may be clearing up, too
+        with suppress(FileNotFoundError):  # another program may be cleaning up, too
             if time.time() - orphan.stat().st_mtime > ORPHAN_AFTER_S:
                 orphan.unlink()
 
 
 def _link(blob: Path, pointer: Path) -> None:
-    """Windows allows symbolic links to few people; a second name does there, and a copy where the disk has no second names."""
+    """Link or copy. Windows allows symbolic links to few users; use a hard link there, or a copy if the disk has
+    none."""
     try:
         pointer.symlink_to(os.path.relpath(blob, pointer.parent))
     except OSError:
@@ -198,7 +203,8 @@ def _link(blob: Path, pointer: Path) -> None:
 
 
 def count_bytes_here(models: Path, repo: str, etag: str) -> int:
-    """How many bytes of it are here, whole or in part. The part is looked for first: it may be renamed between the two looks."""
+    """Count the received bytes, complete or partial. The partial file is looked for first, because it may be renamed in
+    between."""
     blob = repo_folder(models, repo) / "blobs" / etag
     return max(size_bytes(partial_path(blob)), size_bytes(blob))
 
@@ -208,14 +214,14 @@ def read_status(fault: Exception) -> int:
 
 
 def is_temporary(fault: Exception) -> bool:
-    """Whether trying again a little later may help."""
+    """Tell whether retrying a little later may help."""
     if isinstance(fault, httpx2.TransportError | CutError | WrongBytesError):
         return True
     return read_status(fault) in (408, 429) or read_status(fault) >= 500
 
 
 def read_wait_s(fault: Exception) -> float:
-    """How long the hub asks to wait, 0 where it does not say."""
+    """Return how long the hub asks to wait, 0 if it does not say."""
     if not isinstance(fault, HfHubHTTPError):
         return 0.0
     limit = parse_ratelimit_headers(fault.response.headers)
@@ -226,29 +232,29 @@ def read_wait_s(fault: Exception) -> float:
 
 
 def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | None = None) -> Trouble | None:
-    """What a failure means for a person; None for one that nobody foresaw."""
+    """Explain a failure in a sentence; None for an unforeseen one."""
     host = endpoint or constants.ENDPOINT
     status = read_status(fault)
     if isinstance(fault, Trouble):
         return fault
     if isinstance(fault, OfflineModeIsEnabled):
-        return Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing is downloaded. Start Hearth without it to get models."))  # fmt: skip
+        return Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing can be downloaded. Restart Hearth without it."))  # fmt: skip
     if isinstance(fault, GatedRepoError) or status in (401, 403):
         return Trouble(_explain_gate(repo, host), cure="token")
     if status == 404:
-        return Trouble(say("hub.gone", "{host} does not have {repo}, or a file of it, any more. A newer Hearth may know where it went; a mirror may lack it (HF_ENDPOINT).", host=host, repo=repo), cure="models")  # fmt: skip
+        return Trouble(say("hub.gone", "{host} no longer has {repo}, or one of its files. Update Hearth; if you use a mirror, try another one (HF_ENDPOINT).", host=host, repo=repo), cure="models")  # fmt: skip
     if status == 429:
-        return Trouble(say("hub.busy", "{host} asks to wait {seconds} s before the next request. It goes on from where it is when you press Go on; a token raises the limit.", host=host, seconds=round(read_wait_s(fault))), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.busy", "{host} is limiting requests. Wait {seconds} s, then press Resume; with an access token the limit is higher.", host=host, seconds=round(read_wait_s(fault))), cure="go-on")  # fmt: skip
     if status:
-        return Trouble(say("hub.down", "{host} has a problem right now (status {status}). What was downloaded is kept; resume later.", host=host, status=status), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.down", "{host} has a problem at the moment (status {status}). The part already downloaded is kept; resume later.", host=host, status=status), cure="go-on")  # fmt: skip
     if isinstance(fault, httpx2.TransportError | CutError):
-        return Trouble(say("hub.no-network", "{host} cannot be reached, or the line keeps breaking. Check the network; what came so far is kept, and it goes on from there.", host=host), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.no-network", "Cannot connect to {host}, or the connection keeps failing. Check your network, then resume; the part already downloaded is kept.", host=host), cure="go-on")  # fmt: skip
     if isinstance(fault, WrongBytesError):
-        return Trouble(say("hub.wrong", "{file} of {repo} arrived with wrong bytes twice, so it was thrown away. A proxy or mirror on the way changes it; try another network or mirror (HF_ENDPOINT).", file=str(fault), repo=repo), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.wrong", "{file} of {repo} was damaged in two downloads, so it was deleted. A proxy or mirror may be changing it; try another network or mirror (HF_ENDPOINT).", file=str(fault), repo=repo), cure="go-on")  # fmt: skip
     if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
-        return Trouble(say("hub.full", "The disk with {folder} is full. Free some space; what came so far is kept, and it goes on from there.", folder=str(models)), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.full", "The disk with {folder} is full. Free some space, then resume; the part already downloaded is kept.", folder=str(models)), cure="go-on")  # fmt: skip
     if isinstance(fault, OSError):
-        return Trouble(say("hub.folder", "{folder} cannot be written to: {fault}. Check whose folder it is, or choose another (HF_HUB_CACHE).", folder=str(models), fault=fault.strerror or type(fault).__name__))  # fmt: skip
+        return Trouble(say("hub.folder", "Cannot write to {folder}: {fault}. Check the folder's permissions, or choose another one (HF_HUB_CACHE).", folder=str(models), fault=fault.strerror or type(fault).__name__))  # fmt: skip
     return None
 
 
@@ -256,14 +262,14 @@ def _explain_gate(repo: str, host: str) -> Sentence:
     if hub_token.get_token() is None:
         return say(
             "hub.no-token",
-            "{repo} is given only to people who accepted its terms. Accept them at {host}/{repo}, make a token with read access at {tokens}, and paste it in Models (or: hf auth login).",
+            "You must accept the terms of {repo} first. Accept them at {host}/{repo}, make a token with read access at {tokens}, and paste it in Models (or run: hf auth login).",
             repo=repo,
             host=host,
             tokens=hub_token.TOKENS_URL,
         )
     return say(
         "hub.no-access",
-        "Your token does not open {repo} yet. Accept its terms at {host}/{repo} with the account of that token, and see that the token may read gated models ({tokens}).",
+        "Your token has no access to {repo} yet. Accept its terms at {host}/{repo} with the same account, and allow the token to read gated models ({tokens}).",
         repo=repo,
         host=host,
         tokens=hub_token.TOKENS_URL,
@@ -271,14 +277,14 @@ def _explain_gate(repo: str, host: str) -> Sentence:
 
 
 def require_room(models: Path, needed_bytes: int, spare_bytes: int = 1 << 28) -> None:
-    """A Trouble where the disk cannot take what is still to come."""
+    """Raise a Trouble if the disk has no room for the remaining bytes."""
     there = next(each for each in (models, *models.parents) if each.exists())
     free = shutil.disk_usage(there).free
     if needed_bytes + spare_bytes > free:
         raise Trouble(
             say(
                 "hub.no-room",
-                "{needed} GB are still to come, and the disk with {folder} has {free} GB free. Free some space, or keep models elsewhere (HF_HUB_CACHE).",
+                "The download needs {needed} GB more, but the disk with {folder} has only {free} GB free. Free some space, or store models elsewhere (HF_HUB_CACHE).",
                 needed=round(needed_bytes / (1 << 30), 1),
                 folder=str(models),
                 free=round(free / (1 << 30), 1),

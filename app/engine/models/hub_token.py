@@ -1,4 +1,5 @@
-"""The access token for gated models: proven with the hub, kept in the system's keyring or where huggingface_hub keeps its own, never shown again."""
+"""Store the access token for gated models: checked with the hub, kept in the system's keyring or where huggingface_hub
+keeps its own, never shown."""
 
 from __future__ import annotations
 
@@ -25,37 +26,37 @@ def has_token() -> bool:
 
 
 def terms_page(repo: str) -> str:
-    """Where its terms are accepted."""
+    """Return the page where the terms are accepted."""
     return f"{constants.ENDPOINT}/{repo}"
 
 
 def store(token: str) -> None:
-    """The errors are cut off from what caused them: that may hold the token."""
+    """Check and store the token. Errors are raised without their cause, which may contain the token."""
     token = token.strip()
     if not _TOKEN.fullmatch(token):
-        raise Trouble(say("gate.not-one", "That does not look like a token. Copy one from {tokens}; it begins with hf_.", tokens=TOKENS_URL))  # fmt: skip
+        raise Trouble(say("gate.not-one", "This does not look like an access token. Copy one from {tokens}; it begins with hf_.", tokens=TOKENS_URL))  # fmt: skip
     try:
         _store(token)
     except OfflineModeIsEnabled:
-        raise Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing is downloaded. Start Hearth without it to get models.")) from None  # fmt: skip
+        raise Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing can be downloaded. Restart Hearth without it.")) from None  # fmt: skip
     except HfHubHTTPError as fault:
         status = fault.response.status_code
         if status in (401, 403):
-            raise Trouble(say("gate.wrong", "{host} does not know this token. It may be cut off, or deleted; make a new one at {tokens}.", host=constants.ENDPOINT, tokens=TOKENS_URL)) from None  # fmt: skip
-        raise Trouble(say("gate.unproven", "The token could not be checked: {host} answers {status}. Try again later.", host=constants.ENDPOINT, status=status)) from None  # fmt: skip
+            raise Trouble(say("gate.wrong", "{host} rejected this token. It may be incomplete or deleted; make a new one at {tokens}.", host=constants.ENDPOINT, tokens=TOKENS_URL)) from None  # fmt: skip
+        raise Trouble(say("gate.unproven", "Could not check the token: {host} answered {status}. Try again later.", host=constants.ENDPOINT, status=status)) from None  # fmt: skip
     except httpx2.TransportError:
-        raise Trouble(say("gate.away", "The token could not be checked: {host} cannot be reached. Check the network.", host=constants.ENDPOINT)) from None  # fmt: skip
+        raise Trouble(say("gate.away", "Could not check the token: cannot connect to {host}. Check your network.", host=constants.ENDPOINT)) from None  # fmt: skip
     except ValueError:
-        raise Trouble(say("gate.organisation", "This is an organisation's token. Models behind a gate need one of your own account: {tokens}.", tokens=TOKENS_URL)) from None  # fmt: skip
+        raise Trouble(say("gate.organisation", "This token belongs to an organisation. Gated models need a token of your own account: {tokens}.", tokens=TOKENS_URL)) from None  # fmt: skip
 
 
 def find_keyring() -> Any:
-    """The library, where it is installed and has a place that is meant for secrets; else None."""
+    """Return the keyring library if it is installed and has a secure store; else None."""
     if importlib.util.find_spec("keyring") is None:
         return None
     import keyring
 
-    # Its stand-ins for a system without one have a priority of 0 and less, and keep nothing or raise.
+    # Its fallbacks for systems without a keyring have a priority of 0 or less, and store nothing or raise.
     return keyring if keyring.get_keyring().priority > 0 else None
 
 
@@ -64,7 +65,8 @@ def get_token() -> str | None:
 
 
 def _store(given: str) -> None:
-    """Proven with the hub first, whose errors are the caller's to tell; ValueError for an organisation's."""
+    """Check the token with the hub, then store it. The hub's errors are left to the caller; ValueError for an
+    organisation's token."""
     keys = find_keyring()
     if keys is None:
         huggingface_hub.login(given, add_to_git_credential=False, skip_if_logged_in=False)
@@ -74,13 +76,13 @@ def _store(given: str) -> None:
         huggingface_hub.whoami(given)
         try:
             keys.set_password(SERVICE, ACCOUNT, given)
-        except keys.errors.KeyringError:  # locked, or the person said no
+        except keys.errors.KeyringError:  # locked, or access was denied
             huggingface_hub.login(given, add_to_git_credential=False, skip_if_logged_in=False)
     _read_keyring.cache_clear()
 
 
 def forget() -> None:
-    """Out of both places."""
+    """Delete the token from both places."""
     keys = find_keyring()
     if keys is not None and _read_keyring() is not None:
         keys.delete_password(SERVICE, ACCOUNT)
@@ -90,7 +92,7 @@ def forget() -> None:
 
 @functools.cache
 def _read_keyring() -> str | None:
-    """Asked of the system once: some ask the person each time."""
+    """Read the keyring once: some systems ask the user at every read."""
     keys = find_keyring()
     if keys is None:
         return None

@@ -1,4 +1,4 @@
-"""What Hearth knows about a model before it is loaded: where it comes from, its parts, its attention, its settings. Imports no torch."""
+"""Describe a model before it is loaded: source, parts, attention, settings. Imports no torch."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Family = Literal[
     "dia", "sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image",
 ]  # fmt: skip
 GUIDED_ROWS = 2
-"""With guidance each step asks the model twice at once: with the prompt and without."""
+"""With guidance each step runs the model on two rows at once: with the prompt and without."""
 NOT_NEEDED = ("*.bin", "*.ckpt", "*.pt", "*.pth", "*.msgpack", "*.onnx*", "*.h5", "*.py", "*.pkl")
-"""Never fetched and never read: pickles, other frameworks, code."""
+"""Never downloaded and never read: pickles, other frameworks, code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """The widest attention of a model. For pictures the tokens follow from the size."""
+    """The widest attention of a model. For pictures the number of tokens follows from the size."""
 
     heads: int
     kv_heads: int
@@ -30,7 +30,7 @@ class Attention:
     text_tokens: int = 0
     """Tokens of text in the same attention (joint attention), or the encoder's limit for speech."""
     keys: int = 0
-    """Keys where they are not as many as the queries."""
+    """The number of keys if it differs from the number of queries."""
     masked: bool = False
     causal: bool = True
     """CLIP's and Qwen's text encoders are causal."""
@@ -43,7 +43,7 @@ class Settings:
     steps: int = 0
     guidance: float = 0.0
     scheduler: str = ""
-    """A name of painting.schedulers; empty: the model's own (flow models have no other)."""
+    """A name of jobs/schedulers.py; empty: the model's own (flow models have no other)."""
     width: int = 0
     height: int = 0
     sizes: tuple[tuple[int, int], ...] = ()
@@ -60,22 +60,22 @@ class Source:
     files: tuple[str, ...]
     """Patterns, as huggingface_hub's allow_patterns."""
     bytes: int
-    """About what is downloaded; the hub tells the exact sizes when it is asked."""
+    """Approximate size of the download; the hub gives exact sizes on request."""
     leave: tuple[str, ...] = NOT_NEEDED
     revision: str = "main"
 
 
 @dataclass(frozen=True, slots=True)
 class Companion:
-    """Files from elsewhere that a model is used with. `name` is the key that the loader looks for."""
+    """Files from elsewhere that a model needs. `name` is the key under which the loader looks for them."""
 
     name: str
     source: Source
     licence: str = ""
     instead_of: tuple[str, ...] = ()
-    """Patterns of the model's own files that are not needed then."""
+    """Patterns of the model's own files that they replace."""
     when: Quantised | None = None
-    """Only needed when the plan's weights are quantised this way; None: always."""
+    """Needed only if the plan's weights are quantised this way; None: always."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,32 +89,32 @@ class Model:
     settings: Settings = Settings()
     source: Source | None = None
     path: str = ""
-    """Where it lies, for starters and local models; empty: in the hub's cache."""
+    """The location of starters and local models; empty: in the hub's cache."""
     licence: str = ""
     gated: bool = False
     companions: tuple[Companion, ...] = ()
     plain: Settings | None = None
-    """Without the few-steps LoRA: used when another scheduler than LCM is asked for."""
+    """Settings without the few-steps LoRA, for schedulers other than LCM."""
     starter: bool = False
     least: Sentence | None = None
-    """The smallest machine that it is realistic on."""
+    """The smallest machine that runs it reasonably."""
     note: Sentence | None = None
     cache_bytes: int = 0
     single_file: bool = False
 
     @property
     def bytes(self) -> int:
-        """About what is downloaded for it, companions that are always needed included."""
+        """Approximate size of the download, including companions that are always needed."""
         return sum(source.bytes for source in list_sources(self))
 
     def recommended(self, scheduler: str | None) -> Settings:
-        """Its settings; where a scheduler is asked for that the few-steps LoRA can't work with, those without it."""
+        """Return the recommended settings; for a scheduler that the few-steps LoRA cannot use, those without it."""
         few_steps = scheduler is None or scheduler == self.settings.scheduler
         return self.settings if few_steps or self.plain is None else self.plain
 
 
 def list_sources(model: Model, quantised: Quantised = "none") -> tuple[Source, ...]:
-    """What has to be there before it can be loaded, for weights kept in this way: the model first, then its companions."""
+    """List what must be installed to load weights quantised this way: the model first, then its companions."""
     with_it = [each for each in model.companions if each.when in (None, quantised)]
     spared = tuple(pattern for each in with_it for pattern in each.instead_of)
     own = () if model.source is None else (replace(model.source, leave=(*model.source.leave, *spared)),)
@@ -124,7 +124,7 @@ def list_sources(model: Model, quantised: Quantised = "none") -> tuple[Source, .
 def describe_need(
     model: Model, *, width: int | None = None, height: int | None = None, guidance: float | None = None
 ) -> Need:
-    """What the model asks of a machine for one picture of this size (pictures of a batch are made one after another)."""
+    """Describe what one picture of this size takes (a batch is made one after another)."""
     shape, settings = model.attention, model.settings
     if model.kind == "speech":
         return Need(
@@ -144,11 +144,11 @@ def describe_need(
 
 
 def _add_gguf_bytes(model: Model) -> tuple[ModelPart, ...]:
-    """With the size of the GGUF file that takes the denoiser's place, where one is published."""
+    """Add the size of the GGUF file that replaces the denoiser, if one is published."""
     file = next((each.source.bytes for each in model.companions if each.when == "gguf"), None)
     return tuple(replace(part, gguf_bytes=file) if part.role == "denoiser" else part for part in model.parts)
 
 
 def is_guided(model: Model, guidance: float) -> bool:
-    """Whether this much guidance doubles the rows. FLUX's distilled models take it as a number, or not at all."""
+    """Tell whether this much guidance doubles the rows. FLUX's distilled models take it as a number, or not at all."""
     return guidance > 1 and model.family not in ("flux", "flux2-klein")

@@ -1,4 +1,4 @@
-"""What lies on this machine: where a model's files are, whether all of them are there, how large they are. Downloads nothing."""
+"""Find models on this machine: their location, completeness and size. Downloads nothing."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Located:
 
 
 def locate(home: Home, model: Model, quantised: Quantised = "none") -> Located | None:
-    """All that the model needs when its weights are kept this way, or None where something is missing."""
+    """Locate all files the model needs with this quantisation; None if any is missing."""
     if model.path:
         found = ((each.name, find_snapshot(home, each.source)) for each in model.companions)
         there = {
             name: path for name, path in found if path is not None
-        }  # what a single file lacks is told when it is loaded
+        }  # what a single file lacks is reported when it is loaded
         return Located(Path(model.path), there) if Path(model.path).exists() else None
     folder_there = find_snapshot(home, list_sources(model, quantised)[0])
     needed = {
@@ -54,7 +54,7 @@ def locate(home: Home, model: Model, quantised: Quantised = "none") -> Located |
 
 
 def find_snapshot(home: Home, source: Source) -> Path | None:
-    """Where it lies in the hub's cache, with every file that is wanted of it; other programs may have filled it, too."""
+    """Locate a complete snapshot in the hub's cache; other programs may have downloaded it."""
     try:
         found = snapshot_download(
             source.repo, revision=source.revision, cache_dir=home.models, local_files_only=True,
@@ -66,7 +66,7 @@ def find_snapshot(home: Home, source: Source) -> Path | None:
 
 
 def is_complete(folder: Path, source: Source) -> bool:
-    """Whether nothing that can be known to be needed is missing: named files, each part's weights, every shard."""
+    """Check that nothing known to be needed is missing: named files, each part's weights, every shard."""
     if any("*" not in pattern and not (folder / pattern).is_file() for pattern in source.files):
         return False
     if not any("*" in pattern for pattern in source.files):
@@ -93,7 +93,7 @@ def _are_parts_complete(folder: Path, source: Source) -> bool:
 
 
 def _are_weights_complete(folder: Path, part: str, source: Source) -> bool:
-    """Of one part: at least one file that is wanted, and where it is one of several, all of them."""
+    """Check one part's weights: at least one wanted file, and all shards of a sharded one."""
     weights = any(pattern.endswith(".safetensors") for pattern in source.files)
     if not weights or _is_left_out(f"{part}x.safetensors", source):
         return True
@@ -118,7 +118,7 @@ def _is_left_out(name: str, source: Source) -> bool:
 
 
 def find_best(home: Home, kind: Kind) -> Model:
-    """What is used when no model is named."""
+    """Find the model used when none is named."""
     return catalog.choose_best(kind, lambda model: locate(home, model) is not None)
 
 
@@ -127,7 +127,7 @@ def repo_folder(models: Path, repo: str) -> Path:
 
 
 def list_all_sources(model: Model) -> tuple[Source, ...]:
-    """Everything that any of its files may come from, however its weights are kept."""
+    """List all sources of the model's files, for every quantisation."""
     own = () if model.source is None else (model.source,)
     return (*own, *(each.source for each in model.companions))
 
@@ -137,14 +137,14 @@ def list_repos(model: Model) -> tuple[str, ...]:
 
 
 def measure_bytes(home: Home, model: Model) -> int:
-    """What it takes on this disk, halves included; links and second names are counted once."""
+    """Measure the disk space used, partial files included; links and hard links are counted once."""
     folders = [Path(model.path)] if model.path else [repo_folder(home.models, repo) for repo in list_repos(model)]
     sizes: dict[tuple[int, int], int] = {}
     for folder in folders:
-        # os.walk, unlike rglob, does not mind a folder that goes while it looks.
+        # Unlike rglob, os.walk tolerates folders that vanish meanwhile.
         inside = (Path(where, name) for where, _, names in os.walk(folder) for name in names)
         for path in (folder,) if folder.is_file() else inside:
-            with suppress(FileNotFoundError):  # a part that came whole since it was listed has another name now
+            with suppress(FileNotFoundError):  # a partial file that was completed since then has another name now
                 facts = path.lstat()
                 if S_ISREG(facts.st_mode):
                     sizes[facts.st_dev, facts.st_ino or hash(path)] = facts.st_size
@@ -152,12 +152,12 @@ def measure_bytes(home: Home, model: Model) -> int:
 
 
 def remove(home: Home, model: Model, others: Iterable[Model], keep: Collection[str] = ()) -> int:
-    """Its files go, but for those that another model here needs, too. Returns how many bytes that gave back."""
+    """Delete the model's files, except those another installed model needs. Returns the number of bytes freed."""
     if model.path:
         raise Trouble(
             say(
                 "stock.not-ours",
-                "{model} lies in {path}. Hearth only deletes what it downloaded; take that one away yourself.",
+                "{model} is in {path}, where Hearth did not download it. Delete it there yourself.",
                 model=model.title,
                 path=model.path,
             )
@@ -180,7 +180,7 @@ def remove(home: Home, model: Model, others: Iterable[Model], keep: Collection[s
 
 
 def _prune(folder: Path, needed: list[Source]) -> None:
-    """What none of these sources wants goes."""
+    """Delete what none of these sources needs."""
     kept = set()
     for pointer in [each for each in (folder / "snapshots").rglob("*") if not each.is_dir()]:
         name = pointer.relative_to(folder / "snapshots").as_posix().partition("/")[2]

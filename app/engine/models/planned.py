@@ -1,4 +1,4 @@
-"""The one way to a plan for a model, for the engine and for everything that shows what the engine would do. Imports no torch."""
+"""Plan a model: the single way, for the engine and for all pages that show what it would do. Imports no torch."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ def make_plan(
     home: Home, hardware: Hardware, model: Model | None = None, choice: Choice = Choice(), verdicts: Verdicts = NOTHING_SEEN,  # noqa: B008 - frozen
     request: Request | None = None, *, itself: bool = False, yields: bool = False,
 ) -> Plan:  # fmt: skip
-    """The plan with which the engine would run this model now; without a model, any attention.
-
-    `itself`: a pretended machine is only looked at, so its own plan counts, not what this computer can run in its place.
-    `yields`: for a visitor, whose job must not fail for the owner's chunk size: one that cannot run here gives way to automatic."""
+    """Plan how the engine would run this model now; without a model, any attention. `itself`: show a pretended
+    machine's own plan, not the one this computer can run in its place. `yields`: for a visitor, whose job must not fail
+    because of the owner's chunk size: one that cannot run gives way to automatic."""
     asked = find_need(home, hardware, model, request, itself=itself)
     try:
         return decide(hardware, asked, choice, verdicts)
@@ -39,7 +38,7 @@ def make_plan(
 
 
 def note_refused_chunk(plan: Plan, asked: Chunk, trouble: Trouble) -> Plan:
-    """This plan runs in place of one for a chunk size that cannot: its reason for the chunk says so, wherever the plan is shown."""
+    """Add to the plan's chunk reason that the chunk size asked for cannot run, wherever the plan is shown."""
     about_chunk = dict(trouble.sentence.values).get("field") == "chunk_q"
     why = trouble.objections[0] if about_chunk and trouble.objections else trouble.sentence
     said = Reason("chunk_q", chunk_differs(asked, plan.chunk_q, why), "this machine")
@@ -49,7 +48,7 @@ def note_refused_chunk(plan: Plan, asked: Chunk, trouble: Trouble) -> Plan:
 def chunk_differs(asked: Chunk, runs: Chunk, why: Sentence) -> Sentence:
     return say(
         "chunk_q.differs",
-        "{asked} asked; {chunk} runs: {why}",
+        "You asked for {asked}, but {chunk} is used: {why}",
         asked=word_chunk(asked),
         chunk=word_chunk(runs),
         why=why,
@@ -59,7 +58,7 @@ def chunk_differs(asked: Chunk, runs: Chunk, why: Sentence) -> Sentence:
 def find_need(
     home: Home, hardware: Hardware, model: Model | None, request: Request | None = None, *, itself: bool = False
 ) -> Need:
-    """What the model asks of a machine for this request, or for what its makers recommend."""
+    """Describe what the model needs for this request, or for its makers' recommendation."""
     if model is None:
         return Need()
     if isinstance(request, PictureRequest):
@@ -70,15 +69,15 @@ def find_need(
 
 
 def explain_stand_in(hardware: Hardware, own: Plan, here: Plan) -> Sentence | None:
-    """What to say beside a pretended machine's own plan where this computer, in its place, would run another."""
+    """Explain a pretended machine's own plan where this computer would run another in its place."""
     if choices(own) == choices(here):
         return None
     if here.quantised == "none":
         return say(
-            "planned.whole", "This is the plan of {machine} itself. This computer cannot make {own} weights: run here with --pretend {name}, it takes the weights whole.",
+            "planned.whole", "This is the plan for a real {machine}. This computer cannot make {own} weights; with --pretend {name} it uses the full weights instead.",
             machine=hardware.name, own=own.quantised, name=hardware.pretended,
         )  # fmt: skip
     return say(
-        "planned.other", "This is the plan of {machine} itself. This computer cannot make {own} weights: run here with --pretend {name}, it takes {here} instead.",
+        "planned.other", "This is the plan for a real {machine}. This computer cannot make {own} weights; with --pretend {name} it uses {here} instead.",
         machine=hardware.name, own=own.quantised, here=here.quantised, name=hardware.pretended,
     )  # fmt: skip

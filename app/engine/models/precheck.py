@@ -1,4 +1,4 @@
-"""Reject requests that a model was never taught, before they are queued and before anything is loaded. No torch."""
+"""Reject requests the model cannot handle, before they are queued and before anything is loaded. No torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from app.sentence import Trouble
 
 
 def reject_unspeakable(request: Request, model: Model, home: Home) -> None:
-    """Raise Trouble where a voice cannot speak what is asked, whatever the machine. One that is not here says so as it is loaded."""
+    """Raise Trouble if the voice cannot speak the request on any machine. A missing voice is reported when it is
+    loaded."""
     found = locate(home, model)
     if found is None or not isinstance(request, SpeechRequest):
         return
@@ -24,7 +25,8 @@ def reject_unspeakable(request: Request, model: Model, home: Home) -> None:
 
 
 def reject_early(request: Request, home: Home) -> None:
-    """The same before the engine starts, which takes seconds. A model that is not known here is left to the run, which says so."""
+    """Reject early, before the seconds that the engine takes to start. An unknown model is left to the run, which
+    reports it."""
     if not isinstance(request, SpeechRequest):
         return
     try:

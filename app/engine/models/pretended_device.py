@@ -15,7 +15,8 @@ from app.sentence import Sentence, say
 
 
 def use_real_device(plan: Plan) -> Plan:
-    """For a pretended machine, the plan so that this processor can run it; on a real machine the plan itself."""
+    """Return a plan that this processor can run in place of a pretended machine's; a real machine's plan is returned
+    unchanged."""
     if plan.runs_on == plan.device:
         return plan
     precision = tuple(replace(part, device=plan.runs_on) for part in plan.precision)
@@ -23,12 +24,12 @@ def use_real_device(plan: Plan) -> Plan:
 
 
 def list_impossible(hardware: Hardware, model: Model, home: Home) -> tuple[tuple[Quantised, Sentence], ...]:
-    """Ways to make this model's weights smaller that a pretended machine may have and this processor has not."""
+    """List quantisations that a pretended machine supports for this model but this processor does not."""
     if not hardware.pretended:
         return ()
     why = say(
         "ground.whole",
-        "{machine} is pretended: this processor does its work and cannot make such weights.",
+        "{machine} is only simulated here; this computer's processor does the work and cannot make these weights.",
         machine=hardware.name,
     )
     kinds: tuple[Quantised, ...] = get_args(Quantised)
@@ -36,14 +37,14 @@ def list_impossible(hardware: Hardware, model: Model, home: Home) -> tuple[tuple
 
 
 def _can_make(kind: Quantised, model: Model, home: Home) -> bool:
-    """On the processor: torchao any model, bitsandbytes only transformers'."""
+    """Tell whether the processor can quantise this: torchao any model, bitsandbytes only transformers'."""
     match kind:
         case "torchao-int8":
             return importlib.util.find_spec("torchao") is not None
         case "bnb-int8" | "bnb-nf4":
             return model.kind == "speech" and importlib.util.find_spec("bitsandbytes") is not None
         case "gguf":
-            # Read anywhere; but where the whole weights are what was fetched, those run.
+            # These can be read anywhere; but if the full weights were downloaded, those run.
             return on_disk.locate(home, model, "gguf") is not None or on_disk.locate(home, model) is None
         case _:
             return False

@@ -24,7 +24,7 @@ class DiskParts:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        for left in folder.glob("*-*"):  # by an engine that was killed
+        for left in folder.glob("*-*"):  # left by an engine that was killed
             pid = left.name.partition("-")[0]
             if pid.isdigit() and not psutil.pid_exists(int(pid)):
                 shutil.rmtree(left, ignore_errors=True)

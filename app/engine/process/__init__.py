@@ -1,1 +1,1 @@
-"""The engine as a process of its own, kept by the window's: started, fed, watched, buried. Only the worker knows torch."""
+"""Run the engine as a child process of the window: start, feed, watch and restart it. Only the worker imports torch."""

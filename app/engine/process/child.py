@@ -19,7 +19,7 @@ LAST_WORDS_BYTES = 8192
 
 
 class Child:
-    """One life of the engine. What it writes lands in engine.log, behind what the one before wrote."""
+    """One engine process. Its output is appended to engine.log."""
 
     def __init__(self, home: Home, pretended: str) -> None:
         self._log = home.logs / "engine.log"
@@ -37,7 +37,7 @@ class Child:
         self._process.start()
         theirs.close()
         self.beat_s = time.monotonic()
-        """When it was last known to live."""
+        """When it was last known to be alive."""
 
     @property
     def pid(self) -> int | None:
@@ -45,7 +45,7 @@ class Child:
 
     @property
     def sources(self) -> tuple[Connection | int, Connection | int]:
-        """What to wait for: something said, or its end."""
+        """Return what to wait for: a message, or the end of the process."""
         return self._pipe, self._process.sentinel
 
     @property
@@ -53,18 +53,18 @@ class Child:
         return self._process.is_alive()
 
     def send(self, order: Order) -> None:
-        """A pipe that breaks belongs to an engine that is dying; what matters is handed again."""
+        """Send a message. A broken pipe means a dying engine; important messages are sent again to the next one."""
         with contextlib.suppress(OSError, ValueError):
             self._pipe.send(order)
 
     def receive(self) -> Iterator[Report]:
-        """Everything so far. A pipe that breaks belongs to an engine that is dying: its sentinel says so next."""
+        """Return all messages so far. A broken pipe means a dying engine, which its sentinel reports next."""
         with contextlib.suppress(EOFError, OSError):
             while self._pipe.poll():
                 yield self._pipe.recv()
 
     def reap(self, wedged: bool, last: Reading) -> Death:
-        """It is dead, or has to be: why."""
+        """End the process, dead or not; explain why it died."""
         self._process.kill()
         self._process.join()
         self._pipe.close()
@@ -82,5 +82,5 @@ class Child:
             with self._log.open("rb") as file:
                 file.seek(max(self._log_start, self._log.stat().st_size - LAST_WORDS_BYTES))
                 return file.read().decode("utf-8", errors="replace")
-        except OSError:  # It wrote nothing, or somebody took the log away.
+        except OSError:  # It wrote nothing, or the log was deleted.
             return ""

@@ -1,4 +1,5 @@
-"""Count the deaths of the engine at one job: a job is given up only after several deaths with nothing new finished in between. No torch."""
+"""Count the engine's deaths during one job: it is given up only after several deaths without new results in between. No
+torch."""
 
 from __future__ import annotations
 
@@ -17,12 +18,13 @@ DEATHS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class DeathRecord:
-    """`deaths`: in a row, with nothing new finished in between. `reached`: the furthest each file ever was, so that work done twice is not new."""
+    """`deaths`: in a row, with nothing new finished in between. `reached`: the furthest state of each file, so that
+    repeated work does not count as new."""
 
     deaths: int = 0
     reached: Mapping[str, int] = field(default_factory=dict)
     climb: Died | None = None
-    """What the next attempt has to go another way for."""
+    """What the next attempt has to avoid."""
     climbed: bool = False
 
     @property
@@ -30,7 +32,8 @@ class DeathRecord:
         return self.deaths >= DEATHS
 
     def add_death(self, reached: Mapping[str, int], died: Died | None) -> DeathRecord:
-        """After one more death. The first of a row climbs only where nothing was climbed yet: what got on keeps its way."""
+        """Add one more death. The first of a row falls back only if no fallback was taken yet: a plan that made
+        progress is kept."""
         moved = any(far > self.reached.get(name, 0) for name, far in reached.items())
         deaths = 1 if moved or not self.deaths else self.deaths + 1
         furthest = {name: max(far, self.reached.get(name, 0)) for name, far in {**self.reached, **reached}.items()}
@@ -39,7 +42,7 @@ class DeathRecord:
 
 
 def measure_progress(folder: Path) -> dict[str, int]:
-    """How far each part or picture is, as the folder has it: finished ones, kept steps, kept rows of sound."""
+    """Measure how far each part or picture is: finished ones, saved steps, saved rows of sound."""
     far = {about.stem: 1 for about in folder.glob("part-*.json") if about.with_suffix(".wav").is_file()}
     far |= {picture.stem: 1 for picture in folder.glob("picture-*.png")}
     far |= {kept.stem: _count_rows(kept) for kept in folder.glob("unfinished-*.json")}
@@ -54,7 +57,7 @@ def _count_rows(kept: Path) -> int:
 
 
 def _count_steps(kept: Path) -> int:
-    """One more where they are all done and only the decoder is left."""
+    """Count the steps done, plus one if only decoding is left."""
     try:
         with safe_open(kept, "np") as file:
             about = file.metadata() or {}

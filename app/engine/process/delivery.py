@@ -1,4 +1,5 @@
-"""Turn what a job finished into files for a person: its parts joined to one sound, its pictures copied. The job's folder keeps its own. No torch."""
+"""Turn a job's finished parts into files for the user: join sound, copy pictures. The job's folder keeps its parts. No
+torch."""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
 DELIVERED: Final = "delivered"
-"""A folder in the job's own: what lies in it goes to the shelf."""
+"""A folder inside the job's; its files go to the shelf."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """`missing` counts from 1. `fault`: why what is finished is not in `files`."""
+    """`missing` counts from 1. `fault`: why finished parts are not in `files`."""
 
     files: tuple[str, ...] = ()
     seconds: float = 0.0
@@ -41,9 +42,9 @@ class Delivery:
         return bool(self.files) and not self.missing
 
     def describe_missing(self, folder: Path) -> tuple[Sentence, ...]:
-        """What is missing, and where the rest is."""
+        """Say what is missing, and where the rest is."""
         if self.fault:
-            return (say("job.not-delivered", "What was finished could not be put together ({fault}); its parts lie in {folder}.", fault=self.fault, folder=str(folder)),)  # fmt: skip
+            return (say("job.not-delivered", "The finished parts could not be joined ({fault}). You can find them in {folder}.", fault=self.fault, folder=str(folder)),)  # fmt: skip
         if not (self.files and self.missing):
             return ()
         done = self.total - len(self.missing)
@@ -80,7 +81,7 @@ def _deliver_speech(home: Home, request: SpeechRequest, folder: Path) -> Deliver
 
 
 def _deliver_pictures(total: int, folder: Path) -> Delivery:
-    """Copies: what goes on with the job finds its own where they were."""
+    """Copy the pictures; a resumed job still finds its own."""
     finished = {place: folder / f"picture-{place}.png" for place in range(total)}
     missing = tuple(place + 1 for place, path in finished.items() if not path.is_file())
     (folder / DELIVERED).mkdir(exist_ok=True)
@@ -89,7 +90,7 @@ def _deliver_pictures(total: int, folder: Path) -> Delivery:
 
 
 def find_limits(home: Home, model: str) -> VoiceLimits:
-    """What the voice can take; Dia's where the voice is gone."""
+    """Return the limits of the voice; Dia's if the voice is gone."""
     try:
         found = locate(home, catalog.find(model) if model else find_best(home, "speech"))
         return read_limits(found.folder, found.companions.get("codec")) if found else DIA
@@ -98,6 +99,6 @@ def find_limits(home: Home, model: str) -> VoiceLimits:
 
 
 def format_ranges(numbers: Iterable[int]) -> str:
-    """1, 3-5, 9"""
+    """Format numbers as ranges: 1, 3-5, 9."""
     runs = [[number for _, number in run] for _, run in groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0])]  # fmt: skip
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

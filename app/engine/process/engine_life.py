@@ -1,4 +1,5 @@
-"""Start engines one after the other: when the next may start, when one has hung, when so many failed to start that starting is given up for a while."""
+"""Start one engine after another: decide when the next may start, when one hangs, and when to pause after repeated
+failures."""
 
 from __future__ import annotations
 
@@ -11,15 +12,15 @@ from app.engine.process.child import Child
 from app.paths import Home
 
 STARTS = 3
-"""An engine that dies this often before it is ready is started again only now and then."""
+"""After this many failed starts in a row, wait longer and longer between starts."""
 AGAIN_S, AGAIN_MOST_S = 30.0, 600.0
-"""Wait before the next start then; it doubles each time up to the second figure."""
+"""The wait before the next start; it doubles each time up to the second figure."""
 NO_BEAT_S = 20.0
-"""Beats come every second, also from within a long kernel; after this long without one, the engine hangs."""
+"""The engine beats every second, even within a long kernel; after this long without a beat, it hangs."""
 
 
 class EngineLife:
-    """At most one engine at a time. Any thread may send; the keeper's thread starts and loses engines."""
+    """Hold at most one engine. Any thread may send; only the keeper's thread starts and loses engines."""
 
     def __init__(self, home: Home, pretended: str, no_beat_s: float) -> None:
         self._home, self._pretended, self.no_beat_s = home, pretended, no_beat_s
@@ -27,7 +28,7 @@ class EngineLife:
         self._failed_starts, self._start_at_s = 0, 0.0
         self.child: Child | None = None
         self.chunk: Chunk = AUTO
-        """The chunk size in force: its one home in this process, handed to every engine that is started."""
+        """The chunk size in force: the single copy in this process, sent to every engine that starts."""
 
     @property
     def gave_up(self) -> bool:
@@ -45,7 +46,7 @@ class EngineLife:
                 self.child.send(order)
 
     def set_chunk(self, chunk: Chunk) -> None:
-        """Apply to a run in progress, and to those to come."""
+        """Apply to a running job and to all later ones."""
         with self._lock:
             self.chunk = chunk
             self.send(SetChunk(chunk))
@@ -64,7 +65,7 @@ class EngineLife:
         self._start_at_s = 0.0
 
     def count_failed_start(self) -> None:
-        """Start again at once the first times, then after ever longer waits."""
+        """Restart at once the first times, then after ever longer waits."""
         self._failed_starts += 1
         more = self._failed_starts - STARTS
         self._start_at_s = time.monotonic() + min(AGAIN_MOST_S, AGAIN_S * 2**more) if more >= 0 else 0.0

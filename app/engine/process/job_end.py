@@ -1,4 +1,5 @@
-"""End a job: what it finished goes to the shelf, its row in the journal is closed. Never raises, for somebody waits for this end."""
+"""End a job: move its results to the shelf and close its row in the journal. Never raises, because a follower waits for
+this end."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _log = logging.getLogger("hearth.keeper")
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Where jobs and what they made are kept."""
+    """Where jobs and their results are stored."""
 
     home: Home
     journal: Journal
@@ -33,7 +34,8 @@ class Stores:
 
 
 def end_job(stores: Stores, job: str, event: End, progress: Progress, died: bool) -> tuple[End, Job | None]:
-    """The end as it is told; and the job, where it can be resumed: given up after deaths (`died`) it stays interrupted."""
+    """Return the end to report, and the job if it can be resumed: given up after deaths (`died`), it stays
+    interrupted."""
     folder = stores.job_folder(job)
     try:
         known = stores.journal.get(job)

@@ -1,4 +1,4 @@
-"""A job's own folder: its end goes to the shelf, what only showed the way there is cleared, old folders go."""
+"""Manage a job's own folder: move its results to the shelf, delete previews and sound pieces, remove old folders."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from app.engine.process.delivery import DELIVERED, Delivery
 from app.sentence import say
 
 FOLDERS_KEPT = 30
-"""Folders of ended jobs, so that a part can be done again."""
+"""Folders of ended jobs to keep, so that a part can be redone."""
 UPLOADS_S = 86_400
 STATES: dict[type, State] = {Finished: "finished", Stopped: "stopped", Failed: "failed"}
 PREVIEWS = "preview-*.jpg"
 SOUNDS = "sound-*.wav"
-"""Pieces of parts, as they were heard while they were made: the parts hold the same."""
+"""Pieces of parts for listening during the run; the finished parts contain the same sound."""
 
 End = Finished | Stopped | Failed
 
 
 def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder: Path) -> End:
-    """The end with its files where they are kept; previews go, for what they showed is there now."""
+    """Move the end's files to the shelf and delete the previews."""
     step = progress.step
     made = RunSummary(
         model=progress.model, seconds=getattr(event, "seconds", 0.0), rate=step.rate if step else 0.0, unit=step.unit if step else "",
@@ -39,8 +39,8 @@ def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder
     )  # fmt: skip
     try:
         kept = shelf.keep(job, [file for file in event.files if Path(file).is_file()], made)
-    except (OSError, sqlite3.Error) as fault:  # a full disk fills the database's too
-        return Failed(say("shelf.full", "The result is done, but it could not be moved to {folder}: {fault}. It lies in {where}.", folder=str(shelf.folder), fault=str(fault), where=str(folder)), cure="open-folder")  # fmt: skip
+    except (OSError, sqlite3.Error) as fault:  # a full disk fails the database's writes, too
+        return Failed(say("shelf.full", "The result is finished but could not be moved to {folder}: {fault}. You can find it in {where}.", folder=str(shelf.folder), fault=str(fault), where=str(folder)), cure="open-folder")  # fmt: skip
     for preview in folder.glob(PREVIEWS):
         preview.unlink(missing_ok=True)
     shutil.rmtree(folder / DELIVERED, ignore_errors=True)
@@ -48,7 +48,8 @@ def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder
 
 
 def attach_delivery(event: Stopped | Failed, delivery: Delivery, folder: Path, died: bool) -> End:
-    """The end with what was finished before it. `died`: only the engine stood in the way, so where nothing is missing the job is finished."""
+    """Add the finished files to the end of a job. `died`: only an engine's death prevented it, so if nothing is missing
+    the job is finished."""
     if died and delivery.whole:
         return Finished(delivery.files, 0.0, 0.0, "", 0, delivery.seconds)
     event = dataclasses.replace(event, files=delivery.files, seconds=delivery.seconds)
@@ -63,8 +64,8 @@ def drop_sounds(folder: Path) -> None:
 
 
 def tidy_folders(jobs: Path, live: Collection[str], interrupted: Collection[str]) -> None:
-    """Remove old folders of jobs that have ended, and the sounds that nobody listens to any more. `live`: waiting or running, here or
-    in another process."""
+    """Remove old folders of ended jobs, and sound pieces that nobody listens to any more. `live`: jobs waiting or
+    running, here or in another process."""
     folders = sorted(jobs.iterdir(), key=lambda path: path.stat().st_mtime) if jobs.is_dir() else []
     for folder in [each for each in folders if each.name not in live and each.name not in interrupted][:-FOLDERS_KEPT]:
         shutil.rmtree(folder, ignore_errors=True)
@@ -74,14 +75,14 @@ def tidy_folders(jobs: Path, live: Collection[str], interrupted: Collection[str]
 
 
 def tidy_uploads(uploads: Path, needed: str) -> None:
-    """What was sent goes after a day, unless its folder's name stands in `needed`: a job that may still run wants it."""
+    """Delete uploads after a day, unless a job that may still run needs their folder (`needed`)."""
     for folder in uploads.iterdir() if uploads.is_dir() else ():
         if folder.name not in needed and time.time() - folder.stat().st_mtime > UPLOADS_S:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def flatten_plan(plan: Plan | None) -> dict[str, object]:
-    """What a row of the shelf says of how it was made; the reasons can be had again."""
+    """Reduce a plan to what a row of the shelf stores; the reasons can be computed again."""
     if plan is None:
         return {}
     left_out = {"because", "rejected", "warnings"}

@@ -45,18 +45,19 @@ from app.engine.process.work_queue import WorkQueue
 from app.paths import Home
 
 STUMBLES = 5
-"""After so many faults of the keeper itself in a row, a command that waits for it is told to end."""
+"""After this many faults of the keeper in a row, waiting commands are told to end."""
 TICK_S = 0.2
 QUIET_S = 600.0
-"""A job that says nothing for this long hangs: the slowest step measured on the slowest machine takes a tenth of it."""
+"""A job that reports nothing for this long hangs: the slowest step measured on the slowest machine takes a tenth of
+it."""
 LISTENED_S = 60.0
-"""A page that was listening when its job ended has fetched the last pieces of sound long before."""
+"""Time for a listening page to fetch the last pieces of sound after its job ended."""
 HISTORY = 600
 _log = logging.getLogger("hearth.keeper")
 
 
 class Keeper:
-    """All its state changes in one thread of its own; other threads ask through a lock and wake it up."""
+    """Run jobs on the engine. All state changes in one thread; other threads use a lock and wake it."""
 
     def __init__(
         self,
@@ -67,8 +68,8 @@ class Keeper:
         rest_s: float = 0.0,
         patient: bool = True,
     ) -> None:
-        """`rest_s`: delay of the engine's start, unless something is asked for. `patient`: jobs wait while the engine does not start;
-        a command has nobody to repair it meanwhile, so its job fails."""
+        """`rest_s`: delay of the engine's start, unless something is asked for. `patient`: jobs wait while the engine
+        cannot start; a command cannot be repaired meanwhile, so its job fails."""
         self.home = home.create()
         self.database = Database(home.database)
         self.journal = Journal(self.database)
@@ -85,10 +86,10 @@ class Keeper:
         self._ended_at_s: deque[tuple[float, Path]] = deque()
         self._run: Run | None = None
         self._fallen: tuple[Run, Death] | None = None
-        """What ran when its engine died, until it waits again or is given up."""
+        """The job whose engine died, until it is queued again or given up."""
         self._deaths: dict[str, DeathRecord] = {}
         self._stopping: set[str] = set()
-        """Jobs that ran when their stop was asked for: an engine that dies meanwhile does not begin them again."""
+        """Jobs that were asked to stop while running: if their engine dies, they are not started again."""
         self._stumbles = 0
         self._woken, self._waker = multiprocessing.Pipe(duplex=False)
         self._closing = False
@@ -99,7 +100,7 @@ class Keeper:
         self._thread = threading.Thread(target=self._loop, name="keeper", daemon=True)
         self._thread.start()
 
-    # What other threads call.
+    # Called by other threads.
 
     @property
     def chunk(self) -> Chunk:
@@ -107,7 +108,7 @@ class Keeper:
         return self._engine.chunk
 
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
-        """Queue a job. The chunk is not a job's own: all run with the one in force (`set_chunk`)."""
+        """Queue a job. The chunk is not part of it: all jobs use the one in force (`set_chunk`)."""
         reject_early(request, self.home)
         job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
         self._board.open(job.id)
@@ -134,7 +135,7 @@ class Keeper:
         return recall_progress(self.journal.get(job), tuple(str(each.path) for each in self.shelf.list_of_job(job)))
 
     def stop(self, job: str) -> None:
-        """Stop within one step and keep what is finished. A job that still waits leaves the queue."""
+        """Stop within one step and keep what is finished. A waiting job leaves the queue."""
         self._stopping.add(job)
         if self._queue.withdraw(job):
             self._board.post(job, self._end(job, Stopped((), 0.0)))
@@ -142,14 +143,14 @@ class Keeper:
             self._engine.send(Stop(job))
 
     def set_chunk(self, chunk: Chunk) -> None:
-        """Apply to a run in progress, and to those to come."""
+        """Apply to a running job and to all later ones."""
         self._engine.set_chunk(chunk)
 
     def free(self) -> None:
         self._engine.send(Free())
 
     def resume(self, job: str) -> None:
-        """Continue a job that was interrupted or failed, from the last part that was finished."""
+        """Resume an interrupted or failed job after the last finished part."""
         self.interrupted = [each for each in self.interrupted if each.id != job]
         self._stopping.discard(job)
         if self.journal.get(job).state in ("interrupted", "failed"):
@@ -158,17 +159,17 @@ class Keeper:
             self._wake()
 
     def find_unfinished(self, request: Request, choice: Choice) -> Job | None:
-        """Find the owner's latest job for exactly this that did not end and left something to resume from."""
+        """Find the owner's latest unfinished job with exactly this request that left something to resume from."""
         unfinished = self.journal.list_unfinished(request, choice)
         return next((job for job in unfinished if measure_progress(self.folder(job.id))), None)
 
     def retry_start(self) -> None:
-        """Start an engine now that failed to start before."""
+        """Start the engine again now, after failed starts."""
         self._engine.retry_now()
         self._wake()
 
     def discard(self, job: str) -> None:
-        """Give up an interrupted job; what it finished goes to the shelf."""
+        """Give up an interrupted job; move its finished parts to the shelf."""
         self.interrupted = [each for each in self.interrupted if each.id != job]
         self._end(job, Stopped((), 0.0))
 
@@ -176,14 +177,14 @@ class Keeper:
         return self._stores.job_folder(job)
 
     def close(self) -> None:
-        """End the engine, too; a job that runs is interrupted and can be resumed."""
+        """End the engine as well; a running job is interrupted and can be resumed."""
         if not self._closing:
             self._closing = True
             self._wake()
             self._thread.join(timeout=10)
             self.database.close()
 
-    # What its own thread does.
+    # Called by the keeper's own thread.
 
     def _loop(self) -> None:
         self._woken.poll(self._rest_s)
@@ -193,8 +194,8 @@ class Keeper:
                 self._stumbles = 0
                 if self.state.obstacle is not None:
                     self._set(obstacle=None)
-            except Exception as fault:  # Whatever it is: jobs wait for this thread, so it tells and carries on.
-                with contextlib.suppress(Exception):  # what it could not tell this time, it tells the next
+            except Exception as fault:  # Whatever it is: jobs wait for this thread, so report the fault and continue.
+                with contextlib.suppress(Exception):  # what could not be reported now is reported the next time
                     self._recover(fault)
                 time.sleep(TICK_S)
         if self._engine.child is not None:
@@ -216,8 +217,8 @@ class Keeper:
             drop_sounds(self._ended_at_s.popleft()[1])
 
     def _recover(self, fault: Exception) -> None:
-        """Tell a fault of the keeper's own, and begin anew from what journal and folders say. What an engine said meanwhile is lost,
-        so one that works is ended, and its job is retried as after a death."""
+        """Report a fault of the keeper and rebuild its state from journal and folders. The engine's messages meanwhile
+        are lost, so a busy engine is ended, and its job is retried as after a death."""
         death = explain_keeper_fault(fault, self.home.database)
         self._stumbles += 1
         child = self._engine.child
@@ -262,7 +263,7 @@ class Keeper:
         for report in child.receive():
             self._handle(report)
             if self._engine.child is not child:
-                return  # What it said was that it hangs, and it was ended for it.
+                return  # Its message was that it hangs, and it was ended for that.
 
     def _handle(self, report: Report) -> None:
         match report:
@@ -297,7 +298,8 @@ class Keeper:
         self._board.post(job, event)
 
     def _end(self, job: str, event: End, died: bool = False) -> End:
-        """Move its files to the shelf and close its row. `died`: given up after deaths, so it can be resumed where anything is there."""
+        """Move the files to the shelf and close the row. `died`: given up after deaths, so it can be resumed if any
+        part exists."""
         self._ended_at_s.append((time.monotonic(), self.folder(job)))
         self._stopping.discard(job)
         self._deaths.pop(job, None)
@@ -318,15 +320,15 @@ class Keeper:
             self._reap(child, wedged=True)
 
     def _reap(self, child: Child, wedged: bool = False) -> None:
-        """The engine is dead or has to be: say why."""
+        """End the engine, dead or not; say why."""
         if not wedged:
-            self._drain(child)  # What it still said before it died counts.
+            self._drain(child)  # Messages sent before it died still count.
         death = child.reap(wedged, self.state.reading)
         self._drop_engine(death)
         self._note_death(death)
 
     def _drop_engine(self, death: Death) -> None:
-        """There is no engine any more; what it ran is seen to in the next turn."""
+        """Forget a dead engine; the next turn handles the job it ran."""
         if self._run is not None:
             self._fallen = self._run, death
         self._engine.child = self._run = None
@@ -337,7 +339,7 @@ class Keeper:
         self._set(ready=False, model="", job="", restarts=self.state.restarts + 1, trouble=death)
 
     def _retry(self, run: Run, death: Death) -> None:
-        """Queue it for the next engine, on a safer plan; or give it up where engines only die at it and it gets nowhere."""
+        """Queue the job for the next engine on a safer plan; give it up if engines keep dying without progress."""
         if is_task(run.job):
             self._board.post(run.job, self._end(run.job, end_measuring(death)))
             return
@@ -357,7 +359,7 @@ class Keeper:
             self.stop(run.job)
 
     def _give_up(self) -> None:
-        """The engine cannot even start. Jobs wait until it does, or fail where nobody could repair it meanwhile."""
+        """Handle an engine that cannot start: jobs wait until it does, or fail if nobody can repair it meanwhile."""
         self._set(gave_up=True)
         failed = fail_start(self.home.logs / "engine.log", self.state.trouble)
         for id_ in self._queue.drop_tasks():
@@ -370,7 +372,7 @@ class Keeper:
         for job in self._board.list_open():
             self._board.post(job, self._end(job, failed))
 
-    # What both sides use.
+    # Used by both sides.
 
     def _wake(self) -> None:
         with self._lock:

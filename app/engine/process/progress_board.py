@@ -1,4 +1,4 @@
-"""Where every job's progress is posted: whoever asks sees how it stands, whoever follows is told the rest."""
+"""Post every job's progress: readers see the current state, followers receive the rest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.engine.jobs.events import END, Event
 from app.engine.jobs.progress import Progress
 
 REMEMBERED = 50
-"""Jobs that ended long ago are forgotten here; the journal and the shelf know them."""
+"""Jobs that ended longer ago are removed; the journal and the shelf still know them."""
 
 
 class ProgressBoard:
@@ -34,7 +34,7 @@ class ProgressBoard:
         return self.find(job) or Progress()
 
     def list_open(self) -> list[str]:
-        """Those that somebody may be following to their end."""
+        """List jobs that may have followers waiting for their end."""
         with self._lock:
             return [each for each, progress in self._progress.items() if progress.end is None]
 
@@ -48,7 +48,8 @@ class ProgressBoard:
         self._update(job, lambda progress: progress.with_plan(model, plan))
 
     def follow(self, job: str, otherwise: Callable[[], Progress]) -> Iterator[Event]:
-        """What happened so far, in short, then everything as it happens, until the end. `otherwise` knows of forgotten jobs."""
+        """Yield what happened so far, in short, then everything as it happens, until the end. `otherwise` rebuilds
+        removed jobs."""
         mine: queue.SimpleQueue[Event] = queue.SimpleQueue()
         with self._lock:
             past = self.find(job)

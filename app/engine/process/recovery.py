@@ -1,4 +1,5 @@
-"""Why an engine died, by its exit code and last words; and what becomes of its job: a failure that says so, or an earlier end recalled. Pure."""
+"""Explain why an engine died, from its exit code and last log lines, and how its job ends: a clear failure, or an
+earlier end recalled. Pure."""
 
 from __future__ import annotations
 
@@ -17,65 +18,61 @@ from app.engine.process.deaths import DEATHS, DeathRecord
 from app.sentence import Sentence, say
 
 ASKED_TO_END = frozenset(-getattr(signal, name, 0) for name in ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT")) - {0}
-"""What a person or the system sends to end a program: no calculation dies of these."""
+"""Signals that people or the system send to end a program; no calculation dies of these."""
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
     sentence: Sentence
     fault: Fault | None
-    """None: ended from outside, so that there is nothing to learn from it."""
+    """None: ended from outside, so there is nothing to learn."""
     quirk: str = ""
-    """The row that foretold it, where its last words were known."""
+    """The quirk that predicted it, if its last log lines match one."""
 
 
 def diagnose(exit_code: int | None, last_words: str, wedged: bool = False, last: Reading | None = None) -> Death:
-    """`last`: the memory as it was a moment before."""
+    """Explain a death. `last`: the memory a moment before."""
     if wedged:
-        return Death(
-            say("death.wedged", "The engine stopped answering in the middle of a step and was ended."), "crash"
-        )
+        return Death(say("death.wedged", "The engine stopped responding during a step and was shut down."), "crash")
     if quirk := match_symptom(last_words):
         return Death(quirk.sentence, "crash", quirk.id)
     killed = exit_code == -getattr(signal, "SIGKILL", 9)
     roomy = last is not None and last.system_free_bytes > last.system_bytes // 4 > 0
     if exit_code in ASKED_TO_END or (killed and roomy):
-        return Death(say("death.outside", "Something outside Hearth ended the engine; memory was not short."), None)
+        return Death(say("death.outside", "Another program stopped the engine; there was enough memory."), None)
     if killed:
-        return Death(say("death.killed", "The system ended the engine, most often because memory ran out."), "memory")
+        return Death(say("death.killed", "The system stopped the engine, probably because memory ran out."), "memory")
     if exit_code == -getattr(signal, "SIGABRT", 6):
-        return Death(
-            say("death.aborted", "The graphics system aborted the engine in the middle of a calculation."), "crash"
-        )
+        return Death(say("death.aborted", "The graphics driver stopped the engine during a calculation."), "crash")
     if exit_code is not None and exit_code < 0:
-        return Death(say("death.signal", "The engine was ended by signal {number}.", number=-exit_code), "crash")
+        return Death(say("death.signal", "The engine was stopped by signal {number}.", number=-exit_code), "crash")
     return Death(
-        say("death.exit", "The engine ended by itself with code {code}; its log says more.", code=exit_code or 0),
+        say("death.exit", "The engine stopped with exit code {code}; see its log for details.", code=exit_code or 0),
         "crash",
     )
 
 
 def give_up_on_job(death: Death, lives: DeathRecord) -> Failed:
     return Failed(
-        say("job.given-up", "The engine died {deaths} times in a row at this job and finished nothing new in between, so the job was given up. What was finished is kept. Try smaller settings, or another model.", deaths=DEATHS),
+        say("job.given-up", "The engine crashed {deaths} times in a row on this job without any progress, so the job was given up. Finished parts are kept. Try smaller settings or another model.", deaths=DEATHS),
         (death.sentence,), "go-on" if any(lives.reached.values()) else "report",
     )  # fmt: skip
 
 
 def end_measuring(death: Death) -> Failed:
-    """An errand finishes nothing on the way, so it is not tried again by itself."""
+    """End a measuring task; it has no partial results, so it is not retried automatically."""
     return Failed(
-        say("errand.died", "The engine died while measuring, so the measurement was ended. Start it again if you want it."),
+        say("errand.died", "The engine crashed, so the measurement was cancelled. Start it again if you still need it."),
         (death.sentence,), "report",
     )  # fmt: skip
 
 
 def fail_start(log: Path, trouble: Death | None) -> Failed:
-    """An engine that cannot even start fails what waits, instead of trying for ever."""
+    """Fail a waiting job when the engine cannot start, instead of retrying forever."""
     return Failed(
         say(
             "engine.no-start",
-            "The engine does not start on this machine. Its log is {log}; Repair sets it up anew.",
+            "The engine cannot start on this machine. Press Repair to reinstall it; its log is {log}.",
             log=str(log),
         ),
         (trouble.sentence,) if trouble else (),
@@ -84,13 +81,13 @@ def fail_start(log: Path, trouble: Death | None) -> Failed:
 
 
 def explain_keeper_fault(fault: Exception, database: Path) -> Death:
-    """What keeps jobs from running, though no engine died of it."""
+    """Explain what prevents jobs from running when no engine died."""
     if isinstance(fault, sqlite3.Error):
         return explain_database_fault(database, fault)
     if isinstance(fault, OSError) and fault.filename:
-        words: Sentence = say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Put that right; what waits goes on by itself.", file=str(fault.filename), fault=fault.strerror or type(fault).__name__)  # fmt: skip
+        words: Sentence = say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; waiting jobs then start by themselves.", file=str(fault.filename), fault=fault.strerror or type(fault).__name__)  # fmt: skip
     else:
-        words = say("keeper.stumbled", "Jobs cannot run: {fault}. Hearth keeps trying, and what waits goes on by itself. Please send a report.", fault=f"{type(fault).__name__}: {fault}"[:300])  # fmt: skip
+        words = say("keeper.stumbled", "Jobs cannot run: {fault}. Hearth keeps trying and starts waiting jobs by itself. Please send a report.", fault=f"{type(fault).__name__}: {fault}"[:300])  # fmt: skip
     return Death(words, "crash")
 
 
@@ -98,7 +95,7 @@ def explain_database_fault(file: Path, fault: Exception) -> Death:
     return Death(
         say(
             "keeper.database",
-            "Jobs cannot be saved in {file}: {fault}. Make room on that disk; the queue then resumes by itself.",
+            "Jobs cannot be saved in {file}: {fault}. Free some space on that disk; the queue then resumes by itself.",
             file=str(file),
             fault=str(fault),
         ),
@@ -107,7 +104,7 @@ def explain_database_fault(file: Path, fault: Exception) -> Death:
 
 
 def recall_progress(known: Job, files: tuple[str, ...]) -> Progress:
-    """Of a job that only journal and shelf still know."""
+    """Rebuild the progress of a job that only journal and shelf still know."""
     if known.state in ("queued", "running"):
         return Progress()
     if known.state == "finished":

@@ -1,4 +1,4 @@
-"""How the engine stands: what the strip on every tab shows, and the points of the live charts. Values only."""
+"""The engine's state for the strip on every tab, and the points of the live charts. Values only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """What the strip shows. `job` is what runs now, "" when idle."""
+    """What the strip shows. `job` is the running one, "" when idle."""
 
     ready: bool = False
     hardware: Hardware | None = None
@@ -33,8 +33,8 @@ class EngineState:
     reading: Reading = field(default_factory=Reading)
     restarts: int = 0
     trouble: Death | None = None
-    """Why the last engine died; None once a job went well."""
+    """Why the last engine died; None once a job succeeds."""
     gave_up: bool = False
-    """It died so often before it was ready that it is started again only now and then."""
+    """It failed to start so often that it is retried only now and then."""
     obstacle: Sentence | None = None
-    """What keeps jobs from running, though the engine may be ready; None once they can."""
+    """What prevents jobs from running even if the engine is ready; None once they can."""

@@ -1,4 +1,5 @@
-"""What the engine is to do next: maintenance tasks first, then the journal's jobs. What could not be handed over waits again where it stood."""
+"""Choose the engine's next work: maintenance tasks first, then the journal's jobs. Work that was not handed over
+returns to its place."""
 
 from __future__ import annotations
 
@@ -15,21 +16,21 @@ from app.engine.jobs.tasks import MaintenanceTask, SelfTest, TaskId, Tune
 
 
 class WorkQueue:
-    """`folder_of` names a job's own folder."""
+    """`folder_of` returns a job's own folder."""
 
     def __init__(self, journal: Journal, folder_of: Callable[[str], Path]) -> None:
         self._journal, self._folder_of = journal, folder_of
         self._lock = threading.Lock()
         self._tasks: deque[tuple[TaskId, MaintenanceTask]] = deque()
         self._held: Run | None = None
-        """Taken from the queue, but not given to an engine: it goes back."""
+        """Taken from the queue but not yet given to an engine."""
 
     def add_task(self, id_: TaskId, task: MaintenanceTask) -> None:
         with self._lock:
             self._tasks.append((id_, task))
 
     def withdraw(self, id_: str) -> bool:
-        """Take a job or a task out; False where it does not wait."""
+        """Take a job or a task out; return False if it is not waiting."""
         if self._journal.withdraw(id_):
             return True
         with self._lock:
@@ -44,7 +45,7 @@ class WorkQueue:
         return dropped
 
     def take(self, died: Callable[[str], Died | None]) -> Run | None:
-        """The next one, held until `release`. `died`: what the engine died of at a job before."""
+        """Take the next one and hold it until `release`. `died`: what killed the engine during a job before."""
         with self._lock:
             task = self._tasks.popleft() if self._tasks else None
         if task is not None:
@@ -56,11 +57,11 @@ class WorkQueue:
         return self._held
 
     def release(self) -> None:
-        """An engine has it now."""
+        """Forget a held one, because an engine has it now."""
         self._held = None
 
     def take_back(self) -> None:
-        """Put what is still held back to where it waited before."""
+        """Return what is still held to its place in the queue."""
         if self._held is None:
             return
         if isinstance(self._held.request, SelfTest | Tune):

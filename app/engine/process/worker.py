@@ -1,4 +1,4 @@
-"""The engine's own process: takes orders, runs one job at a time, reports what happens. The window never imports torch."""
+"""Run the engine's process: take orders, run one job at a time, report events. The window never imports torch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 BEAT_S = 1.0
 STEP_EVERY_S = 0.05
-"""Steps come faster than anybody reads; what is left out is only how far it was."""
+"""Steps come faster than anyone reads; skipped reports hold only progress."""
 
 AHEAD: Final = (
     "transformers.modeling_utils",
@@ -42,9 +42,10 @@ AHEAD: Final = (
     "diffusers.pipelines.pipeline_utils",
     "app.engine.pictures.painter",
 )
-"""What takes the longest of a first sound or picture, both's first: 3.1 and 6.0 s after the click without, 0.5 and 1.4 with it."""
+"""The slowest imports of a first sound or picture, shared ones first: 3.1 and 6.0 s after the click without, 0.5 and
+1.4 with it."""
 ROOM_BYTES: Final = 2 << 30
-"""They hold a fifth of a GiB: where less than this is free, it is left to whoever needs it now."""
+"""The imports take a fifth of a GiB; with less than this free, they wait until needed."""
 
 
 class Worker:
@@ -70,7 +71,7 @@ class Worker:
             try:
                 order: Order = self._pipe.recv()
             except (EOFError, OSError):
-                # The window is gone. Finished parts are on disk; there is nobody to work for.
+                # The window is gone. Finished parts are on disk and nobody waits: end.
                 os._exit(0)
             match order:
                 case Stop():
@@ -87,7 +88,7 @@ class Worker:
         while True:
             try:
                 reading, measured = read(), True
-            except Exception:  # A meter that fails keeps its last word; no job is ended for it.
+            except Exception:  # If the meter fails, keep its last reading; never end a job for it.
                 if measured:
                     traceback.print_exc()
                 measured = False
@@ -106,19 +107,19 @@ class Worker:
                 self._run(session, order)
 
     def _import_ahead(self) -> None:
-        """Until something is asked for: what the first job would wait for. Between two libraries it is looked whether anything is."""
+        """Import what the first job will need, until an order arrives; orders are checked between two libraries."""
         for library in AHEAD:
             if not self._orders.empty() or psutil.virtual_memory().available < ROOM_BYTES:
                 return
             try:
                 with pausing_collector():
                     import_module(library)
-            except Exception:  # Whatever it is, the job that needs this library says it to whoever asked for that job.
+            except Exception:  # Whatever it is, the job that needs this library will report it.
                 traceback.print_exc()
                 return
 
     def _next(self, session: Session) -> Run | Free | Quit:
-        """The next order; until it comes, short pieces of work that nobody waits for."""
+        """Return the next order; until it arrives, do idle work in short pieces."""
         try:
             spare = session.use_idle_time()
             while self._orders.empty() and psutil.virtual_memory().available >= ROOM_BYTES:
@@ -155,7 +156,8 @@ class Worker:
 
 
 def choose_environment() -> dict[str, str]:
-    """What the quirk rows of this system want set before torch is imported: so it asks importlib for torch's version, not torch."""
+    """Set what this system's quirks need before torch is imported; torch's version comes from importlib, without
+    importing torch."""
     system = {"Darwin": "macos", "Windows": "windows"}.get(platform.system(), "linux")
     facts = Hardware(
         kind="mps" if system == "macos" else "cpu", system=system, system_version=platform.mac_ver()[0], torch=version("torch"),  # type: ignore[arg-type]
@@ -165,7 +167,8 @@ def choose_environment() -> dict[str, str]:
 
 
 def redirect_output(log: Path) -> None:
-    """All that this process prints, its libraries too. On Windows Python's streams of a console fail on a file: both are made anew."""
+    """Redirect all output of this process, its libraries' included. On Windows Python's console streams cannot write to
+    a file: both are replaced."""
     last_words = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (1, 2):
         os.dup2(last_words, stream)
@@ -174,7 +177,7 @@ def redirect_output(log: Path) -> None:
 
 
 def exit_when_done(needed: Callable[[], None]) -> None:
-    """An engine that hears nothing or beats no more is no use: it ends with the reason in its log, and the keeper starts another."""
+    """Exit when listening or beating ends, with the reason in the log; the keeper then starts another engine."""
     try:
         needed()
     except BaseException:
@@ -183,9 +186,9 @@ def exit_when_done(needed: Callable[[], None]) -> None:
 
 
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
-    """Where the process begins. What torch reads from the environment is set before torch is imported."""
+    """Start the process. What torch reads from the environment is set before torch is imported."""
     os.environ.update(choose_environment())
-    # Ctrl+C reaches every process of a terminal; what it means here the keeper says.
+    # Ctrl+C reaches every process of a terminal; the keeper decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     redirect_output(log)
     worker = Worker(pipe)

@@ -1,4 +1,5 @@
-"""Measure ways of attention while the engine is idle: each shape of the installed models once, in pieces of about a tenth of a second."""
+"""Measure attention variants while the engine is idle: each shape of the installed models once, in pieces of about 0.1
+s."""
 
 from __future__ import annotations
 
@@ -22,11 +23,12 @@ from app.paths import Home
 from app.sentence import Trouble
 
 KINDS: Final = ("cpu", "cuda", "rocm")
-"""On Metal a shape that it does not bear ends the process: nothing is tried there that nobody asked for."""
+"""On Metal an unsupported shape ends the process, so nothing is tried there unasked."""
 
 
 def measure_while_idle(home: Home, hardware: Hardware, verdicts: dict[Subject, Verdict]) -> Iterator[None]:
-    """Verdicts are kept for this torch, system and card as they come; whoever stops in the middle loses the shape that he is at."""
+    """Measure and store verdicts for this torch, system and card one by one; an interruption loses only the current
+    shape."""
     if hardware.pretended or hardware.kind not in KINDS:
         return
     for model in catalog.CATALOG:
@@ -34,15 +36,15 @@ def measure_while_idle(home: Home, hardware: Hardware, verdicts: dict[Subject, V
         if model.starter or on_disk.locate(home, model) is None:
             continue
         try:
-            # In the precision that runs; what else is forced says nothing of which way is quickest.
+            # Use the precision that runs; other forced choices do not affect which variant is fastest.
             plan = make_plan(home, hardware, model, Choice(dtype=read_choice(home).dtype), verdicts)
-        except Trouble:  # it cannot run here: said when somebody asks for it
+        except Trouble:  # it cannot run here, which its own request reports
             continue
         for call in list_calls(model):
             shape = call.shape(plan.dtype)
             if not has_choice(shape) or way_subject(round_up_lengths(shape)) in verdicts or not is_short(shape):
                 continue
-            if torch.get_num_threads() != THREADS:  # a small model's speech runs on fewer
+            if torch.get_num_threads() != THREADS:  # a small model's speech uses fewer
                 return
             for found in quickest(shape, plan, plan.device):
                 if found is not None:
@@ -51,7 +53,7 @@ def measure_while_idle(home: Home, hardware: Hardware, verdicts: dict[Subject, V
 
 
 def list_calls(model: Model) -> tuple[Call, ...]:
-    """At the recommended size of its pictures."""
+    """List the attention calls at the model's recommended picture size."""
     shape, settings = model.attention, model.settings
     if model.kind == "speech":
         return speech(shape.heads, shape.kv_heads, shape.head_dim, shape.text_tokens, shape.keys)

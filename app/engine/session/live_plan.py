@@ -1,4 +1,4 @@
-"""The plan of a run for the chunk size that is asked for now: decided anew when the slider moves, also in the middle of a step."""
+"""Plan a run for the chunk size asked for now; decide again when the slider moves, even in the middle of a step."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from app.sentence import Trouble
 
 
 class LivePlan:
-    """Read by the attention of any thread; deciding is pure, so two threads that decide at once decide the same."""
+    """Read by attention in any thread; deciding is pure, so two threads that decide at once agree."""
 
     def __init__(self, decided: Callable[[Chunk], Plan], dial: Dial, before: LivePlan | None = None) -> None:
-        """`before`: of the same job, before a rung was taken. Trouble where there is none and the size that is asked for cannot run."""
+        """`before`: of the same job, before a fallback. Raise Trouble if there is none and the size asked for cannot
+        run."""
         self._decided, self._dial = decided, dial
         self._plans: dict[Chunk, Plan | Trouble] = {}
         self._standing_in: dict[tuple[Chunk, int], Plan] = {}
         first = self._decide_for(dial.chunk)
         self.asked: Chunk = dial.chunk if before is None or isinstance(first, Plan) else before.asked
-        """The size that was asked for last and can run."""
+        """The last size that was asked for and can run."""
         latest = self._decide_for(self.asked)
         if isinstance(latest, Trouble):
             raise latest
@@ -28,13 +29,13 @@ class LivePlan:
 
     @property
     def refused(self) -> Trouble | None:
-        """Why the size that is asked for now cannot run here; what ran before goes on."""
+        """Why the size asked for now cannot run here; the previous one stays in use."""
         found = self._decide_for(self._dial.chunk)
         return found if isinstance(found, Trouble) else None
 
     @property
     def now(self) -> Plan:
-        """Where the size that is asked for cannot run: what ran before, with why it still does."""
+        """Return the plan; if the size asked for cannot run, the previous plan with the reason."""
         asked = self._dial.chunk
         found = self._decide_for(asked)
         if isinstance(found, Plan):

@@ -1,4 +1,4 @@
-"""The owner of memory: which models are loaded, which must go before another comes, and what each gave back."""
+"""Hold the loaded models: decide which are unloaded before another is loaded, and measure what each frees."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from app.paths import Home
 from app.sentence import Trouble, say
 
 BESIDE = 0.8
-"""A second model is loaded beside the first only where it takes less than this share of what is free."""
+"""A second model is loaded beside the first only if it takes less than this share of the free memory."""
 SMALL_PARAMETERS = 50_000_000
 THREADS = torch.get_num_threads()
-"""What torch chose, or was told, before anything was loaded."""
+"""torch's own or configured thread count, read before anything is loaded."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Held:
 
 
 class ModelHolder:
-    """At most one model of each kind."""
+    """Hold at most one model of each kind."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -44,13 +44,13 @@ class ModelHolder:
 
     @property
     def latest(self) -> str:
-        """The one that was used last, "" where it is loaded no more."""
+        """The model used last, "" if it is no longer loaded."""
         held = self._held.get(self._latest)
         return held.model.id if held else ""
 
     @property
     def held_bytes(self) -> int:
-        return sum(held.bytes for held in tuple(self._held.values()))  # asked while a run may load or unload
+        return sum(held.bytes for held in tuple(self._held.values()))  # read while a run may load or unload
 
     def get(self, kind: Kind) -> LoadedModel:
         return self._held[kind].loaded
@@ -66,7 +66,7 @@ class ModelHolder:
             raise Trouble(
                 say(
                     "session.not-there",
-                    "{model} is not on this machine yet. Get it in Models, or with: hearth models get {id}",
+                    "{model} is not installed yet. Download it in Models, or run: hearth models get {id}",
                     model=model.title,
                     id=model.id,
                 ),
@@ -77,7 +77,7 @@ class ModelHolder:
             yield from self.unload()
         torch.set_num_threads(count_threads(asked))
         yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.title))
-        # Each family brings seconds of imports; only the one that is asked for is waited for.
+        # Each family takes seconds to import; import only the one needed.
         if model.kind == "speech":
             from app.engine.speech import loader
 
@@ -91,12 +91,12 @@ class ModelHolder:
             yield Note(sentence)
 
     def free(self) -> None:
-        """Everything, at once."""
+        """Unload everything at once."""
         for _ in self.unload():
             pass
 
     def unload(self, kind: Kind | None = None) -> Iterator[Event]:
-        """The model of one kind, or all; each is told with what it gave back."""
+        """Unload the model of one kind, or all; yield an event with the memory each freed."""
         for each in [kind] if kind else list(self._held):
             held = self._held.pop(each, None)
             if held is None:
@@ -112,5 +112,6 @@ class ModelHolder:
 
 
 def count_threads(asked: Need) -> int:
-    """A small model's kernels end sooner than a second thread wakes up: beside other programs two took fourteen times as long as one."""
+    """Use one thread for small models: their kernels end before a second thread wakes up. On a busy computer two
+    threads took fourteen times as long."""
     return 1 if sum(part.parameters for part in asked.parts) < SMALL_PARAMETERS else max(1, THREADS)

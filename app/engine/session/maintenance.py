@@ -1,4 +1,4 @@
-"""Errands as the engine runs them: the self-test, and the measuring of chunk sizes at a model's own attention."""
+"""Run maintenance tasks in the engine: the self-test, and measuring chunk sizes at a model's own attention."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], 
     yield Note(
         say(
             "selftest.result",
-            "Self-test: {passed} of {total} paths are right on this machine.",
+            "Self-test: {passed} of {total} paths give correct results on this machine.",
             passed=sum(each.passed for each in paths),
             total=len(paths),
         )
@@ -55,10 +55,10 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], 
 def tune(
     model: Model, hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], control: Control
 ) -> Iterator[Event]:
-    """Times one attention call of the model at each size, in turn and several times over, and keeps the medians. The knee is
-    offered on the Machine tab, never taken by itself: it would hold for all calls, past the ways that were measured."""
+    """Time one attention call of the model at each size, several rounds in turn, and keep the medians. The knee is
+    offered on the Machine tab, never applied automatically: it would override the measured variants of all calls."""
     asked = find_need(home, hardware, model)
-    # Every size is measured, also those that memory once did not allow.
+    # Measure every size, also those that memory once did not allow.
     known = {name: each for name, each in verdicts.items() if name != Subject.rung(model.id, CHUNK_RUNG)}
     plan = make_plan(home, hardware, model, replace(read_choice(home), chunk=AUTO), known)
     device = "cpu" if hardware.pretended else plan.device
@@ -69,7 +69,7 @@ def tune(
     )
     sizes = [size for size in SIZES if size < 2 * asked.queries] or SIZES[:1]
     times: dict[int, list[float]] = {size: [] for size in sizes}
-    # Not monotonic: on Windows it may stand still for 15 ms, over several calls.
+    # Not monotonic(): on Windows it may stand still for 15 ms, longer than several calls.
     began, done, total = time.perf_counter(), 0, ROUNDS * len(sizes)
     with applied(plan) as seam:
         for _ in range(ROUNDS):
@@ -97,7 +97,7 @@ def tune(
     yield Note(
         say(
             "tune.knee",
-            "{chunk} queries at a time is the knee on this machine: larger chunks cost memory and gain little.",
+            "A chunk size of {chunk} suits this machine best: larger chunks use more memory but are hardly faster.",
             chunk=knee,
         )
     )

@@ -14,7 +14,7 @@ _TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform =
 
 
 def release() -> None:
-    """Without the last line a freed block of up to 64 MiB stays the process's own on glibc: less was asked for, and the same is held."""
+    """Release cached memory. Without malloc_trim, glibc keeps freed blocks of up to 64 MiB in the process."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -1,4 +1,4 @@
-"""Classify why a run broke, for the fallbacks, and word it where none helps. Finished parts are kept."""
+"""Classify why a run broke, to choose a fallback, and explain it if none helps. Finished parts are kept."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ MEMORY_WORDS = (
     "out of memory", "Invalid buffer size", "can't allocate memory", "DefaultCPUAllocator", "CUBLAS_STATUS_ALLOC_FAILED",
     "CUDNN_STATUS_ALLOC_FAILED", "unable to find an engine to execute this computation",
 )  # fmt: skip
-"""Metal, the CPU and a card's libraries say it in a plain RuntimeError; cuDNN has no engine left where none has room."""
+"""Messages by which Metal, the CPU and the card's libraries report a lack of memory in a plain RuntimeError; cuDNN then
+finds no engine."""
 
 
 def classify_fault(fault: BaseException) -> Fault | None:
-    """Which ladder this belongs to; None: not the machine's doing."""
+    """Return the ladder of fallbacks for this error; None: the machine did not cause it."""
     if isinstance(fault, NumbersBroke):
         return "numbers"
     words = str(fault)
@@ -33,7 +34,7 @@ def classify_fault(fault: BaseException) -> Fault | None:
 
 
 def list_finished(job: Path) -> tuple[str, ...]:
-    """What a failed run leaves: whole parts and pictures; half-written files have other names."""
+    """List what a failed run leaves: finished parts and pictures; half-written files have other names."""
     return tuple(str(path) for pattern in ("part-*.wav", "picture-*.png") for path in sorted(job.glob(pattern)))
 
 
@@ -42,22 +43,22 @@ def describe_failure(fault: Exception, job: Path) -> Failed:
     if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
         free = shutil.disk_usage(job if job.exists() else job.anchor).free
         return Failed(
-            say("session.disk-full", "The disk is full: only {free} MB are left where {folder} lies. What was finished is kept. Make room and go on.", free=free >> 20, folder=str(job)),
+            say("session.disk-full", "The disk is full: only {free} MB are left for {folder}. Free some space, then resume. Finished parts are kept.", free=free >> 20, folder=str(job)),
             cure="open-folder", files=files,
         )  # fmt: skip
     if isinstance(fault, MemoryError | torch.OutOfMemoryError) or classify_fault(fault) == "memory":
         return Failed(
-            say("session.no-memory", "Memory ran out, and no safer way was left. Close other programs, or choose a smaller size or model."),
+            say("session.no-memory", "There is not enough memory, even with the most economical settings. Close other programs, or choose a smaller size or model."),
             cure="smaller", files=files,
         )  # fmt: skip
     if isinstance(fault, NumbersBroke):
         return Failed(
-            say("session.numbers", "The model's numbers broke on this machine in every precision that it has. Choose another model, and please send a report."),
+            say("session.numbers", "The model produces invalid numbers on this machine in every precision. Choose another model, and please send a report."),
             cure="report", files=files,
         )  # fmt: skip
     traceback.print_exception(fault)
     return Failed(
-        say("session.unknown", "The model stopped with an error that Hearth does not know. What was finished is kept; please send a report."),
-        (say("session.words", "Its own words: {words}", words=f"{type(fault).__name__}: {fault}"[:500]),),
+        say("session.unknown", "The model stopped with an unknown error. Finished parts are kept; please send a report."),
+        (say("session.words", "Error message: {words}", words=f"{type(fault).__name__}: {fault}"[:500]),),
         "report", files,
     )  # fmt: skip

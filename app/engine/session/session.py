@@ -1,4 +1,5 @@
-"""Plan, load and run one request after the other; climb the ladder when a run breaks. run(request) yields events and never raises."""
+"""Plan, load and run one request after another; take a fallback when a run breaks. run(request) yields events and never
+raises."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ from app.paths import Home
 from app.sentence import Trouble, say
 
 RUNGS_AFTER_DEATH = 2
-"""A run that killed its engine takes this many rungs at once, so that it does not creep down through deaths."""
+"""A run that killed its engine takes this many fallbacks at once, so that fewer engines die on the way to a plan that
+works."""
 
 
 class Session:
@@ -47,21 +49,21 @@ class Session:
 
     @property
     def loaded(self) -> str:
-        """The one that was used last."""
+        """The model used last."""
         return self._owner.latest
 
     @property
     def held_bytes(self) -> int:
-        """Weights on the device, which go when another model needs the room."""
+        """Weights on the device; unloaded when another model needs the memory."""
         return self._owner.held_bytes
 
     def run(
         self, request: Request | MaintenanceTask, choice: Choice, control: Control, job: Path,
         tell: Callable[[str, Plan], None], died: Died | None = None, yields: bool = False,
     ) -> Iterator[Event]:  # fmt: skip
-        """`job` is the run's own folder: what is finished in it is not done again. `tell` is given each plan as it is decided. `died`
-        is what the engine died of at this job; `yields` as `planned` has it. The chunk is the dial's, never the choice's. Ends with
-        Finished, Stopped or Failed, whatever happens."""
+        """`job` is the run's own folder: parts finished there are not made again. `tell` receives each plan as it is
+        decided. `died` is what killed the engine during this job; `yields` as in `planned`. The chunk comes from the
+        dial, never from the choice. Ends with Finished, Stopped or Failed, whatever happens."""
         try:
             self._reload_verdicts()
             match request:
@@ -75,15 +77,15 @@ class Session:
                     yield from self._make(request, choice, control, job, tell, died, yields)
         except Trouble as trouble:
             yield Failed(trouble.sentence, trouble.objections, trouble.cure, list_finished(job))
-        except Exception as fault:  # The engine lives on after any one job; what broke is told, with its own words.
+        except Exception as fault:  # The engine survives any one job; report the error with its own text.
             yield describe_failure(fault, job)
 
     def use_idle_time(self) -> Iterator[None]:
-        """What is done while nobody waits, piece by piece."""
+        """Do idle work, piece by piece."""
         yield from measure_while_idle(self.home, self.hardware, self.verdicts)
 
     def _reload_verdicts(self) -> None:
-        """What another process learned or forgot counts from now on, in the dict that idle measuring writes to as well."""
+        """Reload verdicts that another process added or removed, into the same dict that idle measuring writes to."""
         known = load(self.home.verdicts, self.hardware)
         self.verdicts.clear()
         self.verdicts.update(known)
@@ -95,9 +97,7 @@ class Session:
         model = self._find_model(request)
         reject_unspeakable(request, model, self.home)
         if isinstance(request, SpeechRequest):
-            request = replace(
-                request, model=model.id
-            )  # the file says who spoke it, for the voices that are kept from it
+            request = replace(request, model=model.id)  # the file names its model, for voices that are saved from it
         facts = self._read_hardware()
         asked = find_need(self.home, facts, model, request)
 
@@ -148,7 +148,7 @@ class Session:
         self, decided: Callable[[Verdicts], Plan], asked: Need, seen: RunFailure, where: Role | None, words: str,
         loading: bool = False,
     ) -> Learned | None:  # fmt: skip
-        """One rung, learned for good: next time on this machine the run begins with it."""
+        """Take one fallback and store it: later runs on this machine start with it."""
         found = next_fallback(decided, asked, self.verdicts, seen, where, words, loading)
         if found is None:
             return None
@@ -175,7 +175,7 @@ class Session:
                     yield Note(live.refused.sentence)
                 refused = live.refused
                 if isinstance(event, Finished) and worked and not seam.calls:
-                    # Attention that nobody saw may have been anything: it is not called a success.
+                    # Attention that was not observed may be wrong: report it rather than call it a success.
                     raise Trouble(say("session.unseen", "{model} bypassed Hearth's attention, so this result may be wrong on this machine.", model=model.title), cure="report")  # fmt: skip
                 yield event
 
@@ -185,11 +185,12 @@ class Session:
         return on_disk.find_best(self.home, "speech" if isinstance(request, SpeechRequest) else "picture")
 
     def free(self) -> None:
-        """Everything, at once."""
+        """Unload everything at once."""
         for _ in self._owner.unload():
             pass
 
     def _read_hardware(self) -> Hardware:
-        """With the memory that is free now, or would be: what is loaded can go. All else does not change while Hearth runs."""
+        """Read the hardware with the memory that is free now, counting loaded models as free, because they can be
+        unloaded. The rest does not change while Hearth runs."""
         release()
         return with_room(self.hardware, read(), self.held_bytes)

@@ -1,4 +1,4 @@
-"""The loaded parts of a Dia voice, as one value."""
+"""Hold the loaded parts of a Dia voice in one value."""
 
 from __future__ import annotations
 

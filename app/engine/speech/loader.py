@@ -64,7 +64,7 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
         raise Trouble(
             say(
                 "speech.no-codec",
-                "The voice in {folder} lacks its codec (DAC), so it makes no sound. Put the codec into {folder}/codec, or download Dia again.",
+                "The voice in {folder} has no codec (DAC), so it cannot make sound. Put the codec into {folder}/codec, or download Dia again.",
                 folder=str(folder),
             ),
             cure="get:dia-1.6b",

@@ -75,7 +75,7 @@ class PartRun:
             yield Note(
                 say(
                     "speech.cut-off",
-                    "Part {part} was cut off at {seconds} s because it did not end by itself. Speak it again with another seed.",
+                    "Part {part} did not end by itself and was cut off at {seconds} s. Redo it with another seed.",
                     part=self._task.index + 1,
                     seconds=round(decoding.frames / self._dia.codec.frame_rate, 1),
                 )

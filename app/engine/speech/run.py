@@ -85,7 +85,7 @@ class SpeechRun:
             raise Trouble(
                 say(
                     "speech.other-parts",
-                    "The script has changed and now has {count} parts, so single parts cannot be redone. Speak all of it again.",
+                    "The script has changed and now has {count} parts, so single parts cannot be redone. Speak the whole script again.",
                     count=len(parts),
                 )
             )
@@ -151,7 +151,7 @@ class SpeechRun:
             yield Note(
                 say(
                     "speech.no-room",
-                    "The settings are too long to be stored in an Opus file; the shelf keeps them. Choose WAV, FLAC, MP3 or OGG to have them in the file.",
+                    "The settings are too long for an Opus file; they are only kept on the shelf. To store them in the file, choose WAV, FLAC, MP3 or OGG.",
                 )
             )
         finish = Finish(request.format, request.speed, request.loudness_lufs, tail_s)
@@ -159,7 +159,7 @@ class SpeechRun:
 
 
 def choose_sampling(request: SpeechRequest, limits: VoiceLimits) -> Sampling:
-    """Return the request's settings; where it has none, the model's."""
+    """Return the request's settings, with the model's where it has none."""
     own = limits.settings
     return Sampling(
         guidance=own["guidance"] if request.guidance is None else request.guidance,

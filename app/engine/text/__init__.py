@@ -1,1 +1,1 @@
-"""What people write: scripts, voices, captions, prompt weights. Text alone: no torch."""
+"""Parse what people write: scripts, voices, captions, prompt weights. No torch."""

@@ -1,4 +1,4 @@
-"""Parse a prompt by the grammar of the starter painter's card: things with their attributes, the ground, the time. Pure."""
+"""Parse a prompt with the grammar of the starter painter's card: things with attributes, the ground, the time. Pure."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ALIKE: Final = {
     "several": "three", "many": "three", "beside": "left of", "near": "left of", "next": "left of", "beneath": "below", "underneath": "below",
     "dark": "at night",
 }  # fmt: skip
-"""Words outside its vocabulary, with the nearest that it was taught."""
+"""Words outside the vocabulary, mapped to the nearest taught word."""
 SILENT: Final = frozenset((
     "a", "an", "the", "of", "with", "and", "on", "in", "to", "at", "picture", "drawing", "illustration", "painting", "behind",
     "background", "please", "me", "i", "want", "paint", "draw", "show", "make", "is", "are", "there", "this", "that", "it", "some", "image", "scene",
     "something", "thing", "things", "one", "1", "by",
 ))  # fmt: skip
-"""Words that carry no meaning of their own."""
+"""Words without a meaning of their own."""
 SPELT_ALIKE: Final = 0.82
 """Just above 0.8, where "horse" would be a misspelt "house"."""
 
@@ -34,17 +34,17 @@ Mark = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A few words of a prompt, as they were typed, and what they mean to the painter."""
+    """A few words of a prompt as they were typed, and their meaning to the painter."""
 
     typed: str
     mark: Mark | None
     taught: bool
-    """Whether the words are its own; else they were replaced by the nearest, or mean nothing to it."""
+    """True for words of the vocabulary; False for words that were replaced or ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A thing that a prompt names, with its attributes; empty: not said."""
+    """A thing in a prompt, with its attributes; empty: not given."""
 
     kind: str
     colour: str = ""
@@ -66,7 +66,7 @@ class PromptReading:
 
 
 def _read_marks(grammar: Mapping[str, Any]) -> dict[tuple[str, ...], Mark]:
-    """The meaning of each phrase of the grammar."""
+    """Return the meaning of each phrase of the grammar."""
     found: dict[tuple[str, ...], Mark] = {
         ("background",): ("background", ""),
         ("no",): ("no", ""),
@@ -99,7 +99,7 @@ def _read_marks(grammar: Mapping[str, Any]) -> dict[tuple[str, ...], Mark]:
 
 
 def _match(words: Sequence[str], at: int, marks: Mapping[tuple[str, ...], Mark]) -> tuple[int, Mark | None]:
-    """The length of the longest known phrase that starts here, and its mark."""
+    """Return the length of the longest known phrase that starts here, and its mark."""
     for length in range(min(7, len(words) - at), 0, -1):
         mark = marks.get(tuple(words[at : at + length]))
         if mark is not None:
@@ -108,7 +108,7 @@ def _match(words: Sequence[str], at: int, marks: Mapping[tuple[str, ...], Mark])
 
 
 def _find_taught(word: str, marks: Mapping[tuple[str, ...], Mark]) -> list[str]:
-    """The taught words nearest to an unknown one, by sense or by spelling; none where neither helps."""
+    """Find the taught words nearest to an unknown one, by meaning or by spelling; empty if neither helps."""
     if word.isdigit() and len(word) < 3:
         return ["three"]
     alike = ALIKE.get(word) or ALIKE.get(word.removesuffix("s"), "")
@@ -123,7 +123,7 @@ def _find_taught(word: str, marks: Mapping[tuple[str, ...], Mark]) -> list[str]:
 
 
 def split_phrases(prompt: str, grammar: Mapping[str, Any]) -> list[Phrase]:
-    """The prompt in the order it was typed; words that mean nothing to the painter come last."""
+    """Split a prompt into phrases in the order typed; ignored words come last."""
     marks = _read_marks(grammar)
     taught = {word for phrase in marks for word in phrase} | SILENT
     told: list[str] = []
@@ -144,7 +144,7 @@ def split_phrases(prompt: str, grammar: Mapping[str, Any]) -> list[Phrase]:
 
 
 def find_lost(prompt: str, caption: str, grammar: Mapping[str, Any]) -> list[str]:
-    """What the prompt says and the caption does not, in the prompt's words: replaced, left out or unknown."""
+    """List what the caption lost of the prompt, in the prompt's words: replaced, left out or unknown."""
     said = Counter(_fold_plural(each.mark) for each in split_phrases(caption, grammar) if each.mark)
     missing: list[str] = []
     denied = False
@@ -166,12 +166,12 @@ def find_lost(prompt: str, caption: str, grammar: Mapping[str, Any]) -> list[str
 
 
 def _fold_plural(mark: Mark | None) -> Mark | None:
-    """One thing or many of it are the same thing."""
+    """Treat one thing and many of it as the same."""
     return ("kind", mark[1]) if mark and mark[0] == "kinds" else mark
 
 
 def read_prompt(prompt: str, grammar: Mapping[str, Any]) -> PromptReading:
-    """What the prompt says, as far as it is understood."""
+    """Parse as much of the prompt as the grammar covers."""
     found, denied, open_place = PromptReading(), False, ""
     colour = size = ""
     count = 1

@@ -1,4 +1,4 @@
-"""Find the caption nearest to a prompt among those that the starter painter learned. Pure: the window reads prompts, too."""
+"""Find the caption nearest to a prompt among those the starter painter learned. Pure: the window reads prompts, too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ TREES: Final = ("tree", "pine")
 
 
 def find_nearest(prompt: str, grammar: Mapping[str, Any]) -> tuple[str, bool]:
-    """The nearest learned caption, empty where nothing of the prompt is known; and whether the prompt itself is one."""
+    """Return the nearest learned caption, empty if no word of the prompt is known; and whether the prompt itself is
+    one."""
     found = read_prompt(prompt, grammar)
     shapes = [item for item in found.items if item.kind in grammar["shapes"]]
     scenery = [item for item in found.items if item.kind not in grammar["shapes"]]
@@ -33,7 +34,7 @@ def _add_article(words: str) -> str:
 
 
 def _describe_shapes(items: list[Item], found: PromptReading, grammar: Mapping[str, Any]) -> tuple[str, bool]:
-    """One thing, two beside each other, or a row: the only plain pictures that it learned."""
+    """Describe one thing, two side by side, or a row: the only plain pictures that were taught."""
     first, second = items[0], items[1] if len(items) > 1 else None
     taken = [item.colour for item in items]
     ground = found.background
@@ -54,7 +55,7 @@ def _describe_shapes(items: list[Item], found: PromptReading, grammar: Mapping[s
         )
     small = [item.size == "small" for item in items]
     if second and (first.kind, small[0], colours[0]) == (second.kind, small[1], colours[1]):
-        first, second, exact = replace(first, count=len(items)), None, False  # two alike are a row
+        first, second, exact = replace(first, count=len(items)), None, False  # two equal things form a row
     if second is None:
         count = min(first.count, 3)
         number = grammar["count"][str(count)][0]
@@ -77,7 +78,7 @@ def _describe_shapes(items: list[Item], found: PromptReading, grammar: Mapping[s
 
 
 def _relate(first: Item, second: Item) -> str:
-    """The first item's relation to the second, from their places."""
+    """Return the first item's relation to the second, from their places."""
     one, other = (" ".join(item.places) for item in (first, second))
     for side, relation in (("left", "left of"), ("right", "right of"), ("top", "above"), ("bottom", "below")):
         if side in one and side not in other:
@@ -88,7 +89,7 @@ def _relate(first: Item, second: Item) -> str:
 
 
 def _describe_landscape(items: list[Item], found: PromptReading, grammar: Mapping[str, Any]) -> tuple[str, bool]:
-    """Ground and time, a light, then a boat on the sea or a house and trees on land, one a column."""
+    """Describe ground and time, a light, then a boat on the sea or a house and trees on land, one in each column."""
     by_kind: dict[str, Item] = {}
     exact = found.exact and bool(found.ground and found.time)
     for item in items:
@@ -130,7 +131,7 @@ def _describe_landscape(items: list[Item], found: PromptReading, grammar: Mappin
 
 
 def _describe_thing(item: Item, grammar: Mapping[str, Any], used: set[str], said: set[str]) -> tuple[str, bool]:
-    """The learned phrase nearest to an item, and whether it says the same."""
+    """Return the learned phrase nearest to an item, and whether it means the same."""
     colours = grammar["colours_of"].get(item.kind, [])
     own = "green" if item.kind in TREES else ""
     colour = item.colour if item.colour in colours else colours[0] if colours else ""

@@ -1,4 +1,4 @@
-"""A prompt's text with the weights that people write into it, (word:1.2). Pure: the window reads prompts, too."""
+"""Split a prompt into text and the weights written into it, (word:1.2). Pure: the window reads prompts, too."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from typing import Final
 
 STRONGER: Final = 1.1
-"""What bare brackets do: (word) once, ((word)) twice, [word] the other way."""
+"""Factor of bare brackets: (word) once, ((word)) twice, [word] its inverse."""
 _MARK: Final = re.compile(r"\\[()\[\]\\]|[()\[\]]|:\s*([0-4](?:\.\d+)?|\.\d+)\s*\)|[^\\()\[\]:]+|:|\\")
 """Weights go to 4.99: (at 12:30) is a time of day."""
 
 
 def split_weights(prompt: str) -> list[tuple[str, float]]:
-    """Text with its weight, in order. Brackets that have no partner are text."""
+    """Return pieces of text with their weights, in order. Unmatched brackets are text."""
     found: list[tuple[str, float]] = []
     opened: list[tuple[str, int]] = []
     for match in _MARK.finditer(prompt):

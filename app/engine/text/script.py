@@ -1,4 +1,5 @@
-"""Scripts: checked, cleaned, split at turns into parts that a voice can speak in one go. Pure, and quick enough for every key press."""
+"""Check and clean scripts, and split them at turns into parts that a voice can speak at once. Pure, and fast enough for
+every key press."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ PAUSE_S = 0.5
 PAUSE_MOST_S = 30.0
 LONG_S = 600.0
 WORDS_TOLD, ALIKE = 12, 0.7
-"""So many unknown words are named; so alike (difflib's ratio) are those that are offered instead: houses and house, not hey and why."""
+"""How many unknown words are named, and how similar (difflib's ratio) a suggestion must be: houses and house, not hey
+and why."""
 
 _MARK = re.compile(r"\[\s*(?:s|speaker)\s*(\d{1,6})\s*\]|\(\s*pause\b([^()]*)\)", re.IGNORECASE)
 _LENGTH = re.compile(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*(ms|s|sec|seconds?)?\s*", re.IGNORECASE)
@@ -57,14 +59,17 @@ class ParsedScript:
 
 @functools.lru_cache(maxsize=8)
 def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
-    """Split a script into parts, with every problem found; a fatal one means that it cannot be spoken. Whoever asks again about the same
-    script and voice gets the same value: check, page, engine and delivery parse it once a process."""
+    """Split a script into parts and list every problem; a fatal one means that it cannot be spoken. The result is
+    cached: check, page, engine and delivery parse the same script once in each process."""
     problems: list[Problem] = []
     marks = tuple(_split_marks(_clean(text, problems), limits, problems))
     parts, pause_s = gather_parts(marks, limits)
     if not parts:
         problems.append(
-            Problem("fatal", say("script.no-words", "The script has no words to speak, only tags, pauses or signs."))
+            Problem(
+                "fatal",
+                say("script.no-words", "The script has only tags, pauses or punctuation. Add some words to speak."),
+            )
         )
     seconds = sum(part.seconds + part.pause_before_s for part in parts) + pause_s
     if parts and seconds < limits.part_least_s:
@@ -73,7 +78,7 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
                 "warning",
                 say(
                     "script.short",
-                    "This is only about {seconds} s of speech. {name} often makes noise of less than {least} s: write a little more.",
+                    "This is only about {seconds} s of speech. Below {least} s, {name} often makes noise; write a little more.",
                     seconds=round(seconds, 1), name=limits.name, least=limits.part_least_s,
                 ),
             )
@@ -94,7 +99,7 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
 
 
 def require_speakable(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
-    """The same, or a Trouble that says why this voice cannot speak it."""
+    """Return the script; raise a Trouble if this voice cannot speak it."""
     checked = parse_script(text, limits)
     if checked.fatal:
         first, *others = checked.fatal
@@ -112,7 +117,7 @@ def _clean(text: str, problems: list[Problem]) -> str:
                 "note",
                 say(
                     "script.typographic",
-                    "{count} curly quotes, long dashes or the like are read as plain ones: Dia counts bytes, and they take three each.",
+                    "{count} curly quotes, long dashes and similar characters are replaced by plain ones, which Dia reads better.",
                     count=replaced,
                 ),
             )
@@ -125,7 +130,7 @@ def _clean(text: str, problems: list[Problem]) -> str:
                 "warning",
                 say(
                     "script.not-english",
-                    "Dia was trained on English. These signs may come out as noise: {signs}",
+                    "Dia only knows English. These characters may come out as noise: {signs}",
                     signs=" ".join(strange[:12]),
                 ),
             )
@@ -134,7 +139,7 @@ def _clean(text: str, problems: list[Problem]) -> str:
 
 
 def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Iterator[Turn | float]:
-    """Turns and lengths of pauses in their order, and what is odd about them."""
+    """Split into turns and pauses, in order; also return the problems found."""
     speaker, begin, said, corrected, merged, tagged = 1, 0, 0, 0, 0, False
     last_said = 0
     unknown: dict[str, str] = {}
@@ -145,7 +150,8 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
             if not tagged and not said:
                 problems.append(
                     Problem(
-                        "note", say("script.no-tag", "The script does not begin with a speaker's tag; [S1] speaks.")
+                        "note",
+                        say("script.no-tag", "The script does not begin with a speaker's tag, so [S1] speaks first."),
                     )
                 )
             merged += tagged and last_said == speaker
@@ -167,14 +173,14 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
                 "fatal",
                 say(
                     "script.speakers",
-                    "{tags}: {name} has two speakers, [S1] and [S2]. Give these lines to one of them.",
+                    "{name} has only two speakers, [S1] and [S2], but the script uses {tags}. Give these lines to one of the two.",
                     tags=", ".join(dict.fromkeys(wrong[:5])), name=limits.name,
                 ),
             )
         )  # fmt: skip
     elif corrected:
         problems.append(
-            Problem("note", say("script.tags", "{count} tags are read as [S1] or [S2], which is how they are written.", count=corrected))
+            Problem("note", say("script.tags", "{count} tags are read as [S1] or [S2], which is the usual spelling.", count=corrected))
         )  # fmt: skip
     if merged:
         problems.append(
@@ -192,7 +198,8 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
 
 
 def _name_unknown(words: dict[str, str], limits: VoiceLimits) -> Sentence:
-    """Which words it never learned, and for those that are spelt alike the nearest that it did. `words`: in lower case, and as they stand there."""
+    """Report words the voice never learned, with similar words that it knows. `words`: lower case mapped to the
+    spelling in the script."""
     ordered = sorted(limits.words or ())
     shown = dict(list(words.items())[:WORDS_TOLD])
     near = {word: close[0] for word in shown if (close := difflib.get_close_matches(word, ordered, 1, ALIKE))}
@@ -200,12 +207,12 @@ def _name_unknown(words: dict[str, str], limits: VoiceLimits) -> Sentence:
     if not near:
         return say(
             "script.words",
-            "{name} knows only {known} words, and not: {words}. Use its words, or Dia, which speaks any English.",
+            "{name} knows only {known} words and cannot say: {words}. Use other words, or choose Dia, which speaks any English.",
             name=limits.name, known=len(ordered), words=told,
         )  # fmt: skip
     return say(
         "script.words-near",
-        "{name} knows only {known} words, and not: {words}. Nearest that it knows: {near}. Use its words, or Dia, which speaks any English.",
+        "{name} knows only {known} words and cannot say: {words}. Similar words it knows: {near}. Use those, or choose Dia, which speaks any English.",
         name=limits.name, known=len(ordered), words=told,
         near=", ".join(f"{shown[word]} → {each}" for word, each in near.items()),
     )  # fmt: skip
@@ -218,7 +225,11 @@ def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
             problems.append(
                 Problem(
                     "warning",
-                    say("script.pause", "{mark} is not understood. Write it like this: (pause 0.5s).", mark=mark[0]),
+                    say(
+                        "script.pause",
+                        "Hearth does not understand {mark}. Write it like this: (pause 0.5s).",
+                        mark=mark[0],
+                    ),
                 )
             )
         return PAUSE_S
@@ -229,7 +240,7 @@ def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
                 "warning",
                 say(
                     "script.pause-long",
-                    "{mark} is longer than a pause may be; it lasts {most} s.",
+                    "{mark} is too long; the pause will last {most} s.",
                     mark=mark[0],
                     most=PAUSE_MOST_S,
                 ),
@@ -239,7 +250,7 @@ def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
 
 
 def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem], unknown: dict[str, str]) -> str:
-    """The text with signs that the voice knows; words that it does not know are gathered in `unknown`."""
+    """Rewrite the text in characters the voice knows; collect words it does not know in `unknown`."""
 
     def square(found: re.Match[str]) -> str:
         inside = found[1].strip().lower()
@@ -250,7 +261,7 @@ def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem], unknown:
                 "warning",
                 say(
                     "script.square",
-                    "{mark} is no tag that {name} knows: it has [S1] and [S2], and sounds such as (laughs). It will be read as words.",
+                    "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2], and sounds such as (laughs).",
                     mark=found[0], name=limits.name,
                 ),
             )
@@ -266,7 +277,7 @@ def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem], unknown:
                     "warning",
                     say(
                         "script.nonverbal",
-                        "{mark} is no sound that {name} has learned, and may come out as noise. It knows (laughs), (sighs), (coughs) and others.",
+                        "{name} does not know the sound {mark}, which may come out as noise. It knows (laughs), (sighs), (coughs) and others.",
                         mark=found[0], name=limits.name,
                     ),
                 )

@@ -1,4 +1,4 @@
-"""Match a prompt to the captions that the starter painter learned, and name what it paints where that differs."""
+"""Match a prompt to the captions the starter painter learned, and report the differences."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from app.engine.text.prompt_weights import split_weights
 from app.sentence import Sentence, say
 
 NAMED: Final = 8
-"""At most so many words are named as left out."""
+"""At most this many words are named as left out."""
 OFFERED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
     caption: str
-    """What is painted: the prompt itself where it was learned, else the nearest caption that was."""
+    """The caption that is painted: the prompt itself if it was learned, else the nearest one."""
     note: Sentence | None = None
     """How the caption differs from the prompt."""
     offered: tuple[str, ...] = ()
-    """Captions to choose from where the prompt loses something."""
+    """Captions to choose from if the prompt loses something."""
 
 
 def match_prompt(folder: Path, prompt: str) -> Match:
-    """By the words and the grammar in its card. Weights are no words."""
+    """Match by the words and the grammar of its card. Weights are ignored."""
     card = json.loads((folder / "starter.json").read_text("utf-8"))
     asked = "".join(text for text, _ in split_weights(prompt)).lower()
     near, learned = find_nearest(asked, card["grammar"])
@@ -44,7 +44,7 @@ def match_prompt(folder: Path, prompt: str) -> Match:
             offered[0],
             say(
                 "starter.unknown",
-                "The starter painter cannot paint: {words}. Painted instead: {caption}. Stable Diffusion 1.5 paints anything.",
+                "The starter painter cannot paint: {words}. It painted this instead: {caption}. To paint anything, use Stable Diffusion 1.5.",
                 words=", ".join((missing or words)[:NAMED]),
                 caption=offered[0],
             ),
@@ -56,7 +56,7 @@ def match_prompt(folder: Path, prompt: str) -> Match:
         near,
         say(
             "starter.changed",
-            "Painted as: {caption}. Changed or left out: {words}. Stable Diffusion 1.5 paints anything.",
+            "Painted as: {caption}. Changed or left out: {words}. To paint anything, use Stable Diffusion 1.5.",
             caption=near,
             words=", ".join(missing[:NAMED]),
         ),

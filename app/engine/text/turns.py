@@ -1,4 +1,4 @@
-"""Turns of a script and the parts they are gathered into: split where a person would take breath. Pure."""
+"""Gather the turns of a script into parts, split where a speaker would breathe. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ScriptPart:
-    """What is spoken in one run of the model."""
+    """The text spoken in one run of the model."""
 
     turns: tuple[Turn, ...]
     seconds: float
@@ -43,13 +43,13 @@ class ScriptPart:
 
 
 def estimate_seconds(text: str, limits: VoiceLimits = DIA) -> float:
-    """About how long this text takes to say; a laugh or a sigh counts a second."""
+    """Estimate the time this text takes to speak; a laugh or a sigh counts one second."""
     spoken, nonverbals = _NONVERBAL.subn("", text)
     return len(spoken.encode()) / limits.bytes_per_s + nonverbals
 
 
 def gather_parts(marks: Iterable[Turn | float], limits: VoiceLimits) -> tuple[list[ScriptPart], float]:
-    """Turns gathered into parts, and the pause after the last."""
+    """Gather turns into parts, each with the pause after its last turn."""
     parts: list[ScriptPart] = []
     group: list[Turn] = []
     pause_s = 0.0
@@ -71,7 +71,7 @@ def gather_parts(marks: Iterable[Turn | float], limits: VoiceLimits) -> tuple[li
 
 
 def _balance(turns: list[Turn], pause_s: float, limits: VoiceLimits) -> list[ScriptPart]:
-    """Parts of one stretch without pauses: whole turns as long as they fit, sentences where a turn is too long."""
+    """Divide a stretch without pauses into parts: whole turns if they fit, sentences where a turn is too long."""
     groups: list[list[Turn]] = [[]]
     for turn in turns:
         filled = _sum_seconds(groups[-1], limits)
@@ -91,7 +91,7 @@ def _balance(turns: list[Turn], pause_s: float, limits: VoiceLimits) -> list[Scr
 
 
 def _share_last(atoms: list[Turn], limits: VoiceLimits) -> list[list[Turn]]:
-    """A last part that is too short joins the one before it, or takes a fair share of it."""
+    """Join a last part that is too short to the one before it, or give it an equal share."""
     if _sum_seconds(atoms, limits) <= limits.part_most_s and _fits(atoms, limits):
         return [atoms]
     atoms = [Turn(atom.speaker, piece) for atom in atoms for piece in _split_text(atom.text, limits)]
@@ -101,7 +101,7 @@ def _share_last(atoms: list[Turn], limits: VoiceLimits) -> list[list[Turn]]:
 
 
 def _merge_neighbours(atoms: list[Turn]) -> Iterator[Turn]:
-    """Neighbours of one speaker as one turn."""
+    """Merge consecutive turns of one speaker."""
     for index, atom in enumerate(atoms):
         if not index or atoms[index - 1].speaker != atom.speaker:
             same = [atom.text]
@@ -121,12 +121,13 @@ def _fits(turns: list[Turn], limits: VoiceLimits) -> bool:
 
 
 def _limit_bytes(limits: VoiceLimits) -> int:
-    """Half of the encoder's text is for the part before, where voices are carried over; a closing tag is counted in."""
+    """Return the byte limit: half of the encoder's text is reserved for the previous part, which carries the voices
+    over; a closing tag is included."""
     return (limits.bytes_most // 2 if limits.carries else limits.bytes_most) - len(" [S1]")
 
 
 def _split_text(text: str, limits: VoiceLimits) -> list[str]:
-    """Sentences; of those that are too long, clauses; then words; then letters."""
+    """Split at sentences; if too long, at clauses, then words, then letters."""
     most = min(int(limits.part_aim_s * limits.bytes_per_s), _limit_bytes(limits) - len("[S1] "))
     pieces = _split_at(text, _SENTENCE_END)
     for end in (_CLAUSE_END, _WORD_END):
@@ -139,13 +140,13 @@ def _split_text(text: str, limits: VoiceLimits) -> list[str]:
 
 
 def _split_at(text: str, end: re.Pattern[str]) -> list[str]:
-    """Between the match's signs and its blanks, so that no sign is lost."""
+    """Split between the match's signs and its blanks, so that no sign is lost."""
     places = [0, *(found.start() + len(found[0].rstrip()) for found in end.finditer(text)), len(text)]
     return [piece for a, b in pairwise(places) if (piece := text[a:b].strip())]
 
 
 def _pack(pieces: list[str], most: int) -> list[str]:
-    """As few as can be, none longer than `most` bytes unless it came so."""
+    """Pack pieces into as few texts as possible, none longer than `most` bytes unless a single piece is."""
     packed: list[str] = []
     for piece in pieces:
         if packed and _count_bytes(packed[-1]) + 1 + _count_bytes(piece) <= most:
@@ -156,7 +157,7 @@ def _pack(pieces: list[str], most: int) -> list[str]:
 
 
 def _split_letters(piece: str, most: int) -> Iterator[str]:
-    """A single word that is longer than all the space there is."""
+    """Split a single word that is longer than the limit."""
     while _count_bytes(piece) > most:
         letters = piece.encode()[:most].decode(errors="ignore")
         yield letters

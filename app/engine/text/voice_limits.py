@@ -1,4 +1,5 @@
-"""What a voice can take: bytes, frames, words, speeds. Read from a model's folder; no torch, so the window knows it too."""
+"""The limits of a voice: bytes, frames, words, speeds. Read from a model's folder; no torch, so the window can use them
+too."""
 
 from __future__ import annotations
 
@@ -14,22 +15,22 @@ NONVERBALS = frozenset({
     "laughs", "clears throat", "sighs", "gasps", "coughs", "singing", "sings", "mumbles", "beep", "groans", "sniffs", "claps",
     "screams", "inhales", "exhales", "applause", "burps", "humming", "sneezes", "chuckle", "whistles",
 })  # fmt: skip
-"""What Dia has learned to do between round brackets."""
+"""The sounds in round brackets that Dia has learned."""
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceLimits:
-    """The numbers of Dia-1.6B, unless a folder says otherwise."""
+    """Defaults are those of Dia-1.6B; a model's folder may override them."""
 
     name: str = "Dia"
     bytes_most: int = 1024
-    """Of the text the encoder hears at once, that of a voice prompt counted in."""
+    """Bytes of text the encoder takes at once, including the voice prompt's."""
     rows_most: int = 3072
     delay: int = 15
     rate: int = 44100
     frame_rate: float = 44100 / 512
     part_least_s: float = 5.0
-    """Shorter text tends to come out as noise."""
+    """Shorter text often comes out as noise."""
     part_aim_s: float = 14.0
     part_most_s: float = 20.0
     """More text at once is spoken too fast."""
@@ -37,20 +38,20 @@ class VoiceLimits:
     words: frozenset[str] | None = None
     """The only words it knows; None: any."""
     spell: dict[str, str] = field(default_factory=dict, hash=False)
-    """Words, as a person writes them, to what the model reads."""
+    """Words as people write them, mapped to what the model reads."""
     nonverbals: frozenset[str] = NONVERBALS
     carries: bool = True
-    """It takes voices over from what it heard before. If not, each tag is a voice of its own."""
+    """Whether it continues the voices of its prompt. If not, each tag is a fixed voice."""
     clip_most_s: float = 15.0
-    """Of a clip that is to give the voice; more of one is left out."""
+    """The most of a voice clip that is used; the rest is cut."""
     own_voices: frozenset[str] | None = None
-    """It follows only recordings that these models spoke; None: any."""
+    """Clips it can follow: only those spoken by these models; None: any."""
     settings: dict[str, float] = field(default_factory=dict, hash=False)
     """Recommended: guidance, temperature, top_p, cfg_filter."""
 
     @property
     def seconds_most(self) -> float:
-        """What one run of the decoder holds."""
+        """Length of the longest run of the decoder."""
         return (self.rows_most - self.delay - 1) / self.frame_rate
 
 
@@ -58,7 +59,8 @@ DIA = VoiceLimits(settings={"guidance": 3.0, "temperature": 1.8, "top_p": 0.95, 
 
 
 def read_limits(folder: Path, codec: Path | None = None) -> VoiceLimits:
-    """From config.json, the codec's config.json and, for a voice that knows only some words, starter.json. A Trouble where they are damaged."""
+    """Read the limits from config.json, the codec's config.json and, for a voice with a limited vocabulary,
+    starter.json. Raise a Trouble if they are damaged."""
     try:
         return _build_limits(folder, codec)
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as fault:
@@ -75,7 +77,7 @@ def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:
     delay = max(config.get("delay_pattern", (DIA.delay,)))
     most_s = (rows_most - delay - 1) * hop / rate
     most_s = min(most_s, float(starter.get("longest_s", most_s)))
-    shared = most_s if starter else most_s / 2  # half is for the part before, as the voice's prompt
+    shared = most_s if starter else most_s / 2  # half is reserved for the previous part as voice prompt
     return VoiceLimits(
         name=str(starter.get("name", DIA.name)),
         bytes_most=int(config.get("encoder_config", {}).get("max_position_embeddings", DIA.bytes_most)),
@@ -98,7 +100,7 @@ def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:
 
 
 def read_recommended(generation: dict[str, Any]) -> dict[str, float]:
-    """From the names that generate() has to those of a request. Not sampling is a temperature of 0."""
+    """Translate the names of generate() to those of a request. Without sampling the temperature is 0."""
     names = {"guidance_scale": "guidance", "temperature": "temperature", "top_p": "top_p", "top_k": "cfg_filter"}
     found = {name: float(generation[theirs]) for theirs, name in names.items() if theirs in generation}
     return found if generation.get("do_sample", True) else {**found, "temperature": 0.0}

@@ -1,4 +1,4 @@
-"""Voices: a clip with its words, made ready to be heard before a script, and kept under a name. No torch."""
+"""Prepare a voice clip with its words as a prompt, and save voices under a name. No torch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.sentence import Sentence, Trouble, say
 LEAST_S = 1.0
 GOOD_S = (5.0, 10.0)
 CUT = (0.55, 0.8)
-"""Of the most there may be: where a longer clip is cut."""
+"""Fractions of the longest clip allowed, between which a longer clip is cut."""
 SLOWEST_BYTES_PER_S = 6.0
 
 
@@ -35,17 +35,17 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """A kept voice."""
+    """A saved voice."""
 
     name: str
     prompt: VoicePrompt
     seconds: float
     spoken_by: str | None
-    """The model that spoke it, "" for a recording of anything else; None: it was kept before Hearth noted that."""
+    """The model that spoke it, "" for any other recording; None: saved before Hearth recorded this."""
 
 
 def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ...]:
-    """What is said in a clip that this model can follow, or a Trouble that says why it cannot. Reads no sound."""
+    """Return the words of a clip this model can follow; raise a Trouble if it cannot. Reads no sound."""
     if not prompt.transcript.strip():
         raise Trouble(
             say("voice.no-words", "Type exactly what is said in the recording, or the voice will repeat it."),
@@ -55,21 +55,22 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
         raise Trouble(
             say(
                 "voice.not-own",
-                "{name} cannot follow this recording: it follows only voices that it spoke itself. Leave it out (“A fresh one”), choose a voice kept from its own results, or use Dia, which follows any.",
+                "{name} cannot imitate this recording, only voices that it spoke itself. Choose “A fresh one” or a voice saved from its own results, or use Dia, which can imitate any recording.",
                 name=limits.name,
             ),
             cure="use:dia-1.6b",
         )
     if checked.fatal:
         raise Trouble(
-            say("voice.bad-words", "The words of the voice's clip cannot be used."),
+            say("voice.bad-words", "The text of the recording cannot be used. Correct it."),
             *(problem.sentence for problem in checked.fatal),
         )
     return tuple(turn for part in checked.parts for turn in part.turns)
 
 
 def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
-    """The clip at the model's rate, without silence around it, not too long, with the words that are left in it."""
+    """Return the clip at the model's rate, trimmed of silence and shortened to the limit, with the words that remain in
+    it."""
     path = Path(prompt.path)
     samples, rate = sound.read(path, most_s=60.0)
     first, last = sound.find_spoken_span(samples, rate)
@@ -80,7 +81,7 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         raise Trouble(
             say(
                 "voice.short",
-                "{name} is to give the voice, but only {seconds} s are heard in it. Take a clip of 5 to 10 s.",
+                "Only {seconds} s of speech can be heard in {name}. Choose a recording of 5 to 10 s.",
                 name=path.name,
                 seconds=round(len(heard) / rate, 1),
             )
@@ -95,7 +96,7 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         notes.append(
             say(
                 "voice.trimmed",
-                'The voice\'s clip lasts {whole} s; its first {kept} s are heard. Its words up to there are taken to be: "{words}"',
+                'The recording is {whole} s long; only its first {kept} s are used. The words in that time are probably: "{words}"',
                 whole=round(whole_s, 1),
                 kept=round(len(heard) / rate, 1),
                 words=" ".join(map(str, turns)),
@@ -105,7 +106,7 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         notes.append(
             say(
                 "voice.brief",
-                "The voice's clip lasts {seconds} s. It is caught better from 5 to 10 s.",
+                "The recording is only {seconds} s long. A recording of 5 to 10 s works better.",
                 seconds=round(len(heard) / rate, 1),
             )
         )
@@ -114,7 +115,7 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
         raise Trouble(
             say(
                 "voice.wordy",
-                "The words of the voice's clip are longer than {room} bytes, more than can be said in it. Write exactly what is said there.",
+                "The text of the recording is longer than {room} bytes, more than can be said in that time. Type only what is said in it.",
                 room=room,
             )
         )
@@ -122,7 +123,8 @@ def prepare_prompt(prompt: VoicePrompt, limits: VoiceLimits) -> Prompt:
 
 
 def _can_follow(limits: VoiceLimits, spoken_by: str | None, strange_words: bool) -> bool:
-    """Of a voice that was kept before Hearth noted who spoke it: where all of its words are the model's own, the model most likely did."""
+    """Guess for a voice saved before Hearth recorded its speaker: if the model knows all its words, the model probably
+    spoke it."""
     if limits.own_voices is None:
         return True
     if spoken_by is None:
@@ -131,8 +133,8 @@ def _can_follow(limits: VoiceLimits, spoken_by: str | None, strange_words: bool)
 
 
 def find_speaker(clip: Path) -> str | None:
-    """The model that spoke it, by the note beside a kept voice, else by the settings in a file of Hearth's; "" where neither tells. None: a
-    voice that was kept before Hearth noted it."""
+    """Find the model that spoke a clip, from the note beside a saved voice or the settings in Hearth's file; "" if
+    neither says. None: a voice saved before Hearth recorded this."""
     about = clip.with_suffix(".json")
     try:
         noted = json.loads(about.read_text("utf-8")) if about.is_file() else {}
@@ -144,15 +146,15 @@ def find_speaker(clip: Path) -> str | None:
 
 
 def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: VoiceLimits, spoken_by: str = "") -> Voice:
-    """Keeps a voice under a name, from any clip: one of one's own, or something that Hearth has spoken."""
+    """Save a voice under a name, from any clip: the user's recording or a result of Hearth."""
     name = " ".join(name.split())
     slug = re.sub(r"[^\w-]+", "-", name.lower()).strip("-")[:60]
     if not slug:
-        raise Trouble(say("voice.no-name", "A voice needs a name with letters or figures in it."))
+        raise Trouble(say("voice.no-name", "The name of a voice needs at least one letter or digit."))
     path = home.voices / f"{slug}.wav"
     taken = next((each.name for each in list_voices(home) if each.prompt.path == str(path)), None)
     if taken is not None:
-        raise Trouble(say("voice.taken", "There is a voice called {name} already. Give this one another name, or delete that one first.", name=taken))  # fmt: skip
+        raise Trouble(say("voice.taken", "A voice named {name} already exists. Choose another name, or delete that voice first.", name=taken))  # fmt: skip
     prompt = prepare_prompt(VoicePrompt(str(clip), transcript), limits)
     words = " ".join(map(str, prompt.turns))
     sound.write(path, prompt.samples, prompt.rate)
@@ -163,7 +165,7 @@ def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: Voice
 
 
 def list_voices(home: Home) -> tuple[Voice, ...]:
-    """By name; what is not a voice there is passed over."""
+    """List saved voices by name; skip anything else in the folder."""
     found = []
     for about in sorted(home.voices.glob("*.json")) if home.voices.is_dir() else ():
         path = about.with_suffix(".wav")
@@ -186,12 +188,12 @@ def forget_voice(home: Home, voice: Voice) -> None:
 def _measure_seconds(path: Path) -> float:
     try:
         return sound.measure_seconds(path)
-    except RuntimeError:  # a format that only a converter reads: what was read is all that is known
+    except RuntimeError:  # only a converter can read this format: its full length is unknown
         return 0.0
 
 
 def _find_quiet_place(samples: Samples, rate: int, most_s: float) -> int:
-    """Where a cut falls between two words rather than into one."""
+    """Find a place to cut between two words."""
     hop = max(1, rate // 20)
     first, last = (int(each * most_s * rate) for each in CUT)
     powers = [float(np.mean(samples[at : at + hop] ** 2)) for at in range(first, last - hop, hop)]
@@ -199,7 +201,8 @@ def _find_quiet_place(samples: Samples, rate: int, most_s: float) -> int:
 
 
 def _take_first(turns: tuple[Turn, ...], kept_s: float, whole_s: float, limits: VoiceLimits) -> tuple[Turn, ...]:
-    """The words that are said in the first seconds, by the clip's own pace; if that were very slow, they are the beginning's alone."""
+    """Return the words spoken in the first seconds at the clip's own pace. If that pace is very slow, the words belong
+    to the beginning only: use the usual pace."""
     pace = sum(len(turn.text.encode()) + 1 for turn in turns) / whole_s
     room = kept_s * (pace if pace > SLOWEST_BYTES_PER_S else limits.bytes_per_s)
     kept: list[Turn] = []

@@ -90,7 +90,7 @@ def test_delete_goes_to_the_bin_and_comes_back(shelf: Shelf, journal: Journal, t
     assert shelf.find() == [kept]
     shelf.delete(kept.id)
     assert shelf.empty_bin() == 1 and not shelf.find(binned=True) and not list(shelf.folder.rglob("*.wav"))
-    with pytest.raises(Trouble, match="no creation number"):
+    with pytest.raises(Trouble, match="is not on the shelf"):
         shelf.get(kept.id)
     assert shelf.find("hills") == []
 

@@ -151,7 +151,7 @@ def test_another_machines_plan_says_where_this_computer_would_run_it_another_way
             assert bool(view["note"]) == (choices(own) != choices(here))
             assert main(["doctor", "--model", model.id, "--pretend", "rtx-3060", "--home", str(tmp_path)]) == 0
             page = " ".join(capsys.readouterr().out.split())
-            assert ("This is the plan of" in page) == bool(view["note"]) and view["note"] in page
+            assert ("This is the plan for" in page) == bool(view["note"]) and view["note"] in page
             if model is other:
                 assert f"cannot make {own.quantised} weights" in view["note"] and "--pretend rtx-3060" in view["note"]
 

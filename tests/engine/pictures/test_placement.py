@@ -347,7 +347,7 @@ def test_a_pretended_card_says_what_it_cannot_do_here(folders: dict[str, Path], 
     assert isinstance(events[-1], Finished), events[-1]
     assert plans[0].quantised == "none" and plans[0].offload == "group"
     (why,) = [each for each in plans[0].because if each.field == "quantised"]
-    assert "You asked for bnb-nf4" in str(why.sentence) and "cannot make such weights" in str(why.sentence)
+    assert "You asked for bnb-nf4" in str(why.sentence) and "cannot make these weights" in str(why.sentence)
     assert why.sentence in [event.sentence for event in events if isinstance(event, Note)]
     assert _is_group_offload_enabled(session._owner.get("picture")._pipe.unet)
     session.free()

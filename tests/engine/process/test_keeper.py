@@ -116,7 +116,7 @@ def test_a_killed_engine_is_noticed_told_and_the_job_goes_on(keeper: Keeper, voi
             noticed_s = time.monotonic()
     assert isinstance(events[-1], Finished), events[-1]
     assert noticed_s - killed_s < 2, f"noticed after {noticed_s - killed_s:.2f} s"
-    assert "ended the engine" in str(next(e for e in events if isinstance(e, Adjusted)).sentence)
+    assert "stopped the engine" in str(next(e for e in events if isinstance(e, Adjusted)).sentence)
     for index, content in parts_before.items():
         assert (keeper.folder(job.id) / f"part-{index:03d}.wav").read_bytes() == content, (
             "a finished part was done again"
@@ -159,7 +159,7 @@ def test_a_wedged_engine_is_ended(keeper: Keeper, voice: str, monkeypatch: pytes
             monkeypatch.undo()  # once is what is tested, and a busy machine is slow
         end = event
     assert isinstance(end, Finished)
-    assert any("stopped answering" in str(event.sentence) for event in keeper.get_progress(job.id).said)
+    assert any("stopped responding" in str(event.sentence) for event in keeper.get_progress(job.id).said)
 
 
 def test_stop_takes_a_waiting_job_out_and_ends_a_running_one(keeper: Keeper, voice: str) -> None:

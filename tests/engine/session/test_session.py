@@ -278,8 +278,8 @@ def test_errands(run: Run, session: Session, models: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"model": "no-such-model"}, "no model called"),
-        ({"model": "dia-1.6b"}, "not on this machine"),
+        ({"model": "no-such-model"}, "no model, file or folder named"),
+        ({"model": "dia-1.6b"}, "not installed yet"),
     ],
 )
 def test_models_that_are_not_there(run: Run, models: dict[str, str], change: dict[str, Any], words: str) -> None:
@@ -324,7 +324,7 @@ def test_words_that_a_starter_never_learned_are_told_before_it_is_loaded(
 ) -> None:
     (failed,) = run(request_)
     assert isinstance(failed, Failed) and failed.cure == cure
-    assert any(words in str(failed.sentence) for words in ("elephants", "cannot follow this recording"))
+    assert any(words in str(failed.sentence) for words in ("elephants", "cannot imitate this recording"))
     assert not plans and not session.loaded
 
 
@@ -402,7 +402,9 @@ def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[s
     assert choices(live.now) == choices(before) and live.refused is not None and "chunk_q" in str(live.refused)
     assert live.now is live.now, "told once"
     why = next(str(each.sentence) for each in live.now.because if each.field == "chunk_q")
-    assert why == f"32768 asked; automatic runs: {live.refused.objections[0]}", "whoever sees the plan is told"
+    assert why == f"You asked for 32768, but automatic is used: {live.refused.objections[0]}", (
+        "whoever sees the plan is told"
+    )
     assert live.refused is live.refused, "decided once, told once"
     again = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial, live)
     assert choices(again.now) == choices(before), "a rung is taken on what ran"

@@ -181,7 +181,7 @@ def test_voices_are_kept_by_name(speakers: dict[str, loader.Speaker], tmp_path: 
     assert (kept.name, kept.prompt.transcript) == ("Grandma's voice", "[S1] Hello, dear.")
     find_result(run(speakers["dia"], tmp_path / "job", voice=kept.prompt))
     before = Path(kept.prompt.path).read_bytes()
-    with pytest.raises(Trouble, match="a voice called Grandma's voice already"):
+    with pytest.raises(Trouble, match="A voice named Grandma's voice already exists"):
         voices.keep_voice(home, "grandma's voice!", Path(write_clip(tmp_path / "other.wav", 7)), "Hello, dear.", DIA)
     assert Path(kept.prompt.path).read_bytes() == before
     voices.forget_voice(home, kept)
