@@ -118,7 +118,7 @@ def find_model_again(desk: Desk, kind: str, model: str, visitor: bool = False) -
     )
     if len(found) == 1:
         return found[0], ()
-    notes = () if visitor else (say("restore.model", "This was made with {model}. Choose the model yourself.", model=public_name(model)),)  # fmt: skip
+    notes = () if visitor else (say("restore.model", "This was made with {model}. Choose the model to use.", model=public_name(model)),)  # fmt: skip
     return "", notes
 
 
