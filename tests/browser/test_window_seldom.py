@@ -165,6 +165,7 @@ def test_two_pictures_are_compared_by_hand_and_by_key(page: Page) -> None:
         for side in (64, 256)
     ]
     alter(page, **job("picture", parts=two, results=two))
+    page.get_by_role("button", name="Show picture 1").wait_for()  # not the picture of an earlier test any more
     page.get_by_role("button", name="Select to compare").click()
     page.get_by_role("button", name="Show picture 1").click()
     page.get_by_role("button", name="Compare with the selected picture").click()

@@ -55,11 +55,11 @@ def test_the_first_start_makes_it_and_passes_the_words_on(made: Checkout) -> Non
         assert Path(said["at"]) == made.elsewhere and Path(said["prefix"]) == made.slot and said["utf8"] == 1
         assert Path(said["file"]) == made.top / "app" / "__main__.py"
     (_, one), (_, two) = sorted((err, err) for (_, err), _ in made.told)
-    assert one == "Another start is making the environment; waiting for it.\n", "two at once make it once"
+    assert one == "Another start of Hearth is making the environment; waiting for it.\n", "two at once make it once"
     for sentence in (
         "Making Hearth's environment",
-        "the plain build",
-        "Proven on cpu: torch 0.0.1",
+        "the build for the processor",
+        "Tested on cpu: torch 0.0.1",
         "Ready after",
     ):
         assert sentence in two
@@ -104,12 +104,12 @@ def test_an_extra_is_added_and_stays_over_a_repair(made: Checkout) -> None:
     missing = made.start("add", "void")
     assert missing.returncode == 2 and "void" in missing.stderr and "Traceback" not in missing.stderr
     added = made.start("add", "tone", "bell")
-    assert added.returncode == 0 and "There now: tone, bell" in added.stderr
+    assert added.returncode == 0 and "Installed: tone, bell" in added.stderr
     old = made.slot
     (made.wheels / "bell-1.0-py3-none-any.whl").unlink()
     repaired = made.start("repair")
     assert repaired.returncode == 0 and made.slot != old
-    assert "Going on without bell; start.py add bell tries again" in repaired.stderr
+    assert "Continuing without bell; start.py add bell tries again" in repaired.stderr
     assert (made.packages / "tone-1.0.dist-info").is_dir()
     assert made.start().stderr == "", "with nothing left to do"
 
@@ -130,7 +130,7 @@ def test_what_is_asked_anew_and_cannot_be_had_leaves_the_old_one_working(made: C
     made.wants("nowhere==1.0")
     try:
         done = made.start()
-        assert done.returncode == 0 and "going on with the old one" in done.stderr and "Traceback" not in done.stderr
+        assert done.returncode == 0 and "continuing with the old one" in done.stderr and "Traceback" not in done.stderr
         assert "failed. ERROR" in done.stderr and "nowhere" in done.stderr, done.stderr
         assert "install.log" in done.stderr
     finally:
@@ -142,7 +142,7 @@ def test_a_half_made_one_is_made_anew(made: Checkout) -> None:
     (made.slot / "hearth.json").unlink()
     (made.slot / "leftover").write_text("")
     done = made.start()
-    assert done.returncode == 0 and "half-made environment" in done.stderr
+    assert done.returncode == 0 and "installation was interrupted" in done.stderr
     assert not (made.slot / "leftover").exists() and made.start().stderr == ""
 
 
@@ -204,7 +204,7 @@ def test_a_checkout_that_lies_too_deep_for_windows_keeps_its_environment_in_the_
     there = slots.find_folder(deep)
     assert there.parent == tmp_path / "data" and there.is_dir() and not (deep / ".venv").exists()
     monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "data of a person"))
-    with pytest.raises(console.Refused, match="longer than Windows takes"):
+    with pytest.raises(console.Refused, match="longer than Windows allows"):
         slots.find_folder(deep)
     monkeypatch.setattr(slots, "allows_long_paths", lambda: True)
     assert slots.find_folder(deep) == deep / ".venv"
@@ -224,13 +224,13 @@ def test_nothing_that_is_installed_lies_deeper_than_place_counts_with() -> None:
         ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "The disk is full"),
         (
             "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution",
-            "network could not be reached",
+            "no network connection",
         ),
         ("SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]", "secure connection"),
-        ("ERROR: No matching distribution found for torch==2.13.0", "torch does not support this Python"),
+        ("ERROR: No matching distribution found for torch==2.13.0", "does not support this Python"),
         (
             "ERROR: Could not install packages due to an OSError: [WinError 206] The filename or extension is too long",
-            "longer than Windows takes",
+            "longer than Windows allows",
         ),
         ("ERROR: something new\nnotice", "ERROR: something new"),
     ],
@@ -248,7 +248,7 @@ def test_progress_says_what_pip_is_doing(tmp_path: Path) -> None:
     )
     assert install.describe_progress(log) == ": torch-2.13.0.whl, 40 of 180 MB"
     log.write_text(log.read_text() + "Installing collected packages: torch\n")
-    assert install.describe_progress(log) == ": putting everything in place"
+    assert install.describe_progress(log) == ": installing packages"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="its consoles are no files")
@@ -300,10 +300,10 @@ def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
     pin = slots.read_requirements().torch
     assert installed == [f"torch=={pin}+cu130", f"torch=={pin}+cu126", f"torch=={pin}", "stamp ''"]
     said = capsys.readouterr().err
-    assert "The cu130 build does not drive this card: no kernel image" in said
-    assert "about 3 GB to download and 9 GB on the disk" in said, "told before, not after"
+    assert "The cu130 build does not work with this card: no kernel image" in said
+    assert "3 GB to download and 9 GB on disk" in said, "told before, not after"
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5 << 30))
-    with pytest.raises(console.Refused, match=r"about 9 GB.*5\.0 GB are free"):
+    with pytest.raises(console.Refused, match=r"about 9 GB.*only 5\.0 GB are free"):
         install.make_environment(tmp_path / "a", slots.read_requirements())
 
 

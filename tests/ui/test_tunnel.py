@@ -31,7 +31,9 @@ TAKEN = """2026/11/22 04:54:48 [I] [proxy_manager.go:147] [972f4e4d3d5d97bf] pro
 2026/11/22 04:54:48 [W] [control.go:176] [972f4e4d3d5d97bf] [2ca7289b5248632c8f] start error: no more room"""
 DISTRUSTED = "2026/11/22 04:55:09 [W] [service.go:132] login to server failed: session shutdown\nsession shutdown"
 
-SCRIPT = f"""#!{sys.executable}
+SCRIPT = f"""#!/bin/sh
+'''exec' "{sys.executable}" "$0" "$@"
+' '''
 import pathlib, sys, time
 here = pathlib.Path(sys.argv[0])
 here.with_suffix(".said").write_text("\\n".join(sys.argv[1:]))
