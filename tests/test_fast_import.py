@@ -48,7 +48,14 @@ def test_it_is_quicker(capsys: pytest.CaptureFixture[str]) -> None:
     took: dict[bool, list[float]] = {True: [], False: []}
     for quickly in (True, False) * 5:
         code = TIMED.format(quickly=quickly)
-        done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True, check=True, env={**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"})  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=TOP,
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"},
+        )
         seconds, on, frozen = done.stdout.split()
         assert on == "True" and (int(frozen) > 0) == quickly
         took[quickly].append(float(seconds))

@@ -184,10 +184,18 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
     for row in rows:
         hand = ("-", "-") if row.hand_s is None else (row.hand, f"{row.hand_s * 1e3:.2f}")
         told = (
-            f"{row.torch_s * 1e3:.2f}", *hand, f"{row.automatic_s * 1e3:.2f}", f"{row.beside_torch:.2f}", f"{row.again_beside_torch:.2f}", f"{row.beside_best:.2f}",
-            f"{row.torch_error:.1e}", f"{row.automatic_error:.1e}", "-" if row.extra_bytes is None else f"{row.extra_bytes / MIB:.1f}",
-            f"{row.own_beside_best:.2f}", row.path,
-        )  # fmt: skip
+            f"{row.torch_s * 1e3:.2f}",
+            *hand,
+            f"{row.automatic_s * 1e3:.2f}",
+            f"{row.beside_torch:.2f}",
+            f"{row.again_beside_torch:.2f}",
+            f"{row.beside_best:.2f}",
+            f"{row.torch_error:.1e}",
+            f"{row.automatic_error:.1e}",
+            "-" if row.extra_bytes is None else f"{row.extra_bytes / MIB:.1f}",
+            f"{row.own_beside_best:.2f}",
+            row.path,
+        )
         yield f"{row.case + ', ' + row.dtype:<{width}}" + " ".join(f"{each:>9}" for each in told)
         if row.part:
             yield f"    (measured: {row.part} over all keys)"

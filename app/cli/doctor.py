@@ -224,7 +224,9 @@ def tested(known: Verdicts, file: Path) -> Iterator[Line]:
         yield from ((4, f"{each.subject}: {each.words or f'error {each.error:.2g}'}") for each in found)
     yield 0, ""
     yield 0, "To report a problem"
-    yield 2, str(say("doctor.report", "Send the output of hearth doctor --json, what you did, and what happened. The output describes your machine; it contains none of your texts, pictures or recordings."))  # fmt: skip
+    yield 2, str(say("doctor.report",
+        "Send the output of hearth doctor --json, what you did, and what happened. The output describes your machine; "
+        "it contains none of your texts, pictures or recordings."))  # fmt: skip
     if known:
         yield 2, str(say("doctor.file", "The self-test's results are in {file}.", file=str(file)))
 
@@ -235,7 +237,15 @@ def counted(known: Verdicts) -> Iterator[tuple[Sentence, list[Verdict]]]:
     paths = [each for each in known.values() if each.subject.kind == "path"]
     wrong, shown = ([each for each in some if not each.passed] for some in (paths, rows))
     if paths:
-        yield say("doctor.paths", "{right} of {total} paths are correct here; the others are never used.", right=len(paths) - len(wrong), total=len(paths)), wrong  # fmt: skip
+        yield (
+            say(
+                "doctor.paths",
+                "{right} of {total} paths are correct here; the others are never used.",
+                right=len(paths) - len(wrong),
+                total=len(paths),
+            ),
+            wrong,
+        )
     if rows:
         yield say("doctor.rows", "{shown} of {total} known defects occur here and are worked around.", shown=len(shown), total=len(rows)), shown  # fmt: skip
 

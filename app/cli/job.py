@@ -104,7 +104,12 @@ def run_job(request: Request, args: argparse.Namespace) -> int:
         if path is not None and not args.json:
             print(path)
     if isinstance(end, Failed) and (end.files or end.cure == "go-on"):
-        print_sentence(say("command.go-on", "Run the same command again to resume: finished parts are kept. Add --anew to start from the beginning."))  # fmt: skip
+        print_sentence(
+            say(
+                "command.go-on",
+                "Run the same command again to resume: finished parts are kept. Add --anew to start from the beginning.",
+            )
+        )
     if None in written:
         return UNWRITTEN
     return {Finished: FINISHED, Stopped: STOPPED}.get(type(end), INCOMPLETE if end.files else FAILED)
@@ -115,7 +120,14 @@ def open_keeper(args: argparse.Namespace) -> Keeper:
     try:
         return Keeper(place, args.pretend, patient=False)
     except OSError as fault:
-        raise Trouble(say("command.home", "Hearth's folder {folder} cannot be used ({fault}). Choose another folder with --home.", folder=str(place.root), fault=output_file.describe_fault(fault))) from fault  # fmt: skip
+        raise Trouble(
+            say(
+                "command.home",
+                "Hearth's folder {folder} cannot be used ({fault}). Choose another folder with --home.",
+                folder=str(place.root),
+                fault=output_file.describe_fault(fault),
+            )
+        ) from fault
 
 
 def start_or_resume(keeper: Keeper, request: Request, choice: Choice, anew: bool) -> Job:
@@ -150,7 +162,15 @@ def write_result(file: Path, path: Path | None) -> Path | None:
     try:
         output_file.write(file, path)
     except OSError as fault:
-        print_sentence(say("output.late", "{path} could not be written ({fault}). The result is on the Shelf, as {file}.", path=str(path), fault=output_file.describe_fault(fault), file=str(file)))  # fmt: skip
+        print_sentence(
+            say(
+                "output.late",
+                "{path} could not be written ({fault}). The result is on the Shelf, as {file}.",
+                path=str(path),
+                fault=output_file.describe_fault(fault),
+                file=str(file),
+            )
+        )
         return None
     return path
 

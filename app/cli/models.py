@@ -35,7 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     if not args.model and args.action in ("get", "remove"):
-        print(say("models.which", "Name a model: hearth models {act} NAME. To see all names: hearth models list", act=args.action), file=sys.stderr)  # fmt: skip
+        print(
+            say(
+                "models.which",
+                "Name a model: hearth models {act} NAME. To see all names: hearth models list",
+                act=args.action,
+            ),
+            file=sys.stderr,
+        )
         return FAILED
     models = [catalog.find(name) for name in args.model]
     return ACTIONS[args.action](home(args.home).create(), models, args)

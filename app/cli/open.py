@@ -14,8 +14,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, help="by default the first free one from 7860 on")
     parser.add_argument("--no-browser", action="store_true", help="do not open the page in a browser")
     parser.add_argument("--lang", choices=("en", "zh"), help="by default the browser's language")
-    parser.add_argument("--share", type=float, nargs="?", const=1.0, metavar="HOURS", help="share a link with a password, so that others can speak and paint on this computer; by default for one hour")  # fmt: skip
-    parser.add_argument("--listen", metavar="HOST", default="127.0.0.1", help=f"accept connections from the network, with a login; the password is generated, or taken from ${PASSWORD_VARIABLE}; programs need the key in ${KEY_VARIABLE}")  # fmt: skip
+    parser.add_argument(
+        "--share",
+        type=float,
+        nargs="?",
+        const=1.0,
+        metavar="HOURS",
+        help="share a link with a password, so that others can speak and paint on this computer; by default for one hour",
+    )
+    parser.add_argument("--listen", metavar="HOST", default="127.0.0.1", help=
+        f"accept connections from the network, with a login; "
+        f"the password is generated, or taken from ${PASSWORD_VARIABLE}; programs need the key in ${KEY_VARIABLE}")  # fmt: skip
     parser.add_argument(
         "--certificate", type=Path, metavar="FILE", help="certificate for HTTPS with --listen, in PEM format"
     )

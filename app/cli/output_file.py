@@ -32,9 +32,23 @@ def check_writable(output: Path, request: Request) -> None:
     """Raise a Trouble if a trial shows that the result cannot be written; remove what the trial made."""
     count = request.batch if isinstance(request, PictureRequest) else 1
     if isinstance(request, PictureRequest) and output.suffix.lower() not in PICTURES:
-        raise Trouble(say("output.not-png", "Hearth saves pictures as PNG, with their settings inside; {path} has another ending. Use {example}.", path=str(output), example=str(output.with_suffix(".png"))))  # fmt: skip
+        raise Trouble(
+            say(
+                "output.not-png",
+                "Hearth saves pictures as PNG, with their settings inside; {path} has another ending. Use {example}.",
+                path=str(output),
+                example=str(output.with_suffix(".png")),
+            )
+        )
     if _is_dir(output):
-        raise Trouble(say("output.folder", "{path} is a folder. Give the name of a file, such as {example}.", path=str(output), example=str(output / _example_name(request))))  # fmt: skip
+        raise Trouble(
+            say(
+                "output.folder",
+                "{path} is a folder. Give the name of a file, such as {example}.",
+                path=str(output),
+                example=str(output / _example_name(request)),
+            )
+        )
     made: list[Path] = []
     try:
         made += _make_folders(output.parent)
@@ -42,9 +56,18 @@ def check_writable(output: Path, request: Request) -> None:
             _try(path)
         free = shutil.disk_usage(output.parent)
         if free.total and free.free < (needed := estimate_bytes(request)):
-            raise Trouble(say("output.full", "{path} needs about {needed} MB, but only {free} MB are free there. Free some space, or choose another place.", path=str(output), needed=max(1, needed >> 20), free=free.free >> 20))  # fmt: skip
+            raise Trouble(say("output.full",
+                "{path} needs about {needed} MB, but only {free} MB are free there. "
+                "Free some space, or choose another place.", path=str(output), needed=max(1, needed >> 20), free=free.free >> 20))  # fmt: skip
     except (OSError, ValueError) as fault:
-        raise Trouble(say("output.not-writable", "{path} cannot be written ({fault}), so nothing was started. Choose another path for -o.", path=str(output), fault=describe_fault(fault))) from fault  # fmt: skip
+        raise Trouble(
+            say(
+                "output.not-writable",
+                "{path} cannot be written ({fault}), so nothing was started. Choose another path for -o.",
+                path=str(output),
+                fault=describe_fault(fault),
+            )
+        ) from fault
     finally:
         for folder in reversed(made):
             folder.rmdir()

@@ -36,7 +36,9 @@ BYE_S: Final = 4.0
 
 TITLE: Final = say("mend.title", "Hearth did not start")
 AGAIN: Final = say("mend.again", "The environment was rebuilt, but Hearth still does not start. Please open an issue and attach the report below.")  # fmt: skip
-OFFER: Final = say("mend.offer", "Repair rebuilds Hearth's environment; your creations and models stay. Missing packages are downloaded, which may take minutes.")  # fmt: skip
+OFFER: Final = say("mend.offer",
+    "Repair rebuilds Hearth's environment; your creations and models stay. "
+    "Missing packages are downloaded, which may take minutes.")  # fmt: skip
 COPY: Final = say("mend.line", "To rebuild Hearth's environment, copy this line into a terminal. Your creations and models stay.")  # fmt: skip
 BUTTON: Final = say("mend.button", "Repair")
 DOING: Final = say("mend.doing", "Rebuilding the environment")
@@ -79,9 +81,11 @@ def render_file(failed: StartFailure, chinese: bool, line: str) -> str:
 
 
 STYLE: Final = """
-body { margin: 0; background: var(--h-ground); color: var(--h-ink); font: 16px/1.5 system-ui, sans-serif; } main { max-width: 760px; margin: 8vh auto; padding: 0 24px; }
+body { margin: 0; background: var(--h-ground); color: var(--h-ink); font: 16px/1.5 system-ui, sans-serif; }
+main { max-width: 760px; margin: 8vh auto; padding: 0 24px; }
 pre { background: var(--h-card); border: 1px solid var(--h-line); border-radius: 12px; padding: 14px; overflow: auto; font-size: 13px; }
-button { font: inherit; font-weight: 600; border: 0; border-radius: 12px; padding: 12px 22px; background: var(--h-ember); color: var(--h-on-ember); cursor: pointer; }
+button { font: inherit; font-weight: 600; border: 0; border-radius: 12px; padding: 12px 22px;
+background: var(--h-ember); color: var(--h-on-ember); cursor: pointer; }
 button.quiet { padding: 6px 14px; background: none; color: var(--h-ember); border: 1px solid var(--h-edge); margin: 14px 0 0; }
 :focus-visible { outline: 3px solid var(--h-ember); outline-offset: 2px; } summary { cursor: pointer; } [role=status] { font-variant-numeric: tabular-nums; }
 """
@@ -186,7 +190,9 @@ def make_handler(mender: Repair) -> type[BaseHTTPRequestHandler]:
             for name, value in {
                 "Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(content)), "Cache-Control": "no-store",
                 "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
-                "Content-Security-Policy": f"default-src 'none'; {script}style-src 'unsafe-inline'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+                "Content-Security-Policy":
+                    f"default-src 'none'; {script}style-src 'unsafe-inline'; connect-src 'self'; form-action 'self'; "
+                    f"frame-ancestors 'none'; base-uri 'none'",
             }.items():  # fmt: skip
                 self.send_header(name, value)
             if location and status == 303:

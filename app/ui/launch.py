@@ -77,7 +77,14 @@ def launch(options: LaunchOptions) -> int:
             webbrowser.open(page.as_uri())
         if isinstance(fault, Trouble):
             raise
-        raise Trouble(say("open.failed", "Hearth could not start: {fault}. The full report is in {page}.", fault=str(fault) or type(fault).__name__, page=str(page))) from fault  # fmt: skip
+        raise Trouble(
+            say(
+                "open.failed",
+                "Hearth could not start: {fault}. The full report is in {page}.",
+                fault=str(fault) or type(fault).__name__,
+                page=str(page),
+            )
+        ) from fault
     finally:
         if log is not None:
             logging.getLogger().removeHandler(log)

@@ -149,7 +149,11 @@ def restart_or_repair(desk: Desk, request: Request) -> Response:
     if request.path_params["act"] == "again":
         desk.keeper.retry_start()
     elif not start_failure.is_supervised():
-        line = say("engine.line", "Quit Hearth, run this command in a terminal, then start Hearth again: {line}", line=start_failure.repair_command())  # fmt: skip
+        line = say(
+            "engine.line",
+            "Quit Hearth, run this command in a terminal, then start Hearth again: {line}",
+            line=start_failure.repair_command(),
+        )
         return JSONResponse({"text": translate(line, language(request))})
     else:
         start_failure.hand_over(

@@ -62,9 +62,11 @@ def hand_over(place: Home, failed: Failed) -> None:
 def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> failure.StartFailure:
     """Word a failure in both languages, with a report for a bug. Home is written as ~, so that it names nobody."""
     english, chinese = (
-        " ".join(translate(part, each) for part in (fault.sentence, *fault.objections)) if isinstance(fault, Trouble) else text("failing.unknown", "Hearth could not start. The report below shows the reason.", each)
+        " ".join(translate(part, each) for part in (fault.sentence, *fault.objections))
+        if isinstance(fault, Trouble)
+        else text("failing.unknown", "Hearth could not start. The report below shows the reason.", each)
         for each in ("en", "zh")
-    )  # fmt: skip
+    )
     trace = "" if isinstance(fault, Trouble) else "".join(traceback.format_exception(fault))
     facts = f"hearth {__version__}, Python {platform.python_version()}, {platform.platform()}"
     report = f"{facts}\n\n{trace}{LOG}{failure.read_tail(place.logs / log)}"

@@ -132,7 +132,10 @@ def test_what_the_starter_paints_instead_is_named_and_taken_with_a_press(visit: 
     until(lambda: opened.settings()["paint"]["model"] == kept)  # for the tests that follow
 
 
-LARGER = {"speak": ("nari-labs/Dia-1.6B-0626", "descript/dac_44khz"), "paint": ("stable-diffusion-v1-5/stable-diffusion-v1-5", "latent-consistency/lcm-lora-sdv1-5")}  # fmt: skip
+LARGER = {
+    "speak": ("nari-labs/Dia-1.6B-0626", "descript/dac_44khz"),
+    "paint": ("stable-diffusion-v1-5/stable-diffusion-v1-5", "latent-consistency/lcm-lora-sdv1-5"),
+}
 
 
 @pytest.mark.parametrize(("tab", "field", "title"), [("speak", "speak-text", "Dia 1.6B"), ("paint", "paint-prompt", "Stable Diffusion 1.5")])  # fmt: skip

@@ -51,12 +51,23 @@ def test_one_more_is_learned_beside_the_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "garbage",
-    [b'{"verdicts": [{"subject": "a", "passed": true}]}', b'{"verdicts": [{"subject": 3, "passed": true}]}', b"", b"\xff\xfe", b"{", b"[]", b"null", b'{"verdicts": 3}', b'{"verdicts": [{"subject": "row:a"}]}',
-     b'{"verdicts": [{"subject": "row:a", "passed": "yes"}]}', b'{"verdicts": [{"subject": "row:a", "passed": true, "error": "x"}]}',
-     b'{"verdicts": [{"subject": "row:a", "passed": false, "seen": {"fault": "numbres"}}]}',
-     b'{"verdicts": [{"subject": "row:a", "passed": false, "seen": {"fault": "memory", "chunk_most": "256"}}]}',
-     b'{"verdicts": [{"subject": "row:a", "passed": false, "seen": {"fault": "memory", "chunk_most": -4}}]}'],
-)  # fmt: skip
+    [
+        b'{"verdicts": [{"subject": "a", "passed": true}]}',
+        b'{"verdicts": [{"subject": 3, "passed": true}]}',
+        b"",
+        b"\xff\xfe",
+        b"{",
+        b"[]",
+        b"null",
+        b'{"verdicts": 3}',
+        b'{"verdicts": [{"subject": "row:a"}]}',
+        b'{"verdicts": [{"subject": "row:a", "passed": "yes"}]}',
+        b'{"verdicts": [{"subject": "row:a", "passed": true, "error": "x"}]}',
+        b'{"verdicts": [{"subject": "row:a", "passed": false, "seen": {"fault": "numbres"}}]}',
+        b'{"verdicts": [{"subject": "row:a", "passed": false, "seen": {"fault": "memory", "chunk_most": "256"}}]}',
+        b'{"verdicts": [{"subject": "row:a", "passed": false, "seen": {"fault": "memory", "chunk_most": -4}}]}',
+    ],
+)
 def test_garbage_is_set_aside_and_not_fatal(tmp_path: Path, garbage: bytes) -> None:
     path = verdicts.verdict_file(tmp_path, T4)
     path.write_bytes(garbage)

@@ -39,8 +39,13 @@ def test_the_batch_file_is_what_cmd_reads_rightly() -> None:
         for found in re.finditer(paths, line):
             before = line[: found.start()]
             assert before.count('"') % 2 == 1, f"line {number}: {found[0]} may hold a space and is not quoted"
-    for name, used in (("set", r'\bset (?!")'), ("blocks end at a path's )", r"\($"), ("call expands a path twice", r"\bcall :\w+ \S"),
-                       ("a path out of another program is in another code page", r"in \(`"), ("start gives a batch file to cmd /k", r"start .*%~f0")):  # fmt: skip
+    for name, used in (
+        ("set", r'\bset (?!")'),
+        ("blocks end at a path's )", r"\($"),
+        ("call expands a path twice", r"\bcall :\w+ \S"),
+        ("a path out of another program is in another code page", r"in \(`"),
+        ("start gives a batch file to cmd /k", r"start .*%~f0"),
+    ):
         assert not [line for line in lines if re.search(used, line)], name
 
 
@@ -54,7 +59,10 @@ def test_the_batch_file_takes_the_systems_own_tools() -> None:
 
 def test_the_batch_file_runs_nothing_that_it_did_not_check() -> None:
     lines = batch()
-    at = {name: next(i for i, line in enumerate(lines) if name in line) for name in ("curl.exe", "certutil.exe", 'not "%GOT%"=="%UV_SUM%" goto not_it', "tar.exe", 'uv.exe" --no')}  # fmt: skip
+    at = {
+        name: next(i for i, line in enumerate(lines) if name in line)
+        for name in ("curl.exe", "certutil.exe", 'not "%GOT%"=="%UV_SUM%" goto not_it', "tar.exe", 'uv.exe" --no')
+    }
     assert list(at.values()) == sorted(at.values()), "fetched, summed, compared, unpacked, run"
 
 

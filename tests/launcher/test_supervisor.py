@@ -194,13 +194,21 @@ def test_where_there_is_no_browser_a_text_is_left(
 @pytest.mark.parametrize(
     ("code", "shown"),
     [
-        ("sys.exit(0)", None), ("sys.exit(130)", None), ("sys.exit(2)", None),  # ended, stopped, mistyped
-        pytest.param("os.kill(os.getpid(), 15)", None, marks=pytest.mark.skipif(sys.platform == "win32", reason="signals")), ("sys.exit('no kernel')", "no kernel (1)"),
+        ("sys.exit(0)", None),
+        ("sys.exit(130)", None),
+        ("sys.exit(2)", None),  # ended, stopped, mistyped
+        pytest.param(
+            "os.kill(os.getpid(), 15)", None, marks=pytest.mark.skipif(sys.platform == "win32", reason="signals")
+        ),
+        ("sys.exit('no kernel')", "no kernel (1)"),
         ("os.environ.pop('HEARTH_FAILURE'); 1 / 0", "ZeroDivisionError: division by zero (1)"),
-        ("import json; json.dump({'english': 'a', 'chinese': 'b', 'report': 'c'}, open(os.environ['HEARTH_FAILURE'], 'w')); sys.exit(2)", "a"),
+        (
+            "import json; json.dump({'english': 'a', 'chinese': 'b', 'report': 'c'}, open(os.environ['HEARTH_FAILURE'], 'w')); sys.exit(2)",
+            "a",
+        ),
         ("open(os.environ['HEARTH_FAILURE'], 'w').write('{}'); sys.exit('torn')", "torn (1)"),
     ],
-)  # fmt: skip
+)
 def test_what_counts_as_a_failure(code: str, shown: str | None, capfd: pytest.CaptureFixture[str]) -> None:
     _, failed = supervisor.run_once([sys.executable, "-c", f"import os, sys; {code}"])
     assert (failed.english if failed else None) == shown

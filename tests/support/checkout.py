@@ -51,10 +51,27 @@ def wheel(folder: Path, name: str, version: str, needs: str = "", **files: str) 
 
 
 NEEDED = (
-    "start.py", "app/__init__.py", "app/sentence.py", "app/palette.py",
-    *(f"app/launcher/{name}.py" for name in ("__init__", "command", "console", "failure", "install", "repair_page", "slots", "supervisor", "torch_build", "update")),
+    "start.py",
+    "app/__init__.py",
+    "app/sentence.py",
+    "app/palette.py",
+    *(
+        f"app/launcher/{name}.py"
+        for name in (
+            "__init__",
+            "command",
+            "console",
+            "failure",
+            "install",
+            "repair_page",
+            "slots",
+            "supervisor",
+            "torch_build",
+            "update",
+        )
+    ),
     "app/locale/zh.json",
-)  # fmt: skip
+)
 """What start.py has at hand before there is an environment."""
 
 

@@ -215,7 +215,9 @@ SETTLED = """() => new Promise(done => {
   const wait = left => left ? requestAnimationFrame(() => setTimeout(() => wait(left - 1), 30)) : done();
   wait(6);
 })"""
-"""Fields that come into the page take their values a moment later, over what was typed meanwhile. By the page's own clock, which is slow where the machine is."""
+"""Fields that come into the page take their values a moment later, over what was typed meanwhile.
+
+By the page's own clock, which is slow where the machine is."""
 
 
 def go(page: Page, tab: str) -> None:

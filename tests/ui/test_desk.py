@@ -326,7 +326,9 @@ def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
         desk.keeper._closing = True  # its own turns would say that all is well again
         desk.keeper._wake()
         desk.keeper._thread.join()
-        desk.keeper._set(ready=True, obstacle=say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; waiting jobs then start by themselves.", file="x", fault="y"))  # fmt: skip
+        desk.keeper._set(ready=True, obstacle=say("keeper.files",
+            "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; "
+            "waiting jobs then start by themselves.", file="x", fault="y"))  # fmt: skip
         told = views.blocker_view(desk.keeper.state, "en")
         assert told is not None and "x cannot be used (y)" in told["text"]
         assert views.doing_text(desk.keeper.state, None, "en") == "paused"

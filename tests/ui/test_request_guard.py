@@ -353,11 +353,37 @@ def test_an_upload_is_its_senders_alone(naive: str, ada: httpx.Client, eve: http
 
 @pytest.mark.parametrize(
     "path",
-    ["hearth/models", "hearth/shelf", "hearth/machine", "hearth/share", "hearth/export", "hearth/sheet", "hearth/queue/x/up", "hearth/engine/repair", "hearth/voices",
-     "gradio_api/info", "gradio_api/openapi.json", "openapi.json", "docs", "redoc", "monitoring", "monitoring/summary", "gradio_api/runs",
-     "gradio_api/process_recording", "gradio_api/proxy=http://127.0.0.1:1/", "gradio_api/call/hidden", "gradio_api/deep_link", "v1/models",
-     "sdapi/v1/options", "gradio_api/mcp/", "gradio_api/vibe-code", "gradio_api/dev/reload", "login", "gradio_api/component_server"],
-)  # fmt: skip
+    [
+        "hearth/models",
+        "hearth/shelf",
+        "hearth/machine",
+        "hearth/share",
+        "hearth/export",
+        "hearth/sheet",
+        "hearth/queue/x/up",
+        "hearth/engine/repair",
+        "hearth/voices",
+        "gradio_api/info",
+        "gradio_api/openapi.json",
+        "openapi.json",
+        "docs",
+        "redoc",
+        "monitoring",
+        "monitoring/summary",
+        "gradio_api/runs",
+        "gradio_api/process_recording",
+        "gradio_api/proxy=http://127.0.0.1:1/",
+        "gradio_api/call/hidden",
+        "gradio_api/deep_link",
+        "v1/models",
+        "sdapi/v1/options",
+        "gradio_api/mcp/",
+        "gradio_api/vibe-code",
+        "gradio_api/dev/reload",
+        "login",
+        "gradio_api/component_server",
+    ],
+)
 def test_hidden_places_do_not_exist(ada: httpx.Client, path: str) -> None:
     for answer in (ada.get(f"/{path}"), ada.post(f"/{path}", json={})):
         assert answer.status_code in (401, 404, 405) and "secret" not in answer.text
@@ -415,10 +441,14 @@ def test_another_persons_events_are_not_heard(ada: httpx.Client, eve: httpx.Clie
 @pytest.mark.parametrize(
     ("asked", "key"),
     [
-        (SpeechRequest("one " * 501), "visitor.letters"), (PictureRequest("a red circle", width=2048), "visitor.side"), (PictureRequest("a red circle", width=512, upscale=4), "visitor.side"),
-        (PictureRequest("a red circle", steps=51), "visitor.steps"), (PictureRequest("a red circle", batch=3), "visitor.batch"), (PictureRequest("a red circle", image="/etc/passwd"), "visitor.files"),
+        (SpeechRequest("one " * 501), "visitor.letters"),
+        (PictureRequest("a red circle", width=2048), "visitor.side"),
+        (PictureRequest("a red circle", width=512, upscale=4), "visitor.side"),
+        (PictureRequest("a red circle", steps=51), "visitor.steps"),
+        (PictureRequest("a red circle", batch=3), "visitor.batch"),
+        (PictureRequest("a red circle", image="/etc/passwd"), "visitor.files"),
     ],
-)  # fmt: skip
+)
 def test_a_visitors_limits(desk: Desk, asked: SpeechRequest | PictureRequest, key: str) -> None:
     with pytest.raises(Trouble) as caught:
         desk.jobs.begin(asked, Person("visitor-1", False))

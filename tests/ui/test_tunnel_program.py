@@ -172,5 +172,7 @@ def certificate(folder: Path) -> str:
     )
     pem = made.public_bytes(serialization.Encoding.PEM)
     (folder / "certificate.crt").write_bytes(pem)
-    (folder / "certificate.key").write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))  # fmt: skip
+    (folder / "certificate.key").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
     return pem.decode()

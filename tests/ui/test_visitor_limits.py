@@ -35,8 +35,19 @@ from tests.support.speech_fixtures import write_clip
 
 ADA = Person("visitor-ada", owner=False)
 REQUEST = SpeechRequest("[S1] Hello.")
-MACHINES = say("plan.refused", "{field} = {option} cannot work on {machine}. Set it to automatic.", field="chunk_q", option="65536", machine="Apple M1")  # fmt: skip
-FOLDER = say("job.not-delivered", "The finished parts could not be joined ({fault}). You can find them in {folder}.", fault="x", folder="/home/owner")  # fmt: skip
+MACHINES = say(
+    "plan.refused",
+    "{field} = {option} cannot work on {machine}. Set it to automatic.",
+    field="chunk_q",
+    option="65536",
+    machine="Apple M1",
+)
+FOLDER = say(
+    "job.not-delivered",
+    "The finished parts could not be joined ({fault}). You can find them in {folder}.",
+    fault="x",
+    folder="/home/owner",
+)
 WORDS = say("script.words", "This voice does not know: {words}.", words="elephants")
 MISSING = say("job.missing", "Finished: {done} of {total}. Missing: {missing}.", done=1, total=2, missing="2")
 

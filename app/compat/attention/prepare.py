@@ -86,7 +86,9 @@ def make_mask_4d(mask: Tensor, lead: tuple[int, ...], heads: int, queries: int, 
         raise WrongDims(
             say(
                 "attention.mask",
-                "Attention got a mask of {given}, which does not broadcast to {heads} heads, {queries} queries and {keys} keys. Give it at least the last two dimensions, each of that size or 1.",
+                "Attention got a mask of {given}, which does not broadcast to {heads} heads, "
+                "{queries} queries and {keys} keys. Give it at least the last two dimensions, "
+                "each of that size or 1.",
                 given=shape_words(mask), heads=heads, queries=queries, keys=keys,
             )
         )  # fmt: skip

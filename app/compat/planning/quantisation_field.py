@@ -64,7 +64,9 @@ def _unusable(situation: Situation, name: Quantised) -> list[Objection]:
             Objection(
                 say(
                     "quantised.awq-sm80",
-                    "AWQ's kernels need an NVIDIA card with compute capability 8.0. Elsewhere the weights are unpacked, or replaced by bitsandbytes, torchao or GGUF if they do not fit.",
+                    "AWQ's kernels need an NVIDIA card with compute capability 8.0. "
+                    "Elsewhere the weights are unpacked, or replaced by bitsandbytes, "
+                    "torchao or GGUF if they do not fit.",
                 ),
                 "AutoAWQ's kernels",
                 True,

@@ -1,8 +1,8 @@
 """QUIRKS: known defects of machines: where they occur, their symptoms and remedies. One long table; it decides nothing.
 
-A row objects to options of a plan, limits the scores of one call, sets an environment variable, or documents
-tells of a cure that is built in (tests/compat/test_quirk_table.py lists where). The rows were collected from the threads named as their source; each is a claim that the self-test of the
-user's machine confirms or refutes.
+A row objects to options of a plan, limits the scores of one call, sets an environment variable, or names a cure
+that is built in (tests/compat/test_quirk_table.py lists where). The rows were collected from the threads named as
+their source; each is a claim that the self-test of the user's machine confirms or refutes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "mps-decode-oob", (Where(("mps",), torch_from="2.8", torch_before="2.11", dtypes=_HALF),),
-        say("quirk.mps-decode-oob", "Metal's decoding kernel of torch 2.8 to 2.10 reads past its buffer in half precision, so Hearth computes attention itself."),
+        say("quirk.mps-decode-oob",
+            "Metal's decoding kernel of torch 2.8 to 2.10 reads past its buffer in half precision, "
+            "so Hearth computes attention itself."),
         "pytorch #174861, PR 174945", against=("kernels/math",),
     ),
     Quirk(
@@ -42,7 +44,9 @@ QUIRKS: Final[tuple[Quirk, ...]] = (
     ),
     Quirk(
         "mps-causal-leak", (Where(("mps",), torch_before="2.13", dtypes=_HALF),),
-        say("quirk.mps-causal-leak", "Metal before torch 2.13 lets a query see up to three later keys in half precision, so the causal mask is passed as a tensor."),
+        say("quirk.mps-causal-leak",
+            "Metal before torch 2.13 lets a query see up to three later keys in half precision, "
+            "so the causal mask is passed as a tensor."),
         "pytorch #195910", against=("explicit_mask/no",),
     ),
     Quirk(

@@ -244,25 +244,56 @@ ATTENTION: Final[tuple[DeviceFailure, ...]] = (
     DeviceFailure("mps-fp64", lambda c, m: c.query.dtype == torch.float64, NO_FLOAT64, TypeError),
     DeviceFailure("mps-bf16", lambda c, m: c.query.dtype == torch.bfloat16, NO_BFLOAT16, TypeError),
     DeviceFailure("mps-gqa-abort", lambda c, m: c.grouped, NO_GROUPS, Aborted),
-    DeviceFailure("mps-stride-zero", lambda c, m: any(0 in t.stride() for t in (c.query, c.key, c.value)), NO_ZERO_STRIDE, Aborted),
-    DeviceFailure("mps-placeholder", lambda c, m: _graph(c, m) and c.broadcast_mask and c.elements >= m.limits.broadcast_elements, PLACEHOLDER, Aborted),
+    DeviceFailure(
+        "mps-stride-zero", lambda c, m: any(0 in t.stride() for t in (c.query, c.key, c.value)), NO_ZERO_STRIDE, Aborted
+    ),
+    DeviceFailure(
+        "mps-placeholder",
+        lambda c, m: _graph(c, m) and c.broadcast_mask and c.elements >= m.limits.broadcast_elements,
+        PLACEHOLDER,
+        Aborted,
+    ),
     DeviceFailure("mps-4gib", lambda c, m: _graph(c, m) and c.score_bytes > m.limits.ndarray_bytes, NDARRAY, Aborted),
     DeviceFailure("mps-buffer", lambda c, m: _graph(c, m) and c.score_bytes > m.buffer_bytes, BUFFER),
     DeviceFailure("cuda-flash", lambda c, m: not kernel(c, m), NO_KERNEL),
-    DeviceFailure("memory", lambda c, m: kernel(c, m) == "math" and c.score_bytes > m.buffer_bytes, FULL, torch.OutOfMemoryError),
-    DeviceFailure("mps-q-stride", lambda c, m: c.queries <= 8 and c.dim in (64, 96, 128) and not c.query.is_contiguous(), misread=_moved),
-    DeviceFailure("mps-batch-stride", lambda c, m: c.queries <= 8 and c.query.shape[0] > 1 and not all(t.is_contiguous() for t in (c.query, c.key, c.value)), misread=_moved),
-    DeviceFailure("fused-qkv-stride", lambda c, m: kernel(c, m) in ("flash", "efficient", "cudnn") and c.interleaved, misread=_moved),
+    DeviceFailure(
+        "memory", lambda c, m: kernel(c, m) == "math" and c.score_bytes > m.buffer_bytes, FULL, torch.OutOfMemoryError
+    ),
+    DeviceFailure(
+        "mps-q-stride",
+        lambda c, m: c.queries <= 8 and c.dim in (64, 96, 128) and not c.query.is_contiguous(),
+        misread=_moved,
+    ),
+    DeviceFailure(
+        "mps-batch-stride",
+        lambda c, m: (
+            c.queries <= 8 and c.query.shape[0] > 1 and not all(t.is_contiguous() for t in (c.query, c.key, c.value))
+        ),
+        misread=_moved,
+    ),
+    DeviceFailure(
+        "fused-qkv-stride",
+        lambda c, m: kernel(c, m) in ("flash", "efficient", "cudnn") and c.interleaved,
+        misread=_moved,
+    ),
     DeviceFailure("rocm-strided-v", lambda c, m: not c.value.is_contiguous(), misread=_moved),
     DeviceFailure("mps-causal-leak", lambda c, m: c.causal and c.half, misread=_leaking),
     DeviceFailure("mps-value-dim", lambda c, m: c.dim != c.value.shape[-1], spoil=_wrong_width),
-    DeviceFailure("mps-decode-oob", lambda c, m: c.half and c.queries <= 8 and c.keys >= m.limits.decode_keys, spoil=garbage),
+    DeviceFailure(
+        "mps-decode-oob", lambda c, m: c.half and c.queries <= 8 and c.keys >= m.limits.decode_keys, spoil=garbage
+    ),
     DeviceFailure("mps-int32", lambda c, m: _graph(c, m) and c.elements >= m.limits.indexed_elements, spoil=garbage),
     DeviceFailure("mps-long-k", lambda c, m: _graph(c, m) and c.keys >= m.limits.reduction, spoil=garbage),
-    DeviceFailure("mps-half-softmax", lambda c, m: _graph(c, m) and c.half and c.keys > m.limits.softmax_keys, spoil=louder),
+    DeviceFailure(
+        "mps-half-softmax", lambda c, m: _graph(c, m) and c.half and c.keys > m.limits.softmax_keys, spoil=louder
+    ),
     DeviceFailure("mps-fp16-black", lambda c, m: c.query.dtype == torch.float16 and c.queries > 8, spoil=nan),
-    DeviceFailure("bias-overflow", lambda c, m: kernel(c, m) == "efficient" and c.mask is not None and c.queries * c.keys > m.limits.bias_pairs, spoil=garbage),
+    DeviceFailure(
+        "bias-overflow",
+        lambda c, m: kernel(c, m) == "efficient" and c.mask is not None and c.queries * c.keys > m.limits.bias_pairs,
+        spoil=garbage,
+    ),
     DeviceFailure("gtx16-fp16", lambda c, m: c.query.dtype == torch.float16, spoil=nan),
     DeviceFailure("masked-rows", lambda c, m: c.mask is not None and bool(_blind(c.mask).any()), spoil=_blank_rows),
-)  # fmt: skip
+)
 """In the order that a machine meets them: rejected calls, misread inputs, wrong results."""

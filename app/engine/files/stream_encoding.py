@@ -47,7 +47,13 @@ def require_available(wanted: str) -> None:
     if wanted not in MEDIA:
         raise Trouble(say("api.format", "The format {wanted} is not available. Choose one of {formats}.", wanted=wanted, formats=", ".join(MEDIA)))  # fmt: skip
     if wanted == "aac" and find_spec("av") is None:
-        raise Trouble(say("api.aac", "AAC needs the library PyAV (36 MB), which is not installed. Choose mp3 or opus, or install it: {command}", command=install_command("aac")))  # fmt: skip
+        raise Trouble(
+            say(
+                "api.aac",
+                "AAC needs the library PyAV (36 MB), which is not installed. Choose mp3 or opus, or install it: {command}",
+                command=install_command("aac"),
+            )
+        )
 
 
 def encode_file(wanted: str, file: Path) -> bytes:

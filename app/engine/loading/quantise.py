@@ -26,7 +26,9 @@ def make_config(library: str, kind: Quantised, compute: torch.dtype) -> Any:
         return configs.BitsAndBytesConfig(load_in_8bit=True)
     raise Trouble(
         say(
-            "loading.gguf", "{kind} weights are a separate file and cannot be made while loading. Choose a model that comes with one, or set quantisation to automatic.",
+            "loading.gguf",
+                "{kind} weights are a separate file and cannot be made while loading. "
+                "Choose a model that comes with one, or set quantisation to automatic.",
             kind=kind,
         ),
         cure="automatic",

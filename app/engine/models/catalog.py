@@ -71,7 +71,9 @@ CATALOG: Final[tuple[Model, ...]] = (
         settings=Settings(20, 1.6, "", 256, 256, ((256, 256),), least=256, most=256),
         path=str(paths.assets() / "starter" / "painter"), licence="Apache-2.0", starter=True,
         least=say("catalog.least.any", "Any machine."),
-        note=say("catalog.starter-painter", "Comes with Hearth, no download needed. It paints small scenes of shapes and landscapes; for anything else, use SD 1.5."),
+        note=say("catalog.starter-painter",
+            "Comes with Hearth, no download needed. It paints small scenes of shapes and landscapes; "
+            "for anything else, use SD 1.5."),
     ),
     Model(
         "dia-1.6b", "speech", "dia", "Dia 1.6B",

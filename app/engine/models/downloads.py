@@ -182,7 +182,12 @@ class Downloads:
         except Trouble as trouble:
             job.sentence, job.cure, job.state = trouble.sentence, trouble.cure, "failed"
         except Exception as fault:
-            job.sentence = say("fetch.fault", "The download of {model} failed: {fault}. The part already downloaded is kept; try again later.", model=job.model.title, fault=type(fault).__name__)  # fmt: skip
+            job.sentence = say(
+                "fetch.fault",
+                "The download of {model} failed: {fault}. The part already downloaded is kept; try again later.",
+                model=job.model.title,
+                fault=type(fault).__name__,
+            )
             job.cure, job.state = "report", "failed"
             raise
 
@@ -242,7 +247,11 @@ class Downloads:
                 if not hub.is_temporary(fault) or not waits or wrong >= WRONG_MOST or asked_s > WAIT_MOST_S:
                     raise trouble from fault
                 wait_s = max(waits.pop(0), asked_s)
-                job.sentence = say("fetch.waits", "The connection was lost or Hugging Face is busy; retrying in {seconds} s.", seconds=round(wait_s))  # fmt: skip
+                job.sentence = say(
+                    "fetch.waits",
+                    "The connection was lost or Hugging Face is busy; retrying in {seconds} s.",
+                    seconds=round(wait_s),
+                )
                 if job.halt.wait(wait_s):
                     raise _PausedError from None
 

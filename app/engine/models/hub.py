@@ -87,10 +87,23 @@ def list_files(source: Source, endpoint: str | None = None) -> Listing:
         etag = each.lfs.sha256 if each.lfs is not None else each.blob_id or ""
         # These become paths on this machine, so a mirror may not choose them freely.
         if not _HEX.fullmatch(etag) or not _is_inside(each.rfilename) or each.size is None:
-            raise Trouble(say("hub.strange", "The server sent an unsafe description of {file} in {repo}. Try another mirror (HF_ENDPOINT).", file=each.rfilename, repo=source.repo))  # fmt: skip
+            raise Trouble(
+                say(
+                    "hub.strange",
+                    "The server sent an unsafe description of {file} in {repo}. Try another mirror (HF_ENDPOINT).",
+                    file=each.rfilename,
+                    repo=source.repo,
+                )
+            )
         files.append(File(each.rfilename, each.size, etag))
     if not info.sha or not _HEX.fullmatch(info.sha):
-        raise Trouble(say("hub.no-commit", "The server did not say which version of {repo} it has. Try another mirror (HF_ENDPOINT).", repo=source.repo))  # fmt: skip
+        raise Trouble(
+            say(
+                "hub.no-commit",
+                "The server did not say which version of {repo} it has. Try another mirror (HF_ENDPOINT).",
+                repo=source.repo,
+            )
+        )
     return Listing(source, info.sha, tuple(files))
 
 
@@ -99,9 +112,13 @@ def refuse_without_weights(repo: str, names: list[str], there: list[str]) -> Non
         return
     suffixes = {PurePosixPath(name).suffix.lower() for name in there}
     if suffixes & PICKLES:
-        raise Trouble(say("hub.pickles", "{repo} only has pickle files, which can run any program when opened. Hearth downloads only .safetensors and GGUF; choose another model.", repo=repo))  # fmt: skip
+        raise Trouble(say("hub.pickles",
+            "{repo} only has pickle files, which can run any program when opened. "
+            "Hearth downloads only .safetensors and GGUF; choose another model.", repo=repo))  # fmt: skip
     if ".py" in suffixes:
-        raise Trouble(say("hub.code", "{repo} contains programs instead of weights that Hearth can load. Hearth never runs code from a model; choose another one.", repo=repo))  # fmt: skip
+        raise Trouble(say("hub.code",
+            "{repo} contains programs instead of weights that Hearth can load. Hearth never runs code from a model; "
+            "choose another one.", repo=repo))  # fmt: skip
     raise Trouble(say("hub.no-weights", "{repo} does not have the weights for this model (any more). Update Hearth and try again.", repo=repo))  # fmt: skip
 
 
@@ -242,19 +259,49 @@ def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | Non
     if isinstance(fault, GatedRepoError) or status in (401, 403):
         return Trouble(_explain_gate(repo, host), cure="token")
     if status == 404:
-        return Trouble(say("hub.gone", "{host} no longer has {repo}, or one of its files. Update Hearth; if you use a mirror, try another one (HF_ENDPOINT).", host=host, repo=repo), cure="models")  # fmt: skip
+        return Trouble(say("hub.gone",
+            "{host} no longer has {repo}, or one of its files. Update Hearth; "
+            "if you use a mirror, try another one (HF_ENDPOINT).", host=host, repo=repo), cure="models")  # fmt: skip
     if status == 429:
-        return Trouble(say("hub.busy", "{host} is limiting requests. Wait {seconds} s, then press Resume; with an access token the limit is higher.", host=host, seconds=round(read_wait_s(fault))), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.busy",
+            "{host} is limiting requests. Wait {seconds} s, then press Resume; "
+            "with an access token the limit is higher.", host=host, seconds=round(read_wait_s(fault))), cure="go-on")  # fmt: skip
     if status:
-        return Trouble(say("hub.down", "{host} has a problem at the moment (status {status}). The part already downloaded is kept; resume later.", host=host, status=status), cure="go-on")  # fmt: skip
+        return Trouble(
+            say(
+                "hub.down",
+                "{host} has a problem at the moment (status {status}). The part already downloaded is kept; resume later.",
+                host=host,
+                status=status,
+            ),
+            cure="go-on",
+        )
     if isinstance(fault, httpx2.TransportError | CutError):
-        return Trouble(say("hub.no-network", "Cannot connect to {host}, or the connection keeps failing. Check your network, then resume; the part already downloaded is kept.", host=host), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.no-network",
+            "Cannot connect to {host}, or the connection keeps failing. Check your network, then resume; "
+            "the part already downloaded is kept.", host=host), cure="go-on")  # fmt: skip
     if isinstance(fault, WrongBytesError):
-        return Trouble(say("hub.wrong", "{file} of {repo} was damaged in two downloads, so it was deleted. A proxy or mirror may be changing it; try another network or mirror (HF_ENDPOINT).", file=str(fault), repo=repo), cure="go-on")  # fmt: skip
+        return Trouble(say("hub.wrong",
+            "{file} of {repo} was damaged in two downloads, so it was deleted. A proxy or mirror may be changing it; "
+            "try another network or mirror (HF_ENDPOINT).", file=str(fault), repo=repo), cure="go-on")  # fmt: skip
     if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
-        return Trouble(say("hub.full", "The disk with {folder} is full. Free some space, then resume; the part already downloaded is kept.", folder=str(models)), cure="go-on")  # fmt: skip
+        return Trouble(
+            say(
+                "hub.full",
+                "The disk with {folder} is full. Free some space, then resume; the part already downloaded is kept.",
+                folder=str(models),
+            ),
+            cure="go-on",
+        )
     if isinstance(fault, OSError):
-        return Trouble(say("hub.folder", "Cannot write to {folder}: {fault}. Check the folder's permissions, or choose another one (HF_HUB_CACHE).", folder=str(models), fault=fault.strerror or type(fault).__name__))  # fmt: skip
+        return Trouble(
+            say(
+                "hub.folder",
+                "Cannot write to {folder}: {fault}. Check the folder's permissions, or choose another one (HF_HUB_CACHE).",
+                folder=str(models),
+                fault=fault.strerror or type(fault).__name__,
+            )
+        )
     return None
 
 
@@ -262,7 +309,8 @@ def _explain_gate(repo: str, host: str) -> Sentence:
     if hub_token.get_token() is None:
         return say(
             "hub.no-token",
-            "You must accept the terms of {repo} first. Accept them at {host}/{repo}, make a token with read access at {tokens}, and paste it in Models (or run: hf auth login).",
+            "You must accept the terms of {repo} first. Accept them at {host}/{repo}, "
+            "make a token with read access at {tokens}, and paste it in Models (or run: hf auth login).",
             repo=repo,
             host=host,
             tokens=hub_token.TOKENS_URL,
@@ -284,7 +332,8 @@ def require_room(models: Path, needed_bytes: int, spare_bytes: int = 1 << 28) ->
         raise Trouble(
             say(
                 "hub.no-room",
-                "The download needs {needed} GB more, but the disk with {folder} has only {free} GB free. Free some space, or store models elsewhere (HF_HUB_CACHE).",
+                "The download needs {needed} GB more, but the disk with {folder} has only {free} GB free. "
+                "Free some space, or store models elsewhere (HF_HUB_CACHE).",
                 needed=round(needed_bytes / (1 << 30), 1),
                 folder=str(models),
                 free=round(free / (1 << 30), 1),

@@ -34,20 +34,57 @@ def store(token: str) -> None:
     """Check and store the token. Errors are raised without their cause, which may contain the token."""
     token = token.strip()
     if not _TOKEN.fullmatch(token):
-        raise Trouble(say("gate.not-one", "This does not look like an access token. Copy one from {tokens}; it begins with hf_.", tokens=TOKENS_URL))  # fmt: skip
+        raise Trouble(
+            say(
+                "gate.not-one",
+                "This does not look like an access token. Copy one from {tokens}; it begins with hf_.",
+                tokens=TOKENS_URL,
+            )
+        )
     try:
         _store(token)
     except OfflineModeIsEnabled:
-        raise Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing can be downloaded. Restart Hearth without it.")) from None  # fmt: skip
+        raise Trouble(
+            say(
+                "hub.offline",
+                "Offline mode is on (HF_HUB_OFFLINE), so nothing can be downloaded. Restart Hearth without it.",
+            )
+        ) from None
     except HfHubHTTPError as fault:
         status = fault.response.status_code
         if status in (401, 403):
-            raise Trouble(say("gate.wrong", "{host} rejected this token. It may be incomplete or deleted; make a new one at {tokens}.", host=constants.ENDPOINT, tokens=TOKENS_URL)) from None  # fmt: skip
-        raise Trouble(say("gate.unproven", "Could not check the token: {host} answered {status}. Try again later.", host=constants.ENDPOINT, status=status)) from None  # fmt: skip
+            raise Trouble(
+                say(
+                    "gate.wrong",
+                    "{host} rejected this token. It may be incomplete or deleted; make a new one at {tokens}.",
+                    host=constants.ENDPOINT,
+                    tokens=TOKENS_URL,
+                )
+            ) from None
+        raise Trouble(
+            say(
+                "gate.unproven",
+                "Could not check the token: {host} answered {status}. Try again later.",
+                host=constants.ENDPOINT,
+                status=status,
+            )
+        ) from None
     except httpx2.TransportError:
-        raise Trouble(say("gate.away", "Could not check the token: cannot connect to {host}. Check your network.", host=constants.ENDPOINT)) from None  # fmt: skip
+        raise Trouble(
+            say(
+                "gate.away",
+                "Could not check the token: cannot connect to {host}. Check your network.",
+                host=constants.ENDPOINT,
+            )
+        ) from None
     except ValueError:
-        raise Trouble(say("gate.organisation", "This token belongs to an organisation. Gated models need a token of your own account: {tokens}.", tokens=TOKENS_URL)) from None  # fmt: skip
+        raise Trouble(
+            say(
+                "gate.organisation",
+                "This token belongs to an organisation. Gated models need a token of your own account: {tokens}.",
+                tokens=TOKENS_URL,
+            )
+        ) from None
 
 
 def find_keyring() -> Any:

@@ -74,7 +74,9 @@ def explain_stand_in(hardware: Hardware, own: Plan, here: Plan) -> Sentence | No
         return None
     if here.quantised == "none":
         return say(
-            "planned.whole", "This is the plan for a real {machine}. This computer cannot make {own} weights; with --pretend {name} it uses the full weights instead.",
+            "planned.whole",
+                "This is the plan for a real {machine}. This computer cannot make {own} weights; "
+                "with --pretend {name} it uses the full weights instead.",
             machine=hardware.name, own=own.quantised, name=hardware.pretended,
         )  # fmt: skip
     return say(

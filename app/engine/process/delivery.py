@@ -44,11 +44,26 @@ class Delivery:
     def describe_missing(self, folder: Path) -> tuple[Sentence, ...]:
         """Say what is missing, and where the rest is."""
         if self.fault:
-            return (say("job.not-delivered", "The finished parts could not be joined ({fault}). You can find them in {folder}.", fault=self.fault, folder=str(folder)),)  # fmt: skip
+            return (
+                say(
+                    "job.not-delivered",
+                    "The finished parts could not be joined ({fault}). You can find them in {folder}.",
+                    fault=self.fault,
+                    folder=str(folder),
+                ),
+            )
         if not (self.files and self.missing):
             return ()
         done = self.total - len(self.missing)
-        return (say("job.missing", "Finished: {done} of {total}. Missing: {missing}.", done=done, total=self.total, missing=format_ranges(self.missing)),)  # fmt: skip
+        return (
+            say(
+                "job.missing",
+                "Finished: {done} of {total}. Missing: {missing}.",
+                done=done,
+                total=self.total,
+                missing=format_ranges(self.missing),
+            ),
+        )
 
 
 def deliver(home: Home, request: Request, folder: Path) -> Delivery:
@@ -73,7 +88,11 @@ def _deliver_speech(home: Home, request: SpeechRequest, folder: Path) -> Deliver
     if not finished:
         return Delivery(missing=missing, total=total)
     kept = [place for place in range(len(request.keep)) if place not in wanted and spoken_parts.sound_path(folder, place).is_file()]  # fmt: skip
-    pieces = [Piece(spoken_parts.sound_path(folder, place), checked.parts[place].pause_before_s) for place in sorted((*finished, *kept)) if place < total]  # fmt: skip
+    pieces = [
+        Piece(spoken_parts.sound_path(folder, place), checked.parts[place].pause_before_s)
+        for place in sorted((*finished, *kept))
+        if place < total
+    ]
     finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + checked.pause_after_s)
     target = folder / DELIVERED / f"speech.{request.format}"
     seconds = join_sound.join(pieces, target, finish, to_json(replace(request, seed=draw_seed(request, folder))))

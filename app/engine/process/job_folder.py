@@ -40,7 +40,16 @@ def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder
     try:
         kept = shelf.keep(job, [file for file in event.files if Path(file).is_file()], made)
     except (OSError, sqlite3.Error) as fault:  # a full disk fails the database's writes, too
-        return Failed(say("shelf.full", "The result is finished but could not be moved to {folder}: {fault}. You can find it in {where}.", folder=str(shelf.folder), fault=str(fault), where=str(folder)), cure="open-folder")  # fmt: skip
+        return Failed(
+            say(
+                "shelf.full",
+                "The result is finished but could not be moved to {folder}: {fault}. You can find it in {where}.",
+                folder=str(shelf.folder),
+                fault=str(fault),
+                where=str(folder),
+            ),
+            cure="open-folder",
+        )
     for preview in folder.glob(PREVIEWS):
         preview.unlink(missing_ok=True)
     shutil.rmtree(folder / DELIVERED, ignore_errors=True)

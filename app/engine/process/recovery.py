@@ -54,7 +54,9 @@ def diagnose(exit_code: int | None, last_words: str, wedged: bool = False, last:
 
 def give_up_on_job(death: Death, lives: DeathRecord) -> Failed:
     return Failed(
-        say("job.given-up", "The engine crashed {deaths} times in a row on this job without any progress, so the job was given up. Finished parts are kept. Try smaller settings or another model.", deaths=DEATHS),
+        say("job.given-up",
+            "The engine crashed {deaths} times in a row on this job without any progress, so the job was given up. "
+            "Finished parts are kept. Try smaller settings or another model.", deaths=DEATHS),
         (death.sentence,), "go-on" if any(lives.reached.values()) else "report",
     )  # fmt: skip
 
@@ -85,9 +87,15 @@ def explain_keeper_fault(fault: Exception, database: Path) -> Death:
     if isinstance(fault, sqlite3.Error):
         return explain_database_fault(database, fault)
     if isinstance(fault, OSError) and fault.filename:
-        words: Sentence = say("keeper.files", "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; waiting jobs then start by themselves.", file=str(fault.filename), fault=fault.strerror or type(fault).__name__)  # fmt: skip
+        words: Sentence = say("keeper.files",
+            "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; "
+            "waiting jobs then start by themselves.", file=str(fault.filename), fault=fault.strerror or type(fault).__name__)  # fmt: skip
     else:
-        words = say("keeper.stumbled", "Jobs cannot run: {fault}. Hearth keeps trying and starts waiting jobs by itself. Please send a report.", fault=f"{type(fault).__name__}: {fault}"[:300])  # fmt: skip
+        words = say(
+            "keeper.stumbled",
+            "Jobs cannot run: {fault}. Hearth keeps trying and starts waiting jobs by itself. Please send a report.",
+            fault=f"{type(fault).__name__}: {fault}"[:300],
+        )
     return Death(words, "crash")
 
 

@@ -43,12 +43,16 @@ def describe_failure(fault: Exception, job: Path) -> Failed:
     if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
         free = shutil.disk_usage(job if job.exists() else job.anchor).free
         return Failed(
-            say("session.disk-full", "The disk is full: only {free} MB are left for {folder}. Free some space, then resume. Finished parts are kept.", free=free >> 20, folder=str(job)),
+            say("session.disk-full",
+                "The disk is full: only {free} MB are left for {folder}. Free some space, then resume. "
+                "Finished parts are kept.", free=free >> 20, folder=str(job)),
             cure="open-folder", files=files,
         )  # fmt: skip
     if isinstance(fault, MemoryError | torch.OutOfMemoryError) or classify_fault(fault) == "memory":
         return Failed(
-            say("session.no-memory", "There is not enough memory, even with the most economical settings. Close other programs, or choose a smaller size or model."),
+            say("session.no-memory",
+                "There is not enough memory, even with the most economical settings. "
+                "Close other programs, or choose a smaller size or model."),
             cure="smaller", files=files,
         )  # fmt: skip
     if isinstance(fault, NumbersBroke):

@@ -176,7 +176,14 @@ class Session:
                 refused = live.refused
                 if isinstance(event, Finished) and worked and not seam.calls:
                     # Attention that was not observed may be wrong: report it rather than call it a success.
-                    raise Trouble(say("session.unseen", "{model} bypassed Hearth's attention, so this result may be wrong on this machine.", model=model.title), cure="report")  # fmt: skip
+                    raise Trouble(
+                        say(
+                            "session.unseen",
+                            "{model} bypassed Hearth's attention, so this result may be wrong on this machine.",
+                            model=model.title,
+                        ),
+                        cure="report",
+                    )
                 yield event
 
     def _find_model(self, request: Request | Tune) -> Model:

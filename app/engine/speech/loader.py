@@ -106,8 +106,14 @@ def _check_kind(folder: Path, kind: str) -> None:
         ) from fault  # fmt: skip
     if found != kind:
         raise Trouble(
-            say("speech.other-kind", "{folder} contains a model of type {found}; a model of type {kind} is needed. Choose another folder.", folder=str(folder), kind=kind, found=found)
-        )  # fmt: skip
+            say(
+                "speech.other-kind",
+                "{folder} contains a model of type {found}; a model of type {kind} is needed. Choose another folder.",
+                folder=str(folder),
+                kind=kind,
+                found=found,
+            )
+        )
 
 
 def _load_model(kind: Any, folder: Path, plan: Plan, how: Precision, notes: list[Sentence]) -> Any:

@@ -64,7 +64,15 @@ def read_limits(folder: Path, codec: Path | None = None) -> VoiceLimits:
     try:
         return _build_limits(folder, codec)
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as fault:
-        raise Trouble(say("limits.strange", "The settings of the voice in {path} are damaged ({fault}). Download it again.", path=str(folder), fault=f"{type(fault).__name__}: {fault}"), cure="get:dia-1.6b") from fault  # fmt: skip
+        raise Trouble(
+            say(
+                "limits.strange",
+                "The settings of the voice in {path} are damaged ({fault}). Download it again.",
+                path=str(folder),
+                fault=f"{type(fault).__name__}: {fault}",
+            ),
+            cure="get:dia-1.6b",
+        ) from fault
 
 
 def _build_limits(folder: Path, codec: Path | None) -> VoiceLimits:

@@ -55,7 +55,9 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
         raise Trouble(
             say(
                 "voice.not-own",
-                "{name} cannot imitate this recording, only voices that it spoke itself. Choose “A fresh one” or a voice saved from its own results, or use Dia, which can imitate any recording.",
+                "{name} cannot imitate this recording, only voices that it spoke itself. "
+                "Choose “A fresh one” or a voice saved from its own results, or use Dia, "
+                "which can imitate any recording.",
                 name=limits.name,
             ),
             cure="use:dia-1.6b",

@@ -270,18 +270,21 @@ def render_page(request: Request, trouble: Sentence | None, status: int) -> HTML
     body = f"""<!doctype html><html lang="{"zh-CN" if spoken == "zh" else "en"}"><head><meta charset="utf-8"><title>Hearth</title>
 <meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><style>{by_system()}{STYLE}</style>
 </head><body><main><h1>Hearth</h1><p>{word("login.greeting", "You are invited to make speech and pictures here.")}</p>{alert}
-<form method="post" action="{LOGIN_PATH}"><label>{word("login.password", "Password")}<input name="password" type="password" required autofocus autocomplete="current-password"></label>
+<form method="post" action="{LOGIN_PATH}"><label>{word("login.password", "Password")}
+<input name="password" type="password" required autofocus autocomplete="current-password"></label>
 <label>{word("login.name", "Your name (optional)")}<input name="name" maxlength="{NAME_LETTERS}" autocomplete="nickname"></label>
 <button>{word("login.enter", "Log in")}</button></form><p class="other">{other}</p></main></body></html>"""
     return HTMLResponse(body, status, {"Cache-Control": "no-store"})
 
 
 STYLE: Final = """
-body { margin: 0; background: var(--h-ground); color: var(--h-ink); font: 16px/1.5 system-ui, sans-serif; display: grid; min-height: 100vh; place-items: center; }
+body { margin: 0; background: var(--h-ground); color: var(--h-ink); font: 16px/1.5 system-ui, sans-serif;
+display: grid; min-height: 100vh; place-items: center; }
 main { background: var(--h-card); border: 1px solid var(--h-line); border-radius: 14px; padding: 28px; box-sizing: border-box; width: min(400px, 92vw); }
 h1 { margin: 0; font-size: 22px; } p { color: var(--h-soft); } [role=alert] { color: var(--h-wrong); }
 label { display: block; margin: 14px 0; } input { display: block; box-sizing: border-box; width: 100%; font: inherit; padding: 9px 12px; margin-top: 4px;
 border: 1px solid var(--h-edge); border-radius: 10px; background: var(--h-ground); color: inherit; }
-button { font: inherit; font-weight: 600; border: 0; border-radius: 10px; padding: 10px 18px; background: var(--h-ember); color: var(--h-on-ember); cursor: pointer; }
+button { font: inherit; font-weight: 600; border: 0; border-radius: 10px; padding: 10px 18px;
+background: var(--h-ember); color: var(--h-on-ember); cursor: pointer; }
 .other { margin: 18px 0 0; } a { color: var(--h-ember); } :focus-visible { outline: 3px solid var(--h-ember); outline-offset: 2px; }
 """

@@ -122,7 +122,11 @@ class Guard:
         return netloc == host.lower() or (public and self._is_own_host(name))
 
     def _too_large(self) -> Sentence:
-        return say("guard.large", "This is larger than {most} MB, the most that Hearth accepts. Send something smaller.", most=self._most_bytes >> 20)  # fmt: skip
+        return say(
+            "guard.large",
+            "This is larger than {most} MB, the most that Hearth accepts. Send something smaller.",
+            most=self._most_bytes >> 20,
+        )
 
     async def _serve_within_limits(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun_s, received_bytes, complete, started = time.monotonic(), 0, False, False

@@ -80,7 +80,14 @@ class TunnelProcess:
     """The running program, whose output tells the tunnel's state. It reconnects by itself, keeping the address."""
 
     def __init__(self, command: list[str]) -> None:
-        self._process = subprocess.Popen([sys.executable, "-I", "-S", "-c", WATCHDOG, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")  # fmt: skip
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", WATCHDOG, *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
         self._first: Future[str] = Future()
         self._connected = False
         threading.Thread(target=self._read_output, name="tunnel", daemon=True).start()
@@ -95,7 +102,9 @@ class TunnelProcess:
     def find_fault(self) -> Sentence | None:
         if self._process.poll() is not None:
             return say("tunnel.ended", "The link has ended: its program stopped, or Gradio's server closed it. End sharing and create a new link.")  # fmt: skip
-        return None if self._connected else say("tunnel.lost", "The link is offline: the connection to Gradio's server was lost. Hearth keeps reconnecting; the address stays the same.")  # fmt: skip
+        return None if self._connected else say("tunnel.lost",
+            "The link is offline: the connection to Gradio's server was lost. Hearth keeps reconnecting; "
+            "the address stays the same.")  # fmt: skip
 
     def end(self) -> None:
         assert self._process.stdin is not None
@@ -125,20 +134,35 @@ class TunnelProcess:
 
 def parse_trouble(line: str) -> Trouble | None:
     if found := _REFUSED.search(line):
-        return Trouble(say("tunnel.refused", "No link was created. Gradio's share server or its program reports: {said}. Try again later; everything else keeps working.", said=found[1].strip()[:QUOTE_LETTERS]))  # fmt: skip
+        return Trouble(say("tunnel.refused",
+            "No link was created. Gradio's share server or its program reports: {said}. Try again later; "
+            "everything else keeps working.", said=found[1].strip()[:QUOTE_LETTERS]))  # fmt: skip
     if found := _UNSTARTED.search(line):
-        return Trouble(say("tunnel.program", "The tunnel program does not run on this machine: {fault}. Share in your own network with --listen instead.", fault=found[1].strip()))  # fmt: skip
+        return Trouble(
+            say(
+                "tunnel.program",
+                "The tunnel program does not run on this machine: {fault}. Share in your own network with --listen instead.",
+                fault=found[1].strip(),
+            )
+        )
     return tunnel_blocked() if _FAILED in line else None
 
 
 def tunnel_blocked() -> Trouble:
-    return Trouble(say("tunnel.blocked", "No link was created: the connection to Gradio's share server is blocked, perhaps by a firewall. Share in your own network with --listen instead."))  # fmt: skip
+    return Trouble(say("tunnel.blocked",
+        "No link was created: the connection to Gradio's share server is blocked, perhaps by a firewall. "
+        "Share in your own network with --listen instead."))  # fmt: skip
 
 
 def fetch_program(folder: Path, source: str, sha256: str) -> Path:
     """Return the program, downloaded unless it exists. Its checksum is checked before every run."""
     if not sha256:
-        raise Trouble(say("tunnel.platform", "Gradio offers no tunnel program for this kind of machine. Share in your own network with --listen instead."))  # fmt: skip
+        raise Trouble(
+            say(
+                "tunnel.platform",
+                "Gradio offers no tunnel program for this kind of machine. Share in your own network with --listen instead.",
+            )
+        )
     program = folder / f"{BINARY_FILENAME}{EXTENSION}"
     if program.is_file() and sha256_of(program) == sha256:
         return program
@@ -152,9 +176,17 @@ def fetch_program(folder: Path, source: str, sha256: str) -> Path:
                     if file.tell() > PROGRAM_BYTES:
                         raise OSError("the file is far too large")
             if sha256_of(half) != sha256:
-                raise Trouble(say("tunnel.checksum", "The downloaded tunnel program had a wrong checksum and was deleted. Someone may be tampering with your connection; try another network."))  # fmt: skip
+                raise Trouble(say("tunnel.checksum",
+                    "The downloaded tunnel program had a wrong checksum and was deleted. "
+                    "Someone may be tampering with your connection; try another network."))  # fmt: skip
     except (httpx.HTTPError, OSError) as fault:
-        raise Trouble(say("tunnel.fetch", "The tunnel program could not be downloaded: {fault}. Check the connection, then try again.", fault=str(fault) or type(fault).__name__)) from fault  # fmt: skip
+        raise Trouble(
+            say(
+                "tunnel.fetch",
+                "The tunnel program could not be downloaded: {fault}. Check the connection, then try again.",
+                fault=str(fault) or type(fault).__name__,
+            )
+        ) from fault
     program.chmod(0o700)
     return program
 

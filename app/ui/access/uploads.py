@@ -54,7 +54,14 @@ def is_picture(path: Path) -> bool:
 
 
 def too_many_pixels(path: Path) -> Trouble:
-    return Trouble(say("upload.pixels", "{name} has more than {most} million pixels. Make it smaller first.", name=path.name, most=PIXELS_MOST // 1_000_000))  # fmt: skip
+    return Trouble(
+        say(
+            "upload.pixels",
+            "{name} has more than {most} million pixels. Make it smaller first.",
+            name=path.name,
+            most=PIXELS_MOST // 1_000_000,
+        )
+    )
 
 
 def is_sound(path: Path) -> bool:
@@ -138,7 +145,13 @@ class CheckUploads:
             for path in paths:
                 check_upload(path, weights=person.owner)
             if not person.owner and sum(map(size_of, {*sent, *map(str, paths)})) > VISITOR_HOLDS_BYTES:
-                raise Trouble(say("upload.full", "You have used your {most} MB of upload space. Use the files you sent, or come back tomorrow.", most=VISITOR_HOLDS_BYTES >> 20))  # fmt: skip
+                raise Trouble(
+                    say(
+                        "upload.full",
+                        "You have used your {most} MB of upload space. Use the files you sent, or come back tomorrow.",
+                        most=VISITOR_HOLDS_BYTES >> 20,
+                    )
+                )
         except Trouble as trouble:
             for path in paths:
                 if self._folder.resolve() in path.resolve().parents:

@@ -121,7 +121,14 @@ def picture_request(desk: Desk, given: dict[str, Any], image: str | None, mask: 
 
     batch = (integer("batch_size") or 1) * (integer("n_iter") or 1)
     if batch > BATCH_MOST:
-        raise Trouble(say("sdapi.batch", "This asks for {asked} pictures, but one job may have at most {most}. Ask for fewer.", asked=batch, most=BATCH_MOST))  # fmt: skip
+        raise Trouble(
+            say(
+                "sdapi.batch",
+                "This asks for {asked} pictures, but one job may have at most {most}. Ask for fewer.",
+                asked=batch,
+                most=BATCH_MOST,
+            )
+        )
     checkpoint = (given.get("override_settings") or {}).get("sd_model_checkpoint")
     sampler = " ".join(filter(None, (given.get("sampler_name") or given.get("sampler_index"), scheduler_of(given))))
     seed = integer("seed")

@@ -25,7 +25,13 @@ from app.ui.state.visitor_limits import redact_for
 def check_assistants(wanted: bool, host: str) -> None:
     """Raise a Trouble if MCP is requested but cannot be served."""
     if wanted and find_spec("mcp") is None:
-        raise Trouble(say("mcp.library", "MCP needs a library that is not installed. Install it, then start again: {command}", command=install_command("mcp")))  # fmt: skip
+        raise Trouble(
+            say(
+                "mcp.library",
+                "MCP needs a library that is not installed. Install it, then start again: {command}",
+                command=install_command("mcp"),
+            )
+        )
     if wanted and not is_loopback(host):
         raise Trouble(say("mcp.listen", "MCP works on this computer only, because assistants cannot log in. Leave out --mcp or --listen."))  # fmt: skip
 

@@ -59,7 +59,14 @@ def doing_text(state: EngineState, progress: Progress | None, spoken: Language) 
     if step.unit == "frames":
         counted = say("strip.speaking", "speaking part {part} of {parts}", part=step.part + 1, parts=step.parts)
     elif step.unit == "steps" and step.parts > 1:
-        counted = say("strip.painting-many", "painting picture {part} of {parts}, step {done} of {total}", part=step.part + 1, parts=step.parts, done=step.done, total=step.total)  # fmt: skip
+        counted = say(
+            "strip.painting-many",
+            "painting picture {part} of {parts}, step {done} of {total}",
+            part=step.part + 1,
+            parts=step.parts,
+            done=step.done,
+            total=step.total,
+        )
     elif step.unit == "steps":
         counted = say("strip.painting", "painting, step {done} of {total}", done=step.done, total=step.total)
     else:

@@ -86,7 +86,14 @@ class JobsDesk:
         """Queue one job for each pair of values, all with one seed, so that only these two settings differ."""
         (column, xs), (row, ys) = across, down
         if (count := len(xs) * len(ys)) > GRID_MOST:
-            raise Trouble(say("grid.large", "The grid would have {count} pictures; {most} is the limit. Enter fewer values.", count=count, most=GRID_MOST))  # fmt: skip
+            raise Trouble(
+                say(
+                    "grid.large",
+                    "The grid would have {count} pictures; {most} is the limit. Enter fewer values.",
+                    count=count,
+                    most=GRID_MOST,
+                )
+            )
         seed = random.randrange(SEED_LIMIT) if request.seed is None else request.seed
         seeded = dataclasses.replace(request, seed=seed)
         jobs = tuple(

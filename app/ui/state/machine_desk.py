@@ -54,7 +54,13 @@ class MachineDesk:
         try:
             self.settings.change("choice", {}, change)
         except OSError as fault:
-            raise Trouble(say("choice.not-kept", "The settings could not be saved ({fault}), so nothing changed. Fix this, then choose again.", fault=fault.strerror or str(fault))) from fault  # fmt: skip
+            raise Trouble(
+                say(
+                    "choice.not-kept",
+                    "The settings could not be saved ({fault}), so nothing changed. Fix this, then choose again.",
+                    fault=fault.strerror or str(fault),
+                )
+            ) from fault
 
     def find_hardware(self, pretended: str = "") -> Hardware | None:
         return machine(pretended) if self.is_elsewhere(pretended) else self.keeper.state.hardware

@@ -75,7 +75,14 @@ def grant_request(
     """Return the request as it may run, with the owner's model; raise Trouble where it asks for too much."""
     if isinstance(request, SpeechRequest):
         if len(request.text) > limits.letters:
-            raise Trouble(say("visitor.letters", "The script has {asked} characters; guests may use up to {most}.", asked=len(request.text), most=limits.letters))  # fmt: skip
+            raise Trouble(
+                say(
+                    "visitor.letters",
+                    "The script has {asked} characters; guests may use up to {most}.",
+                    asked=len(request.text),
+                    most=limits.letters,
+                )
+            )
         files = [request.voice.path] if request.voice else []
         kind: str = "speech"
     else:
@@ -98,11 +105,32 @@ def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> 
     )  # fmt: skip
     side = max(request.width or 0, request.height or 0) * request.upscale
     if side > limits.side:
-        raise Trouble(say("visitor.side", "The picture would be {asked} pixels on its longer side; guests may use up to {most}.", asked=side, most=limits.side))  # fmt: skip
+        raise Trouble(
+            say(
+                "visitor.side",
+                "The picture would be {asked} pixels on its longer side; guests may use up to {most}.",
+                asked=side,
+                most=limits.side,
+            )
+        )
     if (request.steps or 0) > limits.steps:
-        raise Trouble(say("visitor.steps", "You asked for {asked} steps; guests may use up to {most}.", asked=request.steps or 0, most=limits.steps))  # fmt: skip
+        raise Trouble(
+            say(
+                "visitor.steps",
+                "You asked for {asked} steps; guests may use up to {most}.",
+                asked=request.steps or 0,
+                most=limits.steps,
+            )
+        )
     if request.batch > limits.batch:
-        raise Trouble(say("visitor.batch", "You asked for {asked} pictures at once; guests may make up to {most}.", asked=request.batch, most=limits.batch))  # fmt: skip
+        raise Trouble(
+            say(
+                "visitor.batch",
+                "You asked for {asked} pictures at once; guests may make up to {most}.",
+                asked=request.batch,
+                most=limits.batch,
+            )
+        )
     if request.loras:
         raise Trouble(say("visitor.loras", "Only the owner of this machine can use LoRAs."))
     return dataclasses.replace(request, preview_every=max(2, request.preview_every))
@@ -119,7 +147,13 @@ def redact_for(person: Person, trouble: Trouble) -> Trouble:
 def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
     waiting = [job for job in keeper.journal.list_waiting() if is_visitor(job.owner)]
     if sum(job.owner == person.name for job in waiting) >= limits.waiting:
-        raise Trouble(say("visitor.waiting", "You have {most} jobs in the queue already. Wait for one to finish, or stop one.", most=limits.waiting))  # fmt: skip
+        raise Trouble(
+            say(
+                "visitor.waiting",
+                "You have {most} jobs in the queue already. Wait for one to finish, or stop one.",
+                most=limits.waiting,
+            )
+        )
     if len(waiting) >= limits.waiting_all:
         raise Trouble(say("visitor.full", "The guest queue is full. Try again in a few minutes."))
     if limits.share < 1 and keeper.journal.sum_guest_seconds(time.time() - HOUR_S) > limits.share * HOUR_S:

@@ -28,9 +28,14 @@ def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spo
     """Return predicted memory and measured speed by chunk size, and the size that runs now."""
     speeds = {point.chunk: point.seconds for point in measured.points} if measured else {}
     points = [
-        {"chunk": size, "bytes": COPIES_OF_SCORES * scores_bytes(need.batch, need.heads, min(size, need.queries), need.keys, plan.score_dtype or plan.dtype), "seconds": speeds.get(size)}
+        {
+            "chunk": size,
+            "bytes": COPIES_OF_SCORES
+            * scores_bytes(need.batch, need.heads, min(size, need.queries), need.keys, plan.score_dtype or plan.dtype),
+            "seconds": speeds.get(size),
+        }
         for size in CURVE_SIZES
-    ]  # fmt: skip
+    ]
     note = ""
     if need.kind == "speech":
         note = text(
@@ -41,8 +46,15 @@ def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spo
     elif need.queries <= CURVE_SIZES[0]:
         note = text("curve.small", "This model's attention is small; the chunk size makes no difference.", spoken)
     return {
-        "points": points, "chunk": None if asked == AUTO else asked, "at": None if plan.chunk_q == AUTO else plan.chunk_q, "runs": explain_chunk(plan, asked, spoken), "knee": measured.knee if measured else None, "budget": plan.budget_bytes, "queries": need.queries, "note": note,
-    }  # fmt: skip
+        "points": points,
+        "chunk": None if asked == AUTO else asked,
+        "at": None if plan.chunk_q == AUTO else plan.chunk_q,
+        "runs": explain_chunk(plan, asked, spoken),
+        "knee": measured.knee if measured else None,
+        "budget": plan.budget_bytes,
+        "queries": need.queries,
+        "note": note,
+    }
 
 
 def explain_chunk(plan: Plan, asked: Chunk, spoken: Language) -> str:

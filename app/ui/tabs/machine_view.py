@@ -59,9 +59,14 @@ def measuring_view(desk: Desk, spoken: Language) -> View:
     progress = desk.keeper.get_progress(desk.measuring.job)
     step = progress.step
     return {
-        "kind": desk.measuring.kind, "done": step.done if step else 0, "total": step.total if step else 0,
-        "share": step.done / step.total if step and step.total else 0.0, "eta_s": step.eta_s if step else None, "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
-    }  # fmt: skip
+        "kind": desk.measuring.kind,
+        "done": step.done if step else 0,
+        "total": step.total if step else 0,
+        "share": step.done / step.total if step and step.total else 0.0,
+        "eta_s": step.eta_s if step else None,
+        "said": remarks_view(progress, spoken),
+        "end": end_view(progress, spoken),
+    }
 
 
 def write_report(desk: Desk) -> str:
@@ -71,9 +76,15 @@ def write_report(desk: Desk) -> str:
     told_facts = dataclasses.asdict(hardware) if hardware else {}
     trouble = desk.keeper.state.trouble
     return json.dumps(
-        {"hearth": __version__, "machine": told_facts, "choice": dataclasses.asdict(desk.machine.read_choice(OWNER)), "failed": failed, "last_death": str(trouble.sentence) if trouble else ""},
+        {
+            "hearth": __version__,
+            "machine": told_facts,
+            "choice": dataclasses.asdict(desk.machine.read_choice(OWNER)),
+            "failed": failed,
+            "last_death": str(trouble.sentence) if trouble else "",
+        },
         indent=1,
-    )  # fmt: skip
+    )
 
 
 def warnings_html(plan: Plan, spoken: Language) -> str:
@@ -122,10 +133,16 @@ def selftest_view(verdicts: Mapping[Subject, Verdict]) -> View:
 
     def rows(kind: str) -> list[View]:
         return [
-            {"subject": each.subject.name, "passed": each.passed, "error": each.error if math.isfinite(each.error) else None, "ms": each.elapsed_s * 1000, "words": each.words}
+            {
+                "subject": each.subject.name,
+                "passed": each.passed,
+                "error": each.error if math.isfinite(each.error) else None,
+                "ms": each.elapsed_s * 1000,
+                "words": each.words,
+            }
             for each in sorted(verdicts.values(), key=lambda each: (each.passed, each.subject))
             if each.subject.kind == kind
-        ]  # fmt: skip
+        ]
 
     paths, known = rows("path"), rows("row")
     return {"paths": paths, "rows": known, "right": sum(row["passed"] for row in paths), "total": len(paths)}

@@ -121,9 +121,12 @@ def models_view(desk: Desk, spoken: Language) -> View:
             except Trouble as trouble:
                 missing.append({"path": path, "trouble": translate(trouble.sentence, spoken)})
     return {
-        "models": [model_view(desk, model, spoken) for model in desk.models.list_all()], "missing": missing, "token": hub_token.has_token(), "folder": str(home.models),
+        "models": [model_view(desk, model, spoken) for model in desk.models.list_all()],
+        "missing": missing,
+        "token": hub_token.has_token(),
+        "folder": str(home.models),
         "free": shutil.disk_usage(home.models).free,
-    }  # fmt: skip
+    }
 
 
 def model_view(desk: Desk, model: Model, spoken: Language) -> View:
@@ -131,16 +134,29 @@ def model_view(desk: Desk, model: Model, spoken: Language) -> View:
     fit, local = found.forecast, bool(model.path) and not model.starter
     facts = [translate(each, spoken) for each in (model.note, model.least) if each is not None]
     return {
-        "id": model.id, "title": model.title, "kind": model.kind, "facts": facts, "licence": model.licence, "starter": model.starter,
-        "local": local, "path": model.path if local else "",
-        "lacks": local and any(on_disk.find_snapshot(desk.keeper.home, each.source) is None for each in model.companions), "here": found.here, "bytes": found.here_bytes,
+        "id": model.id,
+        "title": model.title,
+        "kind": model.kind,
+        "facts": facts,
+        "licence": model.licence,
+        "starter": model.starter,
+        "local": local,
+        "path": model.path if local else "",
+        "lacks": local
+        and any(on_disk.find_snapshot(desk.keeper.home, each.source) is None for each in model.companions),
+        "here": found.here,
+        "bytes": found.here_bytes,
         "download": found.download_bytes if list_sources(model, found.quantised) else 0,
         "gate": hub_token.terms_page(model.source.repo) if model.gated and model.source else "",
-        "fit": None if fit is None else {
-            "level": LEVELS[fit.fit], "word": translate(FITS[fit.fit], spoken), "sentence": translate(fit.sentence, spoken),
+        "fit": None
+        if fit is None
+        else {
+            "level": LEVELS[fit.fit],
+            "word": translate(FITS[fit.fit], spoken),
+            "sentence": translate(fit.sentence, spoken),
             "cures": [translate(each.sentence, spoken) for each in fit.cures],
         },
-    }  # fmt: skip
+    }
 
 
 def downloads_view(desk: Desk, spoken: Language) -> View:

@@ -163,10 +163,18 @@ def _build_start(saved: Saved) -> StartCard:
     with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start") as drawer:  # fmt: skip
         gr.HTML('<p class="h-soft" id="h-mask-how"></p>', apply_default_css=False)
         image = gr.ImageEditor(
-            type="pil", label=word("paint.image", "Starting picture and mask"), show_label=False, elem_id="paint-image",
-            brush=gr.Brush(colors=[MASK], color_mode="fixed", default_size=24), transforms=(), sources=("upload", "clipboard"), layers=False, visible=False, buttons=[],
+            type="pil",
+            label=word("paint.image", "Starting picture and mask"),
+            show_label=False,
+            elem_id="paint-image",
+            brush=gr.Brush(colors=[MASK], color_mode="fixed", default_size=24),
+            transforms=(),
+            sources=("upload", "clipboard"),
+            layers=False,
+            visible=False,
+            buttons=[],
             placeholder=word("paint.image-drop", "Drop a picture here, or click to choose one"),  # type: ignore[arg-type]
-        )  # fmt: skip
+        )
         strength = gr.Slider(
             0.05, 1.0, saved.get("strength", 0.6), step=0.05, label=word("paint.strength", "How much to change")
         )

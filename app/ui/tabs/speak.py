@@ -103,7 +103,11 @@ class SpeakTab:
             return [*[gr.skip()] * len(self.fields.restored), explain(trouble, request)]
         assert isinstance(restored, SpeechRequest)
         voice = next((each.name for each in self._list_voices() if each.prompt == restored.voice), FRESH)
-        notes = [] if restored.voice is None or voice != FRESH else [say("restore.voice", "This used a recording as its voice. Choose the recording again.")]  # fmt: skip
+        notes = (
+            []
+            if restored.voice is None or voice != FRESH
+            else [say("restore.voice", "This used a recording as its voice. Choose the recording again.")]
+        )
         model, missing = find_model_again(self.desk, KIND, restored.model, self.visitor)
         by_hand = (restored.guidance, restored.temperature, restored.top_p, restored.cfg_filter)
         sampled = [gr.skip() if each is None else each for each in by_hand]

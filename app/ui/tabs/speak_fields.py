@@ -144,9 +144,13 @@ def _build_voice(desk: Desk, visitor: bool) -> VoiceCard:
             )
         with gr.Accordion(word("speak.new-voice", "Create a voice from a recording"), open=False) as drawer:
             clip = gr.Audio(
-                sources=["upload", "microphone"], type="filepath", label=word("speak.clip", "5 to 10 seconds of one voice"), elem_id="speak-clip", buttons=["download"],
+                sources=["upload", "microphone"],
+                type="filepath",
+                label=word("speak.clip", "5 to 10 seconds of one voice"),
+                elem_id="speak-clip",
+                buttons=["download"],
                 visible=False,
-            )  # fmt: skip
+            )
             load_on_open(drawer, clip)
             transcript = gr.Textbox(label=word("speak.transcript", "Exactly what is said in the recording"), lines=2)
             with gr.Row(visible=not visitor, elem_classes="h-inline"):

@@ -97,7 +97,11 @@ def asked_by(person: Person) -> Any:
 
 def listener(desk: Desk, tab: str, called: str) -> Callable[..., list[Any]]:
     """What the page calls."""
-    (found,) = {each.fn for each in window.build(desk).fns.values() if each.fn and each.fn.__name__ == called and each.fn.__module__ == f"app.ui.tabs.{tab}"}  # fmt: skip
+    (found,) = {
+        each.fn
+        for each in window.build(desk).fns.values()
+        if each.fn and each.fn.__name__ == called and each.fn.__module__ == f"app.ui.tabs.{tab}"
+    }
     return found  # type: ignore[no-any-return]
 
 

@@ -59,11 +59,13 @@ def test_other_programs_find_a1111s_lines(tmp_path: Path) -> None:
     )
 
 
-A1111 = """masterpiece, a castle: on a hill <lora:ink_wash:0.8>
+A1111 = """\
+masterpiece, a castle: on a hill <lora:ink_wash:0.8>
 with two lines
 Negative prompt: blurry, bad hands,
 extra fingers
-Steps: 30, Sampler: DPM++ 2M, Schedule type: Karras, CFG scale: 6.5, Seed: 123456, Size: 512x768, Model hash: 6ce0161689, Model: v1-5-pruned, VAE: "a, b: c", Lora hashes: "ink_wash: 1234", Version: v1.9.3"""
+Steps: 30, Sampler: DPM++ 2M, Schedule type: Karras, CFG scale: 6.5, Seed: 123456, Size: 512x768, \
+Model hash: 6ce0161689, Model: v1-5-pruned, VAE: "a, b: c", Lora hashes: "ink_wash: 1234", Version: v1.9.3"""
 
 
 def test_reads_a1111(tmp_path: Path) -> None:

@@ -208,7 +208,8 @@ def test_a_full_disk_leaves_no_half_file_and_says_what_is_free(tmp_path: Path) -
 
 def test_importing_needs_no_torch() -> None:
     code = (
-        "import sys, app.engine.text.script, app.engine.text.voice_limits, app.engine.files.sound, app.engine.files.join_sound, app.engine.text.voices, app.engine.files.spoken_parts\n"
+        "import sys, app.engine.text.script, app.engine.text.voice_limits, app.engine.files.sound, "
+        "app.engine.files.join_sound, app.engine.text.voices, app.engine.files.spoken_parts\n"
         "assert not {'torch', 'transformers', 'scipy'} & set(sys.modules), sorted(sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True)

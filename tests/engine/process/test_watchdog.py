@@ -23,7 +23,21 @@ from tests.support.places import TOP
 
 SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 3)
 SOURCE = ast.parse(Path(keeper_module.__file__).read_text("utf-8"))
-ASKED = {"submit", "start_task", "follow", "get_progress", "stop", "set_chunk", "free", "resume", "find_unfinished", "retry_start", "discard", "folder", "close"}  # fmt: skip
+ASKED = {
+    "submit",
+    "start_task",
+    "follow",
+    "get_progress",
+    "stop",
+    "set_chunk",
+    "free",
+    "resume",
+    "find_unfinished",
+    "retry_start",
+    "discard",
+    "folder",
+    "close",
+}
 """What other threads ask; the rest is the keeper's own."""
 LAST = {"_loop", "_recover", "_recall", "_wake", "_give_up", "_fail_all", "chunk"}
 """The loop itself, what tells, and what is not reached by a job whose engine dies once; the last has a test of its own."""

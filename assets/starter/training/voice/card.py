@@ -49,7 +49,8 @@ after 34 minutes and the polish after 3000 steps, each at the end of a course as
 the second half of a course."""
 WEAK = """The first speaker is heard worse than the second ({first:.1%} of the words wrong against {second:.1%}), and so is the voice that taught
 her: of 792 tuning words of each the judge hears 9% of flite's own slt wrong (rms 3%), and 11% (2%) once they went through the codec. A voice prompt (at
-most 4 s are heard) makes a speaker go on in one of the two voices, the one that is more like it: it lends no new voice. After a recording of a person it stammers (about half of the words wrong): Hearth lets it
+most 4 s are heard) makes a speaker go on in one of the two voices, the one that is more like it: it lends no new voice. \
+After a recording of a person it stammers (about half of the words wrong): Hearth lets it
 follow only what it spoke itself (`own_voices` in starter.json) and refuses any other recording at once."""
 
 
