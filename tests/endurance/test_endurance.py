@@ -1,0 +1,20 @@
+"""Short runs of kills.py and soak.py; by hand they run for as long and with as many seeds as one likes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.endurance import kills, soak
+
+
+@pytest.mark.slow
+def test_nothing_finished_is_lost_when_engine_and_server_are_killed(tmp_path: Path) -> None:
+    record = kills.run(tmp_path / "home", count=6, kills=8, seed=3)
+    assert record.after_parts
+
+
+@pytest.mark.slow
+def test_nothing_grows_with_the_jobs(tmp_path: Path) -> None:
+    assert soak.check(soak.run(tmp_path, minutes=4, jobs=90, seed=3))
