@@ -18,7 +18,7 @@ from app.compat.machine.verdicts import Subject, Verdict, learn
 from app.compat.planning.fallbacks import CHUNK_RUNG
 from app.compat.planning.types import AUTO
 from app.compat.selftest import run
-from app.engine.jobs.control import Control
+from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Event, Finished, Note, Step, Stopped
 from app.engine.models.chosen import read_choice
 from app.engine.models.model import Model
@@ -71,13 +71,14 @@ def tune(
     times: dict[int, list[float]] = {size: [] for size in sizes}
     # Not monotonic(): on Windows it may stand still for 15 ms, longer than several calls.
     began, done, total = time.perf_counter(), 0, ROUNDS * len(sizes)
-    with applied(plan) as seam:
+    dial = Dial()
+    with applied(plan, lambda: dial.chunk):
         for _ in range(ROUNDS):
             for size in sizes:
                 if control.stopped:
                     yield Stopped((), time.perf_counter() - began)
                     return
-                seam.set_chunk(size)
+                dial.chunk = size
                 start = time.perf_counter()
                 F.scaled_dot_product_attention(query, key, value)
                 _synchronise(device)
