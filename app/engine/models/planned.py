@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -14,6 +16,7 @@ from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.models.model import Model, describe_need
+from app.engine.models.on_disk import locate
 from app.engine.models.pretended_device import list_impossible
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
@@ -65,7 +68,26 @@ def find_need(
         asked = describe_need(model, width=request.width, height=request.height, guidance=request.guidance)
     else:
         asked = describe_need(model)
+        if (found := locate(home, model)) is not None:
+            asked = add_config_needs(asked, found.folder)
     return asked if itself else replace(asked, impossible=list_impossible(hardware, model, home))
+
+
+def add_config_needs(need: Need, folder: Path) -> Need:
+    """Add the attention and packing that config.json asks for, so that the plan says why it is rejected. Loading reports a damaged file."""
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return need
+    config = config if isinstance(config, dict) else {}
+    attention = config.get("attn_implementation") or config.get("_attn_implementation")
+    packing = config.get("quantization_config")
+    awq = isinstance(packing, dict) and packing.get("quant_method") == "awq"
+    return replace(
+        need,
+        attention=attention if isinstance(attention, str) else need.attention,
+        published="awq" if awq else need.published,
+    )
 
 
 def explain_stand_in(hardware: Hardware, own: Plan, here: Plan) -> Sentence | None:

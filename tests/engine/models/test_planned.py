@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from app.__main__ import main
 from app.cli import doctor
@@ -25,7 +27,7 @@ from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.messages import Run
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.tasks import SelfTest
-from app.engine.models.catalog import BY_ID, CATALOG
+from app.engine.models.catalog import BY_ID, CATALOG, find
 from app.engine.models.chosen import read_choice
 from app.engine.models.forecast import judge
 from app.engine.models.model import Model
@@ -250,6 +252,24 @@ def test_the_keeper_says_whose_job_it_is(tmp_path: Path) -> None:
             desk.keeper._loop._run = None
         desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, job="")
     assert [(order.yields) for order in handed if isinstance(order, Run)] == [False, True], "the owner's come first"
+
+
+@pytest.mark.parametrize(("name", "why"), [("gtx-1060", "compute capability 8.0"), ("rtx-3060", "cannot monitor")])
+def test_what_a_models_config_asks_for_is_answered_in_its_plan(name: str, why: str, tmp_path: Path) -> None:
+    place, folder = home(tmp_path).create(), tmp_path / "voice"
+    folder.mkdir()
+    save_file({"weight": np.zeros((2, 2), np.float32)}, folder / "model.safetensors")
+    asks = {"attn_implementation": "flash_attention_2", "quantization_config": {"quant_method": "awq"}}
+    for config in ({}, asks):
+        (folder / "config.json").write_text(json.dumps({"model_type": "dia", **config}))
+        plan = make_plan(place, MACHINES[name], find(str(folder)))
+        named = {each.option for each in plan.rejected if each.objections} | {plan.quantised}
+        assert bool(config) == ("flash_attention_2" in named), "the model's wish is named, and only its own"
+        because = next(str(each.sentence) for each in plan.because if each.field == "attention")
+        assert bool(config) == (why in because), because
+        not_awq = [each.sentence.key for row in plan.rejected if row.option == "awq" for each in row.objections]
+        assert bool(config) != ("quantised.not-awq" in not_awq)
+    assert plan.attention == "sdpa"
 
 
 # What broken runs taught, forgotten.
