@@ -22,6 +22,7 @@ from app.compat.planning.options import (
     decide_field,
     retired_sentence,
 )
+from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.quirk import Quirk, version
 from app.compat.planning.quirk_table import QUIRKS, is_retired
 from app.compat.planning.types import (
@@ -146,17 +147,17 @@ def check_choice(choice: Choice, need: Need) -> None:
     kernels = (choice.kernels,) if isinstance(choice.kernels, str) else choice.kernels
     if kernels is not None and not isinstance(kernels, (tuple, list)):
         kernels = (kernels,)
-    asked = (
+    chosen = (
         ("gqa", (choice.gqa,), Gqa), ("dtype", (choice.dtype,), Dtype), ("offload", (choice.offload,), Offload),
         ("quantised", (choice.quantised,), Quantised), ("kernels", kernels or (), Kernel),
     )  # fmt: skip
-    for field, values, known in asked:
+    for field, values, options in chosen:
         for value in values:
-            if value is not None and value not in get_args(known):
+            if value is not None and value not in get_args(options):
                 raise Trouble(
                     say(
-                        "choice.unknown", "{value} is not a valid {field}. Choose one of {known}, or leave it automatic.",
-                        field=field, value=repr(value), known=", ".join(get_args(known)),
+                        "choice.unknown", '{value} is not a valid choice for "{field}". Choose one of {options}, or leave it automatic.',
+                        field=FIELDS[field], value=repr(value), options=", ".join(get_args(options)),
                     ),
                     cure="automatic",
                 )  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdicts
 from app.compat.planning.fallbacks import Learned
+from app.compat.planning.plan_words import FIELDS, word_option
 from app.compat.planning.quirk import Quirk
 from app.compat.planning.types import Choice, Dtype, Need, Reason, Rejected
 from app.sentence import Sentence, Trouble, say
@@ -125,8 +126,8 @@ def refuse(situation: Situation, field: str, forced: str, against: Iterable[Obje
     """Raise Trouble for a forced choice that cannot work, with every objection and the way out."""
     if any(each.fatal for each in against):
         sentence = say(
-            "plan.refused", "{field} = {option} cannot work on {machine}. Set it to automatic.",
-            field=field, option=forced, machine=situation.hardware.name,
+            "plan.refused", 'The setting "{field}: {option}" cannot work on {machine}. Set it to automatic.',
+            field=FIELDS[field], option=word_option(field, forced), machine=situation.hardware.name,
         )  # fmt: skip
         raise Trouble(sentence, *(each.sentence for each in against), cure="automatic")
 
