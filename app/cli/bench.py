@@ -12,14 +12,13 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from app.compat.machine import verdicts as seen
-from app.compat.machine.hardware import Hardware, probe
-from app.compat.machine.verdicts import Subject, Verdict, Verdicts
+from app.cli.machine_options import add_home_option, read_machine
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.verdicts import Subject, Verdict, Verdicts, learn
 from app.compat.planning.attention_calls import PICTURES, SIZES
 from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import Shape
 from app.compat.planning.types import Choice, Dtype, Need, Plan
-from app.paths import home
 from app.sentence import Trouble, say
 
 if TYPE_CHECKING:
@@ -240,7 +239,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-memory", action="store_true", help="measure time only, without a process for each measurement"
     )
-    parser.add_argument("--home", metavar="DIR", help="the folder for all of Hearth's files")
+    add_home_option(parser)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
@@ -249,13 +248,12 @@ def main(args: argparse.Namespace) -> int:
 
     from app.cli.bench_cases import bench_calls
 
-    hardware, folder = probe(), home(args.home).verdicts
-    known: Verdicts = seen.load(folder, hardware)
+    place, hardware, known = read_machine(args)
     sizes = tuple(args.size or (SIZES[:1] if args.quick else SIZES))
     chosen = list(bench_calls(tuple(args.only or ("dia", *PICTURES)), sizes))
     dtypes: list[Dtype] = args.dtype or ["float32", "bfloat16"]
     if args.measure:
-        known = seen.learn(folder, hardware, *learned(chosen, dtypes, hardware, known).values())
+        known = learn(place.verdicts, hardware, *learned(chosen, dtypes, hardware, known).values())
     rows: list[Row] = []
 
     def kept() -> Iterator[Row]:

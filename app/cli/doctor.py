@@ -16,9 +16,9 @@ from typing import Any
 
 from app import __version__
 from app.cli.hardware_table import SHOWN
+from app.cli.machine_options import add_common_options, read_machine
 from app.compat.machine import verdicts as seen
-from app.compat.machine.hardware import Hardware, probe
-from app.compat.machine.pretended import machine
+from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.decide import DECIDED_FIELDS, check_machine
 from app.compat.planning.fallbacks import learned
@@ -29,7 +29,7 @@ from app.engine.models.chosen import read_choice
 from app.engine.models.model import Model
 from app.engine.models.on_disk import locate
 from app.engine.models.planned import explain_stand_in, make_plan
-from app.paths import Home, home
+from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
 _WEIGHTS = ("precision", "offload", "vae", "quantised")
@@ -44,11 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="show the plan for this model only: a name from 'hearth models', or a local folder or file",
     )
-    parser.add_argument(
-        "--pretend",
-        metavar="NAME",
-        help="show the plans of another machine, such as gtx-1060 or m1-8gb; where this computer would run a model differently in its place, a note says so",
-    )
     parser.add_argument("--selftest", action="store_true", help="run the self-test again and store its results")
     parser.add_argument(
         "--forget",
@@ -57,12 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="forget what Hearth learned from failed runs of this model, or of all models; the next run starts afresh",
     )
-    parser.add_argument("--home", metavar="DIR", help="the folder for all of Hearth's files")
+    add_common_options(parser)
 
 
 def main(args: argparse.Namespace) -> int:
-    hardware = machine(args.pretend) if args.pretend else probe()
-    place = home(args.home)
+    place, hardware, known = read_machine(args)
     folder = place.verdicts
     if args.forget is not None:
         print(forgotten(seen.forget(folder, hardware, args.forget and catalog.find(args.forget).id)))
@@ -70,7 +64,6 @@ def main(args: argparse.Namespace) -> int:
     if not args.json:
         print("\n".join(wrapped(about(hardware))))
     check_machine(hardware)
-    known = seen.load(folder, hardware)
     if args.selftest:
         known = seen.learn(folder, hardware, *test(hardware).values())
     models = looked_at(place, args.model or "")

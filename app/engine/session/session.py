@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 
 from app.compat.attention.seam import applied
-from app.compat.machine.hardware import Hardware, probe, with_room
+from app.compat.machine.hardware import Hardware, with_room
 from app.compat.machine.meter import read
-from app.compat.machine.pretended import machine
+from app.compat.machine.pretended import find_machine
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, Verdicts, learn, load
 from app.compat.planning.fallbacks import CAUSES, Learned, next_fallback
 from app.compat.planning.types import Choice, Chunk, Need, Plan, Role
@@ -43,7 +43,7 @@ class Session:
     def __init__(self, home: Home, pretended: str = "", dial: Dial | None = None) -> None:
         self.home = home
         self.dial = dial or Dial()
-        self.hardware: Hardware = machine(pretended) if pretended else probe()
+        self.hardware: Hardware = find_machine(pretended)
         self.verdicts: dict[Subject, Verdict] = dict(load(home.verdicts, self.hardware))
         self._owner = ModelHolder(home)
 
