@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdicts
-from app.compat.planning.memory_formulas import free_bytes, peak_bytes, weights_bytes
+from app.compat.planning.memory_formulas import free_bytes, peak_bytes
 from app.compat.planning.types import Choice, Offload, Plan, Quantised
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.jobs.shelf import Creation
@@ -42,10 +42,7 @@ class Forecast:
     fit: Literal["fits", "tight", "no"]
     sentence: Sentence
     peak_bytes: int
-    weights_bytes: int
     free_bytes: int
-    seconds: float | None
-    """None: never measured on this machine."""
     plan: Plan | None
     """None if no plan is possible."""
     cures: tuple[Cure, ...] = ()
@@ -58,12 +55,10 @@ def make_forecast(
     hardware: Hardware,
     choice: Choice,
     verdicts: Verdicts,
-    past: Iterable[Creation] = (),
-    frames: int = 0,
     yields: bool = False,
 ) -> Forecast:
-    """Forecast a request. `hardware` as it is now; memory that Hearth itself holds and would release counts as free.
-    `frames`: the estimated length of the speech. `yields`: for a visitor, as in `planned`."""
+    """Forecast a request's memory. `hardware` as it is now; memory that Hearth itself holds and would release counts as
+    free. `yields`: for a visitor, as in `planned`."""
     asked, free = find_need(home, hardware, model, request), free_bytes(hardware)
 
     def cures_of() -> tuple[Cure, ...]:
@@ -72,17 +67,10 @@ def make_forecast(
     try:
         plan = make_plan(home, hardware, model, choice, verdicts, request, yields=yields)
     except Trouble as trouble:
-        return Forecast("no", trouble.sentence, 0, 0, free, None, None, cures_of())
+        return Forecast("no", trouble.sentence, 0, free, None, cures_of())
     peak = peak_bytes(asked, plan)
     fit, sentence = judge(peak, free)
-    cures = cures_of() if fit == "no" else ()
-    mine = [
-        each
-        for each in past
-        if all(each.plan.get(name) in (None, getattr(plan, name)) for name in ("device", "runs_on"))
-    ]
-    seconds = estimate_seconds(request, model, mine, frames)
-    return Forecast(fit, sentence, peak, weights_bytes(asked, plan), free, seconds, plan, cures)
+    return Forecast(fit, sentence, peak, free, plan, cures_of() if fit == "no" else ())
 
 
 def judge(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentence]:
@@ -168,8 +156,15 @@ def _scale_side(side: int, part: float, settings: Settings) -> int:
     return max(settings.least, int(side * part) // settings.multiple * settings.multiple)
 
 
-def estimate_seconds(request: Request, model: Model, past: Iterable[Creation], frames: int) -> float | None:
-    """Estimate from this machine's earlier speed with this model. Steps at another size are scaled by their pixels."""
+def list_alike(past: Iterable[Creation], plan: Plan) -> list[Creation]:
+    """List what was made on the device that the plan uses."""
+    names = ("device", "runs_on")
+    return [each for each in past if all(each.plan.get(name) in (None, getattr(plan, name)) for name in names)]
+
+
+def estimate_seconds(request: Request, model: Model, past: Iterable[Creation], frames: int = 0) -> float | None:
+    """Estimate from this machine's earlier speed with this model; None if it was never measured. Steps at another size are
+    scaled by their pixels. `frames`: the estimated length of speech."""
     times = []
     for creation in past:
         if creation.model != model.id or not 0 < creation.rate < math.inf:
