@@ -201,7 +201,7 @@ def test_what_broken_runs_taught_can_be_forgotten(visit: Visit, opened: Open) ->
 
 
 def test_the_knee_is_taken_by_its_button_and_never_by_itself(visit: Visit, opened: Open) -> None:
-    keep_curve(home(opened.home), Curve("sdxl-turbo", tuple(Point(size, 1.0, size) for size in SIZES), 256))
+    keep_curve(home(opened.home), Curve("sdxl-turbo", tuple(Point(size, 1.0) for size in SIZES), 256))
     kept = opened.settings().get("choice", {}).get("chunk", "auto")
     page = visit("machine")
     choose(page, "#machine-model", BY_ID["sdxl-turbo"].title)

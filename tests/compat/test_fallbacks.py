@@ -16,7 +16,6 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict
 from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.fallbacks import (
-    BY_ID,
     RUNGS,
     SMALLEST_CHUNK,
     Rung,
@@ -49,6 +48,7 @@ from app.engine.models.model import describe_need
 from app.engine.process.recovery import diagnose
 from app.sentence import Sentence, Trouble, say
 
+BY_ID = {rung.id: rung for rung in RUNGS}
 NEEDS = {model.id: describe_need(model) for model in CATALOG}
 FORCED = (
     Choice(), Choice(chunk=4096), Choice(chunk=64), Choice(dtype="float16"), Choice(dtype="bfloat16"), Choice(kernels="math"),

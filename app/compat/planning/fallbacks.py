@@ -75,7 +75,6 @@ RUNGS: Final[tuple[Rung, ...]] = (
         say("ladder.offload-all", "Weights are moved to the device layer by layer, which is slow."),
     ),
 )  # fmt: skip
-BY_ID: Final = {rung.id: rung for rung in RUNGS}
 CAUSES: Final[dict[Fault, Sentence]] = {
     "numbers": say("fault.numbers", "The model produced NaN or infinity; the run continues from the last good step."),
     "memory": say("fault.memory", "Memory ran out; the run continues with less."),

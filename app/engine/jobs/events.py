@@ -15,7 +15,6 @@ class Loading:
 
     model: str
     sentence: Sentence
-    fraction: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

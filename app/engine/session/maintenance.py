@@ -86,12 +86,7 @@ def tune(
                 done += 1
                 elapsed = time.perf_counter() - began
                 yield Step(done, total, done / elapsed, "measurements", elapsed / done * (total - done), read())
-    points = tuple(
-        Point(
-            size, statistics.median(times[size]), min(size, asked.queries) * asked.batch * asked.heads * asked.keys * 4
-        )
-        for size in sizes
-    )
+    points = tuple(Point(size, statistics.median(times[size])) for size in sizes)
     fastest = min(point.seconds for point in points)
     knee = min(point.chunk for point in points if point.seconds <= fastest * KNEE)
     keep_curve(home, Curve(model.id, points, knee))
