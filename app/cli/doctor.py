@@ -111,14 +111,14 @@ class Shown:
 
 
 def taught_by(hardware: Hardware, model: Model | None, known: Verdicts) -> tuple[Sentence, ...]:
-    rungs = learned(known, model.id) if model is not None else ()
-    if model is None or not rungs:
+    fallbacks = learned(known, model.id) if model is not None else ()
+    if model is None or not fallbacks:
         return ()
     words = f"hearth doctor --forget {shlex.quote(model.id)}" + (
         f" --pretend {hardware.pretended}" if hardware.pretended else ""
     )
     return (
-        *(each.sentence for each in rungs),
+        *(each.sentence for each in fallbacks),
         say("doctor.forget", "To forget this and try again: {command}", command=words),
     )
 

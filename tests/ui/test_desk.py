@@ -134,12 +134,14 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
     """With what runs broke of before, the memory of now and what the owner chose; while a job runs, the plan of that job."""
     with desk_at(tmp_path) as desk:
         hardware = dataclasses.replace(MACHINES["cpu"], pretended="", free_bytes=3 << 30)
-        seen = Verdict(Subject.rung("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16"))
+        seen = Verdict(
+            Subject.fallback("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16")
+        )
         learn(desk.keeper.home.verdicts, hardware, seen)
         learn(
             desk.keeper.home.verdicts,
             hardware,
-            Verdict(Subject.rung("sd15", "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 512)),
+            Verdict(Subject.fallback("sd15", "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 512)),
         )
         desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
         desk.machine.set_chunk(4096)

@@ -68,13 +68,13 @@ class Subject:
         return cls("way", shape)
 
     @classmethod
-    def rung(cls, model: str, rung: str) -> Subject:
-        """Make the subject of a rung that a model takes because one of its runs failed."""
-        return cls("rung", f"{model}/{rung}")
+    def fallback(cls, model: str, fallback: str) -> Subject:
+        """Make the subject of a fallback that a model takes because one of its runs failed; stored as a "rung"."""
+        return cls("rung", f"{model}/{fallback}")
 
     @property
     def model(self) -> str:
-        """Model whose run failed; for rungs only. A local model's name is a path, which may contain slashes."""
+        """Model whose run failed; for fallbacks only. A local model's name is a path, which may contain slashes."""
         return self.name.rpartition("/")[0]
 
 
@@ -89,7 +89,7 @@ class Verdict:
     words: str = ""
     """Error message of the machine, if it raised one."""
     seen: RunFailure | None = None
-    """For a rung: why the run failed."""
+    """For a fallback: why the run failed."""
 
 
 Verdicts = Mapping[Subject, Verdict]
@@ -137,7 +137,7 @@ def learn(folder: Path, hardware: Hardware, *found: Verdict) -> dict[Subject, Ve
 
 
 def forget(folder: Path, hardware: Hardware, model: str = "") -> tuple[Subject, ...]:
-    """Forget the rungs of this model, or of all models, and return them. The next run starts as if none had failed."""
+    """Forget the fallbacks of this model, or of all models, and return them. The next run starts as if none had failed."""
     with _lock(folder, hardware):
         known = load(folder, hardware)
         gone = tuple(each for each in known if each.kind == "rung" and model in ("", each.model))

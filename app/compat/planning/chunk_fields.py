@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.compat.machine.verdicts import RunFailure
-from app.compat.planning.fallbacks import CHUNK_RUNG, Learned, describe_failure
+from app.compat.planning.fallbacks import CHUNK_FALLBACK, Learned, describe_failure
 from app.compat.planning.memory_formulas import (
     COPIES_OF_SCORES,
     FUSED,
@@ -100,7 +100,9 @@ def decide_chunk_most(situation: Situation) -> tuple[int | None, FieldDecision]:
 
 
 def _memory_fallback(situation: Situation) -> Learned | None:
-    return next((each for each in situation.learned if each.rung.id == CHUNK_RUNG and each.seen.chunk_most), None)
+    return next(
+        (each for each in situation.learned if each.fallback.id == CHUNK_FALLBACK and each.seen.chunk_most), None
+    )
 
 
 def _bounded(decision: FieldDecision, most: Learned, by_hand: bool) -> FieldDecision:

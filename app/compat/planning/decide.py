@@ -99,18 +99,18 @@ def _make_plan(situation: Situation) -> tuple[Plan, dict[str, FieldDecision]]:
 
 
 def _replaced_by_fallbacks(situation: Situation, decisions: dict[str, FieldDecision]) -> Iterator[Rejected]:
-    """Yield what each fallback replaced: every field as it would be without that rung's last step."""
+    """Yield what each fallback replaced: every field as it would be without that fallback's last step."""
     said = {(each.field, each.option) for its in decisions.values() for each in its.rejected}
-    for rung, less in before_each_fallback(situation.learned):
+    for fallback, less in before_each_fallback(situation.learned):
         try:
             _, before = _make_plan(replace(situation, learned=less))
         except Trouble:
-            continue  # That rung was required: without it the request cannot work, so there was nothing to replace.
+            continue  # That fallback was required: without it the request cannot work, so there was nothing to replace.
         for field in _SINGLE:
             was = before[field].option
             if was != decisions[field].option and (field, was) not in said:
                 said.add((field, was))
-                yield Rejected(field, was, (Reason(field, rung.sentence, LEARNED_HERE),))
+                yield Rejected(field, was, (Reason(field, fallback.sentence, LEARNED_HERE),))
 
 
 def check_machine(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:

@@ -81,7 +81,7 @@ def find_objections(
     broke = [
         Objection(each.sentence, LEARNED_HERE, overrules=True)
         for each in situation.learned
-        if name in each.rung.against
+        if name in each.fallback.against
     ]
     return [*broke, *found, *more]
 

@@ -162,7 +162,7 @@ class EngineLoop:
         self._queue.take_back()
 
     def _hand_next(self) -> None:
-        run = self._queue.take(lambda job: self._deaths.get(job, DeathRecord()).climb)
+        run = self._queue.take(lambda job: self._deaths.get(job, DeathRecord()).avoid)
         if run is not None:
             Path(run.folder).mkdir(parents=True, exist_ok=True)
             self._set(job=run.job)

@@ -15,7 +15,7 @@ from app.compat.machine.chunk_curve import KNEE, ROUNDS, SIZES, Curve, Point, ke
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import read
 from app.compat.machine.verdicts import Subject, Verdict, learn
-from app.compat.planning.fallbacks import CHUNK_RUNG
+from app.compat.planning.fallbacks import CHUNK_FALLBACK
 from app.compat.planning.types import AUTO
 from app.compat.selftest import run
 from app.engine.jobs.control import Control, Dial
@@ -59,7 +59,7 @@ def tune(
     offered on the Machine tab, never applied automatically: it would override the measured variants of all calls."""
     asked = find_need(home, hardware, model)
     # Measure every size, also those that memory once did not allow.
-    known = {name: each for name, each in verdicts.items() if name != Subject.rung(model.id, CHUNK_RUNG)}
+    known = {name: each for name, each in verdicts.items() if name != Subject.fallback(model.id, CHUNK_FALLBACK)}
     plan = make_plan(home, hardware, model, replace(read_choice(home), chunk=AUTO), known)
     device = "cpu" if hardware.pretended else plan.device
     rows = asked.batch, asked.heads, asked.queries, asked.head_dim

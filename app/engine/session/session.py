@@ -34,7 +34,7 @@ from app.engine.session.run_errors import classify_fault, describe_failure, list
 from app.paths import Home
 from app.sentence import Trouble, say
 
-RUNGS_AFTER_DEATH = 2
+FALLBACKS_AFTER_DEATH = 2
 """A run that killed its engine takes this many fallbacks at once, so that fewer engines die on the way to a plan that
 works."""
 
@@ -106,11 +106,11 @@ class Session:
             return make_plan(self.home, facts, model, wanted, verdicts, request, yields=yields)
 
         if died is not None:
-            for _ in range(RUNGS_AFTER_DEATH):
-                if learned := self._climb(
+            for _ in range(FALLBACKS_AFTER_DEATH):
+                if learned := self._fall_back(
                     decided, asked, RunFailure(died.fault, died.step), None, died.words, died.loading
                 ):
-                    yield Adjusted(learned.rung.id, learned.rung.sentence, died.words)
+                    yield Adjusted(learned.fallback.id, learned.fallback.sentence, died.words)
         live = None
         while True:
             live = LivePlan(lambda chunk: decided(self.verdicts, chunk), self.dial, live)
@@ -135,16 +135,16 @@ class Session:
                 words = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
                 seen = None if kind is None else RunFailure(kind, getattr(fault, "step", step))
                 runs = partial(decided, chunk=live.asked)
-                learned = None if seen is None else self._climb(runs, asked, seen, where, words, loading)
+                learned = None if seen is None else self._fall_back(runs, asked, seen, where, words, loading)
                 if seen is None or learned is None:
                     raise
             yield Note(CAUSES[seen.fault])
             if seen.fault == "memory":
                 yield from self._owner.unload("picture" if model.kind == "speech" else "speech")
             release()
-            yield Adjusted(learned.rung.id, learned.rung.sentence, words)
+            yield Adjusted(learned.fallback.id, learned.fallback.sentence, words)
 
-    def _climb(
+    def _fall_back(
         self, decided: Callable[[Verdicts], Plan], asked: Need, seen: RunFailure, where: Role | None, words: str,
         loading: bool = False,
     ) -> Learned | None:  # fmt: skip

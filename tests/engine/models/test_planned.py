@@ -78,8 +78,8 @@ def taught(tmp_path: Path) -> Iterator[Home]:
     for machine in MACHINES.values():
         known = {}
         for model in CATALOG:
-            rung = Verdict(Subject.rung(model.id, "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 64))
-            known[rung.subject] = rung
+            fallback = Verdict(Subject.fallback(model.id, "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 64))
+            known[fallback.subject] = fallback
         store(place.verdicts, machine, known)
     yield place
 
@@ -276,7 +276,7 @@ def test_what_a_models_config_asks_for_is_answered_in_its_plan(name: str, why: s
 
 
 def broke(model: str) -> Verdict:
-    return Verdict(Subject.rung(model, "contiguous"), passed=False, seen=RunFailure("numbers", 4, "float16"))
+    return Verdict(Subject.fallback(model, "contiguous"), passed=False, seen=RunFailure("numbers", 4, "float16"))
 
 
 def test_only_what_runs_of_this_model_taught_is_forgotten(tmp_path: Path) -> None:

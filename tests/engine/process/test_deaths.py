@@ -66,7 +66,7 @@ def test_forty_parts_go_on_while_each_life_finishes_one(open_: Open) -> None:
     events = list(keeper.follow(job.id))
     assert isinstance(events[-1], Finished), events[-1]
     assert len({event.index for event in events if isinstance(event, PartDone)}) == 40
-    assert sum(isinstance(event, Adjusted) and event.rung == "restart" for event in events) == 13
+    assert sum(isinstance(event, Adjusted) and event.fallback == "restart" for event in events) == 13
     assert keeper.journal.get(job.id).state == "finished" and keeper.journal.get(job.id).attempts == 14
 
 
@@ -177,16 +177,16 @@ def test_deaths_count_in_a_row(tmp_path: Path) -> None:
     far = {"part-000": 1}
     crash, memory = Died("crash", 3, "aborted"), Died("memory", None, "killed")
     one = DeathRecord().add_death(far, crash)
-    assert (one.deaths, one.climb) == (1, crash)
+    assert (one.deaths, one.avoid) == (1, crash)
     two = one.add_death(far, crash)
-    assert (two.deaths, two.climb) == (2, crash), "what did not help is not enough"
+    assert (two.deaths, two.avoid) == (2, crash), "what did not help is not enough"
     assert two.add_death(far, crash).over and not two.add_death(far | {"part-001": 1}, crash).over
     moved = two.add_death(far | {"part-001": 1}, memory)
-    assert (moved.deaths, moved.climb) == (1, None), "what got on stays as it is"
+    assert (moved.deaths, moved.avoid) == (1, None), "what got on stays as it is"
     assert moved.add_death(far, memory).deaths == 2, "a part that is gone and done again is not new"
     outside = DeathRecord().add_death(far, None)
-    assert (outside.deaths, outside.climb) == (1, None), "an end from outside teaches nothing"
-    assert outside.add_death(far, crash).climb == crash
+    assert (outside.deaths, outside.avoid) == (1, None), "an end from outside teaches nothing"
+    assert outside.add_death(far, crash).avoid == crash
 
 
 def test_what_is_finished_is_read_from_the_folder(tmp_path: Path) -> None:
