@@ -152,16 +152,16 @@ def _extra(answer: Any, shape: Shape, name: str, plan: Plan) -> None:
     answer.send(max(0, peak.extra() - result.numel() * result.element_size()))
 
 
-def planned(case: BenchCall, dtype: Dtype, hardware: Hardware, known: Verdicts) -> Plan:
+def planned(case: BenchCall, dtype: Dtype, hardware: Hardware, verdicts: Verdicts) -> Plan:
     call = case.call
     need = Need(
         batch=call.batch, heads=call.heads, kv_heads=call.kv_heads, head_dim=call.head_dim, queries=call.queries,
         keys=call.keys, masked=call.masked, causal=call.causal,
     )  # fmt: skip
-    return decide(hardware, need, Choice(dtype=dtype), known)
+    return decide(hardware, need, Choice(dtype=dtype), verdicts)
 
 
-def learned(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardware, known: Verdicts) -> Verdicts:
+def learned(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardware, verdicts: Verdicts) -> Verdicts:
     """Measure the shapes not measured yet, as the idle engine does, but without waiting."""
     from app.compat.attention.measure import quickest
     from app.compat.planning.quickest_way import round_up_lengths, way_subject
@@ -170,7 +170,7 @@ def learned(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardw
     for dtype in dtypes:
         for case in cases:
             shape = case.shape(dtype)
-            if way_subject(round_up_lengths(shape)) not in {*known, *found}:
+            if way_subject(round_up_lengths(shape)) not in {*verdicts, *found}:
                 plan = planned(case, dtype, hardware, {})
                 found |= {each.subject: each for each in quickest(shape, plan, plan.device) if each is not None}
     return found
@@ -182,7 +182,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
     yield " " * width + " ".join(f"{each:>9}" for each in HEADS)
     for row in rows:
         hand = ("-", "-") if row.hand_s is None else (row.hand, f"{row.hand_s * 1e3:.2f}")
-        told = (
+        cells = (
             f"{row.torch_s * 1e3:.2f}",
             *hand,
             f"{row.automatic_s * 1e3:.2f}",
@@ -195,7 +195,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
             f"{row.own_beside_best:.2f}",
             row.path,
         )
-        yield f"{row.case + ', ' + row.dtype:<{width}}" + " ".join(f"{each:>9}" for each in told)
+        yield f"{row.case + ', ' + row.dtype:<{width}}" + " ".join(f"{each:>9}" for each in cells)
         if row.part:
             yield f"    (measured: {row.part} over all keys)"
 
@@ -248,18 +248,18 @@ def main(args: argparse.Namespace) -> int:
 
     from app.cli.bench_cases import bench_calls
 
-    place, hardware, known = read_machine(args)
+    place, hardware, verdicts = read_machine(args)
     sizes = tuple(args.size or (SIZES[:1] if args.quick else SIZES))
     chosen = list(bench_calls(tuple(args.only or ("dia", *PICTURES)), sizes))
     dtypes: list[Dtype] = args.dtype or ["float32", "bfloat16"]
     if args.measure:
-        known = learn(place.verdicts, hardware, *learned(chosen, dtypes, hardware, known).values())
+        verdicts = learn(place.verdicts, hardware, *learned(chosen, dtypes, hardware, verdicts).values())
     rows: list[Row] = []
 
     def kept() -> Iterator[Row]:
         for dtype in dtypes:
             for case in chosen:
-                plan = planned(case, dtype, hardware, known)
+                plan = planned(case, dtype, hardware, verdicts)
                 memory = not (args.no_memory or args.quick)
                 rows.append(measured(case, dtype, plan, plan.device, args.seconds, args.deviation, memory))
                 yield rows[-1]

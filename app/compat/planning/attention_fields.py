@@ -90,23 +90,23 @@ def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ..
         )
         refuse(situation, "kernels", name, against.get(name, (absent,)))
     broke = next((each for name in forced or () for each in against.get(name, ()) if each.overrules), None)
-    asked, forced = forced, None if broke is not None else forced
+    chosen, forced = forced, None if broke is not None else forced
     taken = tuple(name for name in here if not against[name]) if forced is None else forced
-    told = ", ".join(taken) or "own"
+    names = ", ".join(taken) or "own"
     why = Reason(
         "kernels",
-        say("kernels.all", "torch chooses among {kernels}: all are correct here.", kernels=told),
+        say("kernels.all", "torch chooses among {kernels}: all are correct here.", kernels=names),
         "torch's sdp_utils.cpp",
     )
     first = next((reason for name in here for reason in as_reasons("kernels", against[name])), None)
     if forced is not None:
-        because = Reason("kernels", say("plan.yours", "You asked for {option}.", option=told), "your choice")
+        because = Reason("kernels", say("plan.yours", "You asked for {option}.", option=names), "your choice")
     elif broke is not None:
-        because = Reason("kernels", overruled_sentence(", ".join(asked or ()), broke.sentence), LEARNED_HERE)
+        because = Reason("kernels", overruled_sentence(", ".join(chosen or ()), broke.sentence), LEARNED_HERE)
     else:
         because = first or why
     rejected = tuple(
-        Rejected("kernels", name, as_reasons("kernels", against[name]) or (second_choice("kernels", told),))
+        Rejected("kernels", name, as_reasons("kernels", against[name]) or (second_choice("kernels", names),))
         for name in here
         if name not in taken
     )
@@ -117,7 +117,7 @@ def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ..
             say("kernels.none", "torch has no suitable kernel here, so Hearth computes attention itself."),
             "Hearth's rule",
         )
-    return taken, FieldDecision(told, because, rejected, warnings)
+    return taken, FieldDecision(names, because, rejected, warnings)
 
 
 def kernels_asked(situation: Situation) -> tuple[Kernel, ...] | None:
@@ -180,9 +180,11 @@ def decide_ways(
 ) -> tuple[tuple[tuple[Shape, Way], ...], FieldDecision]:
     """Return the ways measured here that the plan allows. Kernels or groups chosen by hand are always respected."""
     by_hand = situation.choice.kernels is not None or situation.choice.gqa is not None
-    told = ((parse_shape(name), parse_way(seen.words)) for name, seen in situation.verdicts.items() if seen.passed)
+    measured = (
+        (parse_shape(name), parse_way(verdict.words)) for name, verdict in situation.verdicts.items() if verdict.passed
+    )
     found = tuple(
-        (shape, way) for shape, way in told
+        (shape, way) for shape, way in measured
         if shape is not None and way is not None and not by_hand and allows_way(kernels, gqa, native, way)
     )  # fmt: skip
     if not found:

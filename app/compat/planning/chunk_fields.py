@@ -172,8 +172,8 @@ def _share(most: int, free_bytes: int) -> Sentence:
     )
 
 
-def _lowered(most: int, enough: int, seen: RunFailure) -> Sentence:
-    values: dict[str, Value] = {"mib": most // MIB, "chunk": seen.chunk_most or 0, "seen": describe_failure(seen)}
+def _lowered(most: int, enough: int, failure: RunFailure) -> Sentence:
+    values: dict[str, Value] = {"mib": most // MIB, "chunk": failure.chunk_most or 0, "seen": describe_failure(failure)}
     if enough < most:
         return say(
             "budget.learned-least",

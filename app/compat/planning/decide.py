@@ -225,8 +225,8 @@ def _decide_environment(situation: Situation) -> FieldDecision:
         ),
         "transformers' sdpa_attention.py",
     )
-    told = next((Reason("environment", row.sentence, row.source) for row in situation.rows if row.sets), because)
-    return FieldDecision("environment", told)
+    reason = next((Reason("environment", row.sentence, row.source) for row in situation.rows if row.sets), because)
+    return FieldDecision("environment", reason)
 
 
 def _beside(situation: Situation, parts: parts_of.WeightFields, dtype: Dtype) -> int:

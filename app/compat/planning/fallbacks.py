@@ -94,19 +94,19 @@ class Learned:
         return say("learned", "{fallback} {seen}", fallback=self.fallback.sentence, seen=describe_failure(self.seen))
 
 
-def describe_failure(seen: RunFailure) -> Sentence:
+def describe_failure(failure: RunFailure) -> Sentence:
     """Word a failure for the user."""
-    if seen.step is None:
+    if failure.step is None:
         return {
-            "numbers": say("seen.numbers", "{dtype} produced NaN or infinity.", dtype=seen.dtype),
+            "numbers": say("seen.numbers", "{dtype} produced NaN or infinity.", dtype=failure.dtype),
             "memory": say("seen.memory", "Memory ran out."),
             "crash": say("seen.crash", "The calculation failed in torch or in the graphics system."),
-        }[seen.fault]
+        }[failure.fault]
     return {
-        "numbers": say("seen.numbers-at", "{dtype} produced NaN or infinity at step {step}.", dtype=seen.dtype, step=seen.step),
-        "memory": say("seen.memory-at", "Memory ran out at step {step}.", step=seen.step),
-        "crash": say("seen.crash-at", "The calculation failed in torch or in the graphics system at step {step}.", step=seen.step),
-    }[seen.fault]  # fmt: skip
+        "numbers": say("seen.numbers-at", "{dtype} produced NaN or infinity at step {step}.", dtype=failure.dtype, step=failure.step),
+        "memory": say("seen.memory-at", "Memory ran out at step {step}.", step=failure.step),
+        "crash": say("seen.crash-at", "The calculation failed in torch or in the graphics system at step {step}.", step=failure.step),
+    }[failure.fault]  # fmt: skip
 
 
 def learned(verdicts: Verdicts, model: str) -> tuple[Learned, ...]:
@@ -116,7 +116,7 @@ def learned(verdicts: Verdicts, model: str) -> tuple[Learned, ...]:
 
 
 def next_fallback(
-    decided: Callable[[Verdicts], Plan], need: Need, verdicts: Verdicts, seen: RunFailure, where: Role | None = None, words: str = "",
+    decided: Callable[[Verdicts], Plan], need: Need, verdicts: Verdicts, failure: RunFailure, where: Role | None = None, words: str = "",
     loading: bool = False,
 ) -> tuple[Learned, Verdict, Plan] | None:  # fmt: skip
     """Return the first fallback for this fault that changes the plan, its verdict and the new plan; None if no fallback is
@@ -124,20 +124,22 @@ def next_fallback(
     that holds them differently can help."""
     before = decided(verdicts)
     for fallback in sorted(FALLBACKS, key=lambda fallback: where is None or fallback.first_for != where):
-        if seen.fault not in fallback.faults:
+        if failure.fault not in fallback.faults:
             continue
         most = smaller_chunk(before, need) if fallback.id == CHUNK_FALLBACK else None
         if fallback.id == CHUNK_FALLBACK and most is None:
             continue
         until = before.chunk_most if most is not None else None
-        known = replace(seen, chunk_most=most, chunk_before=until, dtype=seen.dtype or computing_dtype(before, where))
-        verdict = Verdict(Subject.fallback(need.model, fallback.id), passed=False, words=words, seen=known)
+        lesson = replace(
+            failure, chunk_most=most, chunk_before=until, dtype=failure.dtype or computing_dtype(before, where)
+        )
+        verdict = Verdict(Subject.fallback(need.model, fallback.id), passed=False, words=words, seen=lesson)
         after = decided({**verdicts, verdict.subject: verdict})
         if choices(after) == choices(before) or (loading and weights_held(after) == weights_held(before)):
             continue
-        if seen.fault == "memory" and not loading and peak_bytes(need, after) > peak_bytes(need, before):
+        if failure.fault == "memory" and not loading and peak_bytes(need, after) > peak_bytes(need, before):
             continue
-        return Learned(fallback, known), verdict, after
+        return Learned(fallback, lesson), verdict, after
     return None
 
 

@@ -71,11 +71,11 @@ def find_objections(
         for row in situation.rows
         if name in row.against and row.concerns(situation.need, dtype)
     ]
-    seen = situation.verdicts.get(Subject.path(name, dtype or option))
-    if seen is not None and not seen.passed:
+    verdict = situation.verdicts.get(Subject.path(name, dtype or option))
+    if verdict is not None and not verdict.passed:
         wrong = say(
             "plan.failed", "{option} failed the self-test on this machine: {words}",
-            option=option, words=seen.words or f"{seen.error:.2g}",
+            option=option, words=verdict.words or f"{verdict.error:.2g}",
         )  # fmt: skip
         found.append(Objection(wrong, MEASURED_HERE, fatal=True))
     broke = [
@@ -132,8 +132,8 @@ def refuse(situation: Situation, field: str, forced: str, against: Iterable[Obje
         raise Trouble(sentence, *(each.sentence for each in against), cure="automatic")
 
 
-def overruled_sentence(asked: str, why: Sentence) -> Sentence:
-    return say("plan.overruled", "You asked for {option}, but it is not used here. {why}", option=asked, why=why)
+def overruled_sentence(chosen: str, why: Sentence) -> Sentence:
+    return say("plan.overruled", "You asked for {option}, but it is not used here. {why}", option=chosen, why=why)
 
 
 def as_reasons(field: str, against: Iterable[Objection]) -> tuple[Reason, ...]:

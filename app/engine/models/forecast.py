@@ -59,7 +59,7 @@ def make_forecast(
 ) -> Forecast:
     """Forecast a request's memory. `hardware` as it is now; memory that Hearth itself holds and would release counts as
     free. `yields`: for a visitor, as in `planned`."""
-    asked, free = find_need(home, hardware, model, request), free_bytes(hardware)
+    need, free = find_need(home, hardware, model, request), free_bytes(hardware)
 
     def cures_of() -> tuple[Cure, ...]:
         return tuple(find_cures(home, request, model, dataclasses.replace(hardware, free_bytes=free), choice, verdicts))
@@ -68,7 +68,7 @@ def make_forecast(
         plan = make_plan(home, hardware, model, choice, verdicts, request, yields=yields)
     except Trouble as trouble:
         return Forecast("no", trouble.sentence, 0, free, None, cures_of())
-    peak = peak_bytes(asked, plan)
+    peak = peak_bytes(need, plan)
     fit, sentence = judge(peak, free)
     return Forecast(fit, sentence, peak, free, plan, cures_of() if fit == "no" else ())
 
@@ -90,7 +90,7 @@ def find_cures(
     home: Home, request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts
 ) -> Iterator[Cure]:
     """Find single changes that make it fit, the mildest first; of each kind the first that works."""
-    seen: set[str] = set()
+    offered: set[str] = set()
     for sentence, changed, chosen in (
         *_vary_plan(request, choice, hardware.unified),
         *_vary_size(request, model, choice),
@@ -100,10 +100,10 @@ def find_cures(
         except Trouble:
             continue
         if (
-            sentence.key not in seen
+            sentence.key not in offered
             and peak_bytes(find_need(home, hardware, model, changed), plan) <= hardware.free_bytes
         ):
-            seen.add(sentence.key)
+            offered.add(sentence.key)
             yield Cure(sentence, changed, chosen)
 
 

@@ -37,9 +37,9 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], 
             return
         eta_s = elapsed / done * (total - done) if done else None
         yield Step(done, total, done / elapsed if elapsed else 0.0, "measurements", eta_s, read())
-    known = learn(home.verdicts, hardware, *found.values())
+    stored = learn(home.verdicts, hardware, *found.values())
     verdicts.clear()
-    verdicts.update(known)
+    verdicts.update(stored)
     paths = [verdict for subject, verdict in found.items() if subject.kind == "path"]  # the rest are known defects
     yield Note(
         say(
@@ -57,17 +57,17 @@ def tune(
 ) -> Iterator[Event]:
     """Time one attention call of the model at each size, several rounds in turn, and keep the medians. The knee is
     offered on the Machine tab, never applied automatically: it would override the measured variants of all calls."""
-    asked = find_need(home, hardware, model)
+    need = find_need(home, hardware, model)
     # Measure every size, also those that memory once did not allow.
-    known = {name: each for name, each in verdicts.items() if name != Subject.fallback(model.id, CHUNK_FALLBACK)}
-    plan = make_plan(home, hardware, model, replace(read_choice(home), chunk=AUTO), known)
+    others = {name: each for name, each in verdicts.items() if name != Subject.fallback(model.id, CHUNK_FALLBACK)}
+    plan = make_plan(home, hardware, model, replace(read_choice(home), chunk=AUTO), others)
     device = "cpu" if hardware.pretended else plan.device
-    rows = asked.batch, asked.heads, asked.queries, asked.head_dim
+    rows = need.batch, need.heads, need.queries, need.head_dim
     dtype = getattr(torch, plan.dtype)
     query, key, value = (
         torch.randn(rows, generator=torch.Generator().manual_seed(seed)).to(device, dtype) for seed in range(3)
     )
-    sizes = [size for size in SIZES if size < 2 * asked.queries] or SIZES[:1]
+    sizes = [size for size in SIZES if size < 2 * need.queries] or SIZES[:1]
     times: dict[int, list[float]] = {size: [] for size in sizes}
     # Not monotonic(): on Windows it may stand still for 15 ms, longer than several calls.
     began, done, total = time.perf_counter(), 0, ROUNDS * len(sizes)
