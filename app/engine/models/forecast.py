@@ -41,8 +41,6 @@ class Cure:
 class Forecast:
     fit: Literal["fits", "tight", "no"]
     sentence: Sentence
-    peak_bytes: int
-    free_bytes: int
     plan: Plan | None
     """None if no plan is possible."""
     cures: tuple[Cure, ...] = ()
@@ -67,10 +65,9 @@ def make_forecast(
     try:
         plan = make_plan(home, hardware, model, choice, verdicts, request, yields=yields)
     except Trouble as trouble:
-        return Forecast("no", trouble.sentence, 0, free, None, cures_of())
-    peak = peak_bytes(need, plan)
-    fit, sentence = judge(peak, free)
-    return Forecast(fit, sentence, peak, free, plan, cures_of() if fit == "no" else ())
+        return Forecast("no", trouble.sentence, None, cures_of())
+    fit, sentence = judge(peak_bytes(need, plan), free)
+    return Forecast(fit, sentence, plan, cures_of() if fit == "no" else ())
 
 
 def judge(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentence]:

@@ -114,7 +114,9 @@ def test_parts_wait_where_this_machine_can_have_them(name: str) -> None:
     keys: set[str] = set()
     as_it_is = Choice(dtype="float32", offload="none", quantised="none")
     for model, request in ((SDXL, PictureRequest("a")), (DIA, SpeechRequest("[S1] a"))):
-        whole = forecast(request, model, card(64, name), as_it_is, {}).peak_bytes / GIB
+        plan = forecast(request, model, card(64, name), as_it_is, {}).plan
+        assert plan is not None
+        whole = peak_bytes(describe_need(model), plan) / GIB
         for gib in (whole * percent / 100 for percent in range(40, 100, 2)):
             found = forecast(request, model, card(gib, name), as_it_is, {})
             offered = [cure for cure in found.cures if cure.sentence.key.startswith("cure.offload")]
