@@ -21,8 +21,7 @@ KNEE = 1.05
 class Point:
     chunk: int
     seconds: float
-    """Bytes of one attention call."""
-    scores_bytes: int
+    """Of one attention call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,8 @@ def read_curve(home: Home, model: str) -> Curve | None:
     """Return the curve, or None if it was never measured or the file is damaged."""
     try:
         kept = json.loads(curve_file(home, model).read_text("utf-8"))
-        return Curve(kept["model"], tuple(Point(**point) for point in kept["points"]), kept["knee"])
+        return Curve(
+            kept["model"], tuple(Point(point["chunk"], point["seconds"]) for point in kept["points"]), kept["knee"]
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.compat.machine.verdicts import RunFailure
-from app.compat.planning.fallbacks import CHUNK_RUNG, Learned, describe_failure
+from app.compat.planning.fallbacks import CHUNK_FALLBACK, Learned, describe_failure
 from app.compat.planning.memory_formulas import (
     COPIES_OF_SCORES,
     FUSED,
@@ -100,7 +100,9 @@ def decide_chunk_most(situation: Situation) -> tuple[int | None, FieldDecision]:
 
 
 def _memory_fallback(situation: Situation) -> Learned | None:
-    return next((each for each in situation.learned if each.rung.id == CHUNK_RUNG and each.seen.chunk_most), None)
+    return next(
+        (each for each in situation.learned if each.fallback.id == CHUNK_FALLBACK and each.seen.chunk_most), None
+    )
 
 
 def _bounded(decision: FieldDecision, most: Learned, by_hand: bool) -> FieldDecision:
@@ -170,8 +172,8 @@ def _share(most: int, free_bytes: int) -> Sentence:
     )
 
 
-def _lowered(most: int, enough: int, seen: RunFailure) -> Sentence:
-    values: dict[str, Value] = {"mib": most // MIB, "chunk": seen.chunk_most or 0, "seen": describe_failure(seen)}
+def _lowered(most: int, enough: int, failure: RunFailure) -> Sentence:
+    values: dict[str, Value] = {"mib": most // MIB, "chunk": failure.chunk_most or 0, "seen": describe_failure(failure)}
     if enough < most:
         return say(
             "budget.learned-least",
