@@ -1,4 +1,4 @@
-"""What Speak and Paint share: start and stop, models to choose from, presets, saved settings, hidden fields for the scripts."""
+"""What Speak and Paint share: start and stop, models to choose from, restoring, presets, saved settings, hidden fields for the scripts."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from app.ui.page import views
 from app.ui.page.translate import language, word
 from app.ui.state import presets
 from app.ui.state.desk import Desk
+from app.ui.state.models_desk import TABS
 from app.ui.state.person import who
 from app.ui.state.visitor_limits import redact_for
 
@@ -48,6 +49,49 @@ class GoAndStop:
     go: gr.Button
     stop: gr.Button
     message: gr.HTML
+
+
+LARGE: Final[Mapping[str, str]] = {"speech": "dia-1.6b", "picture": "sd15"}
+"""The model offered where a small one does not know a word, by kind of job."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobTab:
+    """What the events of Speak and Paint do alike, for one kind of job."""
+
+    desk: Desk
+    kind: str
+    visitor: bool
+
+    def stop(self, request: gr.Request) -> None:
+        self.desk.jobs.stop(self.kind, who(request))
+
+    def offer_models(self) -> Any:
+        return gr.update(choices=model_choices(self.desk, self.kind))
+
+    def use_large(self) -> Any:
+        return gr.update(choices=model_choices(self.desk, self.kind), value=LARGE[self.kind])
+
+    def saved_values(self, fields: Mapping[str, Component]) -> list[Any]:
+        """Return the saved value of each field, or its first one; a model that is gone makes way for the best."""
+        saved: dict[str, Any] = self.desk.settings.get(TABS[self.kind], {})
+        now = {name: field.value for name, field in fields.items()} | saved
+        models = model_choices(self.desk, self.kind)
+        chosen = now["model"] if now["model"] in [id_ for _, id_ in models] else ""
+        return [gr.update(choices=models, value=chosen) if name == "model" else now[name] for name in fields]
+
+    def find_model_again(self, model: str) -> tuple[str, tuple[Sentence, ...]]:
+        """Find the model of restored settings, by its id or by its name alone; say so where there is no one such model."""
+        installed = [id_ for _, id_ in model_choices(self.desk, self.kind, self.visitor)]
+        found = (
+            [model]
+            if model in installed
+            else [id_ for id_ in installed if id_ and public_name(id_) == public_name(model)]
+        )
+        if len(found) == 1:
+            return found[0], ()
+        note = say("restore.model", "This was made with {model}. Choose the model to use.", model=public_name(model))
+        return "", () if self.visitor else (note,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,21 +149,17 @@ def run_or_explain(run: Callable[[], object], request: gr.Request) -> str:
     return ""
 
 
+def restore_or_explain(restore: Callable[[], list[Any]], fields: int, request: gr.Request) -> list[Any]:
+    """Return what restores so many fields, with notes; where it cannot be read, skip them and say why."""
+    try:
+        return restore()
+    except Trouble as trouble:
+        return [*[gr.skip()] * fields, explain(trouble, request)]
+
+
 def explain(trouble: Trouble, request: gr.Request) -> str:
     """Word a Trouble as HTML, as far as this person may hear it."""
     return views.trouble_html(redact_for(who(request), trouble), language(request))
-
-
-def find_model_again(desk: Desk, kind: str, model: str, visitor: bool = False) -> tuple[str, tuple[Sentence, ...]]:
-    """Find the model of restored settings, by its id or by its name alone; say so where there is no one such model."""
-    installed = [id_ for _, id_ in model_choices(desk, kind, visitor)]
-    found = (
-        [model] if model in installed else [id_ for id_ in installed if id_ and public_name(id_) == public_name(model)]
-    )
-    if len(found) == 1:
-        return found[0], ()
-    notes = () if visitor else (say("restore.model", "This was made with {model}. Choose the model to use.", model=public_name(model)),)  # fmt: skip
-    return "", notes
 
 
 def build_preset_row(tab: str, desk: Desk, visitor: bool) -> PresetRow:
@@ -131,12 +171,6 @@ def build_preset_row(tab: str, desk: Desk, visitor: bool) -> PresetRow:
         save = gr.Button(word("preset.keep", "Save"), size="sm", min_width=60, elem_id=f"{tab}-preset-keep")
         delete = gr.Button(word("preset.drop", "Delete"), size="sm", min_width=60, elem_id=f"{tab}-preset-drop")
     return PresetRow(choice, save, delete)
-
-
-def saved_values(desk: Desk, tab: str, fields: Mapping[str, Component]) -> dict[str, Any]:
-    """Return the saved value of each field, and its first one where none was saved."""
-    saved: dict[str, Any] = desk.settings.get(tab, {})
-    return {name: field.value for name, field in fields.items()} | saved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +195,7 @@ class SavedSettings:
         try:
             choice = presets.save_preset(self.desk.settings, self.tab, values[self.presets.choice], asked)
         except Trouble as trouble:
-            return gr.skip(), views.trouble_html(trouble, language(request))
+            return gr.skip(), explain(trouble, request)
         return gr.update(choices=presets.list_choices(self.desk.settings, self.tab), value=choice), ""
 
     def delete_preset(self, choice: str | None, request: gr.Request) -> tuple[Any, Any]:
@@ -170,7 +204,7 @@ class SavedSettings:
         try:
             presets.delete_preset(self.desk.settings, self.tab, choice)
         except Trouble as trouble:
-            return gr.skip(), views.trouble_html(trouble, language(request))
+            return gr.skip(), explain(trouble, request)
         return gr.update(choices=presets.list_choices(self.desk.settings, self.tab), value=None), ""
 
 
