@@ -7,6 +7,7 @@ from pathlib import Path
 
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.shelf import Search
 from app.engine.models import catalog
 from app.engine.models.forecast import Forecast, make_forecast
 from app.engine.models.on_disk import find_best
@@ -117,7 +118,7 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
     if hardware is None:
         return ""
     model = catalog.find(request.model) if request.model else find_best(desk.keeper.home, "picture")
-    past = desk.keeper.shelf.find(kind="picture", model=model.id, most=8)
+    past = desk.keeper.shelf.find(Search(kind="picture", model=model.id, most=8))
     found = make_forecast(
         desk.keeper.home,
         request,
