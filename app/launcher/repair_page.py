@@ -14,16 +14,17 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs
 
+from app.languages import choose, languages, templates
 from app.launcher import slots
 from app.launcher.console import clock, tell
-from app.launcher.failure import StartFailure, describe_in_english, find_sentence, read_tail, write_text_file
+from app.launcher.failure import StartFailure, describe_untranslated, find_sentence, read_tail, write_text_file
 from app.launcher.install import describe_progress
 from app.palette import by_system
 from app.sentence import Sentence, say
@@ -48,35 +49,30 @@ REPORT: Final = say("mend.report", "For a bug report")
 TAKE: Final = say("mend.take", "Copy")
 
 
-def prefers_chinese(headers: Message[str, str]) -> bool:
-    """Choose the language as app.ui.page.translate does, without its packages."""
-    cookie, accepted = headers.get("Cookie") or "", headers.get("Accept-Language") or ""
-    return "hearth_language=zh" in cookie or ("hearth_language=" not in cookie and accepted.lower().startswith("zh"))
+def language_of(headers: Message[str, str]) -> str:
+    return choose(headers.get("Cookie") or "", headers.get("Accept-Language") or "")
 
 
-def render_page(failed: StartFailure, chinese: bool, middle: str, head: str = "") -> str:
+def render_page(failed: StartFailure, spoken: str, middle: str, head: str = "") -> str:
     """Render the page; `middle` is HTML that offers a way out."""
 
     def text(sentence: Sentence) -> str:
-        return html.escape(translator(chinese)(sentence))
+        return html.escape(translator(spoken)(sentence))
 
-    return f"""<!doctype html><html lang="{"zh-CN" if chinese else "en"}"><head><meta charset="utf-8"><title>{text(TITLE)}</title>
+    return f"""<!doctype html><html lang="{languages()[spoken].tags[0]}"><head><meta charset="utf-8"><title>{text(TITLE)}</title>
 <meta name="viewport" content="width=device-width"><style>{by_system()}{STYLE}</style>{head}</head>
-<body><main><h1>{text(TITLE)}</h1><p>{html.escape(failed.chinese if chinese else failed.english)}</p>{middle}
+<body><main><h1>{text(TITLE)}</h1><p>{html.escape(failed.in_language(spoken))}</p>{middle}
 <details><summary>{text(REPORT)}</summary><pre tabindex="0">{html.escape(failed.report)}</pre></details></main></body></html>"""
 
 
-def translator(chinese: bool) -> Callable[[Sentence], str]:
-    templates: Mapping[str, str] = {}
-    if chinese:
-        templates = json.loads((Path(__file__).parents[1] / "locale" / "zh.json").read_text("utf-8"))
-    return lambda sentence: sentence.translate(templates)
+def translator(spoken: str) -> Callable[[Sentence], str]:
+    return lambda sentence: sentence.translate(templates(spoken))
 
 
-def render_file(failed: StartFailure, chinese: bool, line: str) -> str:
+def render_file(failed: StartFailure, spoken: str, line: str) -> str:
     """Render the page for a file, with a line to copy instead of a button."""
     return render_page(
-        failed, chinese, f'<p>{html.escape(translator(chinese)(COPY))}</p><pre tabindex="0">{html.escape(line)}</pre>'
+        failed, spoken, f'<p>{html.escape(translator(spoken)(COPY))}</p><pre tabindex="0">{html.escape(line)}</pre>'
     )
 
 
@@ -125,13 +121,13 @@ class Repair:
             self._worker.start()
             return True
 
-    def now(self, chinese: bool) -> dict[str, str]:
+    def now(self, spoken: str) -> dict[str, str]:
         self.seen_s = time.monotonic()
         text = ""
         if self.state == "mending":
             log = self._folder / "install.log"
             now = describe_progress(log) if log.is_file() else ""
-            text = f"{clock(time.monotonic() - self._began_s)}  {translator(chinese)(DOING)}{now}"
+            text = f"{clock(time.monotonic() - self._began_s)}  {translator(spoken)(DOING)}{now}"
         return {"state": self.state, "text": text}
 
     def _mend(self) -> None:
@@ -142,7 +138,7 @@ class Repair:
         except OSError as fault:
             code, said = 1, str(fault)
         if code:
-            self.failed = describe_in_english(
+            self.failed = describe_untranslated(
                 find_sentence(said), f"{said}\n\n{read_tail(self._folder / 'install.log')}"
             )
             self.again = True
@@ -158,10 +154,10 @@ def make_handler(mender: Repair) -> type[BaseHTTPRequestHandler]:
             if not self._ours():
                 self._send(421, "")
             elif self.path == "/state":
-                self._send(200, json.dumps(mender.now(prefers_chinese(self.headers))), "application/json")
+                self._send(200, json.dumps(mender.now(language_of(self.headers))), "application/json")
             elif self.path == "/":
                 nonce = secrets.token_urlsafe(16)
-                self._send(200, render_repair_page(mender, prefers_chinese(self.headers), nonce), nonce=nonce)
+                self._send(200, render_repair_page(mender, language_of(self.headers), nonce), nonce=nonce)
             else:
                 self._send(404, "")
 
@@ -206,8 +202,8 @@ def make_handler(mender: Repair) -> type[BaseHTTPRequestHandler]:
     return Answering
 
 
-def render_repair_page(mender: Repair, chinese: bool, nonce: str) -> str:
-    plain, now = translator(chinese), mender.now(chinese)
+def render_repair_page(mender: Repair, spoken: str, nonce: str) -> str:
+    plain, now = translator(spoken), mender.now(spoken)
 
     def text(sentence: Sentence) -> str:
         return html.escape(plain(sentence))
@@ -219,7 +215,7 @@ def render_repair_page(mender: Repair, chinese: bool, nonce: str) -> str:
     again = f"<p>{text(AGAIN)}</p>" if mender.again else ""
     middle = f"{again}<p>{text(OFFER)}</p>{press}{status}" if now["state"] == "failed" else status
     refresh = '<noscript><meta http-equiv="refresh" content="2"></noscript>' if now["state"] == "mending" else ""
-    return render_page(mender.failed, chinese, middle, refresh).replace("</main>", f"</main>{script}")
+    return render_page(mender.failed, spoken, middle, refresh).replace("</main>", f"</main>{script}")
 
 
 def offer_repair(failed: StartFailure, folder: Path, browser: bool, tries: int) -> bool:

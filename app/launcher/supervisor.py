@@ -34,7 +34,7 @@ def run_window(words: Sequence[str], folder: Path) -> int:
             tell(f"hearth: {fault}")
             code, failed = (
                 2,
-                failure.describe_in_english(str(fault), f"{fault}\n\n{failure.read_tail(folder / 'install.log')}"),
+                failure.describe_untranslated(str(fault), f"{fault}\n\n{failure.read_tail(folder / 'install.log')}"),
             )
         if failed is None:
             return code
@@ -61,7 +61,7 @@ def run_once(command: list[str]) -> tuple[int, failure.StartFailure | None]:
     if found is not None or code in ENDED_ON_PURPOSE or code == MISTYPED:
         return code, found
     said = last.decode("utf-8", "replace")
-    return code, failure.describe_in_english(f"{failure.find_sentence(said)} ({code})", said)
+    return code, failure.describe_untranslated(f"{failure.find_sentence(said)} ({code})", said)
 
 
 def wait_for(child: subprocess.Popen[bytes]) -> int:

@@ -29,30 +29,15 @@ from app.ui.access.tunnel import OpenTunnel
 from app.ui.access.uploads import CheckUploads
 from app.ui.access.visitor_allowlist import VisitorAllowlist
 from app.ui.page.theme import theme
-from app.ui.page.translate import Language, i18n, language, translate, word
+from app.ui.page.translate import Language, i18n, language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 from app.ui.state.visitor_limits import RANGES, read_allowance
-from app.ui.tabs import paint, speak
-from app.ui.window import HEAD, HeadInjection, configure_queue
+from app.ui.window import HeadInjection, build_visitor_window, configure_queue
 
 HOURS: Final = (1, 4, 12, 72)
 OpensTunnel = Callable[[int], OpenTunnel]
 """Opens a tunnel to a port of this machine."""
-
-
-def build_visitor_window(desk: Desk) -> gr.Blocks:
-    """Build a window with Speak and Paint only, so that nothing else can be reached through it."""
-    visitors: gr.Blocks
-    with gr.Blocks(title="Hearth", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as visitors:
-        gr.HTML(HEAD, elem_id="h-head", apply_default_css=False)
-        gr.HTML('<div id="h-strip"></div>', elem_id="h-under-head", apply_default_css=False)
-        with gr.Tabs(elem_id="h-rooms"):
-            with gr.Tab(word("tab.speak", "Speak"), id="speak"):
-                speak.build(desk, visitor=True)
-            with gr.Tab(word("tab.paint", "Paint"), id="paint"):
-                paint.build(desk, visitor=True)
-    return visitors
 
 
 @dataclass(slots=True)

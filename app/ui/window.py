@@ -7,6 +7,7 @@ from typing import Final
 import gradio as gr
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.languages import languages
 from app.palette import variables
 from app.ui.page.bundle import head
 from app.ui.page.translate import word
@@ -16,22 +17,13 @@ from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh
 
 QUEUE_REST_S: Final = 0.1
 """Gradio polls its queue, used only by programs here, a thousand times a second: 4 % of a core."""
-HEAD: Final = """
-<h1><a class="h-brand" href="./" aria-label="Hearth"><img src="hearth/static/icon-64.png" alt=""><span>Hearth</span></a></h1>
-<div class="h-switches"><button data-h-act="language" lang="zh" aria-label="English / 中文" title="English / 中文">中 / En</button>
-<button data-h-act="chime" aria-label="chime">&#9834;</button>
-<button data-h-act="light" aria-label="light / dark">&#9680;</button></div>
-<div class="h-away-note" role="alert"></div>
-"""
 
 
 def build(desk: Desk) -> gr.Blocks:
     """Build the owner's window."""
-    window: gr.Blocks
     refreshed: list[tuple[gr.Tab, Refresh]] = []
-    with gr.Blocks(title="Hearth", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as window:
-        gr.HTML(HEAD, elem_id="h-head", apply_default_css=False)
-        gr.HTML('<div id="h-strip"></div>', elem_id="h-under-head", apply_default_css=False)
+    with empty_window() as window:
+        build_head()
         with gr.Tabs(elem_id="h-rooms"):
             with gr.Tab(word("tab.speak", "Speak"), id="speak") as tab:
                 welcome.build(desk)
@@ -50,6 +42,40 @@ def build(desk: Desk) -> gr.Blocks:
         for tab, each in refreshed:
             tab.select(each.offer, None, [*each.offered], **LATEST)
     return window
+
+
+def build_visitor_window(desk: Desk) -> gr.Blocks:
+    """Build a window with Speak and Paint only, so that nothing else can be reached through it."""
+    with empty_window() as window:
+        build_head()
+        with gr.Tabs(elem_id="h-rooms"):
+            with gr.Tab(word("tab.speak", "Speak"), id="speak"):
+                speak.build(desk, visitor=True)
+            with gr.Tab(word("tab.paint", "Paint"), id="paint"):
+                paint.build(desk, visitor=True)
+    return window
+
+
+def empty_window() -> gr.Blocks:
+    blocks: gr.Blocks = gr.Blocks(title="Hearth", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400))
+    return blocks
+
+
+def build_head() -> None:
+    names = " / ".join(each.name for each in languages().values())
+    shorts = " / ".join(f'<span lang="{each.tags[0]}">{each.short}</span>' for each in languages().values())
+    gr.HTML(
+        f"""
+<h1><a class="h-brand" href="./" aria-label="Hearth"><img src="hearth/static/icon-64.png" alt=""><span>Hearth</span></a></h1>
+<div class="h-switches"><button data-h-act="language" aria-label="{names}" title="{names}">{shorts}</button>
+<button data-h-act="chime" aria-label="chime">&#9834;</button>
+<button data-h-act="light" aria-label="light / dark">&#9680;</button></div>
+<div class="h-away-note" role="alert"></div>
+""",
+        elem_id="h-head",
+        apply_default_css=False,
+    )
+    gr.HTML('<div id="h-strip"></div>', elem_id="h-under-head", apply_default_css=False)
 
 
 def configure_queue(window: gr.Blocks, most: int | None = None) -> None:

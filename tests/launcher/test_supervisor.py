@@ -35,7 +35,7 @@ if "--wait" in sys.argv:
 import small
 print("Hearth is open", sys.argv[1:])
 """
-FAILED = StartFailure("It <b>broke</b>.", "坏了。", "Python 3\nline")
+FAILED = StartFailure({"en": "It <b>broke</b>.", "zh": "坏了。"}, "Python 3\nline")
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +203,7 @@ def test_where_there_is_no_browser_a_text_is_left(
         ("sys.exit('no kernel')", "no kernel (1)"),
         ("os.environ.pop('HEARTH_FAILURE'); 1 / 0", "ZeroDivisionError: division by zero (1)"),
         (
-            "import json; json.dump({'english': 'a', 'chinese': 'b', 'report': 'c'}, open(os.environ['HEARTH_FAILURE'], 'w')); sys.exit(2)",
+            "import json; json.dump({'words': {'en': 'a'}, 'report': 'c'}, open(os.environ['HEARTH_FAILURE'], 'w')); sys.exit(2)",
             "a",
         ),
         ("open(os.environ['HEARTH_FAILURE'], 'w').write('{}'); sys.exit('torn')", "torn (1)"),
@@ -211,7 +211,7 @@ def test_where_there_is_no_browser_a_text_is_left(
 )
 def test_what_counts_as_a_failure(code: str, shown: str | None, capfd: pytest.CaptureFixture[str]) -> None:
     _, failed = supervisor.run_once([sys.executable, "-c", f"import os, sys; {code}"])
-    assert (failed.english if failed else None) == shown
+    assert (failed.words["en"] if failed else None) == shown
     if shown and shown != "a":
         assert failed and failed.report and failed.report.splitlines()[-1] in capfd.readouterr().err, "passed on"
 
@@ -237,4 +237,4 @@ def test_the_page_speaks_the_windows_language(accept: str, cookie: str) -> None:
     message = Message()
     message["Cookie"], message["Accept-Language"] = cookie, accept
     scope = {"type": "http", "headers": [(b"cookie", cookie.encode()), (b"accept-language", accept.encode())]}
-    assert repair_page.prefers_chinese(message) == (translate.language(Request(scope)) == "zh")
+    assert repair_page.language_of(message) == translate.language(Request(scope))

@@ -168,7 +168,8 @@
       localStorage.setItem("hearth_light", document.body.classList.contains("dark") ? "light" : "dark");
       document.body.classList.toggle("dark");
     } else if (act === "language") {
-      const next = document.documentElement.lang.startsWith("zh") ? "en" : "zh";
+      const codes = Object.keys(HearthLanguages), now = codes.findIndex((each) => HearthLanguages[each] === document.documentElement.lang);
+      const next = codes[(now + 1) % codes.length];
       document.cookie = `hearth_language=${next}; path=/; max-age=31536000; samesite=lax`;
       location.reload();
     }
