@@ -126,14 +126,17 @@ class Repair:
         text = ""
         if self.state == "mending":
             log = self._folder / "install.log"
-            now = describe_progress(log) if log.is_file() else ""
-            text = f"{clock(time.monotonic() - self._began_s)}  {translator(spoken)(DOING)}{now}"
+            now = describe_progress(log) if log.is_file() else ()
+            text = "  ".join(map(translator(spoken), (clock(time.monotonic() - self._began_s), DOING, *now)))
         return {"state": self.state, "text": text}
 
     def _mend(self) -> None:
         command = [sys.executable, str(slots.TOP / "start.py"), "repair"]
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", errors="replace")  # fmt: skip
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace",
+                env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+            )  # fmt: skip
             code, said = done.returncode, done.stderr.strip()
         except OSError as fault:
             code, said = 1, str(fault)
@@ -143,7 +146,7 @@ class Repair:
             )
             self.again = True
         self.state = "failed" if code else "mended"
-        tell(said)
+        print(said, file=sys.stderr, flush=True)
 
 
 def make_handler(mender: Repair) -> type[BaseHTTPRequestHandler]:
@@ -227,10 +230,16 @@ def offer_repair(failed: StartFailure, folder: Path, browser: bool, tries: int) 
         address = f"http://127.0.0.1:{server.server_port}/"
         try:
             if not browser or not can_show_pages() or not webbrowser.open(address):
-                tell(f"Report for a bug report: {write_text_file(failed)}")
-                tell("To reinstall everything: start.py repair")
+                tell(say("mend.file", "Report for a bug report: {file}", file=str(write_text_file(failed))))
+                tell(say("mend.command", "To reinstall everything: start.py repair"))
                 return False
-            tell(f"{address} shows the reason and offers Repair. It ends when the page is closed, or with Ctrl+C.")
+            tell(
+                say(
+                    "mend.page",
+                    "{address} shows the reason and offers Repair. It ends when the page is closed, or with Ctrl+C.",
+                    address=address,
+                )
+            )
             while mender.state == "mending" or (mender.state == "failed" and time.monotonic() - mender.seen_s < AWAY_S):
                 time.sleep(0.2)
             if mender.state == "mended":

@@ -31,11 +31,9 @@ def run_window(words: Sequence[str], folder: Path) -> int:
             python = python_of(ensure_ready(folder, read_requirements()))
             code, failed = run_once([str(python), "-I", "-X", "utf8", "-m", "app", *words])
         except Refused as fault:
-            tell(f"hearth: {fault}")
-            code, failed = (
-                2,
-                failure.describe_untranslated(str(fault), f"{fault}\n\n{failure.read_tail(folder / 'install.log')}"),
-            )
+            tell(fault.sentence, before="hearth: ")
+            report = f"{fault}\n\n{failure.read_tail(folder / 'install.log')}"
+            code, failed = 2, failure.describe(report, fault.sentence)
         if failed is None:
             return code
         if not repair_page.offer_repair(failed, folder, "--no-browser" not in words, tries):
