@@ -36,7 +36,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     if grid := paint_view.grid_view(desk, person, spoken):
         answer["grid"] = grid
     if desk.measuring.job:
-        answer["errand"] = machine_view.measuring_view(desk, spoken)
+        answer["measuring"] = machine_view.measuring_view(desk, spoken)
     return answer
 
 

@@ -23,7 +23,7 @@ from app.ui.page.translate import Language
 LOG_BYTES: Final = 1 << 20
 LOGS_KEPT: Final = 3
 LOG: Final = "\n-- log --\n"
-UNKNOWN: Final = say("failing.unknown", "Hearth could not start. The report below shows the reason.")
+UNKNOWN: Final = say("start.unknown", "Hearth could not start. The report below shows the reason.")
 
 
 def start_log(place: Home) -> logging.Handler:

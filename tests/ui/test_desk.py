@@ -300,7 +300,7 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
             )
         assert owner.get("/hearth/live").json()["standing"] is None
         desk.keeper._engine._failed_starts = engine_life.STARTS
-        desk.keeper._set(trouble=Death(say("death.exit", "The engine stopped with exit code {code}; see its log for details.", code=7), "crash"))  # fmt: skip
+        desk.keeper._set(trouble=Death(say("engine.exit", "The engine stopped with exit code {code}; see its log for details.", code=7), "crash"))  # fmt: skip
         until(lambda: desk.keeper.state.gave_up)
         standing = owner.get("/hearth/live").json()["standing"]
         assert standing["cure"] == "repair" and "does not start" in standing["text"] and "code 7" in standing["text"]

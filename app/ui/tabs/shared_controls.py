@@ -106,7 +106,7 @@ def build_go_and_stop(tab: str, label: I18nData) -> GoAndStop:
         message = gr.HTML("", elem_id=f"{tab}-message", apply_default_css=False)
         with gr.Row(elem_classes="h-go"):
             go = gr.Button(label, variant="primary", elem_id=f"{tab}-go")
-            stop = gr.Button(word("go.stop", "Stop and keep"), elem_id=f"{tab}-stop")
+            stop = gr.Button(word("job.stop", "Stop and keep"), elem_id=f"{tab}-stop")
             gr.HTML('<span class="h-soft h-keys"></span>', apply_default_css=False)
     return GoAndStop(go, stop, message)
 
@@ -137,7 +137,7 @@ def model_choices(desk: Desk, kind: str, visitor: bool = False) -> list[tuple[An
     installed = [
         each for each in desk.models.list_all() if not visitor and each.kind == kind and locate(desk.keeper.home, each)
     ]
-    return [(word("model.best", "Best installed model"), ""), *((each.title, each.id) for each in installed)]
+    return [(word("models.best", "Best installed model"), ""), *((each.title, each.id) for each in installed)]
 
 
 def run_or_explain(run: Callable[[], object], request: gr.Request) -> str:
@@ -168,8 +168,8 @@ def build_preset_row(tab: str, desk: Desk, visitor: bool) -> PresetRow:
             [] if visitor else presets.list_choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
             label=word("preset.label", "Preset"), info=word("preset.info", "Choose one, or type a name and save the settings below."),
         )  # fmt: skip
-        save = gr.Button(word("preset.keep", "Save"), size="sm", min_width=60, elem_id=f"{tab}-preset-keep")
-        delete = gr.Button(word("preset.drop", "Delete"), size="sm", min_width=60, elem_id=f"{tab}-preset-drop")
+        save = gr.Button(word("preset.save", "Save"), size="sm", min_width=60, elem_id=f"{tab}-preset-save")
+        delete = gr.Button(word("preset.delete", "Delete"), size="sm", min_width=60, elem_id=f"{tab}-preset-delete")
     return PresetRow(choice, save, delete)
 
 
@@ -220,5 +220,5 @@ def remember_settings(tab: str, desk: Desk, fields: Mapping[str, Component], row
     row.choice.input(settings.apply_preset, row.choice, components, **LATEST)
     row.save.click(settings.save_preset, with_preset, [row.choice, message], **QUICK)
     row.delete.click(
-        settings.delete_preset, row.choice, [row.choice, message], js="choice => Hearth.dropped(choice)", **LATEST
+        settings.delete_preset, row.choice, [row.choice, message], js="choice => Hearth.confirmPreset(choice)", **LATEST
     )

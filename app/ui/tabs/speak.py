@@ -168,7 +168,7 @@ def connect_owner(tab: SpeakTab) -> None:
     voice.save.click(tab.save_voice, [voice.clip, voice.transcript, voice.name], [voice.voice, message], **QUICK)
     voice.voice.change(None, voice.voice, voice.delete, js="voice => ({__type__: 'update', visible: !!voice})")
     voice.delete.click(
-        tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.voiceDropped(voice)", **LATEST
+        tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.confirmVoice(voice)", **LATEST
     )
     hidden.use.click(tab.shared.use_large, None, model, **QUICK)
     hidden.voices.click(tab.offer_voices, None, voice.voice, **LATEST)

@@ -140,7 +140,7 @@ def _build_voice(desk: Desk, visitor: bool) -> VoiceCard:
                 info=word("speak.voice-info", "A saved voice sounds the same every time."),
             )  # fmt: skip
             delete = gr.Button(
-                word("preset.drop", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-drop"
+                word("preset.delete", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-delete"
             )
         with gr.Accordion(word("speak.new-voice", "Create a voice from a recording"), open=False) as drawer:
             clip = gr.Audio(
