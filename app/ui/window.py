@@ -44,15 +44,15 @@ def build(desk: Desk) -> gr.Blocks:
     return window
 
 
-def build_visitor_window(desk: Desk) -> gr.Blocks:
+def build_guest_window(desk: Desk) -> gr.Blocks:
     """Build a window with Speak and Paint only, so that nothing else can be reached through it."""
     with empty_window() as window:
         build_head()
         with gr.Tabs(elem_id="h-rooms"):
             with gr.Tab(word("tab.speak", "Speak"), id="speak"):
-                speak.build(desk, visitor=True)
+                speak.build(desk, guest=True)
             with gr.Tab(word("tab.paint", "Paint"), id="paint"):
-                paint.build(desk, visitor=True)
+                paint.build(desk, guest=True)
     return window
 
 

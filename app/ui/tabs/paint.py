@@ -36,13 +36,13 @@ from app.ui.tabs.shared_controls import (
 )
 
 
-def build(desk: Desk, visitor: bool = False) -> Refresh:
-    """Build the tab; a visitor's has nothing of the owner's: no saved settings, models, LoRAs, grid or forecast."""
-    saved = {} if visitor else desk.settings.get("paint", {})
-    shared = JobTab(desk, KIND, visitor)
-    tab = PaintTab(desk, build_fields(desk, saved, visitor), shared)
+def build(desk: Desk, guest: bool = False) -> Refresh:
+    """Build the tab; a guest's has nothing of the owner's: no saved settings, models, LoRAs, grid or forecast."""
+    saved = {} if guest else desk.settings.get("paint", {})
+    shared = JobTab(desk, KIND, guest)
+    tab = PaintTab(desk, build_fields(desk, saved, guest), shared)
     connect(tab)
-    if visitor:
+    if guest:
         own = tab.fields.settings
         keep_empty([own.seed, own.width, own.height, own.steps, own.guidance])
     else:
@@ -64,9 +64,7 @@ class PaintTab:
         chosen, own = self.fields, self.fields.settings
         image, mask = paint_form.save_pictures(self.desk, values[chosen.start.image])
         width, height = values[chosen.model.size].split("x") if values[chosen.model.size] else (None, None)
-        loras = (
-            [] if self.shared.visitor else paint_form.parse_loras(values[own.loras] or [], values[own.weights] or "")
-        )
+        loras = [] if self.shared.guest else paint_form.parse_loras(values[own.loras] or [], values[own.weights] or "")
         return PictureRequest(
             prompt=values[chosen.prompt.prompt], model=values[chosen.model.model], negative=values[chosen.prompt.negative] or "",
             width=whole_number(values[own.width]) or whole_number(width), height=whole_number(values[own.height]) or whole_number(height),
@@ -157,7 +155,7 @@ class PaintTab:
 
 
 def connect(tab: PaintTab) -> None:
-    """Connect the events that owner and visitors have."""
+    """Connect the events that owner and guests have."""
     fields, own, hidden, message = tab.fields, tab.fields.settings, tab.fields.hidden, tab.fields.go.message
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
     fields.go.stop.click(tab.shared.stop, None, None, **QUICK)

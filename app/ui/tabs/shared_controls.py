@@ -20,9 +20,9 @@ from app.ui.page import views
 from app.ui.page.translate import language, word
 from app.ui.state import presets
 from app.ui.state.desk import Desk
+from app.ui.state.guest_limits import redact_for
 from app.ui.state.models_desk import TABS
 from app.ui.state.person import who
-from app.ui.state.visitor_limits import redact_for
 
 QUICK: Final[Mapping[str, Any]] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """For actions: a double click runs once."""
@@ -61,7 +61,7 @@ class JobTab:
 
     desk: Desk
     kind: str
-    visitor: bool
+    guest: bool
 
     def stop(self, request: gr.Request) -> None:
         self.desk.jobs.stop(self.kind, who(request))
@@ -82,7 +82,7 @@ class JobTab:
 
     def find_model_again(self, model: str) -> tuple[str, tuple[Sentence, ...]]:
         """Find the model of restored settings, by its id or by its name alone; say so where there is no one such model."""
-        installed = [id_ for _, id_ in model_choices(self.desk, self.kind, self.visitor)]
+        installed = [id_ for _, id_ in model_choices(self.desk, self.kind, self.guest)]
         found = (
             [model]
             if model in installed
@@ -91,7 +91,7 @@ class JobTab:
         if len(found) == 1:
             return found[0], ()
         note = say("restore.model", "This was made with {model}. Choose the model to use.", model=public_name(model))
-        return "", () if self.visitor else (note,)
+        return "", () if self.guest else (note,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,9 +133,9 @@ def roll_seed() -> int:
     return random.randrange(SEED_LIMIT)
 
 
-def model_choices(desk: Desk, kind: str, visitor: bool = False) -> list[tuple[Any, str]]:
+def model_choices(desk: Desk, kind: str, guest: bool = False) -> list[tuple[Any, str]]:
     installed = [
-        each for each in desk.models.list_all() if not visitor and each.kind == kind and locate(desk.keeper.home, each)
+        each for each in desk.models.list_all() if not guest and each.kind == kind and locate(desk.keeper.home, each)
     ]
     return [(word("models.best", "Best installed model"), ""), *((each.title, each.id) for each in installed)]
 
@@ -162,10 +162,10 @@ def explain(trouble: Trouble, request: gr.Request) -> str:
     return views.trouble_html(redact_for(who(request), trouble), language(request))
 
 
-def build_preset_row(tab: str, desk: Desk, visitor: bool) -> PresetRow:
-    with gr.Row(elem_classes="h-inline", visible=not visitor):
+def build_preset_row(tab: str, desk: Desk, guest: bool) -> PresetRow:
+    with gr.Row(elem_classes="h-inline", visible=not guest):
         choice = gr.Dropdown(
-            [] if visitor else presets.list_choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
+            [] if guest else presets.list_choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
             label=word("preset.label", "Preset"), info=word("preset.info", "Choose one, or type a name and save the settings below."),
         )  # fmt: skip
         save = gr.Button(word("preset.save", "Save"), size="sm", min_width=60, elem_id=f"{tab}-preset-save")

@@ -32,12 +32,12 @@ from app.ui.tabs.shared_controls import (
 from app.ui.tabs.speak_fields import FRESH, KIND, SpeakFields, build_fields, voice_choices
 
 
-def build(desk: Desk, visitor: bool = False) -> Refresh:
-    """Build the tab; a visitor's has nothing of the owner's: no saved settings, voices or models."""
-    saved = {} if visitor else desk.settings.get("speak", {})
-    tab = SpeakTab(desk, build_fields(desk, saved, visitor), JobTab(desk, KIND, visitor))
+def build(desk: Desk, guest: bool = False) -> Refresh:
+    """Build the tab; a guest's has nothing of the owner's: no saved settings, voices or models."""
+    saved = {} if guest else desk.settings.get("speak", {})
+    tab = SpeakTab(desk, build_fields(desk, saved, guest), JobTab(desk, KIND, guest))
     connect(tab)
-    if visitor:
+    if guest:
         keep_empty([tab.fields.settings.seed])
     else:
         connect_owner(tab)
@@ -80,7 +80,7 @@ class SpeakTab:
         return VoicePrompt(values[voice.clip], values[voice.transcript] or "") if values[voice.clip] else None
 
     def _list_voices(self) -> list[voices.Voice]:
-        return [] if self.shared.visitor else [*voices.list_voices(self.desk.keeper.home)]
+        return [] if self.shared.guest else [*voices.list_voices(self.desk.keeper.home)]
 
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.begin(self.request_from(values), who(request)), request)
@@ -150,7 +150,7 @@ class SpeakTab:
 
 
 def connect(tab: SpeakTab) -> None:
-    """Connect the events that owner and visitors have."""
+    """Connect the events that owner and guests have."""
     fields, own, hidden, message = tab.fields, tab.fields.settings, tab.fields.hidden, tab.fields.go.message
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
     fields.go.stop.click(tab.shared.stop, None, None, **QUICK)
