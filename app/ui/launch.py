@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from app.engine.process.keeper import Keeper
-from app.paths import Home, assets
+from app.paths import Home
 from app.sentence import Trouble, say
 from app.ui import routes as page_routes
 from app.ui import share, single_instance, start_failure
@@ -24,20 +24,18 @@ from app.ui.access.request_guard import (
     Guard,
     OwnerOnly,
     is_loopback,
-    limit_idle_connections,
     recognise_hosts,
 )
 from app.ui.access.tunnel import open_tunnel
 from app.ui.access.uploads import CheckUploads
 from app.ui.api import a1111, gradio_endpoints, openai
-from app.ui.page.theme import theme
-from app.ui.page.translate import Language, i18n
+from app.ui.page.translate import Language
 from app.ui.share import Share
 from app.ui.single_instance import Instance
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from app.ui.tabs import models, shelf, welcome
-from app.ui.window import HeadInjection, build, configure_queue
+from app.ui.window import Serving, build, configure_queue, serve_window
 
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"
@@ -146,15 +144,9 @@ def start_server(
         *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk),
         *openai.routes(desk), *a1111.routes(desk),
     ]  # fmt: skip
-    _, address, _ = window.launch(
-        server_name=options.host, server_port=options.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
-        footer_links=[], favicon_path=find_favicon(), show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
-        strict_cors=True, max_file_size=OWNER_BYTES, ssl_verify=False, ssl_certfile=tls and tls[0], ssl_keyfile=tls and tls[1],
-        mcp_server=options.assistants,
-        app_kwargs={"routes": routes, "middleware": [*middleware, Middleware(HeadInjection)], "openapi_url": None, "docs_url": None, "redoc_url": None},
-    )  # fmt: skip
-    limit_idle_connections(window.server)
-    return str(address)
+    return serve_window(
+        window, Serving(options.host, options.port, tls, routes, middleware, OWNER_BYTES, options.assistants)
+    )
 
 
 def announce(options: LaunchOptions, address: str, password: str) -> None:
@@ -216,8 +208,3 @@ def build_guards(
     )
     guard = Middleware(Guard, is_own_host=recognise_hosts(host))
     return [guard, Middleware(LoginRequired, logins=logins), uploads], "" if given else password
-
-
-def find_favicon() -> Path | None:
-    icon = assets() / "icons" / "icon-256.png"
-    return icon if icon.is_file() else None

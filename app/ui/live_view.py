@@ -8,7 +8,7 @@ from typing import Any, Final
 from app.engine.jobs.events import Failed
 from app.sentence import Trouble
 from app.ui.page import views
-from app.ui.page.translate import Language, text, translate
+from app.ui.page.translate import Language, join, text
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import NOT_MADE, redact_for
 from app.ui.state.person import Person
@@ -69,4 +69,4 @@ def _failure_for(desk: Desk, job: str, person: Person, spoken: Language) -> str:
     end = desk.keeper.get_progress(job).end
     trouble = Trouble(end.sentence, *end.objections) if isinstance(end, Failed) else Trouble(NOT_MADE)
     heard = redact_for(person, trouble)
-    return " ".join(translate(each, spoken) for each in (heard.sentence, *heard.objections))
+    return join(spoken, heard.sentence, *heard.objections)

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -25,15 +24,14 @@ from app.sentence import Trouble, say
 from app.ui import routes as page_routes
 from app.ui.access.guest_allowlist import GuestAllowlist
 from app.ui.access.login import LoginRequired, Logins, digest_password, make_password
-from app.ui.access.request_guard import GUEST_BYTES, Guard, is_loopback, limit_idle_connections, recognise_hosts
+from app.ui.access.request_guard import GUEST_BYTES, Guard, is_loopback, recognise_hosts
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.access.uploads import CheckUploads
-from app.ui.page.theme import theme
-from app.ui.page.translate import Language, i18n, language, translate
+from app.ui.page.translate import Language, language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import RANGES, SAVED, read_allowance
-from app.ui.state.person import who
-from app.ui.window import HeadInjection, build_guest_window, configure_queue
+from app.ui.state.json_routes import owner_route, refuse
+from app.ui.window import Serving, build_guest_window, configure_queue, serve_window
 
 HOURS: Final = (1, 4, 12, 72)
 OpensTunnel = Callable[[int], OpenTunnel]
@@ -129,15 +127,11 @@ class Share:
         middleware = [
             Middleware(Guard, is_own_host=self._is_own_host, most_bytes=GUEST_BYTES), Middleware(LoginRequired, logins=logins),
             Middleware(GuestAllowlist, files_by_person=files_by_person), Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person),
-            Middleware(HeadInjection),
         ]  # fmt: skip
-        server.launch(
-            server_name=self._host, server_port=find_free_port(self._host), prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
-            footer_links=[], show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False, max_file_size=GUEST_BYTES,
-            strict_cors=True, ssl_verify=False, ssl_certfile=self._tls and self._tls[0], ssl_keyfile=self._tls and self._tls[1], share=False,
-            app_kwargs={"routes": page_routes.routes(self._desk), "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None},
-        )  # fmt: skip
-        limit_idle_connections(server.server)
+        own = Serving(
+            self._host, find_free_port(self._host), self._tls, page_routes.routes(self._desk), middleware, GUEST_BYTES
+        )
+        serve_window(server, own)
         return server
 
     def _is_own_host(self, host: str) -> bool:
@@ -178,21 +172,17 @@ def draw_qr(address: str) -> str:
 def routes(share: Share) -> list[Route]:
     """Return the routes of the owner's panel. Only the owner's server has them, and each checks the person again."""
     return [
-        Route("/hearth/share", partial(answer_view, share)),
-        Route("/hearth/share/{act}", partial(answer_act, share), methods=["POST"]),
+        owner_route(share, "/hearth/share", answer_view),
+        owner_route(share, "/hearth/share/{act}", answer_act, ["POST"]),
     ]
 
 
 async def answer_view(share: Share, request: Request) -> Response:
-    if not who(request).owner:
-        return Response(status_code=404)
     view = await run_in_threadpool(share.view, language(request))
     return JSONResponse(view, headers={"Cache-Control": "no-store"})
 
 
 async def answer_act(share: Share, request: Request) -> Response:
-    if not who(request).owner:
-        return Response(status_code=404)
     given, act = await request.json(), request.path_params["act"]
     try:
         if act == "begin":
@@ -207,5 +197,5 @@ async def answer_act(share: Share, request: Request) -> Response:
         else:
             return Response(status_code=404)
     except Trouble as trouble:
-        return JSONResponse({"trouble": translate(trouble.sentence, language(request))}, status_code=409)
+        return refuse(trouble, request)
     return await answer_view(share, request)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import gradio as gr
+from starlette.middleware import Middleware
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.languages import languages
 from app.palette import variables
+from app.paths import assets
+from app.ui.access.request_guard import limit_idle_connections
 from app.ui.page.bundle import head
-from app.ui.page.translate import word
+from app.ui.page.theme import theme
+from app.ui.page.translate import i18n, word
 from app.ui.state.desk import Desk
 from app.ui.tabs import machine, models, paint, shelf, speak, welcome
 from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh
@@ -76,6 +82,36 @@ def build_head() -> None:
         apply_default_css=False,
     )
     gr.HTML('<div id="h-strip"></div>', elem_id="h-under-head", apply_default_css=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Where and how a window is served."""
+
+    host: str
+    port: int | None
+    tls: tuple[str, str] | None
+    """The files of a certificate and of its key."""
+    routes: list[Route]
+    middleware: list[Middleware]
+    most_bytes: int
+    """Largest file that may be uploaded."""
+    assistants: bool = False
+
+
+def serve_window(window: gr.Blocks, how: Serving) -> str:
+    """Serve a window in the background, and return its address."""
+    icon = assets() / "icons" / "icon-256.png"
+    middleware = [*how.middleware, Middleware(HeadInjection)]
+    _, address, _ = window.launch(
+        server_name=how.host, server_port=how.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(), footer_links=[],
+        favicon_path=icon if icon.is_file() else None, show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
+        strict_cors=True, share=False, max_file_size=how.most_bytes, ssl_verify=False, ssl_certfile=how.tls and how.tls[0],
+        ssl_keyfile=how.tls and how.tls[1], mcp_server=how.assistants,
+        app_kwargs={"routes": how.routes, "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None},
+    )  # fmt: skip
+    limit_idle_connections(window.server)
+    return str(address)
 
 
 def configure_queue(window: gr.Blocks, most: int | None = None) -> None:

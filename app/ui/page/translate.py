@@ -53,6 +53,10 @@ def translate(sentence: Sentence, spoken: Language) -> str:
     return sentence.translate(templates(spoken))
 
 
+def join(spoken: Language, *sentences: Sentence) -> str:
+    return " ".join(translate(each, spoken) for each in sentences)
+
+
 def text(key: str, english: str, spoken: Language) -> str:
     """Return a label as text, where the server writes it and not Gradio."""
     return templates(spoken).get(key, english)

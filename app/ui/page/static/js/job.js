@@ -1,6 +1,6 @@
 // What speech and picture jobs share: progress, remarks, failures.
 (() => {
-  const { t, text, el, list, ask } = Hearth;
+  const { t, text, el, list } = Hearth;
   const notes = new Map(), stopping = new Set();
 
   // Per-step progress is visual only; screen readers hear what is new.
@@ -36,7 +36,7 @@
   // Retry with smaller settings and show them in the fields.
   Hearth.smaller = async (kind) => {
     const before = Hearth.state[kind]?.job;
-    const answer = await fetch(`hearth/smaller/${kind}`, { method: "POST", credentials: "same-origin" });
+    const answer = await Hearth.post(`hearth/smaller/${kind}`);
     const { trouble, text: words, request } = await answer.json();
     if (kind === "speech" && request) Hearth.put("speak-text", request.text);
     if (kind === "picture" && request) for (const side of ["width", "height"]) Hearth.put(`paint-${side}`, request[side]);

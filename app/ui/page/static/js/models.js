@@ -10,9 +10,7 @@
 
   // Run an owner's action; return its trouble in words. The value travels in the body, as a token must not appear in a URL.
   Hearth.deed = async (name, value = "") => {
-    const answer = await fetch(`hearth/models/${name}`, {
-      method: "POST", credentials: "same-origin", headers: { "content-type": "application/json" }, body: JSON.stringify({ value }),
-    });
+    const answer = await Hearth.post(`hearth/models/${name}`, { value });
     const { trouble = "" } = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
     return trouble || (answer.ok ? "" : t("models.refused", "Hearth refused the request (status {status}).", { status: answer.status }));
   };
@@ -142,10 +140,8 @@
     const held = element.contains(document.activeElement);
     element.innerHTML = "";
     const button = (label, run) => {
-      const made = el(`<button type="button"></button>`);
-      text(made, label);
+      const made = Hearth.button(label, run);
       made.setAttribute("aria-label", `${label}: ${each.title}`);
-      made.addEventListener("click", run);
       element.append(made);
     };
     if (moving(each.id)) button(t("models.pause", "Pause"), () => act("pause", each.id));

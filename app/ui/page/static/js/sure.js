@@ -9,12 +9,8 @@
       const [no, yes] = dialog.querySelectorAll("button");
       text(no, t("sure.no", "Cancel"));
       text(yes, deed);
-      dialog.addEventListener("close", () => {
-        dialog.remove();
-        answer(dialog.returnValue === "yes");
-      });
-      document.body.append(dialog);
-      dialog.showModal();
+      dialog.addEventListener("close", () => answer(dialog.returnValue === "yes"));
+      Hearth.show(dialog);
     });
 
   Hearth.confirmVoice = async (voice) =>
