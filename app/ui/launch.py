@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import webbrowser
 from dataclasses import dataclass
 from functools import partial
@@ -14,8 +15,9 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from app.engine.process.keeper import Keeper
+from app.languages import word_for
 from app.paths import Home
-from app.sentence import Trouble, say
+from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui import share, single_instance, start_failure
 from app.ui.access.login import LoginRequired, Logins, digest_password, digest_token, make_password
@@ -94,7 +96,7 @@ def open_once(options: LaunchOptions) -> int:
     instance = Instance(options.place.root)
     if not instance.take():
         address = instance.find_running()
-        print(f"Hearth is already open at {address}", flush=True)
+        tell(say("open.already", "Hearth is already open at {address}", address=address))
         if options.browser:
             webbrowser.open(address)
         return 0
@@ -151,11 +153,11 @@ def start_server(
 
 def announce(options: LaunchOptions, address: str, password: str) -> None:
     """Print the address, and the password if one was generated; open the browser if asked."""
-    print(f"Hearth is open at {address}", flush=True)
+    tell(say("open.at", "Hearth is open at {address}", address=address))
     if options.assistants:
-        print(f"Assistants (MCP): {address}gradio_api/mcp/", flush=True)
+        tell(say("open.mcp", "Assistants (MCP): {address}", address=f"{address}gradio_api/mcp/"))
     if password:
-        print(f"Log in with: {password}", flush=True)
+        tell(say("open.password", "Log in with: {password}", password=password))
     if options.browser:
         webbrowser.open(address)
 
@@ -165,10 +167,18 @@ def start_sharing(sharing: Share, hours: float) -> None:
     try:
         sharing.begin(hours)
     except Trouble as trouble:
-        print(f"hearth: {trouble}", flush=True)
+        tell(trouble.sentence, before="hearth: ")
         return
     view = sharing.view()
-    print(f"Shared for {hours:g} h at {view['address']} with the password: {view['password']}", flush=True)
+    shared = say(
+        "open.shared", "Shared for {hours} h at {address} with the password: {password}",
+        hours=f"{hours:g}", address=view["address"], password=view["password"],
+    )  # fmt: skip
+    tell(shared)
+
+
+def tell(sentence: Sentence, before: str = "") -> None:
+    print(before + word_for(sys.stdout, sentence), flush=True)
 
 
 def prepare_environment(place: Home) -> None:

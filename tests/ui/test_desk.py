@@ -32,7 +32,7 @@ from app.sentence import Trouble, say
 from app.ui import routes, window
 from app.ui.page import views
 from app.ui.state import json_routes
-from app.ui.state.person import OWNER, Person
+from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import machine_view, speak_view
 from tests.support.guests import desk_at, until
 from tests.support.speech_fixtures import write_clip
@@ -260,7 +260,7 @@ def test_what_cannot_be_written_changes_nothing_and_is_told(tmp_path: Path, monk
                 desk.machine.set_chunk(64)
             with pytest.raises(Trouble, match="nothing changed"):
                 desk.machine.keep_choice(Choice(dtype="bfloat16"))
-            place, _, words = built.fns[slid["id"]].fn(1, SimpleNamespace(headers={}, cookies={}))
+            place, _, words = built.fns[slid["id"]].fn(1, SimpleNamespace(headers={}, scope={KEY: OWNER}))
             assert place == SIZES.index(512) + 1 and "nothing changed" in words, "put back, and told there"
             assert desk.settings.get("choice") == {"chunk": 512} and desk.keeper.chunk == 512
 
@@ -316,8 +316,8 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
         (desk.keeper.home.logs / "engine.log").write_text("no module named torch")
         owner.post("/hearth/engine/repair")
         left = failure.read(tmp_path / "left.json")
-        assert desk.leaving.is_set() and left is not None and "cannot start" in left.english
-        assert "no module named torch" in left.report and "code 7" in left.english
+        assert desk.leaving.is_set() and left is not None and "cannot start" in left.words["en"]
+        assert "no module named torch" in left.report and "code 7" in left.words["en"]
 
 
 def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
