@@ -20,7 +20,6 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import who
 from app.ui.tabs import paint_form, paint_view
 from app.ui.tabs.paint_fields import KIND, PaintFields, build_fields
-from app.ui.tabs.paint_form import whole_number
 from app.ui.tabs.shared_controls import (
     LATEST,
     QUICK,
@@ -33,6 +32,7 @@ from app.ui.tabs.shared_controls import (
     restore_or_explain,
     roll_seed,
     run_or_explain,
+    whole_number,
 )
 
 

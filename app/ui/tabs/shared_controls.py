@@ -129,6 +129,10 @@ def hidden_button(id_: str) -> gr.Button:
     return gr.Button(id_, elem_id=id_, elem_classes="h-hidden")
 
 
+def whole_number(value: Any) -> int | None:
+    return None if value in (None, "") else int(value)
+
+
 def roll_seed() -> int:
     return random.randrange(SEED_LIMIT)
 

@@ -28,6 +28,7 @@ from app.ui.tabs.shared_controls import (
     restore_or_explain,
     roll_seed,
     run_or_explain,
+    whole_number,
 )
 from app.ui.tabs.speak_fields import FRESH, KIND, SpeakFields, build_fields, voice_choices
 
@@ -57,18 +58,14 @@ class SpeakTab:
     def request_from(self, values: dict[Any, Any]) -> SpeechRequest:
         """Make a request of the fields' values."""
         own, sampling = self.fields.settings, self.fields.settings.sampling
-        sampled: tuple[float | None, float | None, float | None, int | None] = (None, None, None, None)
-        if values[sampling.by_hand]:
-            sampled = (
-                values[sampling.guidance],
-                values[sampling.temperature],
-                values[sampling.top_p],
-                int(values[sampling.cfg_filter]),
-            )
-        seed = None if values[own.seed] is None else int(values[own.seed])
+
+        def sampled(slider: gr.Slider) -> Any:
+            return values[slider] if values[sampling.by_hand] else None
+
         return SpeechRequest(
-            values[self.fields.script], values[own.model], self._prompt_from(values), seed, *sampled, carry_voice=values[own.carry],
-            speed=values[own.speed], loudness_lufs=values[own.loudness], format=values[own.format],
+            values[self.fields.script], values[own.model], self._prompt_from(values), whole_number(values[own.seed]),
+            sampled(sampling.guidance), sampled(sampling.temperature), sampled(sampling.top_p), whole_number(sampled(sampling.cfg_filter)),
+            carry_voice=values[own.carry], speed=values[own.speed], loudness_lufs=values[own.loudness], format=values[own.format],
         )  # fmt: skip
 
     def _prompt_from(self, values: dict[Any, Any]) -> VoicePrompt | None:
