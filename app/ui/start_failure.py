@@ -63,9 +63,10 @@ def hand_over(place: Home, failed: Failed) -> None:
 
 def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> failure.StartFailure:
     """Word a failure, with a report for a bug."""
-    known = isinstance(fault, Trouble)
-    sentences = (fault.sentence, *fault.objections) if known else (UNKNOWN,)
-    trace = "" if known else "".join(traceback.format_exception(fault))
+    if isinstance(fault, Trouble):
+        sentences, trace = (fault.sentence, *fault.objections), ""
+    else:
+        sentences, trace = (UNKNOWN,), "".join(traceback.format_exception(fault))
     facts = f"hearth {__version__}, Python {platform.python_version()}, {platform.platform()}"
     report = f"{facts}\n\n{trace}{LOG}{failure.read_tail(place.logs / log)}"
     return failure.describe(report, *sentences)

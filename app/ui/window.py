@@ -27,6 +27,7 @@ QUEUE_REST_S: Final = 0.1
 
 def build(desk: Desk) -> gr.Blocks:
     """Build the owner's window."""
+    window: gr.Blocks
     refreshed: list[tuple[gr.Tab, Refresh]] = []
     with empty_window() as window:
         build_head()
@@ -52,6 +53,7 @@ def build(desk: Desk) -> gr.Blocks:
 
 def build_guest_window(desk: Desk) -> gr.Blocks:
     """Build a window with Speak and Paint only, so that nothing else can be reached through it."""
+    window: gr.Blocks
     with empty_window() as window:
         build_head()
         with gr.Tabs(elem_id="h-rooms"):
@@ -63,8 +65,7 @@ def build_guest_window(desk: Desk) -> gr.Blocks:
 
 
 def empty_window() -> gr.Blocks:
-    blocks: gr.Blocks = gr.Blocks(title="Hearth", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400))
-    return blocks
+    return gr.Blocks(title="Hearth", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400))
 
 
 def build_head() -> None:
