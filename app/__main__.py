@@ -9,6 +9,7 @@ from importlib import import_module
 
 from app import __version__
 from app.fast_import import pausing_collector
+from app.languages import word_for
 from app.sentence import Trouble
 
 COMMANDS = {
@@ -44,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(import_module(COMMANDS[args.command][0]).main(args))
     except Trouble as trouble:
-        print(f"hearth: {trouble}", file=sys.stderr)
+        words = (word_for(sys.stderr, part) for part in (trouble.sentence, *trouble.objections))
+        print(f"hearth: {' '.join(words)}", file=sys.stderr)
         return EXIT_TROUBLE
     except KeyboardInterrupt:
         return EXIT_STOPPED

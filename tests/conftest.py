@@ -21,6 +21,8 @@ if sys.dont_write_bytecode and sys.pycache_prefix is None:
 # Tiny models' kernels end sooner than a second thread wakes up: beside other programs two took many times as long as one.
 # It is read when torch comes, so nothing that imports torch may come before.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Hearth speaks the system's language; the tests read English.
+os.environ["LC_ALL"] = "C.UTF-8"
 # No test writes to the keyring of whoever runs it.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 

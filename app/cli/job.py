@@ -21,6 +21,7 @@ from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request
 from app.engine.models.chosen import read_choice
 from app.engine.process.keeper import Keeper
+from app.languages import word_for
 from app.paths import home
 from app.sentence import Sentence, Trouble, say
 
@@ -172,4 +173,4 @@ def write_result(file: Path, path: Path | None) -> Path | None:
 
 
 def print_sentence(sentence: Sentence) -> None:
-    print(f"hearth: {sentence}", file=sys.stderr, flush=True)
+    print(f"hearth: {word_for(sys.stderr, sentence)}", file=sys.stderr, flush=True)

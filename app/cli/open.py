@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from app.cli.machine_options import add_common_options
+from app.languages import languages
 from app.paths import home
 from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, LaunchOptions, launch
 
@@ -13,7 +14,7 @@ from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, LaunchOptions, launch
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, help="by default the first free one from 7860 on")
     parser.add_argument("--no-browser", action="store_true", help="do not open the page in a browser")
-    parser.add_argument("--lang", choices=("en", "zh"), help="by default the browser's language")
+    parser.add_argument("--lang", choices=list(languages()), help="by default the browser's language")
     parser.add_argument(
         "--share",
         type=float,

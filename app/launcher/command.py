@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from app.launcher import install, slots, supervisor, update
 from app.launcher.console import WINDOWS, Refused, tell
+from app.sentence import say
 
 # Options for the whole test suite; named tests run serially and may print.
 ALL_TESTS = ("-n", "2", "--dist", "loadfile")
@@ -42,18 +43,20 @@ def main(words: Sequence[str]) -> int:
             return 0
         extras = {"add": words[1:], "test": ["test"]}.get(verb, [])
         if verb == "add" and (not extras or not want.extras.keys() >= set(extras)):
-            raise Refused(f"start.py add takes one or more of: {', '.join(sorted(want.extras))}.")
+            raise Refused(
+                say("start.extras", "start.py add takes one or more of: {names}.", names=", ".join(sorted(want.extras)))
+            )
         python = str(slots.python_of(install.ensure_ready(folder, want, *extras)))
         if verb == "add":
-            tell(f"Installed: {', '.join(extras)}. Restart Hearth to use it.")
+            tell(say("start.added", "Installed: {names}. Restart Hearth to use it.", names=", ".join(extras)))
             return 0
         if verb == "test":
             os.chdir(slots.TOP)
             return run_command([python, "-m", "pytest", *TESTS.get(tuple(words[1:]), words[1:])])
         return run_command([python, "-I", "-X", "utf8", "-m", "app", *words])
     except Refused as fault:
-        tell(f"hearth: {fault}")
+        tell(fault.sentence, before="hearth: ")
         return 2
     except KeyboardInterrupt:
-        tell("\nStopped. Start again to continue.")
+        tell(say("start.stopped", "Stopped. Start again to continue."), before="\n")
         return 130

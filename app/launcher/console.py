@@ -1,14 +1,18 @@
-"""Talk to the terminal: one line at a time, and the errors that end a start with one."""
+"""Talk to the terminal in the system's language: one line at a time, and the errors that end a start with one."""
 
 from __future__ import annotations
 
 import os
 import sys
+import unicodedata
+
+from app.languages import word_for
+from app.sentence import Sentence, Trouble, say
 
 WINDOWS = os.name == "nt"
 
 
-class Refused(Exception):
+class Refused(Trouble):
     """An error to print: what happened, why, what to do."""
 
 
@@ -16,9 +20,17 @@ class Halted(Refused):
     """An error that no other build of torch would fix."""
 
 
-def tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+def tell(sentence: Sentence, before: str = "") -> None:
+    print(f"{before}{word_for(sys.stderr, sentence)}", file=sys.stderr, flush=True)
 
 
-def clock(seconds: float) -> str:
-    return f"{int(seconds) // 60} min {int(seconds) % 60:2d} s"
+def clock(seconds: float) -> Sentence:
+    return say("time.minutes", "{m} min {s} s", m=int(seconds) // 60, s=f"{int(seconds) % 60:2d}")
+
+
+def fit_line(line: str, width: int) -> str:
+    """Cut and fill a line to a terminal's width, in which a Chinese character takes two places."""
+    places = [2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in line]
+    while sum(places) > width:
+        places.pop()
+    return line[: len(places)] + " " * (width - sum(places))

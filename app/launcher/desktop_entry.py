@@ -18,8 +18,9 @@ from pathlib import Path
 import platformdirs
 
 from app import __version__
+from app.languages import ENGLISH, languages, templates, word_for
 from app.paths import Home, assets, home
-from app.sentence import Trouble, say
+from app.sentence import Sentence, Trouble, say
 
 TOP = Path(__file__).parents[2]
 IDENTIFIER = "io.github.hearth-app.hearth"
@@ -90,10 +91,8 @@ def desktop_entry(command: list[str], icon: Path) -> str:
             "Type=Application",
             "Version=1.0",
             "Name=Hearth",
-            "GenericName=Speech and pictures",
-            "GenericName[zh_CN]=语音与图像",
-            "Comment=Speak scripts and paint pictures on this computer",
-            "Comment[zh_CN]=在这台电脑上朗读剧本、绘制图像",
+            *in_all_languages("GenericName", say("install.kind", "Speech and pictures")),
+            *in_all_languages("Comment", say("install.comment", "Speak scripts and paint pictures on this computer")),
             f"Exec={' '.join(quoted(word) for word in command)}",
             "Icon=" + str(icon).replace("\\", "\\\\"),
             "Terminal=false",
@@ -103,6 +102,14 @@ def desktop_entry(command: list[str], icon: Path) -> str:
             "",
         )
     )
+
+
+def in_all_languages(name: str, sentence: Sentence) -> list[str]:
+    """Write a line of a desktop entry for each language; English needs no mark."""
+    marks = {
+        code: "" if code == ENGLISH else f"[{each.tags[0].replace('-', '_')}]" for code, each in languages().items()
+    }
+    return [f"{name}{mark}={sentence.translate(templates(code))}" for code, mark in marks.items()]
 
 
 def windows_shortcuts(command: list[str], icon: Path) -> str:
@@ -217,19 +224,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
 
+def tell(sentence: Sentence) -> None:
+    print(word_for(sys.stdout, sentence))
+
+
 def main(args: argparse.Namespace) -> int:
     where = home()
     if args.command == "install-app":
         put_in = install(system_name(), where)
         named = str(put_in[0]) if put_in else "Start menu, desktop"
-        print(say("install.done", "Hearth was added to your apps: {where}", where=named))
+        tell(say("install.done", "Hearth was added to your apps: {where}", where=named))
         return 0
     remove(system_name())
-    print(say("install.removed", "Hearth was removed from your apps."))
+    tell(say("install.removed", "Hearth was removed from your apps."))
     if args.delete_creations or (sys.stdin.isatty() and not ask_to_keep(where)):
         shutil.rmtree(where.root, ignore_errors=True)
         if where.root.exists():  # Windows does not delete files in use
-            print(
+            tell(
                 say(
                     "install.in-use",
                     "Some files are in use and could not be deleted. Close Hearth, then delete the rest: {root}",
@@ -237,13 +248,13 @@ def main(args: argparse.Namespace) -> int:
                 )
             )
         else:
-            print(say("install.deleted", "Deleted: {root}", root=str(where.root)))
+            tell(say("install.deleted", "Deleted: {root}", root=str(where.root)))
     else:
-        print(say("install.kept", "Your creations, voices and settings are still in {root}", root=str(where.root)))
+        tell(say("install.kept", "Your creations, voices and settings are still in {root}", root=str(where.root)))
     if where.models.is_dir():
-        print(say("install.models", "Downloaded models are still in {models}", models=str(where.models)))
+        tell(say("install.models", "Downloaded models are still in {models}", models=str(where.models)))
     if (TOP / "start.py").is_file():
-        print(
+        tell(
             say(
                 "install.folder",
                 "The program itself is the folder {top}. Delete it to remove Hearth completely.",
@@ -255,4 +266,4 @@ def main(args: argparse.Namespace) -> int:
 
 def ask_to_keep(where: Home) -> bool:
     question = say("install.keep", "Keep your creations, voices and settings in {root}? [Y/n] ", root=str(where.root))
-    return not input(str(question)).strip().lower().startswith("n")
+    return not input(word_for(sys.stdout, question)).strip().lower().startswith("n")

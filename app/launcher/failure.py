@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from app.languages import ENGLISH, languages, templates
 from app.launcher.slots import data_folder
+from app.sentence import Sentence
 
 FILE_VARIABLE: Final = "HEARTH_FAILURE"
 """Environment variable with the path of the file in which Hearth passes its failure to start.py."""
@@ -17,16 +20,28 @@ TAIL_BYTES: Final = 16 << 10
 
 @dataclass(frozen=True, slots=True)
 class StartFailure:
-    """One sentence in `english` and `chinese`; `report` is for a bug report, without the user's home path."""
+    """What went wrong, in `words` by language; `report` is for a bug report, without the user's home path."""
 
-    english: str
-    chinese: str
+    words: Mapping[str, str]
     report: str
 
+    def in_language(self, language: str) -> str:
+        return self.words.get(language, self.words[ENGLISH])
 
-def describe_in_english(sentence: str, report: str) -> StartFailure:
-    """Describe a failure whose sentence has no translation."""
-    return StartFailure(sentence, sentence, report.replace(str(Path.home()), "~"))
+
+def describe(report: str, *sentences: Sentence) -> StartFailure:
+    """Describe a failure in every language."""
+    words = {each: " ".join(part.translate(templates(each)) for part in sentences) for each in languages()}
+    return StartFailure(words, hide_home(report))
+
+
+def describe_untranslated(sentence: str, report: str) -> StartFailure:
+    """Describe a failure by what a program said, in its own language."""
+    return StartFailure({ENGLISH: sentence}, hide_home(report))
+
+
+def hide_home(report: str) -> str:
+    return report.replace(str(Path.home()), "~")
 
 
 def read(file: Path) -> StartFailure | None:
@@ -47,7 +62,7 @@ def write_text_file(failed: StartFailure) -> Path:
         file = folder / "hearth-did-not-start.txt"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            file.write_text(f"{failed.english}\n\n{failed.report}\n", "utf-8")
+            file.write_text(f"{failed.words[ENGLISH]}\n\n{failed.report}\n", "utf-8")
         except OSError:
             continue
         return file

@@ -14,9 +14,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from app.languages import word_for
 from app.launcher import slots, torch_build
-from app.launcher.console import Halted, Refused, clock, tell
+from app.launcher.console import Halted, Refused, clock, fit_line, tell
 from app.launcher.slots import TOP, Requirements, python_of
+from app.sentence import Sentence, say
 
 PLAIN_BYTES, CUDA_BYTES, CUDA_DOWNLOAD_BYTES = 3 << 30, 9 << 30, 3 << 30
 PROOF = """
@@ -39,25 +41,34 @@ print(json.dumps({"kind": kind, "name": name, "torch": torch.__version__, "troub
 REASONS = (
     (
         r"No space left|not enough space|Errno 28",
-        "The disk is full. Free some space and start again; downloads are kept.",
+        say("pip.disk", "The disk is full. Free some space and start again; downloads are kept."),
     ),
     (
         r"CERTIFICATE_VERIFY_FAILED|SSLError",
-        "A secure connection could not be verified. A virus scanner or company proxy may be intercepting it; switch that off or try another network.",
+        say(
+            "pip.certificate",
+            "A secure connection could not be verified. A virus scanner or company proxy may be intercepting it; switch that off or try another network.",
+        ),
     ),
     (
         r"Temporary failure in name resolution|getaddrinfo|NewConnectionError|ConnectTimeout|Network is unreachable|ProxyError|Read timed out",
-        "There is no network connection. Check it and start again; downloads are kept.",
+        say("pip.network", "There is no network connection. Check it and start again; downloads are kept."),
     ),
     (
         r"WinError 206|Long Path support",
-        r"A path is longer than Windows allows. Move Hearth to a shorter folder, such as C:\Hearth, and start again.",
+        say(
+            "pip.path",
+            "A path is longer than Windows allows. Move Hearth to a shorter folder, such as C:\\Hearth, and start again.",
+        ),
     ),
-    (r"No matching distribution found for torch", "torch does not support this Python. Use Python 3.11 to 3.14."),
+    (
+        r"No matching distribution found for torch",
+        say("pip.python", "torch does not support this Python. Use Python 3.11 to 3.14."),
+    ),
 )
 
 
-def run(command: Sequence[str | Path], log: Path, what: str) -> None:
+def run(command: Sequence[str | Path], log: Path, what: Sentence) -> None:
     """Run a command with its output in the log and one line of progress on the terminal; raise Refused with the reason if it fails."""
     astray = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PYTHONHOME")
     keep = {name: value for name, value in os.environ.items() if name not in astray}
@@ -74,8 +85,9 @@ def run(command: Sequence[str | Path], log: Path, what: str) -> None:
                 now = time.monotonic()
                 if now - shown >= (0.5 if width else 20):
                     shown = now
-                    line = f"  {clock(now - began)}  {what}{describe_progress(log)}"
-                    sys.stderr.write(f"\r{line[:width]:<{width}}" if width else f"{line}\n")
+                    words = (clock(now - began), what, *describe_progress(log))
+                    line = "  " + "  ".join(word_for(sys.stderr, each) for each in words)
+                    sys.stderr.write(f"\r{fit_line(line, width)}" if width else f"{line}\n")
                     sys.stderr.flush()
         except BaseException:
             child.kill()
@@ -94,11 +106,11 @@ def run(command: Sequence[str | Path], log: Path, what: str) -> None:
             lines[-1] if lines else "No message.",
         )
         why = next((reason for pattern, reason in REASONS if re.search(pattern, text)), last)
-        raise Refused(f"{what[0].upper()}{what[1:]} failed. {why} Full log: {log}")
+        raise Refused(say("start.failed", "{what} failed. {why} Full log: {log}", what=what, why=why, log=str(log)))
 
 
-def describe_progress(log: Path) -> str:
-    """Word pip's last meaningful line of output for a person."""
+def describe_progress(log: Path) -> tuple[Sentence, ...]:
+    """Word pip's last meaningful line of output for a person, if there is one."""
     with log.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
         text = file.read().decode("utf-8", "replace")
@@ -106,15 +118,18 @@ def describe_progress(log: Path) -> str:
         r"(?:Collecting|Downloading|Using cached|Building wheel for) (\S+)|(Installing collected packages)", text
     )
     if not found:
-        return ""
+        return ()
     if found[-1][1]:
-        return ": installing packages"
+        return (say("pip.installs", "installing packages"),)
+    file = found[-1][0].rsplit("/", 1)[-1]
     count = re.findall(r"^Progress (\d+) of (\d+)", text, re.MULTILINE)
-    size = f", {int(count[-1][0]) >> 20} of {int(count[-1][1]) >> 20} MB" if count and int(count[-1][1]) >> 20 else ""
-    return f": {found[-1][0].rsplit('/', 1)[-1]}{size}"
+    done, total = (int(each) >> 20 for each in count[-1]) if count else (0, 0)
+    if not total:
+        return (say("pip.file", "downloading {file}", file=file),)
+    return (say("pip.progress", "downloading {file}, {done} of {total} MB", file=file, done=done, total=total),)
 
 
-def pip_install(slot: Path, log: Path, what: str, *arguments: str) -> None:
+def pip_install(slot: Path, log: Path, what: Sentence, *arguments: str) -> None:
     # modules are compiled when first imported
     flags = ["--no-input", "--disable-pip-version-check", "--no-compile", "-c"]
     run([python_of(slot), "-I", "-m", "pip", "install", *flags, TOP / "constraints.txt", *arguments], log, what)
@@ -124,13 +139,16 @@ def prove_torch(slot: Path) -> dict[str, str]:
     done = subprocess.run([python_of(slot), "-I", "-c", PROOF], capture_output=True, text=True)
     if done.returncode and "Visual C++ Redistributable" in done.stdout:
         raise Halted(
-            "torch was installed but cannot be loaded, because Microsoft's Visual C++ Redistributable is missing. Install it from "
-            "https://aka.ms/vs/17/release/vc_redist.x64.exe and start again."
+            say(
+                "start.redistributable",
+                "torch was installed but cannot be loaded, because Microsoft's Visual C++ Redistributable is missing. "
+                "Install it from {link} and start again.",
+                link="https://aka.ms/vs/17/release/vc_redist.x64.exe",
+            )
         )
     if done.returncode:
-        raise Refused(
-            f"torch was installed but cannot be loaded: {(done.stderr.strip().splitlines() or ['the process ended'])[-1]}"
-        )
+        why = (done.stderr.strip().splitlines() or [str(done.returncode)])[-1]
+        raise Refused(say("start.no-torch", "torch was installed but cannot be loaded: {why}", why=why))
     said: dict[str, str] = json.loads(done.stdout.strip().splitlines()[-1])
     return said
 
@@ -140,30 +158,60 @@ def make_environment(slot: Path, want: Requirements) -> None:
     began = time.monotonic()
     if importlib.util.find_spec("ensurepip") is None:
         raise Refused(
-            "This Python cannot make environments because ensurepip is missing. On Debian and Ubuntu, run `sudo apt install python3-venv`, "
-            "then start again."
+            say(
+                "start.no-venv",
+                "This Python cannot make environments because ensurepip is missing. "
+                "On Debian and Ubuntu, run `sudo apt install python3-venv`, then start again.",
+            )
         )
     chosen = torch_build.choose_build(torch_build.detect_facts())
     builds = [each for each in chosen.builds if not each or torch_build.is_offered(each, want.torch)]
     require_space(CUDA_BYTES if builds[0].startswith("cu") else PLAIN_BYTES, slot)
-    tell(f"Making Hearth's environment in {slot}. This happens once; later starts take a second.")
-    tell(f"torch {want.torch}: {chosen.because}.")
+    tell(
+        say(
+            "start.makes",
+            "Making Hearth's environment in {slot}. This happens once; later starts take a second.",
+            slot=str(slot),
+        )
+    )
+    tell(say("start.torch", "Build of torch {version}: {why}.", version=want.torch, why=chosen.because))
     if builds[0] != chosen.builds[0]:
         tell(
-            f"The index of the {chosen.builds[0]} builds cannot be reached, or lacks one for this Python; "
-            f"continuing with {builds[0] or 'the default index'}."
+            say(
+                "start.no-index",
+                "The index of the {build} builds cannot be reached, or lacks one for this Python; continuing with {next}.",
+                build=chosen.builds[0],
+                next=name_build(builds[0]),
+            )
         )
     log = slot.parent / "install.log"
     flags = make_empty(slot, log)
     build, proof = install_first_proven(slot, log, want, builds, flags)
-    only = f"on the processor only, because of an error on {proof['name']}: {proof['trouble']}"
-    where = only if proof["trouble"] else f"on {proof['name']}"
-    tell(f"Tested {where}: torch {proof['torch']} works and computes correctly.")
+    if proof["trouble"]:
+        tell(
+            say(
+                "start.tested-processor",
+                "Tested on the processor only, because of an error on {name}: {trouble}. torch {version} works and computes correctly there.",
+                name=proof["name"],
+                trouble=proof["trouble"].rstrip("."),
+                version=proof["torch"],
+            )
+        )
+    else:
+        tell(
+            say(
+                "start.tested",
+                "Tested on {name}: torch {version} works and computes correctly.",
+                name=proof["name"],
+                version=proof["torch"],
+            )
+        )
     slots.write_stamp(
-        slot, digest=want.digest, extras={}, build=build, because=chosen.because, proof=proof, commit=slots.current_commit(),
+        slot, digest=want.digest, extras={}, build=build, because=str(chosen.because), proof=proof, commit=slots.current_commit(),
         made=time.strftime("%Y-%m-%dT%H:%M:%S"),
     )  # fmt: skip
-    tell(f"Ready after {clock(time.monotonic() - began)}. To add Hearth to your apps: start.py install-app")
+    took = clock(time.monotonic() - began)
+    tell(say("start.ready", "Ready after {time}. To add Hearth to your apps: start.py install-app", time=took))
 
 
 def make_empty(slot: Path, log: Path) -> tuple[str, ...]:
@@ -171,15 +219,25 @@ def make_empty(slot: Path, log: Path) -> tuple[str, ...]:
     if slot.exists():
         shutil.rmtree(slot, ignore_errors=True)
     if slot.exists():
-        raise Refused(f"The files left in {slot} cannot be removed. Close Hearth if it is open, and start again.")
+        raise Refused(
+            say(
+                "start.in-use",
+                "The files left in {slot} cannot be removed. Close Hearth if it is open, and start again.",
+                slot=str(slot),
+            )
+        )
     log.write_bytes(b"")
-    run([sys.executable, "-m", "venv", slot], log, "making an empty environment")
+    run([sys.executable, "-m", "venv", slot], log, say("start.empties", "Making an empty environment"))
     installer = re.search(r"^pip==\S+", (TOP / "constraints.txt").read_text("utf-8"), re.MULTILINE)
     if not installer:
         return ()
     # the newest pip shows progress and resumes broken downloads
-    pip_install(slot, log, "downloading the installer", installer[0])
+    pip_install(slot, log, say("start.installer", "Downloading the installer"), installer[0])
     return ("--progress-bar", "raw")
+
+
+def name_build(build: str) -> str | Sentence:
+    return build or say("start.default-index", "the default index")
 
 
 def install_first_proven(
@@ -195,15 +253,29 @@ def install_first_proven(
         except Refused as fault:
             if last:
                 raise
-            tell(f"The {build} build: {fault} Trying the next build.")
+            tell(
+                say(
+                    "start.build-failed",
+                    "{build}: {fault} Trying the next build.",
+                    build=name_build(build),
+                    fault=fault.sentence,
+                )
+            )
             continue
         if last or (not proof["trouble"] and (proof["kind"] == "cuda" or not build.startswith("cu"))):
             return build, proof
+        why = proof["trouble"] or say("start.no-card", "it finds no card")
         tell(
-            f"The {build} build does not work with this card: {proof['trouble'] or 'it finds no card'}. Trying the next one."
+            say(
+                "start.build-wrong",
+                "The {build} build does not work with this card: {why}. Trying the next one.",
+                build=build,
+                why=why,
+            )
         )
-        run([python_of(slot), "-I", "-m", "pip", "uninstall", "--yes", "torch"], log, "removing that build")
-    raise Refused("There is no build of torch for this machine. Hearth cannot run here.")
+        removing = say("start.removes", "Removing that build")
+        run([python_of(slot), "-I", "-m", "pip", "uninstall", "--yes", "torch"], log, removing)
+    raise Refused(say("start.no-build", "There is no build of torch for this machine. Hearth cannot run here."))
 
 
 def install_build(slot: Path, log: Path, want: Requirements, build: str, flags: Sequence[str]) -> dict[str, str]:
@@ -213,11 +285,16 @@ def install_build(slot: Path, log: Path, want: Requirements, build: str, flags: 
     if not build and brings_cuda(slot, torch):
         require_space(CUDA_BYTES, slot)
         tell(
-            f"The build from the default index includes NVIDIA's CUDA, even if this machine cannot use it: {CUDA_DOWNLOAD_BYTES >> 30} GB to "
-            f"download and {CUDA_BYTES >> 30} GB on disk. If {torch_build.WHEELS} can be reached later, a smaller build may be available: stop with "
-            "Ctrl+C and start again then."
+            say(
+                "start.cuda-along",
+                "The build from the default index includes NVIDIA's CUDA, even if this machine cannot use it: {download} GB to download and "
+                "{disk} GB on disk. If {index} can be reached later, a smaller build may be available: stop with Ctrl+C and start again then.",
+                download=CUDA_DOWNLOAD_BYTES >> 30,
+                disk=CUDA_BYTES >> 30,
+                index=torch_build.WHEELS,
+            )
         )
-    pip_install(slot, log, "installing", *flags, *index, torch, *want.core)
+    pip_install(slot, log, say("start.installs", "Installing"), *flags, *index, torch, *want.core)
     return prove_torch(slot)
 
 
@@ -225,8 +302,13 @@ def require_space(need: int, slot: Path) -> None:
     free = shutil.disk_usage(slot.parent).free
     if free < need:
         raise Refused(
-            f"Hearth's environment needs about {need >> 30} GB in {slot.parent}, but only {free / (1 << 30):.1f} GB are free. "
-            "Free some space and start again."
+            say(
+                "start.no-room",
+                "Hearth's environment needs about {need} GB in {folder}, but only {free} GB are free. Free some space and start again.",
+                need=need >> 30,
+                folder=str(slot.parent),
+                free=f"{free / (1 << 30):.1f}",
+            )
         )
 
 
@@ -250,13 +332,20 @@ def renew(folder: Path, want: Requirements, check: Callable[[Path], None] | None
     old = slots.current_slot(folder)
     new = slots.other_slot(old) if slots.read_stamp(old) else old
     if new == old and old.exists():
-        tell("An earlier installation was interrupted; starting it again.")
+        tell(say("start.interrupted", "An earlier installation was interrupted; starting it again."))
     make_environment(new, want)
     for name in sorted(slots.read_extras(slots.read_stamp(old)).keys() & want.extras.keys() - {"test"}):
         try:
             add(new, want, name)
         except Refused as fault:
-            tell(f"{fault} Continuing without {name}; start.py add {name} tries again.")
+            tell(
+                say(
+                    "start.without",
+                    "{fault} Continuing without {name}; start.py add {name} tries again.",
+                    fault=fault.sentence,
+                    name=name,
+                )
+            )
     if check:
         check(new)
     slots.replace_text(folder / "current", new.name)
@@ -264,7 +353,7 @@ def renew(folder: Path, want: Requirements, check: Callable[[Path], None] | None
 
 
 def add(slot: Path, want: Requirements, name: str) -> None:
-    pip_install(slot, slot.parent / "install.log", f"adding {name}", *want.extras[name])
+    pip_install(slot, slot.parent / "install.log", say("start.adds", "Adding {name}", name=name), *want.extras[name])
     said = slots.read_stamp(slot)
     slots.write_stamp(slot, **{**said, "extras": {**slots.read_extras(said), name: list(want.extras[name])}})
 
@@ -288,8 +377,12 @@ def ensure_ready(folder: Path, want: Requirements, *extras: str) -> Path:
             except Refused as fault:
                 if not said or extras:
                     raise
+                tell(fault.sentence)
                 tell(
-                    f"{fault}\nThis version of Hearth needs a newer environment; continuing with the old one, which may not work."
+                    say(
+                        "start.old",
+                        "This version of Hearth needs a newer environment; continuing with the old one, which may not work.",
+                    )
                 )
                 return slot
         said = slots.read_stamp(slot)

@@ -14,16 +14,17 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs
 
+from app.languages import choose, languages, templates
 from app.launcher import slots
 from app.launcher.console import clock, tell
-from app.launcher.failure import StartFailure, describe_in_english, find_sentence, read_tail, write_text_file
+from app.launcher.failure import StartFailure, describe_untranslated, find_sentence, read_tail, write_text_file
 from app.launcher.install import describe_progress
 from app.palette import by_system
 from app.sentence import Sentence, say
@@ -34,49 +35,47 @@ AWAY_S: Final = 150.0
 BODY_BYTES: Final = 4096
 BYE_S: Final = 4.0
 
-TITLE: Final = say("mend.title", "Hearth did not start")
-AGAIN: Final = say("mend.again", "The environment was rebuilt, but Hearth still does not start. Please open an issue and attach the report below.")  # fmt: skip
-OFFER: Final = say("mend.offer",
+TITLE: Final = say("repair.title", "Hearth did not start")
+AGAIN: Final = say(
+    "repair.again",
+    "The environment was rebuilt, but Hearth still does not start. Please open an issue and attach the report below.",
+)
+OFFER: Final = say("repair.offer",
     "Repair rebuilds Hearth's environment; your creations and models stay. "
     "Missing packages are downloaded, which may take minutes.")  # fmt: skip
-COPY: Final = say("mend.line", "To rebuild Hearth's environment, copy this line into a terminal. Your creations and models stay.")  # fmt: skip
-BUTTON: Final = say("mend.button", "Repair")
-DOING: Final = say("mend.doing", "Rebuilding the environment")
-STARTS: Final = say("mend.starts", "Repaired. Hearth now opens in its own window; you can close this page.")
-GONE: Final = say("mend.gone", "The program behind this page has ended. Start Hearth again.")
-REPORT: Final = say("mend.report", "For a bug report")
-TAKE: Final = say("mend.take", "Copy")
+COPY: Final = say("repair.line", "To rebuild Hearth's environment, copy this line into a terminal. Your creations and models stay.")  # fmt: skip
+BUTTON: Final = say("repair.button", "Repair")
+DOING: Final = say("repair.doing", "Rebuilding the environment")
+STARTS: Final = say("repair.starts", "Repaired. Hearth now opens in its own window; you can close this page.")
+GONE: Final = say("repair.gone", "The program behind this page has ended. Start Hearth again.")
+REPORT: Final = say("repair.report", "For a bug report")
+TAKE: Final = say("repair.take", "Copy")
 
 
-def prefers_chinese(headers: Message[str, str]) -> bool:
-    """Choose the language as app.ui.page.translate does, without its packages."""
-    cookie, accepted = headers.get("Cookie") or "", headers.get("Accept-Language") or ""
-    return "hearth_language=zh" in cookie or ("hearth_language=" not in cookie and accepted.lower().startswith("zh"))
+def language_of(headers: Message[str, str]) -> str:
+    return choose(headers.get("Cookie") or "", headers.get("Accept-Language") or "")
 
 
-def render_page(failed: StartFailure, chinese: bool, middle: str, head: str = "") -> str:
+def render_page(failed: StartFailure, spoken: str, middle: str, head: str = "") -> str:
     """Render the page; `middle` is HTML that offers a way out."""
 
     def text(sentence: Sentence) -> str:
-        return html.escape(translator(chinese)(sentence))
+        return html.escape(translator(spoken)(sentence))
 
-    return f"""<!doctype html><html lang="{"zh-CN" if chinese else "en"}"><head><meta charset="utf-8"><title>{text(TITLE)}</title>
+    return f"""<!doctype html><html lang="{languages()[spoken].tags[0]}"><head><meta charset="utf-8"><title>{text(TITLE)}</title>
 <meta name="viewport" content="width=device-width"><style>{by_system()}{STYLE}</style>{head}</head>
-<body><main><h1>{text(TITLE)}</h1><p>{html.escape(failed.chinese if chinese else failed.english)}</p>{middle}
+<body><main><h1>{text(TITLE)}</h1><p>{html.escape(failed.in_language(spoken))}</p>{middle}
 <details><summary>{text(REPORT)}</summary><pre tabindex="0">{html.escape(failed.report)}</pre></details></main></body></html>"""
 
 
-def translator(chinese: bool) -> Callable[[Sentence], str]:
-    templates: Mapping[str, str] = {}
-    if chinese:
-        templates = json.loads((Path(__file__).parents[1] / "locale" / "zh.json").read_text("utf-8"))
-    return lambda sentence: sentence.translate(templates)
+def translator(spoken: str) -> Callable[[Sentence], str]:
+    return lambda sentence: sentence.translate(templates(spoken))
 
 
-def render_file(failed: StartFailure, chinese: bool, line: str) -> str:
+def render_file(failed: StartFailure, spoken: str, line: str) -> str:
     """Render the page for a file, with a line to copy instead of a button."""
     return render_page(
-        failed, chinese, f'<p>{html.escape(translator(chinese)(COPY))}</p><pre tabindex="0">{html.escape(line)}</pre>'
+        failed, spoken, f'<p>{html.escape(translator(spoken)(COPY))}</p><pre tabindex="0">{html.escape(line)}</pre>'
     )
 
 
@@ -98,8 +97,8 @@ report.append(copy);
 const look = setInterval(async () => {
   try {
     const now = await (await fetch("/state")).json();
-    if (now.state === WORDS.state) { if (now.state === "mending") doing.textContent = now.text; return; }
-    if (now.state === "mended") { doing.textContent = WORDS.starts; clearInterval(look); return; }
+    if (now.state === WORDS.state) { if (now.state === "repairing") doing.textContent = now.text; return; }
+    if (now.state === "repaired") { doing.textContent = WORDS.starts; clearInterval(look); return; }
     location.reload();
   } catch { doing.textContent = WORDS.gone; clearInterval(look); }
 }, 1000);
@@ -114,43 +113,46 @@ class Repair:
         self.token = secrets.token_urlsafe(32)
         self.seen_s = time.monotonic() + FIRST_S - AWAY_S
         self._folder, self._began_s, self._lock = folder, 0.0, threading.Lock()
-        self._worker = threading.Thread(target=self._mend, name="repair", daemon=True)
+        self._worker = threading.Thread(target=self._rebuild, name="repair", daemon=True)
 
     def press(self, token: str) -> bool:
         with self._lock:
             if self.state != "failed" or not secrets.compare_digest(token.encode(), self.token.encode()):
                 return False
-            self.token, self.state, self._began_s = secrets.token_urlsafe(32), "mending", time.monotonic()
-            self._worker = threading.Thread(target=self._mend, name="repair", daemon=True)
+            self.token, self.state, self._began_s = secrets.token_urlsafe(32), "repairing", time.monotonic()
+            self._worker = threading.Thread(target=self._rebuild, name="repair", daemon=True)
             self._worker.start()
             return True
 
-    def now(self, chinese: bool) -> dict[str, str]:
+    def now(self, spoken: str) -> dict[str, str]:
         self.seen_s = time.monotonic()
         text = ""
-        if self.state == "mending":
+        if self.state == "repairing":
             log = self._folder / "install.log"
-            now = describe_progress(log) if log.is_file() else ""
-            text = f"{clock(time.monotonic() - self._began_s)}  {translator(chinese)(DOING)}{now}"
+            now = describe_progress(log) if log.is_file() else ()
+            text = "  ".join(map(translator(spoken), (clock(time.monotonic() - self._began_s), DOING, *now)))
         return {"state": self.state, "text": text}
 
-    def _mend(self) -> None:
+    def _rebuild(self) -> None:
         command = [sys.executable, str(slots.TOP / "start.py"), "repair"]
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", errors="replace")  # fmt: skip
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace",
+                env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+            )  # fmt: skip
             code, said = done.returncode, done.stderr.strip()
         except OSError as fault:
             code, said = 1, str(fault)
         if code:
-            self.failed = describe_in_english(
+            self.failed = describe_untranslated(
                 find_sentence(said), f"{said}\n\n{read_tail(self._folder / 'install.log')}"
             )
             self.again = True
-        self.state = "failed" if code else "mended"
-        tell(said)
+        self.state = "failed" if code else "repaired"
+        print(said, file=sys.stderr, flush=True)
 
 
-def make_handler(mender: Repair) -> type[BaseHTTPRequestHandler]:
+def make_handler(repair: Repair) -> type[BaseHTTPRequestHandler]:
     class Answering(BaseHTTPRequestHandler):
         timeout = 20
 
@@ -158,10 +160,10 @@ def make_handler(mender: Repair) -> type[BaseHTTPRequestHandler]:
             if not self._ours():
                 self._send(421, "")
             elif self.path == "/state":
-                self._send(200, json.dumps(mender.now(prefers_chinese(self.headers))), "application/json")
+                self._send(200, json.dumps(repair.now(language_of(self.headers))), "application/json")
             elif self.path == "/":
                 nonce = secrets.token_urlsafe(16)
-                self._send(200, render_repair_page(mender, prefers_chinese(self.headers), nonce), nonce=nonce)
+                self._send(200, render_repair_page(repair, language_of(self.headers), nonce), nonce=nonce)
             else:
                 self._send(404, "")
 
@@ -175,7 +177,7 @@ def make_handler(mender: Repair) -> type[BaseHTTPRequestHandler]:
                 self._send(413, "")
             else:
                 given = parse_qs(self.rfile.read(int(length)).decode("utf-8", "replace"))
-                pressed = mender.press(given.get("token", [""])[0])
+                pressed = repair.press(given.get("token", [""])[0])
                 self._send(303 if pressed else 403, "", location="/")
 
         def _ours(self) -> bool:
@@ -206,44 +208,52 @@ def make_handler(mender: Repair) -> type[BaseHTTPRequestHandler]:
     return Answering
 
 
-def render_repair_page(mender: Repair, chinese: bool, nonce: str) -> str:
-    plain, now = translator(chinese), mender.now(chinese)
+def render_repair_page(repair: Repair, spoken: str, nonce: str) -> str:
+    plain, now = translator(spoken), repair.now(spoken)
 
     def text(sentence: Sentence) -> str:
         return html.escape(plain(sentence))
 
     words = {"state": now["state"], "starts": plain(STARTS), "gone": plain(GONE), "take": plain(TAKE)}
     script = f'<script nonce="{nonce}">const WORDS = {json.dumps(words)};{SCRIPT}</script>'
-    status = f'<p role="status">{text(STARTS) if now["state"] == "mended" else html.escape(now["text"])}</p>'
-    press = f'<form method="post" action="/repair"><input type="hidden" name="token" value="{mender.token}"><button>{text(BUTTON)}</button></form>'
-    again = f"<p>{text(AGAIN)}</p>" if mender.again else ""
+    status = f'<p role="status">{text(STARTS) if now["state"] == "repaired" else html.escape(now["text"])}</p>'
+    press = f'<form method="post" action="/repair"><input type="hidden" name="token" value="{repair.token}"><button>{text(BUTTON)}</button></form>'
+    again = f"<p>{text(AGAIN)}</p>" if repair.again else ""
     middle = f"{again}<p>{text(OFFER)}</p>{press}{status}" if now["state"] == "failed" else status
-    refresh = '<noscript><meta http-equiv="refresh" content="2"></noscript>' if now["state"] == "mending" else ""
-    return render_page(mender.failed, chinese, middle, refresh).replace("</main>", f"</main>{script}")
+    refresh = '<noscript><meta http-equiv="refresh" content="2"></noscript>' if now["state"] == "repairing" else ""
+    return render_page(repair.failed, spoken, middle, refresh).replace("</main>", f"</main>{script}")
 
 
 def offer_repair(failed: StartFailure, folder: Path, browser: bool, tries: int) -> bool:
     """Serve the page until a repair succeeds or nobody looks any more; return whether one succeeded."""
-    mender = Repair(failed, folder, tries)
-    with ThreadingHTTPServer(("127.0.0.1", 0), make_handler(mender)) as server:
+    repair = Repair(failed, folder, tries)
+    with ThreadingHTTPServer(("127.0.0.1", 0), make_handler(repair)) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.1,), name="page", daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/"
         try:
             if not browser or not can_show_pages() or not webbrowser.open(address):
-                tell(f"Report for a bug report: {write_text_file(failed)}")
-                tell("To reinstall everything: start.py repair")
+                tell(say("repair.file", "Report for a bug report: {file}", file=str(write_text_file(failed))))
+                tell(say("repair.command", "To reinstall everything: start.py repair"))
                 return False
-            tell(f"{address} shows the reason and offers Repair. It ends when the page is closed, or with Ctrl+C.")
-            while mender.state == "mending" or (mender.state == "failed" and time.monotonic() - mender.seen_s < AWAY_S):
+            tell(
+                say(
+                    "repair.page",
+                    "{address} shows the reason and offers Repair. It ends when the page is closed, or with Ctrl+C.",
+                    address=address,
+                )
+            )
+            while repair.state == "repairing" or (
+                repair.state == "failed" and time.monotonic() - repair.seen_s < AWAY_S
+            ):
                 time.sleep(0.2)
-            if mender.state == "mended":
+            if repair.state == "repaired":
                 time.sleep(BYE_S)  # the page asks once more
         except KeyboardInterrupt:
             return False
         finally:
             server.shutdown()
-    return mender.state == "mended"
+    return repair.state == "repaired"
 
 
 def can_show_pages() -> bool:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.launcher.console import WINDOWS, Refused, tell
+from app.sentence import say
 
 TOP = Path(__file__).resolve().parents[2]
 FORMAT = 1  # of an environment; increase it to have all older ones rebuilt
@@ -131,8 +132,12 @@ def find_folder(top: Path = TOP) -> Path:
     if is_too_deep(here):
         if is_too_deep(there):
             raise Refused(
-                f"Hearth's environment would be in {here}, where paths inside it become longer than Windows allows. "
-                r"Move Hearth to a shorter folder, such as C:\Hearth, and start again."
+                say(
+                    "start.deep",
+                    "Hearth's environment would be in {folder}, where paths inside it become longer than Windows allows. "
+                    "Move Hearth to a shorter folder, such as C:\\Hearth, and start again.",
+                    folder=str(here),
+                )
             )
         there.mkdir(parents=True, exist_ok=True)
         return there
@@ -177,7 +182,7 @@ def lock(folder: Path) -> Iterator[None]:
                 break
             except OSError:
                 if not waited:
-                    tell("Another start of Hearth is making the environment; waiting for it.")
+                    tell(say("start.waits", "Another start of Hearth is making the environment; waiting for it."))
                 waited = True
                 time.sleep(0.3)
         yield

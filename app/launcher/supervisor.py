@@ -31,11 +31,9 @@ def run_window(words: Sequence[str], folder: Path) -> int:
             python = python_of(ensure_ready(folder, read_requirements()))
             code, failed = run_once([str(python), "-I", "-X", "utf8", "-m", "app", *words])
         except Refused as fault:
-            tell(f"hearth: {fault}")
-            code, failed = (
-                2,
-                failure.describe_in_english(str(fault), f"{fault}\n\n{failure.read_tail(folder / 'install.log')}"),
-            )
+            tell(fault.sentence, before="hearth: ")
+            report = f"{fault}\n\n{failure.read_tail(folder / 'install.log')}"
+            code, failed = 2, failure.describe(report, fault.sentence)
         if failed is None:
             return code
         if not repair_page.offer_repair(failed, folder, "--no-browser" not in words, tries):
@@ -61,7 +59,7 @@ def run_once(command: list[str]) -> tuple[int, failure.StartFailure | None]:
     if found is not None or code in ENDED_ON_PURPOSE or code == MISTYPED:
         return code, found
     said = last.decode("utf-8", "replace")
-    return code, failure.describe_in_english(f"{failure.find_sentence(said)} ({code})", said)
+    return code, failure.describe_untranslated(f"{failure.find_sentence(said)} ({code})", said)
 
 
 def wait_for(child: subprocess.Popen[bytes]) -> int:

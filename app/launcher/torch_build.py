@@ -11,9 +11,10 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.launcher.console import WINDOWS, Refused
+from app.sentence import Sentence, Value, say
 
 WHEELS = "https://download.pytorch.org/whl"
 REACH_S = 4.0
@@ -39,7 +40,7 @@ class BuildChoice:
     """`builds` are tried in order until one is installed and proven; "" is the default index."""
 
     builds: tuple[str, ...]
-    because: str
+    because: Sentence
 
 
 def parse_cards(text: str) -> tuple[Card, ...]:
@@ -55,44 +56,63 @@ def parse_cards(text: str) -> tuple[Card, ...]:
     return tuple(found)
 
 
-UNTIL = "Using the build for the processor; after updating the driver, run start.py repair"
-NVIDIA: tuple[tuple[Callable[[Card, float], bool], tuple[str, ...], str], ...] = (
+UNTIL = say("torch.until", "Using the build for the processor; after updating the driver, run start.py repair")
+NVIDIA: tuple[tuple[Callable[[Card, float], bool], tuple[str, ...], Sentence], ...] = (
     # Each row: condition on the newest card and the machine's oldest capability, CUDA builds, reason; the first match
     # counts. From 2.12 on only cu126 supports 5.0 to 7.0 (and ends at 9.0); CUDA 12 needs driver 525, Blackwell 570,
     # CUDA 13 needs 580.
-    (lambda c, oldest: c.driver < 525, (), "driver {c.driver} is older than 525, which every build needs. " + UNTIL),
+    (
+        lambda c, oldest: c.driver < 525,
+        (),
+        say("torch.driver-old", "{card}: driver {driver} is older than 525, which every build needs. {until}"),
+    ),
     (
         lambda c, oldest: c.capability is None,
         ("cu126",),
-        "compute capability unknown, so the build for most cards",
+        say("torch.unknown", "{card}: compute capability unknown, so the build for most cards"),
     ),
     (
         lambda c, oldest: (c.capability or 0) < 5.0,
         (),
-        "compute capability {c.capability}: no CUDA build supports less than 5.0, so the build for the processor",
+        say(
+            "torch.too-old",
+            "{card}: compute capability {capability}: no CUDA build supports less than 5.0, so the build for the processor",
+        ),
     ),
     (
         lambda c, oldest: oldest < 7.5 and (c.capability or 0) < 10.0,
         ("cu126",),
-        "compute capability {oldest}: only cu126 builds still support cards before 7.5",
+        say("torch.old", "{card}: compute capability {oldest}: only cu126 builds still support cards before 7.5"),
     ),
     (
         lambda c, oldest: c.driver >= 580,
         ("cu130", "cu126"),
-        "compute capability {c.capability}, driver {c.driver}: CUDA 13.0",
+        say("torch.cuda-13", "{card}: compute capability {capability}, driver {driver}, so CUDA 13.0"),
     ),
     (
         lambda c, oldest: (c.capability or 0) < 10.0,
         ("cu126",),
-        "compute capability {c.capability}, driver {c.driver}: CUDA 12.6, because 13 needs driver 580",
+        say(
+            "torch.cuda-12",
+            "{card}: compute capability {capability}, driver {driver}, so CUDA 12.6, because 13 needs driver 580",
+        ),
     ),
     (
         lambda c, oldest: c.driver >= 570,
         ("cu129", "cu128"),
-        "compute capability {c.capability}, driver {c.driver}: the last CUDA 12 that supports it, because 13 needs driver 580. "
-        "After updating the driver, run start.py repair",
+        say(
+            "torch.blackwell-12",
+            "{card}: compute capability {capability}, driver {driver}, so the last CUDA 12 that supports it, because 13 needs driver 580. "
+            "After updating the driver, run start.py repair",
+        ),
     ),
-    (lambda c, oldest: True, (), "compute capability {c.capability} needs driver 570 and has {c.driver}. " + UNTIL),
+    (
+        lambda c, oldest: True,
+        (),
+        say(
+            "torch.blackwell-old", "{card}: compute capability {capability} needs driver 570 and has {driver}. {until}"
+        ),
+    ),
 )
 
 
@@ -102,32 +122,47 @@ def choose_build(facts: Facts) -> BuildChoice:
     arm = machine in ("arm64", "aarch64")
     if not arm and machine not in ("x86_64", "amd64"):
         raise Refused(
-            f"Hearth cannot start on a {machine} processor, because torch does not support it. Use a 64-bit Intel, AMD or ARM processor."
+            say(
+                "torch.processor",
+                "Hearth cannot start on this processor ({machine}), because torch does not support it. Use a 64-bit Intel, AMD or ARM processor.",
+                machine=machine,
+            )
         )
     if facts.system == "Darwin" and not arm:
         raise Refused(
-            "Hearth cannot start on an Intel Mac, because torch dropped Intel Macs after 2.2. "
-            "Use a Mac with Apple silicon, or a PC with Linux or Windows."
+            say(
+                "torch.intel-mac",
+                "Hearth cannot start on an Intel Mac, because torch dropped Intel Macs after 2.2. "
+                "Use a Mac with Apple silicon, or a PC with Linux or Windows.",
+            )
         )
     if facts.system == "Windows" and arm:
         raise Refused(
-            "Hearth cannot start with Python for ARM, because some packages are missing for it on Windows. Install 64-bit Python for "
-            "Intel and AMD, which also runs on ARM, and start again with it."
+            say(
+                "torch.windows-arm",
+                "Hearth cannot start with Python for ARM, because some packages are missing for it on Windows. "
+                "Install 64-bit Python for Intel and AMD, which also runs on ARM, and start again with it.",
+            )
         )
     if facts.system == "Darwin":
-        return BuildChoice(("",), "Apple silicon, so the default build, which uses Metal")
+        return BuildChoice(("",), say("torch.metal", "Apple silicon, so the default build, which uses Metal"))
     plain = ("cpu", "") if facts.system == "Linux" else ("",)
     if not facts.cards:
-        why = (
-            f"nvidia-smi is installed but lists no card ({facts.nvidia_smi_error})"
-            if facts.nvidia_smi_error
-            else "no NVIDIA card found"
+        if not facts.nvidia_smi_error:
+            return BuildChoice(plain, say("torch.no-card", "no NVIDIA card found, so the build for the processor"))
+        why = say(
+            "torch.no-answer",
+            "nvidia-smi is installed but lists no card ({fault}), so the build for the processor",
+            fault=facts.nvidia_smi_error,
         )
-        return BuildChoice(plain, f"{why}, so the build for the processor")
+        return BuildChoice(plain, why)
     card = max(facts.cards, key=lambda each: each.capability or 0.0)
     oldest = min(each.capability or card.capability or 0.0 for each in facts.cards)
     builds, why = next((builds, why) for holds, builds, why in NVIDIA if holds(card, oldest))
-    return BuildChoice((*builds, *plain), f"{card.name}: {why.format(c=card, oldest=oldest)}")
+    known: dict[str, Value] = {
+        "card": card.name, "driver": card.driver, "capability": card.capability or 0.0, "oldest": oldest, "until": UNTIL,
+    }  # fmt: skip
+    return BuildChoice((*builds, *plain), replace(why, values=tuple(known.items())))
 
 
 def detect_facts() -> Facts:
@@ -137,14 +172,20 @@ def detect_facts() -> Facts:
         reply = subprocess.run(["/usr/sbin/sysctl", "-n", "hw.optional.arm64"], capture_output=True, text=True)
         if machine == "x86_64" and reply.stdout.strip() == "1":
             raise Refused(
-                "This Mac has Apple silicon, but this Python is for Intel Macs. Install Python from python.org (or with "
-                "Homebrew under /opt/homebrew) and start again with it."
+                say(
+                    "torch.intel-python",
+                    "This Mac has Apple silicon, but this Python is for Intel Macs. Install Python from python.org (or with "
+                    "Homebrew under /opt/homebrew) and start again with it.",
+                )
             )
         return Facts(system, machine)
     if WINDOWS and "WindowsApps" in sys.base_prefix:
         raise Refused(
-            "This Python is from the Microsoft Store, and Windows hides the files it writes from other "
-            "programs. Open Hearth.bat, which finds or installs another Python; or start again with one from python.org."
+            say(
+                "torch.store-python",
+                "This Python is from the Microsoft Store, and Windows hides the files it writes from other programs. "
+                "Open Hearth.bat, which finds or installs another Python; or start again with one from python.org.",
+            )
         )
     if WINDOWS:  # this is Python's architecture, not the machine's: Windows runs either on ARM
         machine = "ARM64" if sysconfig.get_platform() == "win-arm64" else "AMD64" if sys.maxsize > 1 << 32 else "x86"

@@ -39,24 +39,37 @@ def update(folder: Path) -> int:
     before = slots.current_commit()
     old = slots.current_slot(folder)
     if not before:
-        tell("This folder is not a git clone, so the code cannot be updated; checking the environment only.")
+        tell(
+            say(
+                "update.no-clone",
+                "This folder is not a git clone, so the code cannot be updated; checking the environment only.",
+            )
+        )
     elif not git("remote").stdout.strip():
-        tell("This clone has no remote, so the code cannot be updated; checking the environment only.")
+        tell(
+            say(
+                "update.no-remote",
+                "This clone has no remote, so the code cannot be updated; checking the environment only.",
+            )
+        )
     else:
         pulled = git("pull", "--ff-only", "--quiet")
         if pulled.returncode:
             why = (pulled.stderr.strip().splitlines() or ["no message."])[-1]
-            raise Refused(f"git could not fetch newer code: {why} Nothing was changed.")
+            raise Refused(say("update.no-pull", "git could not fetch newer code: {why} Nothing was changed.", why=why))
     after = slots.current_commit()
-    tell("The code is up to date." if after == before else f"The code was updated from {before[:9]} to {after[:9]}.")
+    if after == before:
+        tell(say("update.same", "The code is up to date."))
+    else:
+        tell(say("update.newer", "The code was updated from {before} to {after}.", before=before[:9], after=after[:9]))
     if subprocess.call([sys.executable, str(TOP / "start.py"), "renew"]):
         if after != before:
             git("reset", "--keep", before)
-        tell("The update failed its test and was undone; Hearth is as it was before.")
+        tell(say("update.undone", "The update failed its test and was undone; Hearth is as it was before."))
         return 1
     if (after, slots.current_slot(folder)) != (before, old):
         slots.replace_text(folder / "back", json.dumps({"slot": old.name, "commit": before}))
-    tell("Up to date and tested. To undo the update: start.py back")
+    tell(say("update.done", "Up to date and tested. To undo the update: start.py back"))
     return 0
 
 
@@ -73,28 +86,34 @@ def renew(folder: Path) -> int:
 
 def selftest(slot: Path) -> None:
     command: list[str | Path] = [slots.python_of(slot), "-I", "-X", "utf8", "-m", "app", "doctor", "--selftest"]
-    install.run(command, slot.parent / "install.log", "the self-test")
+    install.run(command, slot.parent / "install.log", say("start.selftest", "Running the self-test"))
 
 
 def back(folder: Path) -> int:
     try:
         said = json.loads((folder / "back").read_text("utf-8"))
     except (OSError, ValueError):
-        raise Refused("There is no update to undo, or its old environment was deleted.") from None
+        raise Refused(say("update.none", "There is no update to undo, or its old environment was deleted.")) from None
     now, then = slots.current_slot(folder), folder / said["slot"]
     made = slots.read_stamp(then)
     if not made:
-        raise Refused("The environment from before the last update is damaged. Run start.py repair to make a new one.")
+        raise Refused(
+            say(
+                "update.damaged",
+                "The environment from before the last update is damaged. Run start.py repair to make a new one.",
+            )
+        )
     here = slots.current_commit()
     if said["commit"] and here != said["commit"]:
         moved = git("reset", "--keep", said["commit"])
         if moved.returncode:
-            raise Refused(f"The code could not go back: {moved.stderr.strip()} Nothing was changed.")
+            why = moved.stderr.strip()
+            raise Refused(say("update.no-back", "The code could not go back: {why} Nothing was changed.", why=why))
     with slots.lock(folder):
         slots.write_stamp(then, **{**made, "held": slots.read_requirements().digest})
         slots.replace_text(folder / "current", then.name)
         slots.replace_text(folder / "back", json.dumps({"slot": now.name, "commit": here}))
-    tell("The last update is undone. Run the same command again to redo it.")
+    tell(say("update.back", "The last update is undone. Run the same command again to redo it."))
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import webbrowser
 from dataclasses import dataclass
 from functools import partial
@@ -14,8 +15,9 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from app.engine.process.keeper import Keeper
-from app.paths import Home, assets
-from app.sentence import Trouble, say
+from app.languages import word_for
+from app.paths import Home
+from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui import share, single_instance, start_failure
 from app.ui.access.login import LoginRequired, Logins, digest_password, digest_token, make_password
@@ -24,20 +26,18 @@ from app.ui.access.request_guard import (
     Guard,
     OwnerOnly,
     is_loopback,
-    limit_idle_connections,
     recognise_hosts,
 )
 from app.ui.access.tunnel import open_tunnel
 from app.ui.access.uploads import CheckUploads
 from app.ui.api import a1111, gradio_endpoints, openai
-from app.ui.page.theme import theme
-from app.ui.page.translate import Language, i18n
+from app.ui.page.translate import Language
 from app.ui.share import Share
 from app.ui.single_instance import Instance
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from app.ui.tabs import models, shelf, welcome
-from app.ui.window import HeadInjection, build, configure_queue
+from app.ui.window import Serving, build, configure_queue, serve_window
 
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"
@@ -96,7 +96,7 @@ def open_once(options: LaunchOptions) -> int:
     instance = Instance(options.place.root)
     if not instance.take():
         address = instance.find_running()
-        print(f"Hearth is already open at {address}", flush=True)
+        tell(say("open.already", "Hearth is already open at {address}", address=address))
         if options.browser:
             webbrowser.open(address)
         return 0
@@ -146,24 +146,18 @@ def start_server(
         *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk),
         *openai.routes(desk), *a1111.routes(desk),
     ]  # fmt: skip
-    _, address, _ = window.launch(
-        server_name=options.host, server_port=options.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
-        footer_links=[], favicon_path=find_favicon(), show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
-        strict_cors=True, max_file_size=OWNER_BYTES, ssl_verify=False, ssl_certfile=tls and tls[0], ssl_keyfile=tls and tls[1],
-        mcp_server=options.assistants,
-        app_kwargs={"routes": routes, "middleware": [*middleware, Middleware(HeadInjection)], "openapi_url": None, "docs_url": None, "redoc_url": None},
-    )  # fmt: skip
-    limit_idle_connections(window.server)
-    return str(address)
+    return serve_window(
+        window, Serving(options.host, options.port, tls, routes, middleware, OWNER_BYTES, options.assistants)
+    )
 
 
 def announce(options: LaunchOptions, address: str, password: str) -> None:
     """Print the address, and the password if one was generated; open the browser if asked."""
-    print(f"Hearth is open at {address}", flush=True)
+    tell(say("open.at", "Hearth is open at {address}", address=address))
     if options.assistants:
-        print(f"Assistants (MCP): {address}gradio_api/mcp/", flush=True)
+        tell(say("open.mcp", "Assistants (MCP): {address}", address=f"{address}gradio_api/mcp/"))
     if password:
-        print(f"Log in with: {password}", flush=True)
+        tell(say("open.password", "Log in with: {password}", password=password))
     if options.browser:
         webbrowser.open(address)
 
@@ -173,10 +167,18 @@ def start_sharing(sharing: Share, hours: float) -> None:
     try:
         sharing.begin(hours)
     except Trouble as trouble:
-        print(f"hearth: {trouble}", flush=True)
+        tell(trouble.sentence, before="hearth: ")
         return
     view = sharing.view()
-    print(f"Shared for {hours:g} h at {view['address']} with the password: {view['password']}", flush=True)
+    shared = say(
+        "open.shared", "Shared for {hours} h at {address} with the password: {password}",
+        hours=f"{hours:g}", address=view["address"], password=view["password"],
+    )  # fmt: skip
+    tell(shared)
+
+
+def tell(sentence: Sentence, before: str = "") -> None:
+    print(before + word_for(sys.stdout, sentence), flush=True)
 
 
 def prepare_environment(place: Home) -> None:
@@ -216,8 +218,3 @@ def build_guards(
     )
     guard = Middleware(Guard, is_own_host=recognise_hosts(host))
     return [guard, Middleware(LoginRequired, logins=logins), uploads], "" if given else password
-
-
-def find_favicon() -> Path | None:
-    icon = assets() / "icons" / "icon-256.png"
-    return icon if icon.is_file() else None

@@ -16,13 +16,14 @@ from starlette.routing import Route
 from app.engine.files.recode import recode
 from app.engine.jobs.request import to_json
 from app.engine.process.recovery import fail_start
+from app.languages import templates
 from app.paths import assets
 from app.sentence import Trouble, say
 from app.ui import start_failure
-from app.ui.live_view import owner_view, visitor_view
+from app.ui.live_view import guest_view, owner_view
 from app.ui.page.bundle import FOLDERS, STATIC, bundle
 from app.ui.page.contact_sheet import contact_sheet
-from app.ui.page.translate import catalog, language, translate
+from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route, refuse, route
 from app.ui.state.person import who
@@ -58,7 +59,7 @@ def send_live(desk: Desk, request: Request) -> Response:
     person, spoken = who(request), language(request)
     if person.owner:
         return JSONResponse(owner_view(desk, person, spoken, with_charts="charts" in request.query_params))
-    return JSONResponse(visitor_view(desk, person, spoken))
+    return JSONResponse(guest_view(desk, person, spoken))
 
 
 def send_plan(desk: Desk, request: Request) -> Response:
@@ -185,9 +186,9 @@ def send_file(path: Path, download: bool = False) -> Response:
 
 
 def send_sentences(request: Request) -> Response:
-    """Send the scripts' sentences in Chinese if requested; their English is in the scripts."""
-    chinese = language(request) == "zh"
-    return JSONResponse({key: catalog()[key] for key in list_script_sentences() if key in catalog()} if chinese else {})
+    """Send the scripts' sentences in this person's language; their English is in the scripts."""
+    known = templates(language(request))
+    return JSONResponse({key: known[key] for key in list_script_sentences() if key in known})
 
 
 def list_script_sentences() -> dict[str, str]:

@@ -14,14 +14,16 @@ from typing import Final
 
 from app import __version__
 from app.engine.jobs.events import Failed
+from app.languages import ENGLISH
 from app.launcher import failure, repair_page
 from app.paths import Home
-from app.sentence import Trouble
-from app.ui.page.translate import Language, text, translate
+from app.sentence import Trouble, say
+from app.ui.page.translate import Language
 
 LOG_BYTES: Final = 1 << 20
 LOGS_KEPT: Final = 3
 LOG: Final = "\n-- log --\n"
+UNKNOWN: Final = say("start.unknown", "Hearth could not start. The report below shows the reason.")
 
 
 def start_log(place: Home) -> logging.Handler:
@@ -37,10 +39,10 @@ def write_page(place: Home, fault: BaseException, spoken: Language) -> Path:
     """Write the page, in the temporary folder if home is not writable, and pass the failure to start.py if it started
     us."""
     found = describe(place, fault)
-    logging.getLogger("hearth").error("the start failed: %s\n%s", found.english, found.report.partition(LOG)[0])
+    logging.getLogger("hearth").error("the start failed: %s\n%s", found.words[ENGLISH], found.report.partition(LOG)[0])
     if file_name := os.environ.get(failure.FILE_VARIABLE):
         failure.write(Path(file_name), found)
-    body = repair_page.render_file(found, spoken == "zh", repair_command())
+    body = repair_page.render_file(found, spoken, repair_command())
     for folder in (place.logs, Path(tempfile.gettempdir())):
         try:
             file = folder / "hearth-did-not-start.html"
@@ -60,17 +62,14 @@ def hand_over(place: Home, failed: Failed) -> None:
 
 
 def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> failure.StartFailure:
-    """Word a failure in both languages, with a report for a bug. Home is written as ~, so that it names nobody."""
-    english, chinese = (
-        " ".join(translate(part, each) for part in (fault.sentence, *fault.objections))
-        if isinstance(fault, Trouble)
-        else text("failing.unknown", "Hearth could not start. The report below shows the reason.", each)
-        for each in ("en", "zh")
-    )
-    trace = "" if isinstance(fault, Trouble) else "".join(traceback.format_exception(fault))
+    """Word a failure, with a report for a bug."""
+    if isinstance(fault, Trouble):
+        sentences, trace = (fault.sentence, *fault.objections), ""
+    else:
+        sentences, trace = (UNKNOWN,), "".join(traceback.format_exception(fault))
     facts = f"hearth {__version__}, Python {platform.python_version()}, {platform.platform()}"
     report = f"{facts}\n\n{trace}{LOG}{failure.read_tail(place.logs / log)}"
-    return failure.StartFailure(english, chinese, report.replace(str(Path.home()), "~"))
+    return failure.describe(report, *sentences)
 
 
 def repair_command() -> str:

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import gradio as gr
+from starlette.middleware import Middleware
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.languages import languages
 from app.palette import variables
+from app.paths import assets
+from app.ui.access.request_guard import limit_idle_connections
 from app.ui.page.bundle import head
-from app.ui.page.translate import word
+from app.ui.page.theme import theme
+from app.ui.page.translate import i18n, word
 from app.ui.state.desk import Desk
 from app.ui.tabs import machine, models, paint, shelf, speak, welcome
 from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh
 
 QUEUE_REST_S: Final = 0.1
 """Gradio polls its queue, used only by programs here, a thousand times a second: 4 % of a core."""
-HEAD: Final = """
-<h1><a class="h-brand" href="./" aria-label="Hearth"><img src="hearth/static/icon-64.png" alt=""><span>Hearth</span></a></h1>
-<div class="h-switches"><button data-h-act="language" lang="zh" aria-label="English / 中文" title="English / 中文">中 / En</button>
-<button data-h-act="chime" aria-label="chime">&#9834;</button>
-<button data-h-act="light" aria-label="light / dark">&#9680;</button></div>
-<div class="h-away-note" role="alert"></div>
-"""
 
 
 def build(desk: Desk) -> gr.Blocks:
     """Build the owner's window."""
     window: gr.Blocks
     refreshed: list[tuple[gr.Tab, Refresh]] = []
-    with gr.Blocks(title="Hearth", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as window:
-        gr.HTML(HEAD, elem_id="h-head", apply_default_css=False)
-        gr.HTML('<div id="h-strip"></div>', elem_id="h-under-head", apply_default_css=False)
+    with empty_window() as window:
+        build_head()
         with gr.Tabs(elem_id="h-rooms"):
             with gr.Tab(word("tab.speak", "Speak"), id="speak") as tab:
                 welcome.build(desk)
@@ -50,6 +49,70 @@ def build(desk: Desk) -> gr.Blocks:
         for tab, each in refreshed:
             tab.select(each.offer, None, [*each.offered], **LATEST)
     return window
+
+
+def build_guest_window(desk: Desk) -> gr.Blocks:
+    """Build a window with Speak and Paint only, so that nothing else can be reached through it."""
+    window: gr.Blocks
+    with empty_window() as window:
+        build_head()
+        with gr.Tabs(elem_id="h-rooms"):
+            with gr.Tab(word("tab.speak", "Speak"), id="speak"):
+                speak.build(desk, guest=True)
+            with gr.Tab(word("tab.paint", "Paint"), id="paint"):
+                paint.build(desk, guest=True)
+    return window
+
+
+def empty_window() -> gr.Blocks:
+    return gr.Blocks(title="Hearth", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400))
+
+
+def build_head() -> None:
+    names = " / ".join(each.name for each in languages().values())
+    shorts = " / ".join(f'<span lang="{each.tags[0]}">{each.short}</span>' for each in languages().values())
+    gr.HTML(
+        f"""
+<h1><a class="h-brand" href="./" aria-label="Hearth"><img src="hearth/static/icon-64.png" alt=""><span>Hearth</span></a></h1>
+<div class="h-switches"><button data-h-act="language" aria-label="{names}" title="{names}">{shorts}</button>
+<button data-h-act="chime" aria-label="chime">&#9834;</button>
+<button data-h-act="light" aria-label="light / dark">&#9680;</button></div>
+<div class="h-away-note" role="alert"></div>
+""",
+        elem_id="h-head",
+        apply_default_css=False,
+    )
+    gr.HTML('<div id="h-strip"></div>', elem_id="h-under-head", apply_default_css=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Where and how a window is served."""
+
+    host: str
+    port: int | None
+    tls: tuple[str, str] | None
+    """The files of a certificate and of its key."""
+    routes: list[Route]
+    middleware: list[Middleware]
+    most_bytes: int
+    """Largest file that may be uploaded."""
+    assistants: bool = False
+
+
+def serve_window(window: gr.Blocks, how: Serving) -> str:
+    """Serve a window in the background, and return its address."""
+    icon = assets() / "icons" / "icon-256.png"
+    middleware = [*how.middleware, Middleware(HeadInjection)]
+    _, address, _ = window.launch(
+        server_name=how.host, server_port=how.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(), footer_links=[],
+        favicon_path=icon if icon.is_file() else None, show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
+        strict_cors=True, share=False, max_file_size=how.most_bytes, ssl_verify=False, ssl_certfile=how.tls and how.tls[0],
+        ssl_keyfile=how.tls and how.tls[1], mcp_server=how.assistants,
+        app_kwargs={"routes": how.routes, "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None},
+    )  # fmt: skip
+    limit_idle_connections(window.server)
+    return str(address)
 
 
 def configure_queue(window: gr.Blocks, most: int | None = None) -> None:

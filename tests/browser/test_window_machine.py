@@ -224,7 +224,7 @@ def test_tune_shows_how_far_it_is_and_draws_the_curve(visit: Visit) -> None:
     expect(page.locator("#h-plan")).to_have_attribute("data-seen", "sdxl")
     expect(page.locator("#h-curve")).to_contain_text("not measured yet")
     page.click("#machine-tune")
-    row = page.locator('.h-errand[data-kind="Tune"]')
+    row = page.locator('.h-measuring[data-kind="Tune"]')
     expect(row).to_contain_text("of ")
     expect(row.get_by_role("button", name="Stop")).to_be_visible()
     row.get_by_role("button", name="Stop").click()

@@ -22,8 +22,11 @@ import pytest
 import app.paths
 import start
 from app.launcher import console, install, slots, torch_build
+from app.sentence import say
 from tests.support.checkout import Checkout, wheel
 from tests.support.places import TOP
+
+INSTALLING = say("start.installs", "Installing")
 
 
 @pytest.fixture
@@ -237,7 +240,7 @@ def test_nothing_that_is_installed_lies_deeper_than_place_counts_with() -> None:
 )
 def test_pips_noise_becomes_a_sentence(noise: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(console.Refused, match="Installing failed") as refused:
-        install.run([sys.executable, "-c", f"print({noise!r}); raise SystemExit(1)"], tmp_path / "log", "installing")
+        install.run([sys.executable, "-c", f"print({noise!r}); raise SystemExit(1)"], tmp_path / "log", INSTALLING)
     assert reason in str(refused.value) and str(tmp_path / "log") in str(refused.value)
 
 
@@ -246,9 +249,11 @@ def test_progress_says_what_pip_is_doing(tmp_path: Path) -> None:
     log.write_text(
         "Collecting torch==2.13.0\n  Downloading https://here/torch-2.13.0.whl (180 MB)\nProgress 41943040 of 188743680\n"
     )
-    assert install.describe_progress(log) == ": torch-2.13.0.whl, 40 of 180 MB"
+    (words,) = install.describe_progress(log)
+    assert str(words) == "downloading torch-2.13.0.whl, 40 of 180 MB"
     log.write_text(log.read_text() + "Installing collected packages: torch\n")
-    assert install.describe_progress(log) == ": installing packages"
+    (words,) = install.describe_progress(log)
+    assert str(words) == "installing packages"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="its consoles are no files")
@@ -261,12 +266,12 @@ def test_progress_keeps_to_one_line_of_a_narrow_window(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
     code = (
-        "import sys; from pathlib import Path; from app.launcher import install\n"
-        f"install.run([sys.executable, '-c', 'import time; time.sleep(1.2)'], Path({str(tmp_path / 'log')!r}), 'installing' * 9)"
+        "import sys; from pathlib import Path; from app.launcher import install; from app.sentence import say\n"
+        f"install.run([sys.executable, '-c', 'import time; time.sleep(1.2)'], Path({str(tmp_path / 'log')!r}), say('start.installs', 'Installing' * 9))"
     )
     subprocess.run([sys.executable, "-c", code], cwd=TOP, stderr=theirs, check=True)
     written = os.read(ours, 4096).decode()
-    assert "0 min  0 s  installing" in written and "\n" not in written
+    assert "0 min  0 s  Installing" in written and "\n" not in written
     assert {len(each) for each in written.split("\r") if each} == {39}
     os.close(ours)
     os.close(theirs)
@@ -282,7 +287,7 @@ def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
     def pip(slot: Path, log: Path, what: str, *words: str) -> None:
         installed.extend(word for word in words if word.startswith("torch=="))
         if installed and "cu126" in installed[-1]:
-            raise console.Refused("Installing failed.")
+            raise console.Refused(say("start.failed", "Installing failed."))
 
     monkeypatch.setattr(
         torch_build,
@@ -398,7 +403,11 @@ def test_updates_prove_themselves_before_the_swap_and_one_step_back_is_kept(made
     made.git("commit", "-q", "-a", "-m", "two", at=origin)
 
     broken = made.start("update", BROKEN="1")
-    assert broken.returncode == 1 and "as it was before" in broken.stderr and "self-test failed" in broken.stderr
+    assert (
+        broken.returncode == 1
+        and "as it was before" in broken.stderr
+        and "Running the self-test failed" in broken.stderr
+    )
     assert (made.git("rev-parse", "HEAD"), made.slot) == (one, slot)
     still = made.start()
     assert still.stderr == "" and "words" in json.loads(still.stdout), "the old one works, with nothing to make"
@@ -444,3 +453,28 @@ def test_the_repair_page_is_there_although_the_code_was_changed_meanwhile() -> N
     """An update may take away the files of a window that is open: what its end needs is loaded by then."""
     code = "import sys; import app.launcher.supervisor; print('app.launcher.repair_page' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True).stdout == "True\n"
+
+
+CHINESE = {"LC_ALL": "", "LANG": "zh_CN.UTF-8"}
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ({}, "takes one or more of: bell, test, tone, void."),
+        (CHINESE, "后面请写以下的一个或几个：bell, test, tone, void。"),
+        ({**CHINESE, "PYTHONIOENCODING": "latin-1"}, "takes one or more of: bell, test, tone, void."),
+        ({**CHINESE, "LC_ALL": "de_DE.UTF-8"}, "takes one or more of: bell, test, tone, void."),
+    ],
+)
+def test_it_speaks_the_systems_language_where_the_console_can_print_it(
+    language: dict[str, str], said: str, checkout: Checkout
+) -> None:
+    """hearth: stays in front in any language, as the repair page looks for it."""
+    done = checkout.start("add", "nonsense", **{"PYTHONIOENCODING": "utf-8", **language})
+    assert (done.returncode, done.stderr) == (2, f"hearth: start.py add {said}\n")
+
+
+def test_a_line_of_progress_counts_chinese_twice() -> None:
+    assert console.fit_line("  正在安装 torch", 9) == "  正在安 "
+    assert console.fit_line("  安装", 9) == "  安装   "

@@ -35,7 +35,7 @@ if "--wait" in sys.argv:
 import small
 print("Hearth is open", sys.argv[1:])
 """
-FAILED = StartFailure("It <b>broke</b>.", "坏了。", "Python 3\nline")
+FAILED = StartFailure({"en": "It <b>broke</b>.", "zh": "坏了。"}, "Python 3\nline")
 
 
 @pytest.fixture(scope="module")
@@ -86,14 +86,14 @@ def test_repair_fails_with_its_reason_then_works_and_hearth_starts(broken: Check
         assert browser.post("/repair", data={"token": "guessed"}).status_code == 403
         assert browser.post("/repair", data={"token": first}).headers["location"] == "/"
         assert browser.post("/repair", data={"token": first}).status_code == 403, "used up"
-        assert browser.get("/state").json()["state"] == "mending" and 'name="token"' not in browser.get("/").text
+        assert browser.get("/state").json()["state"] == "repairing" and 'name="token"' not in browser.get("/").text
         until(lambda: browser.get("/state").json()["state"] == "failed", 120)
         page = browser.get("/").text
         assert "cannot be removed. Close Hearth" in page and "still does not start" in page
         in_the_way.unlink()
         assert token(page) != first
         assert browser.post("/repair", data={"token": token(page)}).status_code == 303
-        until(lambda: browser.get("/state").json()["state"] == "mended", 120)
+        until(lambda: browser.get("/state").json()["state"] == "repaired", 120)
     out, err = child.communicate(timeout=60)
     assert child.returncode == 0 and out == "Hearth is open ['--lang', 'en']\n", err
     assert broken.slot == in_the_way and not before.exists(), "the old one is taken away"
@@ -150,8 +150,8 @@ def test_in_a_real_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_only_this_page_can_press(tmp_path: Path) -> None:
-    mender = Repair(FAILED, tmp_path, 0)
-    with ThreadingHTTPServer(("127.0.0.1", 0), repair_page.make_handler(mender)) as server:
+    repair = Repair(FAILED, tmp_path, 0)
+    with ThreadingHTTPServer(("127.0.0.1", 0), repair_page.make_handler(repair)) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         with httpx.Client(base_url=f"http://127.0.0.1:{server.server_port}", trust_env=False) as client:
             page = client.get("/")
@@ -165,7 +165,7 @@ def test_only_this_page_can_press(tmp_path: Path) -> None:
             assert client.post("/repair", data={}).status_code == 403
             assert client.post("/repair", content=b"x" * 5000).status_code == 413
             assert client.get("/repair").status_code == client.post("/state", data=given).status_code == 404
-            assert client.get("/../start.py").status_code == 404 and mender.state == "failed"
+            assert client.get("/../start.py").status_code == 404 and repair.state == "failed"
         server.shutdown()
 
 
@@ -203,7 +203,7 @@ def test_where_there_is_no_browser_a_text_is_left(
         ("sys.exit('no kernel')", "no kernel (1)"),
         ("os.environ.pop('HEARTH_FAILURE'); 1 / 0", "ZeroDivisionError: division by zero (1)"),
         (
-            "import json; json.dump({'english': 'a', 'chinese': 'b', 'report': 'c'}, open(os.environ['HEARTH_FAILURE'], 'w')); sys.exit(2)",
+            "import json; json.dump({'words': {'en': 'a'}, 'report': 'c'}, open(os.environ['HEARTH_FAILURE'], 'w')); sys.exit(2)",
             "a",
         ),
         ("open(os.environ['HEARTH_FAILURE'], 'w').write('{}'); sys.exit('torn')", "torn (1)"),
@@ -211,7 +211,7 @@ def test_where_there_is_no_browser_a_text_is_left(
 )
 def test_what_counts_as_a_failure(code: str, shown: str | None, capfd: pytest.CaptureFixture[str]) -> None:
     _, failed = supervisor.run_once([sys.executable, "-c", f"import os, sys; {code}"])
-    assert (failed.english if failed else None) == shown
+    assert (failed.words["en"] if failed else None) == shown
     if shown and shown != "a":
         assert failed and failed.report and failed.report.splitlines()[-1] in capfd.readouterr().err, "passed on"
 
@@ -237,4 +237,4 @@ def test_the_page_speaks_the_windows_language(accept: str, cookie: str) -> None:
     message = Message()
     message["Cookie"], message["Accept-Language"] = cookie, accept
     scope = {"type": "http", "headers": [(b"cookie", cookie.encode()), (b"accept-language", accept.encode())]}
-    assert repair_page.prefers_chinese(message) == (translate.language(Request(scope)) == "zh")
+    assert repair_page.language_of(message) == translate.language(Request(scope))

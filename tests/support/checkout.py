@@ -54,6 +54,7 @@ NEEDED = (
     "start.py",
     "app/__init__.py",
     "app/sentence.py",
+    "app/languages.py",
     "app/palette.py",
     *(
         f"app/launcher/{name}.py"
@@ -70,6 +71,7 @@ NEEDED = (
             "update",
         )
     ),
+    "app/locale/languages.json",
     "app/locale/zh.json",
 )
 """What start.py has at hand before there is an environment."""

@@ -32,7 +32,7 @@ from app.sentence import Trouble, say
 from app.ui import routes, window
 from app.ui.page import views
 from app.ui.state import json_routes
-from app.ui.state.person import OWNER, Person
+from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import machine_view, speak_view
 from tests.support.guests import desk_at, until
 from tests.support.speech_fixtures import write_clip
@@ -262,23 +262,23 @@ def test_what_cannot_be_written_changes_nothing_and_is_told(tmp_path: Path, monk
                 desk.machine.set_chunk(64)
             with pytest.raises(Trouble, match="nothing changed"):
                 desk.machine.keep_choice(Choice(dtype="bfloat16"))
-            place, _, words = built.fns[slid["id"]].fn(1, SimpleNamespace(headers={}, cookies={}))
+            place, _, words = built.fns[slid["id"]].fn(1, SimpleNamespace(headers={}, scope={KEY: OWNER}))
             assert place == SIZES.index(512) + 1 and "nothing changed" in words, "put back, and told there"
             assert desk.settings.get("choice") == {"chunk": 512} and desk.keeper.chunk == 512
 
 
 def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
-    """A visitor's runs without what the owner forced; what Models says is about the next job."""
+    """A guest's runs without what the owner forced; what Models says is about the next job."""
     with desk_at(tmp_path) as desk:
         hardware = dataclasses.replace(MACHINES["cpu"], pretended="")
         desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
         desk.machine.keep_choice(Choice(dtype="bfloat16"))
         own = desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
-        visitors = decide(hardware, describe_need(catalog.find("sd15")), Choice())
-        assert own.dtype != visitors.dtype
+        guests = decide(hardware, describe_need(catalog.find("sd15")), Choice())
+        assert own.dtype != guests.dtype
         job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
         desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, job=job)
-        desk.keeper._board.set_plan(job, "sd15", visitors)
+        desk.keeper._board.set_plan(job, "sd15", guests)
         seen = machine_view.tab_view(desk, "sd15", "", "en")
         assert seen["note"] == "This is the plan of the running job."
         assert machine_view.tab_view(desk, "sd15", "", "zh")["note"] == "这是正在运行的任务的方案。"
@@ -286,7 +286,7 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
         assert desk.machine.offer(catalog.find("sd15")).forecast.plan == own  # type: ignore[union-attr]
         desk.keeper._board.set_plan(job, "sd15", own)
         assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "the next would get the same"
-        desk.keeper._board.set_plan(job, "sd15", visitors)
+        desk.keeper._board.set_plan(job, "sd15", guests)
         desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, job="")
         assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "nothing runs"
 
@@ -319,8 +319,8 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
         (desk.keeper.home.logs / "engine.log").write_text("no module named torch")
         owner.post("/hearth/engine/repair")
         left = failure.read(tmp_path / "left.json")
-        assert desk.leaving.is_set() and left is not None and "cannot start" in left.english
-        assert "no module named torch" in left.report and "code 7" in left.english
+        assert desk.leaving.is_set() and left is not None and "cannot start" in left.words["en"]
+        assert "no module named torch" in left.report and "code 7" in left.words["en"]
 
 
 def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:

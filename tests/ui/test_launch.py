@@ -127,7 +127,7 @@ def test_the_page_tells_the_fault_and_hides_who_one_is(tmp_path: Path, monkeypat
     chinese = start_failure.write_page(place, Trouble(say("x", "plain words")), "zh").read_text("utf-8")
     assert "plain words" in chinese and 'lang="zh-CN"' in chinese and start_failure.is_supervised()
     kept = failure.read(told)
-    assert kept and kept.english == "plain words" and "/home/ada" not in kept.report, "start.py is told too"
+    assert kept and kept.words["en"] == "plain words" and "/home/ada" not in kept.report, "start.py is told too"
 
 
 def test_logs_rotate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,21 +1,30 @@
-"""Every sentence and label of Hearth in Chinese, and which language a person is answered in."""
+"""Every sentence and label of Hearth in Chinese, which language a person is answered in, and that a third one is picked up everywhere."""
 
 from __future__ import annotations
 
+import argparse
 import ast
 import json
 import re
+import shutil
 import string
 from collections.abc import Iterator
 from pathlib import Path
 
+import gradio as gr
 import pytest
 from starlette.requests import Request
 
+from app import languages
+from app.__main__ import main
+from app.cli import open as open_command
+from app.launcher import console, desktop_entry, failure, repair_page
 from app.sentence import Trouble, say
-from app.ui import routes
-from app.ui.page import translate
+from app.ui import routes, start_failure
+from app.ui.access import login
+from app.ui.page import bundle, translate
 from app.ui.tabs import paint_form
+from app.ui.window import build_head
 from tests.support.places import TOP
 
 CATALOG = TOP / "app" / "locale" / "zh.json"
@@ -49,6 +58,7 @@ def spoken() -> Iterator[tuple[str, str, str]]:
 
 SPOKEN = list(spoken())
 ENGLISH = {key: english for key, english, _ in SPOKEN}
+CHINESE = languages.templates("zh")
 
 
 def blanks(template: str) -> set[tuple[str, str | None, str | None]]:
@@ -62,9 +72,9 @@ def test_a_key_means_one_sentence() -> None:
 
 def test_all_has_chinese_and_no_chinese_is_left_over() -> None:
     assert len(ENGLISH) > 500
-    missing = sorted({f"{key} ({place})" for key, _, place in SPOKEN if key not in translate.catalog()})
+    missing = sorted({f"{key} ({place})" for key, _, place in SPOKEN if key not in CHINESE})
     assert not missing
-    assert not sorted(translate.catalog().keys() - ENGLISH.keys())
+    assert not sorted(CHINESE.keys() - ENGLISH.keys())
 
 
 def faults(english: str, chinese: str, name: bool) -> Iterator[str]:
@@ -77,14 +87,14 @@ def faults(english: str, chinese: str, name: bool) -> Iterator[str]:
 
 
 def test_chinese_has_the_same_blanks_and_reads_as_chinese() -> None:
-    both = ((key, ENGLISH[key], translate.catalog()[key]) for key in translate.catalog().keys() & ENGLISH.keys())
+    both = ((key, ENGLISH[key], CHINESE[key]) for key in CHINESE.keys() & ENGLISH.keys())
     assert not [(key, fault) for key, one, other in both for fault in faults(one, other, key in UNTRANSLATED)]
 
 
 def test_the_catalog_is_kept_in_order() -> None:
     """So that two people who add a sentence rarely meet in one line."""
     kept = CATALOG.read_text("utf-8")
-    assert kept == json.dumps(translate.catalog(), ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    assert kept == json.dumps(CHINESE, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     pairs = json.loads(kept, object_pairs_hook=list)
     assert len(pairs) == len({key for key, _ in pairs})
 
@@ -129,7 +139,7 @@ def test_a_sentence_is_told_in_either_language() -> None:
 
 
 def test_english_stands_in_where_there_is_no_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(translate, "catalog", dict)
+    monkeypatch.setattr(translate, "templates", lambda _: {})
     assert translate.translate(say("session.loading", "Loading {model}.", model="Dia"), "zh") == "Loading Dia."
     assert translate.text("word.yes", "yes", "zh") == "yes"
 
@@ -156,3 +166,55 @@ def test_a_sentence_within_a_sentence_is_in_the_same_language() -> None:
     assert "步数" in translate.translate(caught.value.sentence, "zh") and "steps" not in translate.translate(
         caught.value.sentence, "zh"
     )
+
+
+@pytest.fixture
+def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A third language: a row of the table and a file, and nothing else."""
+    folder = tmp_path / "locale"
+    shutil.copytree(languages.FOLDER, folder)
+    table = json.loads((folder / "languages.json").read_text("utf-8"))
+    table["qx"] = {"name": "Quixish", "short": "Qx", "tags": ["qx-QX"]}
+    (folder / "languages.json").write_text(json.dumps(table))
+    (folder / "qx.json").write_text(json.dumps({key: f"<{english}>" for key, english in ENGLISH.items()}))
+    monkeypatch.setattr(languages, "FOLDER", folder)
+    monkeypatch.setenv("LC_ALL", "qx_QX.UTF-8")
+    for each in (languages.languages, languages.templates):
+        each.cache_clear()
+    yield
+    for each in (languages.languages, languages.templates):
+        each.cache_clear()
+
+
+@pytest.mark.usefixtures("made_up")
+def test_a_third_language_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert '"qx": "qx-QX"' in bundle.head(""), "for the first script"
+    assert json.loads(bytes(routes.send_sentences(asked("qx-QX,en")).body))["strip.nothing"] == "<no model loaded>"
+    monkeypatch.setattr(translate, "_english", {"tab.speak": "Speak"})
+    labels = translate.i18n().translations
+    assert labels["qx"] == labels["qx-QX"] == {"tab.speak": "<Speak>"} and labels["zh-TW"] == {"tab.speak": "朗读"}
+    with gr.Blocks() as window:
+        build_head()
+    assert any("Quixish" in str(getattr(each, "value", "")) for each in window.blocks.values()), "on the switch"
+
+
+@pytest.mark.usefixtures("made_up")
+def test_a_third_language_is_at_the_login_and_on_the_repair_page() -> None:
+    page = bytes(login.render_page(asked(cookie="hearth_language=qx"), None, 200).body).decode()
+    assert '<html lang="qx-QX">' in page and "&lt;Password&gt;" in page and ">中文</a>" in page
+    assert ">Quixish</a>" in bytes(login.render_page(asked("en"), None, 200).body).decode()
+    failed = failure.describe("log", start_failure.UNKNOWN)
+    page = repair_page.render_file(failed, translate.language(asked("qx")), "line")
+    assert '<html lang="qx-QX">' in page and "&lt;Hearth could not start." in page
+
+
+@pytest.mark.usefixtures("made_up")
+def test_a_third_language_is_in_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    console.tell(say("start.stopped", "Stopped. Start again to continue."))
+    assert main(["models", "get", "nonsense"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("<Stopped. Start again to continue.>\nhearth: <Hearth knows no model")
+    parser = argparse.ArgumentParser()
+    open_command.add_arguments(parser)
+    assert parser.parse_args(["--lang", "qx"]).lang == "qx"
+    assert "GenericName[qx_QX]=<Speech and pictures>" in desktop_entry.desktop_entry(["hearth"], Path("icon"))

@@ -72,6 +72,20 @@ class RunSummary:
     plan: str = "{}"
 
 
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is looked for on the shelf; what is left empty is not asked about. All words must occur, in any order; parts of words match."""
+
+    words: str = ""
+    kind: str = ""
+    model: str = ""
+    favourite: bool = False
+    binned: bool = False
+    """True: in the bin, and nowhere else."""
+    most: int = 200
+    skip: int = 0
+
+
 def make_file_name(text: str, suffix: str, when_s: float) -> str:
     """Name a file by date and words, so that people can find it and every file system accepts it."""
     words = " ".join(re.sub(r"[^\w\s-]", " ", re.sub(r"\[S\d]|\([^)]*\)", " ", text)).split())
@@ -142,20 +156,10 @@ class Shelf:
             kept.append(self._read_creation(row))
         return kept
 
-    def find(
-        self,
-        words: str = "",
-        kind: str = "",
-        model: str = "",
-        favourite: bool = False,
-        binned: bool = False,
-        owner: str = "",
-        most: int = 200,
-        skip: int = 0,
-    ) -> list[Creation]:
-        """Find creations, newest first. All words must occur, in any order; parts of words match."""
-        conditions, values = ["binned_s IS NOT NULL" if binned else "binned_s IS NULL"], list[object]()
-        terms = words.split()
+    def find(self, search: Search) -> list[Creation]:
+        """Find creations, newest first."""
+        conditions, values = ["binned_s IS NOT NULL" if search.binned else "binned_s IS NULL"], list[object]()
+        terms = search.words.split()
         long = [term for term in terms if len(term) >= TRIGRAM]
         if long:
             conditions.append("id IN (SELECT rowid FROM words WHERE words MATCH ?)")
@@ -163,14 +167,14 @@ class Shelf:
         for term in (term for term in terms if len(term) < TRIGRAM):
             conditions.append("(text LIKE ? ESCAPE '!' OR model LIKE ? ESCAPE '!')")
             values += ["%" + re.sub("([%_!])", r"!\1", term) + "%"] * 2
-        for column, value in (("kind", kind), ("model", model), ("owner", owner)):
+        for column, value in (("kind", search.kind), ("model", search.model)):
             if value:
                 conditions.append(f"{column}=?")
                 values.append(value)
-        if favourite:
+        if search.favourite:
             conditions.append("favourite=1")
         query = f"SELECT * FROM creations WHERE {' AND '.join(conditions)} ORDER BY created_s DESC, id DESC LIMIT ? OFFSET ?"
-        return [self._read_creation(row) for row in self._db.query(query, *values, most, skip)]
+        return [self._read_creation(row) for row in self._db.query(query, *values, search.most, search.skip)]
 
     def get(self, id_: int) -> Creation:
         rows = self._db.query("SELECT * FROM creations WHERE id=?", id_)

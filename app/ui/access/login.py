@@ -19,12 +19,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.engine.jobs.owners import new_visitor
+from app.engine.jobs.owners import new_guest
+from app.languages import COOKIE, languages
 from app.palette import by_system
 from app.paths import assets
 from app.sentence import Sentence, say
 from app.ui.access.request_guard import is_loopback, parse_host, refusal
-from app.ui.page.translate import COOKIE, LANGUAGES, language, text, translate
+from app.ui.page.translate import language, text, translate
 from app.ui.state.person import KEY, OWNER, Person
 
 COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
@@ -142,7 +143,7 @@ class Logins:
             if len(self.by_token) >= LOGINS_MOST and not self._make_room(now_s):
                 return say("login.full", "This share is full ({most} guests). Try again later.", most=LOGINS_MOST)
             token = secrets.token_urlsafe(32)
-            person = OWNER if self.owner else Person(new_visitor(), False)
+            person = OWNER if self.owner else Person(new_guest(), False)
             self.by_token[digest_token(token)] = Login(person, nickname[:NAME_LETTERS].strip(), now_s, now_s)
             return token
 
@@ -230,7 +231,7 @@ class LoginRequired:
         if request.method == "POST":
             return await self._answer_login(request)
         chosen = request.query_params.get("language", "")
-        if chosen not in LANGUAGES:
+        if chosen not in languages():
             return render_page(request, None, 410 if self._logins.closed else 200)
         answer = RedirectResponse(LOGIN_PATH, 303)
         answer.set_cookie(COOKIE, chosen, max_age=YEAR_S, samesite="lax")  # read by the page's own script
@@ -263,11 +264,11 @@ def render_page(request: Request, trouble: Sentence | None, status: int) -> HTML
         return html.escape(text(key, english, spoken))
 
     other = " ".join(
-        f'<a href="{LOGIN_PATH}?language={each}" lang="{each}">{name}</a>'
-        for each, name in LANGUAGES.items()
+        f'<a href="{LOGIN_PATH}?language={each}" lang="{named.tags[0]}">{named.name}</a>'
+        for each, named in languages().items()
         if each != spoken
     )
-    body = f"""<!doctype html><html lang="{"zh-CN" if spoken == "zh" else "en"}"><head><meta charset="utf-8"><title>Hearth</title>
+    body = f"""<!doctype html><html lang="{languages()[spoken].tags[0]}"><head><meta charset="utf-8"><title>Hearth</title>
 <meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><style>{by_system()}{STYLE}</style>
 </head><body><main><h1>Hearth</h1><p>{word("login.greeting", "You are invited to make speech and pictures here.")}</p>{alert}
 <form method="post" action="{LOGIN_PATH}"><label>{word("login.password", "Password")}

@@ -17,9 +17,9 @@ from app.sentence import Trouble, say
 from app.ui.access.request_guard import is_loopback
 from app.ui.api.openai import add_speaker_tag, find_model, find_voice
 from app.ui.state.desk import Desk
+from app.ui.state.guest_limits import redact_for
 from app.ui.state.jobs_desk import kind_of
 from app.ui.state.person import Person, who
-from app.ui.state.visitor_limits import redact_for
 
 
 def check_assistants(wanted: bool, host: str) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from app.languages import languages
 
 STATIC: Final = Path(__file__).parent / "static"
 FOLDERS: Final = {".js": STATIC / "js", ".css": STATIC / "css"}
@@ -34,7 +37,9 @@ def bundle(suffix: str) -> Bundle:
 
 def head(variables: str) -> str:
     """Return what goes to the top of the page's head, before Gradio's own."""
+    tags = json.dumps({code: each.tags[0] for code, each in languages().items()})
     return (
         f'<style>{variables}</style><link rel="stylesheet" href="hearth/static/{bundle(".css").name}">'
-        f'<script>{FIRST.read_text("utf-8")}</script><script defer src="hearth/static/{bundle(".js").name}"></script>'
+        f"<script data-languages='{tags}'>{FIRST.read_text('utf-8')}</script>"
+        f'<script defer src="hearth/static/{bundle(".js").name}"></script>'
     )

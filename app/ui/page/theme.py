@@ -9,16 +9,8 @@ import gradio as gr
 from app.palette import PALETTE
 
 FONTS: Final = (
-    "system-ui",
-    "-apple-system",
-    "Segoe UI",
-    "Roboto",
-    "Noto Sans",
-    "Noto Sans CJK SC",
-    "PingFang SC",
-    "Microsoft YaHei",
-    "sans-serif",
-)
+    "system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", "sans-serif",
+)  # fmt: skip
 MONO: Final = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "DejaVu Sans Mono", "monospace")
 
 _USES: Final = {
@@ -46,33 +38,14 @@ _USES: Final = {
     "code_background_fill": "ground", "loader_color": "ember",
 }  # fmt: skip
 _SIZES: Final = {
-    "block_border_width": "1px",
-    "block_radius": "14px",
-    "block_shadow": "none",
-    "block_shadow_dark": "none",
-    "container_radius": "14px",
-    "block_padding": "16px",
-    "layout_gap": "18px",
-    "form_gap_width": "0px",
-    "input_radius": "10px",
-    "input_shadow": "none",
-    "input_shadow_focus": "none",
-    "button_large_radius": "12px",
-    "button_medium_radius": "10px",
-    "button_small_radius": "999px",
-    "button_primary_shadow": "none",
-    "button_secondary_shadow": "none",
-    "button_primary_shadow_hover": "none",
-    "button_secondary_shadow_hover": "none",
-    "button_primary_shadow_active": "none",
-    "button_secondary_shadow_active": "none",
-    "button_large_text_weight": "600",
-    "block_title_text_weight": "600",
-    "input_border_width": "1px",
-    "button_border_width": "1px",
-    "block_label_text_weight": "400",
-    "checkbox_label_shadow": "none",
-}
+    "block_border_width": "1px", "block_radius": "14px", "block_shadow": "none", "block_shadow_dark": "none", "container_radius": "14px",
+    "block_padding": "16px", "layout_gap": "18px", "form_gap_width": "0px", "input_radius": "10px", "input_shadow": "none",
+    "input_shadow_focus": "none", "button_large_radius": "12px", "button_medium_radius": "10px", "button_small_radius": "999px",
+    "button_primary_shadow": "none", "button_secondary_shadow": "none", "button_primary_shadow_hover": "none",
+    "button_secondary_shadow_hover": "none", "button_primary_shadow_active": "none", "button_secondary_shadow_active": "none",
+    "button_large_text_weight": "600", "block_title_text_weight": "600", "input_border_width": "1px", "button_border_width": "1px",
+    "block_label_text_weight": "400", "checkbox_label_shadow": "none",
+}  # fmt: skip
 
 
 def theme() -> gr.themes.Base:

@@ -1,27 +1,24 @@
-"""English and Chinese: labels for Gradio's translation, sentences by key, and the language of a request."""
+"""Labels for Gradio's translation, sentences in a person's language, and the language of a request."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Protocol
 
 import gradio as gr
 from gradio.i18n import I18nData
 
+from app.languages import ENGLISH, choose, languages, templates
 from app.sentence import Sentence
 
-Language = Literal["en", "zh"]
-LANGUAGES: Final[Mapping[Language, str]] = {"en": "English", "zh": "中文"}
-COOKIE: Final = "hearth_language"
+Language = str
+"""The code of a language in app/locale/languages.json."""
 
 _english: dict[str, str] = {}
 
 
 def word(key: str, english: str) -> I18nData:
-    """Return a label in the browser's language. Key and English must be literals; the Chinese is in app/locale/zh.json."""
+    """Return a label in the browser's language. Key and English must be literals; its translations are in app/locale."""
     _english[key] = english
     return I18nData(key)
 
@@ -33,16 +30,9 @@ def label(sentence: Sentence) -> I18nData:
 
 
 def i18n() -> gr.I18n:
-    """Return every label made so far: build the window first."""
-    chinese = {key: text for key, text in catalog().items() if key in _english}
-    return gr.I18n(en=_english, **{"zh-CN": chinese, "zh": chinese, "zh-TW": chinese})
-
-
-@cache
-def catalog() -> dict[str, str]:
-    """Load the Chinese templates of labels and sentences by key."""
-    texts: dict[str, str] = json.loads((Path(__file__).parents[2] / "locale" / "zh.json").read_text("utf-8"))
-    return texts
+    """Return every label made so far, for each tag of each language: build the window first."""
+    labels = {code: {key: text(key, english, code) for key, english in _english.items()} for code in languages()}
+    return gr.I18n(**{tag: labels[code] for code, each in languages().items() for tag in {code, *each.tags}})
 
 
 class WebRequest(Protocol):
@@ -51,24 +41,22 @@ class WebRequest(Protocol):
     @property
     def headers(self) -> Mapping[str, str]: ...
 
-    @property
-    def cookies(self) -> Mapping[str, str]: ...
-
 
 def language(request: WebRequest | None) -> Language:
     """Return the language chosen by the switch, else the browser's."""
     if request is None:
-        return "en"
-    chosen = request.cookies.get(COOKIE, "")
-    if chosen == "zh" or (chosen != "en" and request.headers.get("accept-language", "").lower().startswith("zh")):
-        return "zh"
-    return "en"
+        return ENGLISH
+    return choose(request.headers.get("cookie", ""), request.headers.get("accept-language", ""))
 
 
 def translate(sentence: Sentence, spoken: Language) -> str:
-    return sentence.translate(catalog()) if spoken == "zh" else str(sentence)
+    return sentence.translate(templates(spoken))
+
+
+def join(spoken: Language, *sentences: Sentence) -> str:
+    return " ".join(translate(each, spoken) for each in sentences)
 
 
 def text(key: str, english: str, spoken: Language) -> str:
     """Return a label as text, where the server writes it and not Gradio."""
-    return catalog().get(key, english) if spoken == "zh" else english
+    return templates(spoken).get(key, english)

@@ -19,7 +19,7 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.process.state import EngineState, Sample
 from app.sentence import Sentence, Trouble, say
-from app.ui.page.translate import Language, text, translate
+from app.ui.page.translate import Language, join, text, translate
 
 View = dict[str, Any]
 
@@ -81,8 +81,8 @@ def blocker_view(state: EngineState, spoken: Language) -> View | None:
     if not state.gave_up:
         return None
     sentence = say("engine.waits", "The engine does not start. Waiting jobs resume when it does.")
-    words = (sentence, *([state.trouble.sentence] if state.trouble else []))
-    return {"text": " ".join(translate(each, spoken) for each in words), "cure": "repair"}
+    why = [state.trouble.sentence] if state.trouble else []
+    return {"text": join(spoken, sentence, *why), "cure": "repair"}
 
 
 def loading_text(progress: Progress, spoken: Language) -> str:
@@ -179,29 +179,22 @@ def remarks_view(progress: Progress, spoken: Language) -> list[View]:
 def end_view(progress: Progress, spoken: Language) -> View | None:
     match progress.end:
         case Finished():
-            return {"kind": "finished", "seconds": progress.end.seconds, "elapsed_s": progress.end.elapsed_s}
+            return {"kind": "finished", "elapsed_s": progress.end.elapsed_s}
         case Stopped():
-            return {"kind": "stopped", "seconds": progress.end.seconds, "elapsed_s": progress.end.elapsed_s}
+            return {"kind": "stopped"}
         case Failed(sentence, objections, cure):
-            return {
-                "kind": "failed",
-                "text": " ".join(translate(each, spoken) for each in (sentence, *objections)),
-                "cure": cure,
-            }
+            return {"kind": "failed", "text": join(spoken, sentence, *objections), "cure": cure}
     return None
 
 
 def charts_view(history: Sequence[Sample]) -> list[View]:
     """Return the live charts, one point a second."""
-    return [
-        {"time_s": sample.time_s, "rate": sample.rate, "unit": sample.unit, **memory_view(sample.reading)}
-        for sample in history
-    ]
+    return [{"rate": sample.rate, "unit": sample.unit, **memory_view(sample.reading)} for sample in history]
 
 
 def trouble_html(trouble: Trouble, spoken: Language) -> str:
     """Word a Trouble as HTML; the page adds the button for its cure."""
-    words = " ".join(translate(each, spoken) for each in (trouble.sentence, *trouble.objections))
+    words = join(spoken, trouble.sentence, *trouble.objections)
     return f'<p class="h-trouble" role="alert" data-cure="{html.escape(trouble.cure, quote=True)}">{html.escape(words)}</p>'
 
 

@@ -16,10 +16,10 @@ class MeasuringDesk:
     job: str = ""
     kind: str = ""
 
-    def start(self, errand: MaintenanceTask) -> None:
+    def start(self, task: MaintenanceTask) -> None:
         """Start a measurement, unless one waits or runs."""
         if not self.is_running():
-            self.job, self.kind = self.keeper.start_task(errand), type(errand).__name__
+            self.job, self.kind = self.keeper.start_task(task), type(task).__name__
 
     def is_running(self) -> bool:
         return bool(self.job) and self.keeper.get_progress(self.job).end is None

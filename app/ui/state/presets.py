@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from gradio.i18n import I18nData
 
-from app.sentence import Trouble, say
-from app.ui.page.translate import word
+from app.sentence import Sentence, Trouble, say
+from app.ui.page.translate import label
 from app.ui.state.settings import Settings
 
 NAME_MOST: Final = 60
@@ -19,49 +19,42 @@ AS_MADE: Final[dict[str, dict[str, Any]]] = {
     "paint": {"width": None, "height": None, "steps": None, "guidance": None, "scheduler": "", "batch": 1, "upscale": 1, "strength": 0.6},
 }  # fmt: skip
 """What the models' makers recommend."""
-BUILT_IN: Final[dict[str, dict[str, Values]]] = {
+BUILT_IN: Final[dict[str, dict[str, tuple[Sentence, Values]]]] = {
     "speak": {
-        "recommended": AS_MADE["speak"],
-        "steady": {**AS_MADE["speak"], "own": True, "guidance": 3.5, "temperature": 1.3, "top_p": 0.95, "cfg_filter": 35},
-        "lively": {**AS_MADE["speak"], "own": True, "guidance": 3.0, "temperature": 1.9, "top_p": 0.97, "cfg_filter": 50},
-        "slow": {**AS_MADE["speak"], "speed": 0.85},
+        "recommended": (say("preset.recommended", "Recommended"), AS_MADE["speak"]),
+        "steady": (
+            say("preset.steady", "Calm and steady"),
+            {**AS_MADE["speak"], "own": True, "guidance": 3.5, "temperature": 1.3, "top_p": 0.95, "cfg_filter": 35},
+        ),
+        "lively": (
+            say("preset.lively", "Lively"),
+            {**AS_MADE["speak"], "own": True, "guidance": 3.0, "temperature": 1.9, "top_p": 0.97, "cfg_filter": 50},
+        ),
+        "slow": (say("preset.slow", "Slow and clear"), {**AS_MADE["speak"], "speed": 0.85}),
     },
     "paint": {
-        "recommended": AS_MADE["paint"],
-        "sketches": {**AS_MADE["paint"], "steps": 12, "batch": 4},
-        "careful": {**AS_MADE["paint"], "steps": 50},
-        "near": {**AS_MADE["paint"], "strength": 0.3},
+        "recommended": (say("preset.recommended", "Recommended"), AS_MADE["paint"]),
+        "sketches": (say("preset.sketches", "Four quick sketches"), {**AS_MADE["paint"], "steps": 12, "batch": 4}),
+        "careful": (say("preset.careful", "Careful, many steps"), {**AS_MADE["paint"], "steps": 50}),
+        "near": (say("preset.near", "Close to the original"), {**AS_MADE["paint"], "strength": 0.3}),
     },
-}  # fmt: skip
-
-
-def label_built_in(tab: str) -> dict[str, I18nData]:
-    """Return the labels of the presets that come with Hearth."""
-    labels = {
-        "speak": {
-            "recommended": word("preset.recommended", "Recommended"), "steady": word("preset.steady", "Calm and steady"),
-            "lively": word("preset.lively", "Lively"), "slow": word("preset.slow", "Slow and clear"),
-        },
-        "paint": {
-            "recommended": word("preset.recommended", "Recommended"), "sketches": word("preset.sketches", "Four quick sketches"),
-            "careful": word("preset.careful", "Careful, many steps"), "near": word("preset.near", "Close to the original"),
-        },
-    }  # fmt: skip
-    return labels[tab]
+}
 
 
 def list_choices(settings: Settings, tab: str) -> list[tuple[I18nData | str, str]]:
     own: dict[str, Values] = settings.get("presets", {}).get(tab, {})
     return [
-        *((label, name) for name, label in label_built_in(tab).items()),
+        *((label(named), name) for name, (named, _) in BUILT_IN[tab].items()),
         *((name, f"own:{name}") for name in sorted(own)),
     ]
 
 
 def find_values(settings: Settings, tab: str, choice: str | None) -> Values:
     """Return a preset's values; nothing for a name that is still being typed."""
+    if choice in BUILT_IN[tab]:
+        return BUILT_IN[tab][choice][1]
     own: dict[str, Values] = settings.get("presets", {}).get(tab, {})
-    return BUILT_IN[tab].get(choice or "") or own.get((choice or "").removeprefix("own:"), {})
+    return own.get((choice or "").removeprefix("own:"), {})
 
 
 def save_preset(settings: Settings, tab: str, name: str | None, fields: Values) -> str:

@@ -52,7 +52,6 @@ def curve_view(need: Need, plan: Plan, measured: Curve | None, asked: Chunk, spo
         "runs": explain_chunk(plan, asked, spoken),
         "knee": measured.knee if measured else None,
         "budget": plan.budget_bytes,
-        "queries": need.queries,
         "note": note,
     }
 

@@ -13,13 +13,12 @@ from app.compat.planning.types import AUTO, Choice, Chunk
 from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.models.catalog import CATALOG
 from app.sentence import Trouble
-from app.ui.page import views
 from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from app.ui.tabs import machine_view
 from app.ui.tabs.machine_fields import ANY, MachineFields, build_fields, listed_models
-from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh
+from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh, explain
 
 
 def build(desk: Desk) -> Refresh:
@@ -44,7 +43,7 @@ class MachineTab:
         try:
             self.desk.machine.set_chunk(size)
         except Trouble as trouble:
-            return place_of(self.desk.keeper.chunk), gr.skip(), views.trouble_html(trouble, language(request))
+            return place_of(self.desk.keeper.chunk), gr.skip(), explain(trouble, request)
         return gr.skip(), "" if size == AUTO else str(size), ""
 
     def type_size(self, text: str, request: gr.Request) -> tuple[Any, str]:
@@ -55,7 +54,7 @@ class MachineTab:
                 return gr.skip(), ""
             self.desk.machine.set_chunk(size)
         except Trouble as trouble:
-            return gr.skip(), views.trouble_html(trouble, language(request))
+            return gr.skip(), explain(trouble, request)
         return place_of(size), ""
 
     def use_knee(self, model: str, request: gr.Request) -> tuple[Any, Any, str]:
@@ -66,7 +65,7 @@ class MachineTab:
         try:
             self.desk.machine.set_chunk(curve.knee)
         except Trouble as trouble:
-            return gr.skip(), gr.skip(), views.trouble_html(trouble, language(request))
+            return gr.skip(), gr.skip(), explain(trouble, request)
         return place_of(curve.knee), str(curve.knee), ""
 
     def choice_from(self, values: dict[Any, Any]) -> Choice:
@@ -81,7 +80,7 @@ class MachineTab:
         try:
             plan = self.desk.machine.plan(values[self.fields.plan.model], self.choice_from(values))
         except Trouble as trouble:
-            return views.trouble_html(trouble, language(request))
+            return explain(trouble, request)
         return machine_view.warnings_html(plan, language(request))
 
     def keep_choice(self, values: dict[Any, Any], request: gr.Request) -> str:
@@ -91,7 +90,7 @@ class MachineTab:
             self.desk.machine.plan(values[self.fields.plan.model], choice)
             self.desk.machine.keep_choice(choice)
         except Trouble as trouble:
-            return views.trouble_html(trouble, language(request))
+            return explain(trouble, request)
         return machine_view.saved_html(language(request))
 
     def run_selftest(self) -> None:

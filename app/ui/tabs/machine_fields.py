@@ -100,7 +100,7 @@ def _build_machine() -> MachineCard:
             test = gr.Button(word("machine.test", "Run the self-test"), size="sm", elem_id="machine-test")
             report = gr.Button(word("machine.report", "Copy report"), size="sm", elem_id="machine-report")
             free = gr.Button(word("machine.free", "Free memory"), size="sm")
-        gr.HTML('<div class="h-errand" data-kind="SelfTest"></div>', apply_default_css=False)
+        gr.HTML('<div class="h-measuring" data-kind="SelfTest"></div>', apply_default_css=False)
         report_text = gr.Textbox(visible=False, elem_id="machine-report-text", label="report")
     return MachineCard(test, report, free, report_text)
 
@@ -126,7 +126,7 @@ def _build_chunk() -> ChunkCard:
         with gr.Row(elem_classes="h-inline"):
             exact = gr.Textbox("", label=word("machine.exact", "Exact size"), placeholder="auto", elem_id="machine-exact", scale=1)  # fmt: skip
             tune = gr.Button(word("machine.tune", "Tune for this model"), elem_id="machine-tune")
-        gr.HTML('<div class="h-errand" data-kind="Tune"></div>', apply_default_css=False)
+        gr.HTML('<div class="h-measuring" data-kind="Tune"></div>', apply_default_css=False)
         message = gr.HTML("", apply_default_css=False, elem_id="machine-message")
     return ChunkCard(slider, exact, tune, message)
 

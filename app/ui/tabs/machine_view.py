@@ -17,8 +17,8 @@ from app.compat.planning.types import Plan
 from app.engine.models import catalog
 from app.engine.models.model import describe_need
 from app.sentence import Trouble, say
-from app.ui.page.translate import Language, text, translate
-from app.ui.page.views import View, end_view, remarks_view
+from app.ui.page.translate import Language, join, text, translate
+from app.ui.page.views import View, end_view, notes_html, remarks_view
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from app.ui.tabs.curve_view import curve_view
@@ -39,7 +39,7 @@ def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
     try:
         plan = desk.machine.plan(model, choice, pretended)
     except Trouble as trouble:
-        return view | {"trouble": " ".join(translate(each, spoken) for each in (trouble.sentence, *trouble.objections))}
+        return view | {"trouble": join(spoken, trouble.sentence, *trouble.objections)}
     elsewhere = desk.machine.is_elsewhere(pretended)
     measured = None if elsewhere else read_curve(desk.keeper.home, model)
     taught = () if elsewhere else learned(desk.machine.load_verdicts(), model)
@@ -89,8 +89,7 @@ def write_report(desk: Desk) -> str:
 
 def warnings_html(plan: Plan, spoken: Language) -> str:
     """List what is unwise about a choice that works."""
-    lines = "".join(f"<li>{html.escape(translate(each.sentence, spoken))}</li>" for each in plan.warnings)
-    return f'<ul class="h-problems">{lines}</ul>' if lines else ""
+    return notes_html([each.sentence for each in plan.warnings], spoken)
 
 
 def saved_html(spoken: Language) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import gradio as gr
 
@@ -20,39 +20,35 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import who
 from app.ui.tabs import paint_form, paint_view
 from app.ui.tabs.paint_fields import KIND, PaintFields, build_fields
-from app.ui.tabs.paint_form import whole_number
 from app.ui.tabs.shared_controls import (
     LATEST,
     QUICK,
+    JobTab,
     Refresh,
     explain,
-    find_model_again,
     hidden_button,
     keep_empty,
-    model_choices,
     remember_settings,
+    restore_or_explain,
     roll_seed,
     run_or_explain,
-    saved_values,
+    whole_number,
 )
 
-LARGE: Final = "sd15"
-"""The model offered where a small painter does not know a word."""
 
-
-def build(desk: Desk, visitor: bool = False) -> Refresh:
-    """Build the tab; a visitor's has nothing of the owner's: no saved settings, models, LoRAs, grid or forecast."""
-    saved = {} if visitor else desk.settings.get("paint", {})
-    tab = PaintTab(desk, build_fields(desk, saved, visitor), visitor)
+def build(desk: Desk, guest: bool = False) -> Refresh:
+    """Build the tab; a guest's has nothing of the owner's: no saved settings, models, LoRAs, grid or forecast."""
+    saved = {} if guest else desk.settings.get("paint", {})
+    shared = JobTab(desk, KIND, guest)
+    tab = PaintTab(desk, build_fields(desk, saved, guest), shared)
     connect(tab)
-    if visitor:
+    if guest:
         own = tab.fields.settings
         keep_empty([own.seed, own.width, own.height, own.steps, own.guidance])
     else:
         connect_owner(tab)
-    return Refresh(
-        tab.fill, [tab.fields.settings.seed, *tab.fields.saved.values()], tab.offer, [tab.fields.model.model]
-    )
+    filled = [tab.fields.settings.seed, *tab.fields.saved.values()]
+    return Refresh(tab.fill, filled, shared.offer_models, [tab.fields.model.model])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,22 +57,20 @@ class PaintTab:
 
     desk: Desk
     fields: PaintFields
-    visitor: bool
+    shared: JobTab
 
     def request_from(self, values: dict[Any, Any]) -> PictureRequest:
         """Make a request of the fields' values; an own width or height comes before the size chosen."""
         chosen, own = self.fields, self.fields.settings
         image, mask = paint_form.save_pictures(self.desk, values[chosen.start.image])
         width, height = values[chosen.model.size].split("x") if values[chosen.model.size] else (None, None)
-        loras = (
-            () if self.visitor else tuple(paint_form.parse_loras(values[own.loras] or [], values[own.weights] or ""))
-        )
+        loras = [] if self.shared.guest else paint_form.parse_loras(values[own.loras] or [], values[own.weights] or "")
         return PictureRequest(
             prompt=values[chosen.prompt.prompt], model=values[chosen.model.model], negative=values[chosen.prompt.negative] or "",
             width=whole_number(values[own.width]) or whole_number(width), height=whole_number(values[own.height]) or whole_number(height),
             steps=whole_number(values[own.steps]), guidance=values[own.guidance], scheduler=values[own.scheduler] or None,
             seed=whole_number(values[own.seed]), batch=int(values[own.batch]), image=image, mask=mask,
-            strength=values[chosen.start.strength], upscale=int(values[own.upscale]), loras=loras,
+            strength=values[chosen.start.strength], upscale=int(values[own.upscale]), loras=tuple(loras),
         )  # fmt: skip
 
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
@@ -99,9 +93,6 @@ class PaintTab:
 
         return run_or_explain(run, request)
 
-    def stop(self, request: gr.Request) -> None:
-        self.desk.jobs.stop(KIND, who(request))
-
     def forecast(self, values: dict[Any, Any], request: gr.Request) -> str:
         """Say whether it will fit, how long it will take, and what would make it fit."""
         prompt = self.fields.prompt.prompt
@@ -113,32 +104,31 @@ class PaintTab:
 
     def restore_dropped(self, file: str | None, request: gr.Request) -> list[Any]:
         """Restore the settings of a picture dropped on the page, and empty the field so that it takes another."""
+        fields = len(self.fields.restored)
         if file is None:
-            return [gr.skip()] * (len(self.fields.restored) + 2)
-        try:
+            return [gr.skip()] * (fields + 2)
+
+        def restore() -> list[Any]:
             found = picture_settings.read(Path(file))
-        except Trouble as trouble:
-            return [*self._skip_all(), explain(trouble, request), None]
-        return [*self._restore(found.request, found.notes, language(request)), None]
+            return self._restore(found.request, found.notes, language(request))
+
+        return [*restore_or_explain(restore, fields, request), None]
 
     def restore_creation(self, creation: float, request: gr.Request) -> list[Any]:
-        try:
-            restored = self.desk.jobs.find_creation(int(creation), who(request)).request
-        except Trouble as trouble:
-            return [*self._skip_all(), explain(trouble, request)]
-        assert isinstance(restored, PictureRequest)
-        return self._restore(restored, list_by_hand(restored), language(request))
+        def restore() -> list[Any]:
+            found = self.desk.jobs.find_creation(int(creation), who(request)).request
+            assert isinstance(found, PictureRequest)
+            return self._restore(found, list_by_hand(found), language(request))
+
+        return restore_or_explain(restore, len(self.fields.restored), request)
 
     def _restore(self, request: PictureRequest, notes: Sequence[Sentence], spoken: Language) -> list[Any]:
         """Give values for the restored fields, and notes on what could not be restored."""
-        model, missing = find_model_again(self.desk, KIND, request.model, self.visitor)
+        model, missing = self.shared.find_model_again(request.model)
         return [
             request.prompt, request.negative, request.seed, model, request.width, request.height, request.steps, request.guidance,
             request.scheduler or "", request.batch, request.upscale, request.strength, views.notes_html([*missing, *notes], spoken),
         ]  # fmt: skip
-
-    def _skip_all(self) -> list[Any]:
-        return [gr.skip()] * len(self.fields.restored)
 
     def start_from(self, creation: float, request: gr.Request) -> tuple[Any, str]:
         """Put a creation into the editor; its file is one that the upload guard gives nobody by its path."""
@@ -159,29 +149,16 @@ class PaintTab:
         chosen = paint_form.find_model(self.desk, model)
         return gr.update(choices=paint_form.list_sizes(chosen), value=paint_form.default_size(chosen))
 
-    def use_large(self) -> Any:
-        return gr.update(choices=model_choices(self.desk, KIND), value=LARGE)
-
-    def offer(self) -> Any:
-        return gr.update(choices=model_choices(self.desk, KIND))
-
     def fill(self) -> list[Any]:
-        """Fill in the saved settings; a model that is gone makes way for the best."""
-        now = saved_values(self.desk, "paint", self.fields.saved)
-        models = model_choices(self.desk, KIND)
-        chosen = now["model"] if now["model"] in [id_ for _, id_ in models] else ""
-        return [
-            None,
-            gr.update(choices=models, value=chosen),
-            *(now[name] for name in self.fields.saved if name != "model"),
-        ]
+        """Empty the seed and fill in the saved settings."""
+        return [None, *self.shared.saved_values(self.fields.saved)]
 
 
 def connect(tab: PaintTab) -> None:
-    """Connect the events that owner and visitors have."""
+    """Connect the events that owner and guests have."""
     fields, own, hidden, message = tab.fields, tab.fields.settings, tab.fields.hidden, tab.fields.go.message
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
-    fields.go.stop.click(tab.stop, None, None, **QUICK)
+    fields.go.stop.click(tab.shared.stop, None, None, **QUICK)
     own.dice.click(roll_seed, None, own.seed, **QUICK)
     own.reuse.click(tab.last_seed, None, own.seed, **QUICK)
     hidden.restore.click(tab.restore_creation, hidden.creation, [*fields.restored, message], **LATEST)
@@ -196,7 +173,7 @@ def connect_owner(tab: PaintTab) -> None:
     fields.grid.go.click(tab.begin_grid, fields.asked, message, **QUICK)
     model.change(tab.offer_sizes, model, size, **LATEST)
     model.change(None, model, None, js="model => { Hearth.paintedBy(model); }")
-    hidden_button("paint-use").click(tab.use_large, None, model, **QUICK)
+    hidden_button("paint-use").click(tab.shared.use_large, None, model, **QUICK)
     refresh = hidden_button("paint-weigh")  # once something was made, how long it takes is known
     changes = [each.change for each in (model, size, own.width, own.height, own.steps, own.guidance, own.batch)]
     gr.on([*changes, refresh.click], tab.forecast, fields.asked - {fields.start.image}, fields.model.forecast, **LATEST)

@@ -105,7 +105,3 @@ def parse_values(axis: str, values: str) -> list[Any]:
                 axis=AXES[axis],
             )
         ) from fault
-
-
-def whole_number(value: Any) -> int | None:
-    return None if value in (None, "") else int(value)

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.shelf import Search
 from app.engine.models import catalog
 from app.engine.models.forecast import Forecast, estimate_seconds, list_alike, make_forecast
 from app.engine.models.on_disk import find_best
 from app.engine.text import starter_words
 from app.sentence import say
-from app.ui.page.translate import Language, text, translate
+from app.ui.page.translate import Language, join, text, translate
 from app.ui.page.views import View, end_view, job_file_url, loading_text, remarks_view, step_rate
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
@@ -22,7 +23,7 @@ from app.ui.tabs import paint_form
 def picture_view(job: str, progress: Progress, spoken: Language) -> View:
     """Return the picture so far, and the finished ones of the batch."""
     step = progress.step
-    done = [{"index": part.index, "url": job_file_url(job, part.path), "seed": part.seed} for part in progress.parts]
+    done = [{"index": part.index, "url": job_file_url(job, part.path)} for part in progress.parts]
     return {
         "job": job, "parts": done, "share": step.done / step.total if step is not None and step.total else 0.0,
         "preview": preview_url(job, progress), "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
@@ -54,18 +55,12 @@ def fit_html(found: Forecast, seconds: float | None, spoken: Language) -> str:
         "fits": ("right", text("fit.fits", "fits", spoken)), "tight": ("careful", text("fit.tight", "tight", spoken)),
         "no": ("wrong", text("fit.no", "too large", spoken)),
     }[found.fit]  # fmt: skip
-    words = [translate(found.sentence, spoken)]
     if seconds is None:
-        words.append(text("fit.unknown", "Time unknown: this has not been measured on this machine yet.", spoken))
+        time = say("fit.unknown", "Time unknown: this has not been measured on this machine yet.")
     else:
-        words.append(
-            translate(
-                say("fit.seconds", "About {seconds} s, based on earlier runs.", seconds=round(seconds, 1)),
-                spoken,
-            )
-        )
-    words += [translate(cure.sentence, spoken) for cure in found.cures]
-    return f'<p class="h-check"><span class="h-badge {level}">{html.escape(name)}</span> <span class="h-soft">{html.escape(" ".join(words))}</span></p>'
+        time = say("fit.seconds", "About {seconds} s, based on earlier runs.", seconds=round(seconds, 1))
+    words = join(spoken, found.sentence, time, *(cure.sentence for cure in found.cures))
+    return f'<p class="h-check"><span class="h-badge {level}">{html.escape(name)}</span> <span class="h-soft">{html.escape(words)}</span></p>'
 
 
 def job_view(desk: Desk, job: str, spoken: Language) -> View:
@@ -91,14 +86,8 @@ def grid_view(desk: Desk, person: Person, spoken: Language) -> View | None:
         for job in row:
             progress, found = desk.keeper.get_progress(job), results_view(desk, job)
             failed = progress.end is not None and not found
-            cells.append(
-                {
-                    "job": job,
-                    "url": found[0]["url"] if found else "",
-                    "failed": failed,
-                    "preview": preview_url(job, progress),
-                }
-            )
+            url = found[0]["url"] if found else ""
+            cells.append({"url": url, "failed": failed, "preview": preview_url(job, progress)})
     across, down = (translate(paint_form.AXES[axis], spoken) for axis in (grid.across, grid.down))
     return {"across": across, "columns": grid.columns, "down": down, "rows": grid.rows, "cells": cells}
 
@@ -117,7 +106,7 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
     if hardware is None:
         return ""
     model = catalog.find(request.model) if request.model else find_best(desk.keeper.home, "picture")
-    past = desk.keeper.shelf.find(kind="picture", model=model.id, most=8)
+    past = desk.keeper.shelf.find(Search(kind="picture", model=model.id, most=8))
     found = make_forecast(
         desk.keeper.home,
         request,

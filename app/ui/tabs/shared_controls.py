@@ -1,4 +1,4 @@
-"""What Speak and Paint share: start and stop, models to choose from, presets, saved settings, hidden fields for the scripts."""
+"""What Speak and Paint share: start and stop, models to choose from, restoring, presets, saved settings, hidden fields for the scripts."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from app.ui.page import views
 from app.ui.page.translate import language, word
 from app.ui.state import presets
 from app.ui.state.desk import Desk
+from app.ui.state.guest_limits import redact_for
+from app.ui.state.models_desk import TABS
 from app.ui.state.person import who
-from app.ui.state.visitor_limits import redact_for
 
 QUICK: Final[Mapping[str, Any]] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """For actions: a double click runs once."""
@@ -50,6 +51,49 @@ class GoAndStop:
     message: gr.HTML
 
 
+LARGE: Final[Mapping[str, str]] = {"speech": "dia-1.6b", "picture": "sd15"}
+"""The model offered where a small one does not know a word, by kind of job."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobTab:
+    """What the events of Speak and Paint do alike, for one kind of job."""
+
+    desk: Desk
+    kind: str
+    guest: bool
+
+    def stop(self, request: gr.Request) -> None:
+        self.desk.jobs.stop(self.kind, who(request))
+
+    def offer_models(self) -> Any:
+        return gr.update(choices=model_choices(self.desk, self.kind))
+
+    def use_large(self) -> Any:
+        return gr.update(choices=model_choices(self.desk, self.kind), value=LARGE[self.kind])
+
+    def saved_values(self, fields: Mapping[str, Component]) -> list[Any]:
+        """Return the saved value of each field, or its first one; a model that is gone makes way for the best."""
+        saved: dict[str, Any] = self.desk.settings.get(TABS[self.kind], {})
+        now = {name: field.value for name, field in fields.items()} | saved
+        models = model_choices(self.desk, self.kind)
+        chosen = now["model"] if now["model"] in [id_ for _, id_ in models] else ""
+        return [gr.update(choices=models, value=chosen) if name == "model" else now[name] for name in fields]
+
+    def find_model_again(self, model: str) -> tuple[str, tuple[Sentence, ...]]:
+        """Find the model of restored settings, by its id or by its name alone; say so where there is no one such model."""
+        installed = [id_ for _, id_ in model_choices(self.desk, self.kind, self.guest)]
+        found = (
+            [model]
+            if model in installed
+            else [id_ for id_ in installed if id_ and public_name(id_) == public_name(model)]
+        )
+        if len(found) == 1:
+            return found[0], ()
+        note = say("restore.model", "This was made with {model}. Choose the model to use.", model=public_name(model))
+        return "", () if self.guest else (note,)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PresetRow:
     choice: gr.Dropdown
@@ -62,7 +106,7 @@ def build_go_and_stop(tab: str, label: I18nData) -> GoAndStop:
         message = gr.HTML("", elem_id=f"{tab}-message", apply_default_css=False)
         with gr.Row(elem_classes="h-go"):
             go = gr.Button(label, variant="primary", elem_id=f"{tab}-go")
-            stop = gr.Button(word("go.stop", "Stop and keep"), elem_id=f"{tab}-stop")
+            stop = gr.Button(word("job.stop", "Stop and keep"), elem_id=f"{tab}-stop")
             gr.HTML('<span class="h-soft h-keys"></span>', apply_default_css=False)
     return GoAndStop(go, stop, message)
 
@@ -85,15 +129,19 @@ def hidden_button(id_: str) -> gr.Button:
     return gr.Button(id_, elem_id=id_, elem_classes="h-hidden")
 
 
+def whole_number(value: Any) -> int | None:
+    return None if value in (None, "") else int(value)
+
+
 def roll_seed() -> int:
     return random.randrange(SEED_LIMIT)
 
 
-def model_choices(desk: Desk, kind: str, visitor: bool = False) -> list[tuple[Any, str]]:
+def model_choices(desk: Desk, kind: str, guest: bool = False) -> list[tuple[Any, str]]:
     installed = [
-        each for each in desk.models.list_all() if not visitor and each.kind == kind and locate(desk.keeper.home, each)
+        each for each in desk.models.list_all() if not guest and each.kind == kind and locate(desk.keeper.home, each)
     ]
-    return [(word("model.best", "Best installed model"), ""), *((each.title, each.id) for each in installed)]
+    return [(word("models.best", "Best installed model"), ""), *((each.title, each.id) for each in installed)]
 
 
 def run_or_explain(run: Callable[[], object], request: gr.Request) -> str:
@@ -105,38 +153,28 @@ def run_or_explain(run: Callable[[], object], request: gr.Request) -> str:
     return ""
 
 
+def restore_or_explain(restore: Callable[[], list[Any]], fields: int, request: gr.Request) -> list[Any]:
+    """Return what restores so many fields, with notes; where it cannot be read, skip them and say why."""
+    try:
+        return restore()
+    except Trouble as trouble:
+        return [*[gr.skip()] * fields, explain(trouble, request)]
+
+
 def explain(trouble: Trouble, request: gr.Request) -> str:
     """Word a Trouble as HTML, as far as this person may hear it."""
     return views.trouble_html(redact_for(who(request), trouble), language(request))
 
 
-def find_model_again(desk: Desk, kind: str, model: str, visitor: bool = False) -> tuple[str, tuple[Sentence, ...]]:
-    """Find the model of restored settings, by its id or by its name alone; say so where there is no one such model."""
-    installed = [id_ for _, id_ in model_choices(desk, kind, visitor)]
-    found = (
-        [model] if model in installed else [id_ for id_ in installed if id_ and public_name(id_) == public_name(model)]
-    )
-    if len(found) == 1:
-        return found[0], ()
-    notes = () if visitor else (say("restore.model", "This was made with {model}. Choose the model to use.", model=public_name(model)),)  # fmt: skip
-    return "", notes
-
-
-def build_preset_row(tab: str, desk: Desk, visitor: bool) -> PresetRow:
-    with gr.Row(elem_classes="h-inline", visible=not visitor):
+def build_preset_row(tab: str, desk: Desk, guest: bool) -> PresetRow:
+    with gr.Row(elem_classes="h-inline", visible=not guest):
         choice = gr.Dropdown(
-            [] if visitor else presets.list_choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
+            [] if guest else presets.list_choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
             label=word("preset.label", "Preset"), info=word("preset.info", "Choose one, or type a name and save the settings below."),
         )  # fmt: skip
-        save = gr.Button(word("preset.keep", "Save"), size="sm", min_width=60, elem_id=f"{tab}-preset-keep")
-        delete = gr.Button(word("preset.drop", "Delete"), size="sm", min_width=60, elem_id=f"{tab}-preset-drop")
+        save = gr.Button(word("preset.save", "Save"), size="sm", min_width=60, elem_id=f"{tab}-preset-save")
+        delete = gr.Button(word("preset.delete", "Delete"), size="sm", min_width=60, elem_id=f"{tab}-preset-delete")
     return PresetRow(choice, save, delete)
-
-
-def saved_values(desk: Desk, tab: str, fields: Mapping[str, Component]) -> dict[str, Any]:
-    """Return the saved value of each field, and its first one where none was saved."""
-    saved: dict[str, Any] = desk.settings.get(tab, {})
-    return {name: field.value for name, field in fields.items()} | saved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +199,7 @@ class SavedSettings:
         try:
             choice = presets.save_preset(self.desk.settings, self.tab, values[self.presets.choice], asked)
         except Trouble as trouble:
-            return gr.skip(), views.trouble_html(trouble, language(request))
+            return gr.skip(), explain(trouble, request)
         return gr.update(choices=presets.list_choices(self.desk.settings, self.tab), value=choice), ""
 
     def delete_preset(self, choice: str | None, request: gr.Request) -> tuple[Any, Any]:
@@ -170,7 +208,7 @@ class SavedSettings:
         try:
             presets.delete_preset(self.desk.settings, self.tab, choice)
         except Trouble as trouble:
-            return gr.skip(), views.trouble_html(trouble, language(request))
+            return gr.skip(), explain(trouble, request)
         return gr.update(choices=presets.list_choices(self.desk.settings, self.tab), value=None), ""
 
 
@@ -186,5 +224,5 @@ def remember_settings(tab: str, desk: Desk, fields: Mapping[str, Component], row
     row.choice.input(settings.apply_preset, row.choice, components, **LATEST)
     row.save.click(settings.save_preset, with_preset, [row.choice, message], **QUICK)
     row.delete.click(
-        settings.delete_preset, row.choice, [row.choice, message], js="choice => Hearth.dropped(choice)", **LATEST
+        settings.delete_preset, row.choice, [row.choice, message], js="choice => Hearth.confirmPreset(choice)", **LATEST
     )

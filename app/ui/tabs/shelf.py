@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from app.engine.jobs.shelf import Creation, Shelf
+from app.engine.jobs.shelf import Creation, Search, Shelf
 from app.sentence import Trouble
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text
@@ -43,10 +43,11 @@ def routes(desk: Desk) -> list[Route]:
 
 def search(desk: Desk, request: Request) -> Response:
     asked, spoken = request.query_params, language(request)
-    found = desk.keeper.shelf.find(
+    wanted = Search(
         asked.get("words", ""), asked.get("kind", ""), asked.get("model", ""), "favourite" in asked, "binned" in asked,
         most=PAGE + 1, skip=max(0, int(asked.get("skip", "0") or 0)),
     )  # fmt: skip
+    found = desk.keeper.shelf.find(wanted)
     creations = [creation_view(desk, each, spoken) for each in found[:PAGE]]
     models = [{"id": each, "title": desk.models.find_title(each)} for each in desk.keeper.shelf.list_models()]
     return JSONResponse({"creations": creations, "more": len(found) > PAGE, "models": models})

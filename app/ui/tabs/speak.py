@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import gradio as gr
 
@@ -13,35 +13,32 @@ from app.engine.text import voices
 from app.engine.text.voice_limits import DIA
 from app.sentence import Trouble, say
 from app.ui.page import views
-from app.ui.page.translate import language
+from app.ui.page.translate import Language, language
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 from app.ui.tabs.shared_controls import (
     EACH,
     LATEST,
     QUICK,
+    JobTab,
     Refresh,
     explain,
-    find_model_again,
     keep_empty,
-    model_choices,
     remember_settings,
+    restore_or_explain,
     roll_seed,
     run_or_explain,
-    saved_values,
+    whole_number,
 )
 from app.ui.tabs.speak_fields import FRESH, KIND, SpeakFields, build_fields, voice_choices
 
-LARGE: Final = "dia-1.6b"
-"""The model offered where a small voice does not know a word."""
 
-
-def build(desk: Desk, visitor: bool = False) -> Refresh:
-    """Build the tab; a visitor's has nothing of the owner's: no saved settings, voices or models."""
-    saved = {} if visitor else desk.settings.get("speak", {})
-    tab = SpeakTab(desk, build_fields(desk, saved, visitor), visitor)
+def build(desk: Desk, guest: bool = False) -> Refresh:
+    """Build the tab; a guest's has nothing of the owner's: no saved settings, voices or models."""
+    saved = {} if guest else desk.settings.get("speak", {})
+    tab = SpeakTab(desk, build_fields(desk, saved, guest), JobTab(desk, KIND, guest))
     connect(tab)
-    if visitor:
+    if guest:
         keep_empty([tab.fields.settings.seed])
     else:
         connect_owner(tab)
@@ -56,23 +53,19 @@ class SpeakTab:
 
     desk: Desk
     fields: SpeakFields
-    visitor: bool
+    shared: JobTab
 
     def request_from(self, values: dict[Any, Any]) -> SpeechRequest:
         """Make a request of the fields' values."""
         own, sampling = self.fields.settings, self.fields.settings.sampling
-        sampled: tuple[float | None, float | None, float | None, int | None] = (None, None, None, None)
-        if values[sampling.by_hand]:
-            sampled = (
-                values[sampling.guidance],
-                values[sampling.temperature],
-                values[sampling.top_p],
-                int(values[sampling.cfg_filter]),
-            )
-        seed = None if values[own.seed] is None else int(values[own.seed])
+
+        def sampled(slider: gr.Slider) -> Any:
+            return values[slider] if values[sampling.by_hand] else None
+
         return SpeechRequest(
-            values[self.fields.script], values[own.model], self._prompt_from(values), seed, *sampled, carry_voice=values[own.carry],
-            speed=values[own.speed], loudness_lufs=values[own.loudness], format=values[own.format],
+            values[self.fields.script], values[own.model], self._prompt_from(values), whole_number(values[own.seed]),
+            sampled(sampling.guidance), sampled(sampling.temperature), sampled(sampling.top_p), whole_number(sampled(sampling.cfg_filter)),
+            carry_voice=values[own.carry], speed=values[own.speed], loudness_lufs=values[own.loudness], format=values[own.format],
         )  # fmt: skip
 
     def _prompt_from(self, values: dict[Any, Any]) -> VoicePrompt | None:
@@ -84,37 +77,34 @@ class SpeakTab:
         return VoicePrompt(values[voice.clip], values[voice.transcript] or "") if values[voice.clip] else None
 
     def _list_voices(self) -> list[voices.Voice]:
-        return [] if self.visitor else [*voices.list_voices(self.desk.keeper.home)]
+        return [] if self.shared.guest else [*voices.list_voices(self.desk.keeper.home)]
 
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.begin(self.request_from(values), who(request)), request)
-
-    def stop(self, request: gr.Request) -> None:
-        self.desk.jobs.stop(KIND, who(request))
 
     def redo_part(self, index: float, request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.redo_part(int(index), who(request)), request)
 
     def restore_creation(self, creation: float, request: gr.Request) -> list[Any]:
-        """Restore the settings of a creation of the shelf, and note what could not be restored."""
-        try:
-            restored = self.desk.jobs.find_creation(int(creation), who(request)).request
-        except Trouble as trouble:
-            return [*[gr.skip()] * len(self.fields.restored), explain(trouble, request)]
-        assert isinstance(restored, SpeechRequest)
+        def restore() -> list[Any]:
+            found = self.desk.jobs.find_creation(int(creation), who(request)).request
+            assert isinstance(found, SpeechRequest)
+            return self._restore(found, language(request))
+
+        return restore_or_explain(restore, len(self.fields.restored), request)
+
+    def _restore(self, restored: SpeechRequest, spoken: Language) -> list[Any]:
+        """Give values for the restored fields, and notes on what could not be restored."""
+        model, notes = self.shared.find_model_again(restored.model)
         voice = next((each.name for each in self._list_voices() if each.prompt == restored.voice), FRESH)
-        notes = (
-            []
-            if restored.voice is None or voice != FRESH
-            else [say("restore.voice", "This used a recording as its voice. Choose the recording again.")]
-        )
-        model, missing = find_model_again(self.desk, KIND, restored.model, self.visitor)
+        if restored.voice is not None and voice == FRESH:
+            notes += (say("restore.voice", "This used a recording as its voice. Choose the recording again."),)
         by_hand = (restored.guidance, restored.temperature, restored.top_p, restored.cfg_filter)
         sampled = [gr.skip() if each is None else each for each in by_hand]
         loudness = gr.skip() if restored.loudness_lufs is None else restored.loudness_lufs
         return [
             restored.text, restored.seed, model, restored.speed, restored.format, any(each is not None for each in by_hand), *sampled,
-            loudness, restored.carry_voice, voice, views.notes_html([*missing, *notes], language(request)),
+            loudness, restored.carry_voice, voice, views.notes_html(notes, spoken),
         ]  # fmt: skip
 
     def save_voice(self, clip: str | None, transcript: str, name: str, request: gr.Request) -> tuple[Any, str]:
@@ -139,35 +129,28 @@ class SpeakTab:
                     "voice.stays", "The voice {name} could not be deleted: {fault}.", name=str(chosen), fault=str(fault)
                 )
             )
-            return gr.skip(), views.trouble_html(trouble, language(request))
+            return gr.skip(), explain(trouble, request)
         return (gr.update(choices=voice_choices(self.desk), value=FRESH) if gone else gr.skip()), ""
 
     def show_sampling(self, by_hand: bool) -> Any:
         return gr.update(visible=by_hand)
 
-    def use_large(self) -> Any:
-        return gr.update(choices=model_choices(self.desk, KIND), value=LARGE)
-
     def offer_voices(self) -> Any:
         return gr.update(choices=voice_choices(self.desk))
 
     def offer(self) -> list[Any]:
-        return [gr.update(choices=model_choices(self.desk, KIND)), self.offer_voices()]
+        return [self.shared.offer_models(), self.offer_voices()]
 
     def fill(self) -> list[Any]:
-        """Fill in the saved settings; a model that is gone makes way for the best."""
-        now = saved_values(self.desk, "speak", self.fields.saved)
-        models = model_choices(self.desk, KIND)
-        chosen = now["model"] if now["model"] in [id_ for _, id_ in models] else ""
-        rest = [now[name] for name in self.fields.saved if name != "model"]
-        return [None, self.offer_voices(), gr.update(choices=models, value=chosen), *rest]
+        """Empty the seed and fill in the voices and the saved settings."""
+        return [None, self.offer_voices(), *self.shared.saved_values(self.fields.saved)]
 
 
 def connect(tab: SpeakTab) -> None:
-    """Connect the events that owner and visitors have."""
+    """Connect the events that owner and guests have."""
     fields, own, hidden, message = tab.fields, tab.fields.settings, tab.fields.hidden, tab.fields.go.message
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
-    fields.go.stop.click(tab.stop, None, None, **QUICK)
+    fields.go.stop.click(tab.shared.stop, None, None, **QUICK)
     hidden.redo.click(tab.redo_part, hidden.part, message, **EACH)
     hidden.restore.click(tab.restore_creation, hidden.creation, [*fields.restored, message], **LATEST)
     own.dice.click(roll_seed, None, own.seed, **QUICK)
@@ -182,8 +165,8 @@ def connect_owner(tab: SpeakTab) -> None:
     voice.save.click(tab.save_voice, [voice.clip, voice.transcript, voice.name], [voice.voice, message], **QUICK)
     voice.voice.change(None, voice.voice, voice.delete, js="voice => ({__type__: 'update', visible: !!voice})")
     voice.delete.click(
-        tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.voiceDropped(voice)", **LATEST
+        tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.confirmVoice(voice)", **LATEST
     )
-    hidden.use.click(tab.use_large, None, model, **QUICK)
+    hidden.use.click(tab.shared.use_large, None, model, **QUICK)
     hidden.voices.click(tab.offer_voices, None, voice.voice, **LATEST)
     remember_settings("speak", tab.desk, fields.saved, fields.settings.presets, message)

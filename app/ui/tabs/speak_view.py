@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
+from app.engine.jobs.shelf import Search
 from app.engine.models.forecast import estimate_seconds
 from app.engine.text import script
 from app.engine.text.script import ParsedScript
@@ -89,6 +90,6 @@ def script_view(desk: Desk, text: str, model: str, spoken: Language) -> View:
     seconds = None
     if chosen and desk.keeper.state.hardware:
         frames = round(found_out.seconds_estimate * limits.frame_rate)
-        past = desk.keeper.shelf.find(kind="speech", model=chosen.id, most=8)
+        past = desk.keeper.shelf.find(Search(kind="speech", model=chosen.id, most=8))
         seconds = estimate_seconds(SpeechRequest(text), chosen, past, frames) if text.strip() else None
     return check_view(found_out, limits, seconds, spoken)

@@ -22,7 +22,7 @@ from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.database import Database
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.jobs.shelf import RunSummary, Shelf, make_file_name
+from app.engine.jobs.shelf import RunSummary, Search, Shelf, make_file_name
 from app.sentence import Trouble
 from tests.support.places import TOP
 
@@ -58,7 +58,7 @@ def test_a_creation_comes_back_with_everything(shelf: Shelf, journal: Journal, t
     assert kept.path.read_bytes() == b"sound" and kept.path.parent == shelf.folder
     assert kept.path.name.endswith("Hello there You.wav"), kept.path.name
     assert kept.request == request and kept.rate == 40.0 and kept.condition == ""
-    assert shelf.find("hello") == [kept]
+    assert shelf.find(Search("hello")) == [kept]
 
 
 def test_two_of_the_same_name_are_two_files(shelf: Shelf, journal: Journal, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_search_takes_words_in_any_order_parts_of_words_and_two_letters(
     miss = journal.queue(PictureRequest("green hills at dawn, bad"), Choice())
     (kept,) = shelf.keep(hit, [made(tmp_path)], MADE)
     shelf.keep(miss, [made(tmp_path)], RunSummary("starter-painter"))
-    found = shelf.find(words)
+    found = shelf.find(Search(words))
     assert kept in found
     assert len(found) == 1
 
@@ -83,16 +83,16 @@ def test_search_takes_words_in_any_order_parts_of_words_and_two_letters(
 def test_delete_goes_to_the_bin_and_comes_back(shelf: Shelf, journal: Journal, tmp_path: Path) -> None:
     (kept,) = shelf.keep(journal.queue(PictureRequest("hills"), Choice()), [made(tmp_path)], MADE)
     shelf.delete(kept.id)
-    assert shelf.find() == [] and not kept.path.exists()
-    (binned,) = shelf.find(binned=True)
+    assert shelf.find(Search()) == [] and not kept.path.exists()
+    (binned,) = shelf.find(Search(binned=True))
     assert binned.path.read_bytes() == b"sound"
     shelf.restore(kept.id)
-    assert shelf.find() == [kept]
+    assert shelf.find(Search()) == [kept]
     shelf.delete(kept.id)
-    assert shelf.empty_bin() == 1 and not shelf.find(binned=True) and not list(shelf.folder.rglob("*.wav"))
+    assert shelf.empty_bin() == 1 and not shelf.find(Search(binned=True)) and not list(shelf.folder.rglob("*.wav"))
     with pytest.raises(Trouble, match="is not on the shelf"):
         shelf.get(kept.id)
-    assert shelf.find("hills") == []
+    assert shelf.find(Search("hills")) == []
 
 
 def test_what_is_gone_for_good_leaves_its_number_to_nobody(shelf: Shelf, journal: Journal, tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_file_that_another_program_has_open_stays_and_holds_up_no_other(
     with monkeypatch.context() as playing:
         playing.setattr(Path, "unlink", unless_held(Path.unlink))
         assert shelf.empty_bin() == 1
-    assert [each.id for each in shelf.find(binned=True)] == [held.id] and shelf.empty_bin() == 1
+    assert [each.id for each in shelf.find(Search(binned=True))] == [held.id] and shelf.empty_bin() == 1
 
 
 def test_on_windows_the_explorer_is_told_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_missing_and_foreign_files_are_told(shelf: Shelf, journal: Journal, tmp_
     gone, changed = shelf.keep(job, [made(tmp_path, "0.png"), made(tmp_path, "1.png")], MADE)
     gone.path.unlink()
     changed.path.write_bytes(b"somebody else wrote this")
-    assert {each.id: each.condition for each in shelf.find()} == {gone.id: "missing", changed.id: "foreign"}
+    assert {each.id: each.condition for each in shelf.find(Search())} == {gone.id: "missing", changed.id: "foreign"}
     shelf.delete(gone.id)
     shelf.restore(gone.id)
     assert shelf.get(gone.id).condition == "missing"
@@ -186,18 +186,18 @@ def test_ten_thousand_creations_are_searched_in_under_50_ms(shelf: Shelf, journa
         times = []
         for _ in range(5):
             began = time.thread_time()
-            found = shelf.find(words)
+            found = shelf.find(Search(words))
             times.append(time.thread_time() - began)
         assert len(found) == hits, words
         assert statistics.median(times) < 0.05, f"{words}: {statistics.median(times) * 1000:.0f} ms"
 
 
 def test_the_owner_goes_first_and_the_queue_can_be_reordered(journal: Journal) -> None:
-    visitor = journal.queue(PictureRequest("v"), Choice(), owner="visitor")
+    guest = journal.queue(PictureRequest("v"), Choice(), owner="guest")
     first, second = (journal.queue(PictureRequest(name), Choice()) for name in "ab")
-    assert [job.id for job in journal.list_waiting()] == [first.id, second.id, visitor.id]
+    assert [job.id for job in journal.list_waiting()] == [first.id, second.id, guest.id]
     journal.move(second.id, before=first.id)
-    assert [job.id for job in journal.list_waiting()] == [second.id, first.id, visitor.id]
+    assert [job.id for job in journal.list_waiting()] == [second.id, first.id, guest.id]
     assert journal.withdraw(first.id) and not journal.withdraw(first.id)
     taken = journal.take()
     assert taken is not None and taken.id == second.id and taken.state == "running" and taken.attempts == 1

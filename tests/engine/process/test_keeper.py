@@ -17,6 +17,7 @@ import soundfile
 from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, PartDone, Sound, Step, Stopped
 from app.engine.jobs.request import SpeechRequest
+from app.engine.jobs.shelf import Search
 from app.engine.process import engine_loop
 from app.engine.process.keeper import Keeper
 from app.paths import home
@@ -83,7 +84,7 @@ def test_a_script_is_spoken_and_kept(keeper: Keeper, voice: str, monkeypatch: py
     (file,) = end.files
     assert Path(file).parent == keeper.shelf.folder and soundfile.info(file).samplerate == 16000
     (kept,) = keeper.shelf.list_of_job(job.id)
-    assert [each.id for each in keeper.shelf.find("hello friend")] == [kept.id]
+    assert [each.id for each in keeper.shelf.find(Search("hello friend"))] == [kept.id]
     assert kept.request == job.request and kept.rate > 0 and kept.whole and kept.condition == ""
     assert keeper.journal.get(job.id).state == "finished"
     assert any(isinstance(event, Step) and event.memory.process_bytes > 0 for event in events)

@@ -1,13 +1,12 @@
 // Runs before anything is drawn: set the chosen language and light or dark, so that nothing flashes or changes later.
 (() => {
-  const chosen = document.cookie.match(/(?:^|; )hearth_language=(\w+)/)?.[1];
+  const tags = (window.HearthLanguages = JSON.parse(document.currentScript.dataset.languages));
+  const chosen = tags[document.cookie.match(/(?:^|; )hearth_language=(\w+)/)?.[1]];
   if (chosen) {
-    const tag = chosen === "zh" ? "zh-CN" : chosen;
-    Object.defineProperty(navigator, "language", { get: () => tag });
-    Object.defineProperty(navigator, "languages", { get: () => [tag] });
+    Object.defineProperty(navigator, "language", { get: () => chosen });
+    Object.defineProperty(navigator, "languages", { get: () => [chosen] });
   }
-  const spoken = chosen ?? (navigator.language.startsWith("zh") ? "zh" : "en");
-  document.documentElement.lang = spoken === "zh" ? "zh-CN" : "en";
+  document.documentElement.lang = chosen ?? tags[navigator.language.toLowerCase().split("-")[0]] ?? tags.en;
   const wish = localStorage.getItem("hearth_light");
   const system = matchMedia("(prefers-color-scheme: dark)");
   const shine = () => document.body?.classList.toggle("dark", wish ? wish === "dark" : system.matches);

@@ -10,7 +10,8 @@
       if (text == null || text === asked) return;
       asked = text;
       const mine = ++turn;
-      Hearth.ask("hearth/check", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ kind, text, model }) })
+      Hearth.post("hearth/check", { kind, text, model })
+        .then((answer) => (answer.ok ? answer.json() : Promise.reject()))
         .then((view) => mine === turn && draw(view))
         .catch(() => mine === turn && (asked = null));
     }

@@ -1,6 +1,6 @@
 // Put a button beside each trouble that Hearth can cure.
 (() => {
-  const { t, el, text } = Hearth;
+  const { t, el } = Hearth;
   const tab = (id) => () => Hearth.openTab(id);
   const get = (id) => [[t("cure.get", "Download it"), () => Hearth.getModel(id)]];
   const use = (tab) => [[t("cure.use", "Use it"), () => Hearth.press(`${tab}-use`)]];
@@ -14,7 +14,7 @@
   // Resuming a failed job keeps what it finished.
   const on = (trouble) => {
     const kind = trouble.closest("#h-parts") ? "speech" : trouble.closest("#h-canvas") ? "picture" : "";
-    return kind ? [[t("interrupted.on", "Resume"), () => fetch(`hearth/queue/${Hearth.state[kind].job}/go-on`, { method: "POST" })]] : [];
+    return kind ? [[t("interrupted.on", "Resume"), () => Hearth.post(`hearth/queue/${Hearth.state[kind].job}/go-on`)]] : [];
   };
   const CURES = {
     "use:dia-1.6b": () => use("speak"),
@@ -46,12 +46,7 @@
     row.dataset.cure = cure;
     row.innerHTML = "";
     const buttons = cure.startsWith("get:") ? get(cure.slice(4)) : (CURES[cure]?.(trouble) ?? []);
-    for (const [label, run] of [...captions(offered), ...buttons]) {
-      const button = el(`<button type="button"></button>`);
-      text(button, label);
-      button.addEventListener("click", run);
-      row.append(button);
-    }
+    row.append(...[...captions(offered), ...buttons].map(([label, run]) => Hearth.button(label, run)));
   };
   Hearth.area(".h-trouble[data-cure]", Hearth.cure);
 })();

@@ -19,10 +19,9 @@
     for (const id of fresh) known.set(id, field(id).value);
     const texts = Object.fromEntries(fresh.map((id) => [id, known.get(id)]));
     if (!mine) return sessionStorage.setItem(OF_GUESTS, JSON.stringify(Object.assign(kept, texts)));
-    const body = JSON.stringify(texts);
     // keepalive: also while the page unloads. Send again what did not arrive.
     const again = () => fresh.forEach((id) => known.set(id, null));
-    fetch("hearth/drafts", { method: "POST", credentials: "same-origin", keepalive: body.length < 60_000, headers: { "Content-Type": "application/json" }, body }).then((answer) => answer.ok || again(), again);
+    Hearth.post("hearth/drafts", texts, { keepalive: JSON.stringify(texts).length < 60_000 }).then((answer) => answer.ok || again(), again);
   }
 
   document.addEventListener("input", (event) => {

@@ -29,14 +29,8 @@
     text(later, t("greeting.later", "Or download the large models"));
     text(element.querySelector(".h-start .h-soft"), t("greeting.starters", "Hearth includes two small models. They know few words and scenes, but run on any machine without a download or an account."));
     const go = element.querySelector(".h-go");
-    const button = (parent, label, run, look = "h-chip") => {
-      const made = el(`<button type="button" class="${look}"></button>`);
-      text(made, label);
-      made.addEventListener("click", run);
-      parent.append(made);
-    };
-    if (by["starter-voice"].here) button(go, t("greeting.speak", "Speak something"), () => start("speak", "speak-text", Hearth.first.script), "h-first");
-    if (by["starter-painter"].here) button(go, t("greeting.paint", "Paint something"), () => start("paint", "paint-prompt", Hearth.first.prompt), "h-first");
+    if (by["starter-voice"].here) go.append(Hearth.button(t("greeting.speak", "Speak something"), () => start("speak", "speak-text", Hearth.first.script), "h-first"));
+    if (by["starter-painter"].here) go.append(Hearth.button(t("greeting.paint", "Paint something"), () => start("paint", "paint-prompt", Hearth.first.prompt), "h-first"));
     for (const each of [by["dia-1.6b"], by.sd15]) {
       const line = el(`<li><b></b> <span class="h-badge"></span><p class="h-soft"></p></li>`);
       text(line.querySelector("b"), each.title);
@@ -45,7 +39,7 @@
       text(badge, each.fit?.word ?? "...");
       const size = each.here ? t("greeting.here", "Already installed.") : t("greeting.size", "{size}, about {minutes} min at 50 Mbit/s.", { size: gigabytes(each.download), minutes: Math.ceil(each.seconds / 60) });
       text(line.querySelector("p"), [each.facts[0], each.fit?.sentence, size].filter(Boolean).join(" "));
-      if (!each.here) button(line, t("greeting.get", "Download {title}", { title: each.title }), () => (done(), Hearth.getModel(each.id)));
+      if (!each.here) line.append(Hearth.button(t("greeting.get", "Download {title}", { title: each.title }), () => (done(), Hearth.getModel(each.id)), "h-chip"));
       element.querySelector(".h-list").append(line);
     }
     text(element.querySelector(":scope > .h-chips button"), t("greeting.look", "Just look around"));

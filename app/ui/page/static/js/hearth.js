@@ -55,6 +55,20 @@
     if (element && element.textContent !== text) element.textContent = text;
   };
 
+  Hearth.button = (label, run, look = "") => {
+    const button = Hearth.el(`<button type="button" class="${look}"></button>`);
+    Hearth.text(button, label);
+    button.addEventListener("click", run);
+    return button;
+  };
+
+  // Show a dialog until it is closed.
+  Hearth.show = (dialog) => {
+    dialog.addEventListener("close", () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
+  };
+
   Hearth.gb = (bytes) => (bytes / 2 ** 30).toFixed(bytes < 10 * 2 ** 30 ? 1 : 0);
 
   Hearth.time = (seconds) => {
@@ -104,13 +118,15 @@
     element.innerHTML = `<div class="h-chips" role="group"></div>`;
     element.firstElementChild.setAttribute("aria-label", label);
     for (const [name, words] of samples) {
-      const chip = Hearth.el(`<button type="button"></button>`);
-      Hearth.text(chip, name);
+      const chip = Hearth.button(name, () => Hearth.put(field, words));
       chip.title = words;
-      chip.addEventListener("click", () => Hearth.put(field, words));
       element.firstElementChild.append(chip);
     }
   };
+
+  // Send a value as JSON, which a form of another site cannot do without asking first.
+  Hearth.post = (path, value = {}, options = {}) =>
+    fetch(path, { method: "POST", credentials: "same-origin", headers: { "Content-Type": "application/json" }, body: JSON.stringify(value), ...options });
 
   Hearth.ask = async (path, options) => {
     const answer = await fetch(path, { credentials: "same-origin", ...options });
@@ -168,7 +184,8 @@
       localStorage.setItem("hearth_light", document.body.classList.contains("dark") ? "light" : "dark");
       document.body.classList.toggle("dark");
     } else if (act === "language") {
-      const next = document.documentElement.lang.startsWith("zh") ? "en" : "zh";
+      const codes = Object.keys(HearthLanguages), now = codes.findIndex((each) => HearthLanguages[each] === document.documentElement.lang);
+      const next = codes[(now + 1) % codes.length];
       document.cookie = `hearth_language=${next}; path=/; max-age=31536000; samesite=lax`;
       location.reload();
     }

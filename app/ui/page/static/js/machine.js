@@ -150,7 +150,7 @@
       const shown = (value) => (name === "rate" ? speed(value) : `${gb(value)} GB`);
       const [what, highest] = figure.querySelectorAll("span");
       text(what, title());
-      text(figure.querySelector("b"), name === "rate" && !now ? t("chart.rests", "idle") : shown(now));
+      text(figure.querySelector("b"), name === "rate" && !now ? t("chart.idle", "idle") : shown(now));
       text(highest, `${t("chart.highest", "peak")} ${shown(top)}`);
     });
   });
@@ -159,34 +159,34 @@
   document.addEventListener("change", (event) => event.target.closest?.("#machine-exact") && Hearth.press("machine-typed"));
 
   // Progress of the self-test and Tune; one runs at a time.
-  Hearth.area("#machine-test, #machine-tune", (button, { errand }) => (button.disabled = Boolean(errand && !errand.end)));
-  Hearth.area(".h-errand", (element, { errand }) => {
-    const mine = errand?.kind === element.dataset.kind && (!errand.end || errand.end.kind !== "finished" || (errand.said.length && errand.kind === "Tune"));
+  Hearth.area("#machine-test, #machine-tune", (button, { measuring }) => (button.disabled = Boolean(measuring && !measuring.end)));
+  Hearth.area(".h-measuring", (element, { measuring }) => {
+    const mine = measuring?.kind === element.dataset.kind && (!measuring.end || measuring.end.kind !== "finished" || (measuring.said.length && measuring.kind === "Tune"));
     element.hidden = !mine;
     if (!mine) return;
     if (!element.firstElementChild) {
       element.innerHTML = `<div class="h-share"><i></i></div><p class="h-soft"></p><p class="h-heard" role="status"></p><p class="h-chips"><button type="button"></button></p>`;
       const stop = element.querySelector("button");
-      text(stop, t("errand.stop", "Stop"));
+      text(stop, t("measuring.stop", "Stop"));
       stop.addEventListener("click", () => Hearth.press("machine-stop"));
     }
-    const { end, done, total } = errand, share = element.querySelector(".h-share");
+    const { end, done, total } = measuring, share = element.querySelector(".h-share");
     share.hidden = element.querySelector(".h-chips").hidden = Boolean(end);
-    share.firstElementChild.style.width = `${errand.share * 100}%`;
-    const left = { done, total, time: Hearth.time(errand.eta_s) };
-    const counted = errand.eta_s ? t("errand.done-left", "{done} of {total}, about {time} left", left) : t("errand.done", "{done} of {total}", left);
-    const under_way = total ? counted : t("errand.waits", "waiting for the engine");
-    const closing = { failed: end?.text, stopped: t("errand.stopped", "stopped") }[end?.kind] ?? errand.said.map((each) => each.text).join(" ");
+    share.firstElementChild.style.width = `${measuring.share * 100}%`;
+    const left = { done, total, time: Hearth.time(measuring.eta_s) };
+    const counted = measuring.eta_s ? t("measuring.done-left", "{done} of {total}, about {time} left", left) : t("measuring.done", "{done} of {total}", left);
+    const under_way = total ? counted : t("measuring.waits", "waiting for the engine");
+    const closing = { failed: end?.text, stopped: t("measuring.stopped", "stopped") }[end?.kind] ?? measuring.said.map((each) => each.text).join(" ");
     text(element.querySelector("p"), end ? closing : under_way);
     text(element.querySelector(".h-heard"), end ? closing : "");
   });
 
   let ended = "";
-  Hearth.area("#h-words", (element, { strip, errand }) => {
+  Hearth.area("#h-words", (element, { strip, measuring }) => {
     if (!element.offsetParent) return;
     if (!model) model = document.querySelector("#h-plan")?.dataset.model ?? "";
     stamp = strip.plan;
-    const end = errand?.end ? JSON.stringify(errand.end) : "";
+    const end = measuring?.end ? JSON.stringify(measuring.end) : "";
     const now = `${model} ${as} ${document.querySelector("#machine-exact input, #machine-exact textarea")?.value} ${strip.plan}`;
     if (now !== asked || (end && end !== ended) || (!view?.words && strip.machine)) refresh();
     ended = end;

@@ -10,9 +10,7 @@
 
   // Run an owner's action; return its trouble in words. The value travels in the body, as a token must not appear in a URL.
   Hearth.deed = async (name, value = "") => {
-    const answer = await fetch(`hearth/models/${name}`, {
-      method: "POST", credentials: "same-origin", headers: { "content-type": "application/json" }, body: JSON.stringify({ value }),
-    });
+    const answer = await Hearth.post(`hearth/models/${name}`, { value });
     const { trouble = "" } = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
     return trouble || (answer.ok ? "" : t("models.refused", "Hearth refused the request (status {status}).", { status: answer.status }));
   };
@@ -111,8 +109,8 @@
     text(fit, each.fit?.word ?? t("models.unknown", "not known yet"));
     const here = card.querySelector(".h-here");
     here.hidden = !each.here;
-    text(here, each.starter ? t("models.built-in", "included with Hearth") : t("models.is-here", "installed"));
-    text(card.querySelector(".h-because"), each.fit ? [each.fit.sentence, ...each.fit.cures].join(" ") : t("models.waking", "The engine is still starting; you will see in a moment whether this model fits."));
+    text(here, each.starter ? t("models.built-in", "included with Hearth") : t("models.installed", "installed"));
+    text(card.querySelector(".h-because"), each.fit ? [each.fit.sentence, ...each.fit.cures].join(" ") : t("models.starting", "The engine is still starting; you will see in a moment whether this model fits."));
     list(card.querySelector(".h-facts"), each.facts, (fact) => fact, (fact) => Object.assign(el("<p></p>"), { textContent: fact }));
     const sizes = each.here || !each.download ? each.bytes && t("models.takes", "{size} on this disk", { size: size(each.bytes) }) : t("models.about", "about {size} to download", { size: size(each.download) });
     text(card.querySelector(".h-size"), [each.kind === "speech" ? t("models.speech", "speech") : t("models.picture", "pictures"), sizes, each.licence, each.path].filter(Boolean).join(" · "));
@@ -142,10 +140,8 @@
     const held = element.contains(document.activeElement);
     element.innerHTML = "";
     const button = (label, run) => {
-      const made = el(`<button type="button"></button>`);
-      text(made, label);
+      const made = Hearth.button(label, run);
       made.setAttribute("aria-label", `${label}: ${each.title}`);
-      made.addEventListener("click", run);
       element.append(made);
     };
     if (moving(each.id)) button(t("models.pause", "Pause"), () => act("pause", each.id));

@@ -62,18 +62,12 @@
     const save = el(`<a class="h-chip" download></a>`);
     save.href = `${result.url}?download=1`;
     text(save, t("canvas.download", "Download"));
-    const act = (label, run) => {
-      const button = el(`<button type="button"></button>`);
-      text(button, label);
-      button.addEventListener("click", run);
-      return button;
-    };
     const send = (button) => () => Hearth.send("paint-from", result.id, button);
     element.append(
       save,
-      act(t("canvas.reuse", "Reuse settings"), send("paint-restore")),
-      ...(document.querySelector("#paint-begin-with") ? [act(t("canvas.start", "Use as starting picture"), send("paint-begin-with"))] : []),
-      act(compared ? t("canvas.compare-with", "Compare with the selected picture") : t("canvas.mark", "Select to compare"), () => compare(result)),
+      Hearth.button(t("canvas.reuse", "Reuse settings"), send("paint-restore")),
+      ...(document.querySelector("#paint-begin-with") ? [Hearth.button(t("canvas.start", "Use as starting picture"), send("paint-begin-with"))] : []),
+      Hearth.button(compared ? t("canvas.compare-with", "Compare with the selected picture") : t("canvas.mark", "Select to compare"), () => compare(result)),
     );
   }
 
@@ -91,9 +85,7 @@
       range.addEventListener("input", cut);
       cut();
       text(pair.querySelector("button"), t("compare.close", "Close"));
-      pair.addEventListener("close", () => pair.remove());
-      document.body.append(pair);
-      pair.showModal();
+      Hearth.show(pair);
       compared = null;
     }
     document.querySelector("#h-canvas .h-acts").dataset.drawn = "";

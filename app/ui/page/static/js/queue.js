@@ -1,14 +1,13 @@
 // The queue, interrupted jobs, and the chime when a job is done.
 (() => {
   const { t, text, el, list } = Hearth;
-  const post = (job, act) => fetch(`hearth/queue/${job}/${act}`, { method: "POST" });
+  const post = (job, act) => Hearth.post(`hearth/queue/${job}/${act}`);
   const owner = () => Boolean(Hearth.state.charts);
 
   Hearth.area("#h-strip", (element, { queue }) => {
     let button = element.querySelector(".h-waiting");
     if (!button) {
-      button = el(`<button type="button" class="h-chip h-waiting"></button>`);
-      button.addEventListener("click", open);
+      button = Hearth.button("", open, "h-chip h-waiting");
       element.querySelector(".h-doing")?.after(button);
     }
     button.hidden = !queue?.length;
@@ -25,10 +24,8 @@
       const jobs = Hearth.state.queue;
       if (await Hearth.sure(t("queue.sure", "Remove all {n} waiting jobs? They cannot be restored.", { n: jobs.length }), t("queue.empty", "Clear queue"))) jobs.forEach((job) => post(job.id, "remove"));
     });
-    dialog.addEventListener("close", () => dialog.remove());
-    document.body.append(dialog);
     draw(dialog);
-    dialog.showModal();
+    Hearth.show(dialog);
   }
 
   function draw(dialog) {
@@ -62,12 +59,7 @@
       banner = el(`<div id="h-interrupted" class="h-standing" role="alert"><span></span></div>`);
       banner.dataset.cure = standing.cure;
       element.after(banner);
-      const add = (label, run) => {
-        const button = el(`<button type="button" class="h-chip"></button>`);
-        text(button, label);
-        button.addEventListener("click", run);
-        banner.append(button);
-      };
+      const add = (label, run) => banner.append(Hearth.button(label, run, "h-chip"));
       const engine = async (act) => {
         const answer = await Hearth.ask(`hearth/engine/${act}`, { method: "POST" });
         if (answer.text) banner.dataset.line = answer.text;

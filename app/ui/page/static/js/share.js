@@ -11,9 +11,9 @@
   // Only the owner's state has charts, and only the owner may share.
   Hearth.area(".h-switches", (element, { charts }) => {
     if (!charts || element.querySelector("[data-h-share]")) return;
-    const button = el(`<button type="button" data-h-share aria-haspopup="dialog"></button>`);
-    text(button, t("share.button", "Share"));
-    button.addEventListener("click", open);
+    const button = Hearth.button(t("share.button", "Share"), open);
+    button.dataset.hShare = "";
+    button.setAttribute("aria-haspopup", "dialog");
     element.prepend(button);
   });
 
@@ -73,7 +73,7 @@
     const busy = panel.querySelector(".h-begin button");
     busy.disabled = true;
     text(busy, what === "begin" ? t("share.making", "Creating the link…") : t("share.begin", "Create link"));
-    const answer = await fetch(`hearth/share/${what}`, { method: "POST", credentials: "same-origin", headers: { "Content-Type": "application/json" }, body: JSON.stringify(given) });
+    const answer = await Hearth.post(`hearth/share/${what}`, given);
     const view = await answer.json().catch(() => ({ trouble: t("share.silent", "Hearth did not respond.") }));
     busy.disabled = false;
     text(busy, t("share.begin", "Create link"));

@@ -73,7 +73,7 @@
   }
 
   async function act(id, name) {
-    const answer = await fetch(`hearth/shelf/${id}/${name}`, { method: "POST" });
+    const answer = await Hearth.post(`hearth/shelf/${id}/${name}`);
     const trouble = document.querySelector("#h-shelf .h-trouble");
     const { trouble: words } = await answer.json();
     trouble.hidden = !words;
@@ -102,12 +102,7 @@
     list(element.querySelector(".h-shelf"), page.creations, (each) => each.id, make, update);
     const pages = element.querySelector(".h-pages");
     pages.innerHTML = "";
-    const turn = (label, skip) => {
-      const button = el(`<button type="button"></button>`);
-      text(button, label);
-      button.addEventListener("click", () => ((look.skip = skip), refresh()));
-      pages.append(button);
-    };
+    const turn = (label, skip) => pages.append(Hearth.button(label, () => ((look.skip = skip), refresh())));
     if (look.skip) turn(t("shelf.newer", "Newer"), Math.max(0, look.skip - 60));
     if (page.more) turn(t("shelf.older", "Older"), look.skip + 60);
     zip();
@@ -161,13 +156,7 @@
     if (does.dataset.drawn === state) return;
     does.dataset.drawn = state;
     does.innerHTML = "";
-    const button = (label, run) => {
-      const made = el(`<button type="button"></button>`);
-      text(made, label);
-      made.addEventListener("click", run);
-      does.append(made);
-      return made;
-    };
+    const button = (label, run) => does.appendChild(Hearth.button(label, run));
     if (each.binned) return button(t("shelf.restore", "Restore"), () => act(each.id, "restore"));
     button(t("shelf.reuse", "Reuse settings"), () => reuse(each));
     const save = el(`<a class="h-chip" download></a>`);

@@ -179,19 +179,17 @@
     text(download, t("canvas.download", "Download"));
     formats.addEventListener("change", aim);
     aim();
-    const keep = el(`<button type="button"></button>`);
-    text(keep, t("sound.keep", "Save this voice"));
     const naming = el(`<form class="h-one" hidden><input type="text" class="h-field" maxlength="60" required><button class="h-chip"></button></form>`), name = naming.querySelector("input");
     name.placeholder = t("sound.name", "Name for this voice");
     name.setAttribute("aria-label", name.placeholder);
     text(naming.querySelector("button"), t("token.keep", "Save"));
-    keep.addEventListener("click", () => {
+    const keep = Hearth.button(t("sound.keep", "Save this voice"), () => {
       naming.hidden = !naming.hidden;
       name.focus();
     });
     naming.addEventListener("submit", async (event) => {
       event.preventDefault();
-      const answer = await fetch("hearth/voices", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ id: result.id, name: name.value }) });
+      const answer = await Hearth.post("hearth/voices", { id: result.id, name: name.value });
       const { trouble } = await answer.json();
       text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Saved as {name}. You can choose it above.", { name: name.value }));
       naming.hidden = !trouble;

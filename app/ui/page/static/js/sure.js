@@ -9,20 +9,16 @@
       const [no, yes] = dialog.querySelectorAll("button");
       text(no, t("sure.no", "Cancel"));
       text(yes, deed);
-      dialog.addEventListener("close", () => {
-        dialog.remove();
-        answer(dialog.returnValue === "yes");
-      });
-      document.body.append(dialog);
-      dialog.showModal();
+      dialog.addEventListener("close", () => answer(dialog.returnValue === "yes"));
+      Hearth.show(dialog);
     });
 
-  Hearth.voiceDropped = async (voice) =>
-    !voice || (await Hearth.sure(t("voice.sure", "Delete the voice \"{name}\" and its recording?", { name: voice }), t("preset.gone", "Delete"))) ? voice : null;
+  Hearth.confirmVoice = async (voice) =>
+    !voice || (await Hearth.sure(t("voice.sure", "Delete the voice \"{name}\" and its recording?", { name: voice }), t("preset.delete", "Delete"))) ? voice : null;
 
   // Presets that come with Hearth cannot be deleted; the server says so.
-  Hearth.dropped = async (preset) => {
+  Hearth.confirmPreset = async (preset) => {
     const name = preset?.startsWith("own:") && preset.slice(4);
-    return !name || (await Hearth.sure(t("preset.sure", "Delete the preset \"{name}\"?", { name }), t("preset.gone", "Delete"))) ? preset : null;
+    return !name || (await Hearth.sure(t("preset.sure", "Delete the preset \"{name}\"?", { name }), t("preset.delete", "Delete"))) ? preset : null;
   };
 })();
