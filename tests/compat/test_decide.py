@@ -282,7 +282,7 @@ def test_a_forced_choice_that_cannot_work_names_every_objection() -> None:
         keys == ["quirk.mps-int32", "quirk.mps-4gib", "quirk.mps-buffer", "chunk_q.budget"]
         and caught.value.cure == "automatic"
     )
-    assert "chunk_q = 65536" in str(caught.value) and "Set it to automatic" in str(caught.value)
+    assert '"chunk of queries: 65536"' in str(caught.value) and "Set it to automatic" in str(caught.value)
 
 
 def test_a_chunk_larger_than_all_there_is_counts_as_all_there_is() -> None:
