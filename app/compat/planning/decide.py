@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, get_args
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
@@ -169,7 +169,7 @@ def parse_chunk(text: str | None) -> Chunk:
 
 def check_chunk(chunk: object) -> Chunk:
     if chunk == AUTO or (type(chunk) is int and 1 <= chunk <= LONGEST_CHUNK):
-        return cast(Chunk, chunk)
+        return chunk
     raise Trouble(
         say(
             "choice.chunk", "{chunk} is not a valid chunk size. Use a whole number from 1 to {longest}, or auto.",
