@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from app import __version__
-from app.cli.hardware_table import SHOWN
 from app.cli.machine_options import add_common_options, read_machine
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts, as_json, forget, learn, verdict_file
@@ -31,6 +30,8 @@ from app.engine.models.planned import explain_stand_in, make_plan
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
+SHOWN = ("dia-1.6b", "sd15", "sdxl")
+"""The models that are shown even if they are not installed."""
 _WEIGHTS = ("precision", "offload", "vae", "quantised")
 _GIB = 1 << 30
 

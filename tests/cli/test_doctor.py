@@ -12,7 +12,7 @@ import pytest
 
 from app.__main__ import EXIT_TROUBLE, main
 from app.cli import doctor
-from app.cli.hardware_table import SHOWN
+from app.cli.doctor import SHOWN
 from app.compat.machine import pretended, verdicts
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from app.cli.hardware_table import SHOWN, table
+from app.cli.doctor import SHOWN
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Subject, Verdict
@@ -21,6 +21,7 @@ from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, ModelPart, Need,
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need as need_of
 from app.sentence import Trouble
+from tests.support.hardware_table import table
 from tests.support.places import TOP
 
 DIA, SD15, MENDED_XL = (need_of(BY_ID[each]) for each in SHOWN)
@@ -281,7 +282,7 @@ def test_a_forced_choice_that_cannot_work_names_every_objection() -> None:
         keys == ["quirk.mps-int32", "quirk.mps-4gib", "quirk.mps-buffer", "chunk_q.budget"]
         and caught.value.cure == "automatic"
     )
-    assert "chunk_q = 65536" in str(caught.value) and "Set it to automatic" in str(caught.value)
+    assert '"chunk of queries: 65536"' in str(caught.value) and "Set it to automatic" in str(caught.value)
 
 
 def test_a_chunk_larger_than_all_there_is_counts_as_all_there_is() -> None:

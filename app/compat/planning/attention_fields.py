@@ -78,16 +78,9 @@ def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ..
     against = {name: find_objections(situation, "kernels", name, dtype) for name in here}
     forced = kernels_asked(situation)
     for name in forced or ():
-        absent = Objection(
-            say(
-                "kernels.absent",
-                "There is no {kernel} kernel on {device}.",
-                kernel=name,
-                device=situation.hardware.kind,
-            ),
-            fatal=True,
-        )
-        refuse(situation, "kernels", name, against.get(name, (absent,)))
+        kind = situation.hardware.kind
+        absent = say("kernels.absent", "There is no {kernel} kernel on {device}.", kernel=name, device=kind)
+        refuse(situation, "kernels", name, against.get(name, (Objection(absent, fatal=True),)))
     broke = next((each for name in forced or () for each in against.get(name, ()) if each.overrules), None)
     chosen, forced = forced, None if broke is not None else forced
     taken = tuple(name for name in here if not against[name]) if forced is None else forced
@@ -127,14 +120,8 @@ def kernels_asked(situation: Situation) -> tuple[Kernel, ...] | None:
 def decide_gqa(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel]) -> FieldDecision:
     native: list[Objection] = []
     if not kernels:
-        native.append(
-            Objection(
-                say(
-                    "gqa.own",
-                    "Native grouped heads need a torch kernel; here Hearth computes attention itself.",
-                )
-            )
-        )
+        words = say("gqa.own", "Native grouped heads need a torch kernel; here Hearth computes attention itself.")
+        native.append(Objection(words))
     if situation.hardware.kind == "cpu":
         native.append(Objection(
             say("gqa.cpu", "On a processor, folding is 2 times (float32) to 14 times (bfloat16) as fast as torch's grouped attention."),
@@ -155,15 +142,8 @@ def decide_flag(situation: Situation, field: str, dtype: Dtype) -> FieldDecision
     no, yes = FLAGS[field]
     more: list[Objection] = []
     if field == "contiguous" and situation.hardware.kind == "mps" and version(situation.hardware.torch) < (2, 13):
-        more.append(
-            Objection(
-                say(
-                    "contiguous.metal",
-                    "Metal misread strides in several releases before torch 2.13, so tensors are made contiguous first.",
-                ),
-                "pytorch #163597, #181133",
-            )
-        )
+        words = say("contiguous.metal", "Metal misread strides in several releases before torch 2.13, so tensors are made contiguous first.")  # fmt: skip
+        more.append(Objection(words, "pytorch #163597, #181133"))
     return decide_field(situation, field, (Option(_NO, no), Option(_YES, yes)), dtype, {_NO: more})
 
 

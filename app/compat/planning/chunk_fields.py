@@ -48,21 +48,14 @@ def decide_chunk_q(
 ) -> tuple[Chunk, FieldDecision]:
     need, forced = situation.need, None if situation.choice.chunk == AUTO else situation.choice.chunk
     fixed = largest_chunk(need, score, keys, budget)
-    automatic = Option(
-        "automatic",
-        say(
-            "chunk_q.automatic",
-            "The chunk size is taken from free memory at every call; if everything fits, nothing is split.",
-        ),
+    words = say(
+        "chunk_q.automatic",
+        "The chunk size is taken from free memory at every call; if everything fits, nothing is split.",
     )
     if need.queries == 1 or need.kind == "speech":
-        automatic = Option(
-            "automatic",
-            say(
-                "chunk_q.decode",
-                "Speech is generated one query at a time, so there is nothing to split; the chunk size applies to reading the prompt.",
-            ),
-        )
+        words = say("chunk_q.decode",
+            "Speech is generated one query at a time, so there is nothing to split; the chunk size applies to reading the prompt.")  # fmt: skip
+    automatic = Option("automatic", words)
     options = [
         automatic,
         Option(str(fixed), say("chunk_q.fixed", "{chunk} queries at a time, always.", chunk=fixed)),
@@ -214,13 +207,11 @@ def _too_large(
     sizes["free"] = sizes["bytes"]
     found = [each for unit, size in sizes.items() for each, most in _row_limits(situation, dtype, unit) if size > most]
     if not FUSED & set(kernels) and sizes["bytes"] * COPIES_OF_SCORES > budget:
-        found.append(
-            Objection(
-                say(
-                    "chunk_q.budget",
-                    "Scores of {mib} MiB in one piece do not fit in the memory left beside the model.",
-                    mib=sizes["bytes"] // MIB,
-                )
-            )
+        mib = sizes["bytes"] // MIB
+        words = say(
+            "chunk_q.budget",
+            "Scores of {mib} MiB in one piece do not fit in the memory left beside the model.",
+            mib=mib,
         )
+        found.append(Objection(words))
     return found

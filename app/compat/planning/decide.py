@@ -190,36 +190,21 @@ def _decide_device(situation: Situation) -> FieldDecision:
 
 
 def _decide_implementation(situation: Situation) -> FieldDecision:
-    sdpa = Option(
-        "sdpa",
-        say(
-            "attention.sdpa",
-            "Models use torch's attention, the only one that Hearth can monitor and correct.",
-        ),
-    )
+    words = say("attention.sdpa", "Models use torch's attention, the only one that Hearth can monitor and correct.")
+    sdpa = Option("sdpa", words)
     insisted = situation.need.attention
     if insisted in ("", "sdpa"):
         return decide_field(situation, "attention", (sdpa,), None)
-    own = Objection(
-        say(
-            "attention.own",
-            "Hearth cannot monitor or correct other attention libraries; torch has the same kernels if the card supports them.",
-        )
-    )
+    own = Objection(say("attention.own",
+        "Hearth cannot monitor or correct other attention libraries; torch has the same kernels if the card supports them."))  # fmt: skip
     other = Option(insisted, say("attention.insisted", "The model requires {attention}.", attention=insisted))
     # The model's preference comes first, so that the plan gives the objections to it.
     return decide_field(situation, "attention", (other, sdpa), None, {insisted: [own]})
 
 
 def _decide_environment(situation: Situation) -> FieldDecision:
-    because = Reason(
-        "environment",
-        say(
-            "environment.gqa",
-            "transformers passes key heads unchanged, which avoids needless copies.",
-        ),
-        "transformers' sdpa_attention.py",
-    )
+    words = say("environment.gqa", "transformers passes key heads unchanged, which avoids needless copies.")
+    because = Reason("environment", words, "transformers' sdpa_attention.py")
     reason = next((Reason("environment", row.sentence, row.source) for row in situation.rows if row.sets), because)
     return FieldDecision("environment", reason)
 

@@ -229,7 +229,7 @@ def test_a_guests_job_does_not_fail_for_a_size_that_the_owner_cannot_run_either(
     request = PictureRequest("a tree", "sd15", width=1024, height=1024)
     session = Session(home(tmp_path).create(), "m1-8gb", Dial(1 << 16))
     plans, end = run(session, request, tmp_path / "owner", Choice())
-    assert not plans and isinstance(end, Failed) and "chunk_q" in str(end.sentence)
+    assert not plans and isinstance(end, Failed) and "chunk of queries" in str(end.sentence)
     plans, end = run(session, request, tmp_path / "guest", Choice(), yields=True)
     assert [plan.chunk_q for plan in plans] == [AUTO] and isinstance(end, Failed) and end.cure == "get:sd15"
     session.dial.chunk = 64
@@ -237,8 +237,8 @@ def test_a_guests_job_does_not_fail_for_a_size_that_the_owner_cannot_run_either(
     with desk_at(tmp_path) as desk:
         desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=MACHINES["m1-8gb"])
         desk.machine.set_chunk(1 << 16)
-        assert "chunk_q" in paint_view.forecast_html(desk, request, OWNER, "en")
-        assert "chunk_q" not in paint_view.forecast_html(desk, request, ADA, "en")
+        assert "chunk of queries" in paint_view.forecast_html(desk, request, OWNER, "en")
+        assert "chunk of queries" not in paint_view.forecast_html(desk, request, ADA, "en")
 
 
 def test_the_keeper_says_whose_job_it_is(tmp_path: Path) -> None:

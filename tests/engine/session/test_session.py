@@ -399,7 +399,7 @@ def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[s
     live = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial)
     before = live.now
     session.dial.chunk = 1 << 15
-    assert choices(live.now) == choices(before) and live.refused is not None and "chunk_q" in str(live.refused)
+    assert choices(live.now) == choices(before) and live.refused is not None and "chunk of queries" in str(live.refused)
     assert live.now is live.now, "told once"
     why = next(str(each.sentence) for each in live.now.because if each.field == "chunk_q")
     assert why == f"You asked for 32768, but automatic is used: {live.refused.objections[0]}", (
