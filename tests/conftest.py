@@ -40,14 +40,18 @@ BY_THE_CLOCK = frozenset({
 has a second try, which the end of the run tells. All others have one."""
 
 
-HEAVY = frozenset({"torch", "playwright"})
+HEAVY = frozenset({"torch", "gradio", "playwright"})
 """Libraries that `start.py test fast` does without."""
-LONG = frozenset({*BY_THE_CLOCK, *LONGEST, "test_fallbacks", "test_watchdog"})
-"""Files that it leaves out whole: they wait for a browser, a server or another process, or walk over every pair of fallbacks."""
+LONG = frozenset({
+    *BY_THE_CLOCK, *LONGEST, "test_fallbacks", "test_release_memory", "test_watchdog", "test_style_and_types[mypy]",
+    "test_the_public_face_of_compat", "test_this_machine_in_a_process_of_its_own", "test_a_wheel_holds_everything",
+    "test_get_interrupt_get_again_where_size_remove",
+})  # fmt: skip
+"""Files and tests that it leaves out: they wait for a browser, a server or another process, check all types or walk over every pair of fallbacks."""
 
 
 class SkipHeavy(MetaPathFinder):
-    """Skip whatever imports torch or a browser, at the moment it does."""
+    """Skip whatever imports torch, Gradio or a browser, at the moment it does."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
         if name in HEAVY:
@@ -68,7 +72,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.loadscopereorder = False  # xdist would begin with the files that hold the most tests: the quickest
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--fast"):
+        items[:] = [item for item in items if item.name not in LONG]
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
     for item in items:
         if item.path.stem in BY_THE_CLOCK:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,22 +12,15 @@ from typing import Any
 import gradio as gr
 import httpx
 
-from app.engine.process.keeper import Keeper
 from app.paths import home
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
+from tests.support.waiting import Idle
 
 CONFIGS: dict[httpx.Client, Any] = {}
 """What a page asks once."""
-
-
-class Idle(Keeper):
-    """Starts no engine: what is asked for waits, so that queue and limits hold still. Guards do not care what an engine makes."""
-
-    def _spawn(self) -> None:
-        pass
 
 
 @contextmanager
@@ -82,13 +74,6 @@ def plain() -> Iterator[str]:
         yield address
     finally:
         blocks.close(verbose=False)
-
-
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.05)
 
 
 def press(

@@ -42,7 +42,8 @@ from app.ui.launch import build_guards
 from app.ui.state.desk import Desk
 from app.ui.state.person import NOBODY, OWNER, Person, who
 from app.ui.tabs import shelf
-from tests.support.guests import desk_at, plain, press, shared, until, visitor
+from tests.support.guests import desk_at, plain, press, shared, visitor
+from tests.support.waiting import until
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
