@@ -24,7 +24,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # No test writes to the keyring of whoever runs it.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
-pytest.register_assert_rewrite("tests.support.window")  # a plugin of the files that import it first
+pytest.register_assert_rewrite(
+    "tests.support.window", "tests.support.picture_fixtures"
+)  # plugins of files that import them first
 
 LONGEST = (
     "test_window", "test_keeper", "test_speaking", "test_window_settings", "test_selftest", "test_separate_memory", "test_worker", "test_session",
