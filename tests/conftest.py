@@ -29,8 +29,10 @@ pytest.register_assert_rewrite(
 )  # plugins of files that import them first
 
 LONGEST = (
-    "test_window", "test_keeper", "test_speaking", "test_window_settings", "test_selftest", "test_separate_memory", "test_worker", "test_session",
-    "test_deaths", "test_speak_and_paint", "test_starter_painter", "test_window_looks", "test_window_machine", "test_window_seldom",
+    "test_window", "test_keeper", "test_house", "test_window_settings", "test_speaking", "test_selftest", "test_separate_memory", "test_worker",
+    "test_session", "test_deaths", "test_fallbacks", "test_start", "test_api", "test_attention", "test_painter", "test_painter_runs", "test_placement",
+    "test_speak_and_paint", "test_starter_painter", "test_window_looks", "test_window_machine", "test_window_seldom", "test_visitor_limits",
+    "test_request_guard", "test_desk", "test_launch", "test_supervisor",
 )  # fmt: skip
 """Files that take longest, begun first, so that at the end of a run no worker is left alone with one of them."""
 BY_THE_CLOCK = frozenset({
@@ -44,12 +46,12 @@ has a second try, which the end of the run tells. All others have one."""
 
 HEAVY = frozenset({"torch", "gradio", "playwright"})
 """Libraries that `start.py test fast` does without."""
-LONG = frozenset({
-    *BY_THE_CLOCK, *LONGEST, "test_fallbacks", "test_release_memory", "test_watchdog", "test_style_and_types[mypy]",
-    "test_the_public_face_of_compat", "test_this_machine_in_a_process_of_its_own", "test_a_wheel_holds_everything",
-    "test_get_interrupt_get_again_where_size_remove",
-})  # fmt: skip
-"""Files and tests that it leaves out: they wait for a browser, a server or another process, check all types or walk over every pair of fallbacks."""
+LONG = frozenset({*BY_THE_CLOCK, *LONGEST, "test_release_memory", "test_watchdog"}) - {"test_house"} | {
+    "test_style_and_types[mypy]", "test_importing_does_nothing", "test_the_public_face_of_compat", "test_this_machine_in_a_process_of_its_own",
+    "test_a_wheel_holds_everything", "test_get_interrupt_get_again_where_size_remove", "test_any_heap_of_words_is_painted_as_something_learned",
+}  # fmt: skip
+"""Files and tests that it leaves out: they wait for a browser, a server or another process, check all types, walk over every
+pair of fallbacks or try hundreds of prompts."""
 
 
 class SkipHeavy(MetaPathFinder):
@@ -61,7 +63,9 @@ class SkipHeavy(MetaPathFinder):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--fast", action="store_true", help="leave out what needs torch, a browser or another process")
+    parser.addoption(
+        "--fast", action="store_true", help="leave out what needs torch, Gradio, a browser or another process"
+    )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
