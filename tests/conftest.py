@@ -26,11 +26,15 @@ os.environ["LC_ALL"] = "C.UTF-8"
 # No test writes to the keyring of whoever runs it.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
-pytest.register_assert_rewrite("tests.support.window")  # a plugin of the files that import it first
+pytest.register_assert_rewrite(
+    "tests.support.window", "tests.support.picture_fixtures"
+)  # plugins of files that import them first
 
 LONGEST = (
-    "test_window", "test_keeper", "test_speaking", "test_window_settings", "test_selftest", "test_separate_memory", "test_worker", "test_session",
-    "test_deaths", "test_speak_and_paint", "test_starter_painter", "test_window_looks", "test_window_machine", "test_window_seldom",
+    "test_window", "test_keeper", "test_house", "test_window_settings", "test_speaking", "test_selftest", "test_separate_memory", "test_worker",
+    "test_session", "test_deaths", "test_fallbacks", "test_start", "test_api", "test_attention", "test_painter", "test_painter_runs", "test_placement",
+    "test_speak_and_paint", "test_starter_painter", "test_window_looks", "test_window_machine", "test_window_seldom", "test_visitor_limits",
+    "test_request_guard", "test_desk", "test_launch", "test_supervisor",
 )  # fmt: skip
 """Files that take longest, begun first, so that at the end of a run no worker is left alone with one of them."""
 BY_THE_CLOCK = frozenset({
@@ -42,14 +46,18 @@ BY_THE_CLOCK = frozenset({
 has a second try, which the end of the run tells. All others have one."""
 
 
-HEAVY = frozenset({"torch", "playwright"})
+HEAVY = frozenset({"torch", "gradio", "playwright"})
 """Libraries that `start.py test fast` does without."""
-LONG = frozenset({*BY_THE_CLOCK, *LONGEST, "test_fallbacks", "test_watchdog"})
-"""Files that it leaves out whole: they wait for a browser, a server or another process, or walk over every pair of fallbacks."""
+LONG = frozenset({*BY_THE_CLOCK, *LONGEST, "test_release_memory", "test_watchdog"}) - {"test_house"} | {
+    "test_style_and_types[mypy]", "test_importing_does_nothing", "test_the_public_face_of_compat", "test_this_machine_in_a_process_of_its_own",
+    "test_a_wheel_holds_everything", "test_get_interrupt_get_again_where_size_remove", "test_any_heap_of_words_is_painted_as_something_learned",
+}  # fmt: skip
+"""Files and tests that it leaves out: they wait for a browser, a server or another process, check all types, walk over every
+pair of fallbacks or try hundreds of prompts."""
 
 
 class SkipHeavy(MetaPathFinder):
-    """Skip whatever imports torch or a browser, at the moment it does."""
+    """Skip whatever imports torch, Gradio or a browser, at the moment it does."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
         if name in HEAVY:
@@ -57,7 +65,9 @@ class SkipHeavy(MetaPathFinder):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--fast", action="store_true", help="leave out what needs torch, a browser or another process")
+    parser.addoption(
+        "--fast", action="store_true", help="leave out what needs torch, Gradio, a browser or another process"
+    )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -70,7 +80,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.loadscopereorder = False  # xdist would begin with the files that hold the most tests: the quickest
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--fast"):
+        items[:] = [item for item in items if item.name not in LONG]
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
     for item in items:
         if item.path.stem in BY_THE_CLOCK:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import pytest
-from importlinter.cli import lint_imports
 
 from tests.support.places import TOP
 
@@ -23,6 +22,8 @@ COMPUTE = (
 
 def test_arrows_and_circles(capsys: pytest.CaptureFixture[str]) -> None:
     """The contracts of pyproject.toml: layers, no circles, who may know torch, Gradio and argparse."""
+    from importlinter.cli import lint_imports
+
     broken = lint_imports(config_filename=str(TOP / "pyproject.toml"), no_cache=True)
     assert not broken, capsys.readouterr().out
 

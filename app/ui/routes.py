@@ -21,7 +21,7 @@ from app.paths import assets
 from app.sentence import Trouble, say
 from app.ui import start_failure
 from app.ui.live_view import guest_view, owner_view
-from app.ui.page.bundle import FOLDERS, STATIC, bundle
+from app.ui.page.bundle import FOLDERS, bundle, list_script_sentences
 from app.ui.page.contact_sheet import contact_sheet
 from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
@@ -41,7 +41,6 @@ SHOWN_SMALLER: Final = ("text", "width", "height")
 DRAFTS: Final = ("speak-text", "paint-prompt", "paint-negative")
 """Fields whose text is saved while typing."""
 FILE_NAME: Final = re.compile(r"[\w-]+\.\w+")
-SCRIPT_SENTENCE: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -189,12 +188,6 @@ def send_sentences(request: Request) -> Response:
     """Send the scripts' sentences in this person's language; their English is in the scripts."""
     known = templates(language(request))
     return JSONResponse({key: known[key] for key in list_script_sentences() if key in known})
-
-
-def list_script_sentences() -> dict[str, str]:
-    """Collect every t("key", "English") of the scripts."""
-    scripts = (file.read_text("utf-8") for file in sorted(STATIC.rglob("*.js")))
-    return {key: english for source in scripts for key, english in SCRIPT_SENTENCE.findall(source)}
 
 
 def send_static(request: Request) -> Response:

@@ -15,7 +15,8 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn, load
 from app.engine.models.catalog import BY_ID
 from app.paths import home
-from tests.support.window import Open, Visit, choose, go, held, needs_chromium, shut_out, unfold, until, while_it_waits
+from tests.support.waiting import until
+from tests.support.window import Open, Visit, choose, go, held, needs_chromium, shut_out, unfold, while_it_waits
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium

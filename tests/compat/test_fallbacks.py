@@ -14,6 +14,7 @@ import pytest
 from app.compat.machine.meter import Reading
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict
+from app.compat.planning import decide as decide_module
 from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.fallbacks import (
     FALLBACKS,
@@ -38,6 +39,7 @@ from app.compat.planning.memory_formulas import (
     vae_bytes,
 )
 from app.compat.planning.offload_fields import SMALLEST
+from app.compat.planning.options import Situation
 from app.compat.planning.quirk import Quirk, Where
 from app.compat.planning.quirk_table import QUIRKS
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Kernel, Need, Offload, Plan, Quantised, Reason
@@ -151,6 +153,22 @@ def every_plan(machine: str, model: str, count: int) -> Iterator[tuple[tuple[Fal
                 decide(MACHINES[machine], asked, choice)
 
 
+@pytest.fixture
+def decided_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one machine, where all verdicts are lessons: plans that differ in none of them are the same plan, made once."""
+    made: dict[object, Any] = {}
+    make = decide_module._make_plan
+
+    def remembered(situation: Situation) -> Any:
+        key = situation.need, situation.choice, situation.learned
+        if key not in made:
+            made[key] = make(situation)
+        return made[key]
+
+    monkeypatch.setattr(decide_module, "_make_plan", remembered)
+
+
+@pytest.mark.usefixtures("decided_once")
 @pytest.mark.parametrize("count", [0, 1, 2])
 @pytest.mark.parametrize("machine", MACHINES)
 def test_no_reason_names_another_value_than_the_fields(machine: str, count: int) -> None:
@@ -193,7 +211,11 @@ def test_each_field_that_a_fallback_changes_says_so_with_what_was_seen(machine: 
 
 @pytest.mark.parametrize("fault", get_args(Fault))
 @pytest.mark.parametrize("machine", MACHINES)
-def test_the_fallbacks_end_and_every_fallback_changes_the_plan(machine: str, fault: Fault) -> None:
+def test_the_fallbacks_end_and_every_fallback_changes_the_plan(
+    machine: str, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only the fields are asked here. What each fallback replaced costs a plan a fallback, and has tests of its own below.
+    monkeypatch.setattr(decide_module, "_replaced_by_fallbacks", lambda *_: ())
     taken = 0
     for asked in NEEDS.values():
         for choice in FORCED:

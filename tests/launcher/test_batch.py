@@ -14,8 +14,8 @@ from pathlib import Path
 import pip
 import pytest
 
-from tests.support.guests import until
 from tests.support.places import TOP
+from tests.support.waiting import until
 
 
 def batch() -> list[str]:

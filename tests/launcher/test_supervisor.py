@@ -24,7 +24,7 @@ from app.launcher.failure import StartFailure
 from app.launcher.repair_page import Repair
 from app.ui.page import translate
 from tests.support.checkout import Checkout
-from tests.support.guests import until
+from tests.support.waiting import until
 from tests.support.window import CHROMIUM, FLAGS
 
 MAIN = """

@@ -4,40 +4,23 @@ from __future__ import annotations
 
 import gc
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import gradio as gr
 import httpx
 
-from app.engine.process import keeper
-from app.engine.process.engine_life import EngineLife
-from app.engine.process.keeper import Keeper
-from app.paths import Home, home
+from app.paths import home
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
+from tests.support.waiting import Idle
 
 CONFIGS: dict[httpx.Client, Any] = {}
 """What a page asks once."""
-
-
-class NoEngine(EngineLife):
-    def start_if_due(self) -> None:
-        pass
-
-
-class Idle(Keeper):
-    """Starts no engine: what is asked for waits, so that queue and limits hold still. Guards do not care what an engine makes."""
-
-    def __init__(self, home: Home) -> None:
-        with mock.patch.object(keeper, "EngineLife", NoEngine):
-            super().__init__(home)
 
 
 @contextmanager
@@ -91,13 +74,6 @@ def plain() -> Iterator[str]:
         yield address
     finally:
         blocks.close(verbose=False)
-
-
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.05)
 
 
 def press(

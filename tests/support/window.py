@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from safetensors.torch import load_file, save_file
 from tests.support.places import TOP
 from tests.support.tiny_pictures import save
 from tests.support.tiny_voices import STARTER, save_voice
+from tests.support.waiting import until
 
 CHROMIUM = next(
     (
@@ -298,10 +298,3 @@ def choose(page: Page, field: str, option: str) -> None:
         return True
 
     until(taken)
-
-
-def until(condition: Callable[[], bool], seconds: float = LONG_MS / 1000) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit, "it did not come to pass"
-        time.sleep(0.05)

@@ -31,9 +31,9 @@ from app.ui.api import openai as api_openai
 from app.ui.launch import build_guards
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
-from tests.support.guests import until
 from tests.support.tiny_pictures import save
 from tests.support.tiny_voices import STARTER
+from tests.support.waiting import until
 from tests.support.window import small_voice
 
 pytestmark = [

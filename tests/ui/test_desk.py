@@ -34,9 +34,10 @@ from app.ui.page import views
 from app.ui.state import json_routes
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import machine_view, speak_view
-from tests.support.guests import desk_at, until
+from tests.support.guests import desk_at
 from tests.support.speech_fixtures import write_clip
 from tests.support.tiny_voices import STARTER, save_voice
+from tests.support.waiting import until
 
 
 def test_stop_takes_what_comes_next_and_not_what_was_asked_for_last(tmp_path: Path) -> None:

@@ -30,9 +30,10 @@ from app.ui.state.guest_limits import NOT_MADE, OF_THE_REQUEST
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import shared_controls
-from tests.support.guests import desk_at, until
+from tests.support.guests import desk_at
 from tests.support.places import TOP
 from tests.support.speech_fixtures import write_clip
+from tests.support.waiting import until
 
 ADA = Person("visitor-ada", owner=False)
 REQUEST = SpeechRequest("[S1] Hello.")

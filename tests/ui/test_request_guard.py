@@ -21,6 +21,8 @@ import httpx
 import numpy as np
 import pytest
 import soundfile
+from starlette.responses import Response
+from starlette.routing import Route
 
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import RunSummary
@@ -42,7 +44,8 @@ from app.ui.launch import build_guards
 from app.ui.state.desk import Desk
 from app.ui.state.person import NOBODY, OWNER, Person, who
 from app.ui.tabs import shelf
-from tests.support.guests import desk_at, guest_client, plain, press, shared, until
+from tests.support.guests import desk_at, guest_client, plain, press, shared
+from tests.support.waiting import until
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
@@ -120,6 +123,22 @@ def name_of(client: httpx.Client, desk: Desk) -> str:
     (job,) = [job for job in desk.keeper.journal.list_waiting() if job.id not in before]
     desk.keeper.stop(job.id)
     return job.owner
+
+
+def test_a_server_ends_though_a_reader_does_not_read() -> None:
+    """uvicorn waited for the rest of its answer for ever, and the threads of anyio, which no exit ends, waited for uvicorn."""
+    with gr.Blocks(analytics_enabled=False) as blocks:
+        gr.Textbox()
+    large = Route("/large", lambda _: Response(bytes(64 << 20)))
+    _, address, _ = blocks.launch(
+        prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs={"routes": [large]}
+    )
+    request_guard.limit_idle_connections(blocks.server)
+    with socket.create_connection(("127.0.0.1", urlsplit(address).port)) as reader:
+        reader.sendall(b"GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert reader.recv(12) == b"HTTP/1.1 200"
+        blocks.close(verbose=False)
+        until(lambda: not blocks.server.thread.is_alive(), seconds=20)
 
 
 # Logging in.

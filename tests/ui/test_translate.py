@@ -1,13 +1,10 @@
-"""Every sentence and label of Hearth in Chinese, which language a person is answered in, and that a third one is picked up everywhere."""
+"""Which language a person is answered in, that a third one is picked up everywhere, and what the page and Gradio get of the words."""
 
 from __future__ import annotations
 
 import argparse
-import ast
 import json
-import re
 import shutil
-import string
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,87 +22,7 @@ from app.ui.access import login
 from app.ui.page import bundle, translate
 from app.ui.tabs import paint_form
 from app.ui.window import build_head
-from tests.support.places import TOP
-
-CATALOG = TOP / "app" / "locale" / "zh.json"
-SCRIPTS = sorted((TOP / "app" / "ui" / "page" / "static").rglob("*.js"))
-UNTRANSLATED = {"bench.hearth", "paint.loras", "speak.top-p"}
-"""Names: the same in both languages."""
-
-
-def called(tree: ast.AST, labels: bool) -> Iterator[ast.Call]:
-    """say() anywhere; in the window's files also word() and text(), but for where a shorter word() hands its own two on."""
-    names = {"say", "word", "text"} if labels else {"say"}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
-            handed_on = [getattr(each, "id", "") for each in node.args[:2]] == ["key", "english"]
-            yield from () if handed_on else (node,)
-
-
-def spoken() -> Iterator[tuple[str, str, str]]:
-    """Key, English and place of all that Hearth says."""
-    for path in sorted((TOP / "app").rglob("*.py")):
-        name = path.relative_to(TOP).as_posix()
-        for call in called(ast.parse(path.read_text("utf-8")), labels=name.startswith("app/ui/")):
-            place = f"{name}:{call.lineno}"
-            key, english = (each.value if isinstance(each, ast.Constant) else None for each in call.args[:2])
-            assert isinstance(key, str) and isinstance(english, str), f"{place}: literals only"
-            yield key, english, place
-    for path in SCRIPTS:
-        for key, english in routes.SCRIPT_SENTENCE.findall(path.read_text("utf-8")):
-            yield key, json.loads(f'"{english}"'), path.name
-
-
-SPOKEN = list(spoken())
-ENGLISH = {key: english for key, english, _ in SPOKEN}
-CHINESE = languages.templates("zh")
-
-
-def blanks(template: str) -> set[tuple[str, str | None, str | None]]:
-    return {(name, form, turn) for _, name, form, turn in string.Formatter().parse(template) if name is not None}
-
-
-def test_a_key_means_one_sentence() -> None:
-    clashes = [(key, english, place) for key, english, place in SPOKEN if ENGLISH[key] != english]
-    assert not clashes
-
-
-def test_all_has_chinese_and_no_chinese_is_left_over() -> None:
-    assert len(ENGLISH) > 500
-    missing = sorted({f"{key} ({place})" for key, _, place in SPOKEN if key not in CHINESE})
-    assert not missing
-    assert not sorted(CHINESE.keys() - ENGLISH.keys())
-
-
-def faults(english: str, chinese: str, name: bool) -> Iterator[str]:
-    if blanks(chinese) != blanks(english):
-        yield "other blanks"
-    if bool(re.search(r"[\u4e00-\u9fff]", chinese)) == name:
-        yield "not Chinese"
-    if re.search(r"[\u4e00-\u9fff][,.;:!?()]|[,.;:!?(][\u4e00-\u9fff]", chinese):
-        yield "punctuation of the other language"
-
-
-def test_chinese_has_the_same_blanks_and_reads_as_chinese() -> None:
-    both = ((key, ENGLISH[key], CHINESE[key]) for key in CHINESE.keys() & ENGLISH.keys())
-    assert not [(key, fault) for key, one, other in both for fault in faults(one, other, key in UNTRANSLATED)]
-
-
-def test_the_catalog_is_kept_in_order() -> None:
-    """So that two people who add a sentence rarely meet in one line."""
-    kept = CATALOG.read_text("utf-8")
-    assert kept == json.dumps(CHINESE, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-    pairs = json.loads(kept, object_pairs_hook=list)
-    assert len(pairs) == len({key for key, _ in pairs})
-
-
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
-def test_no_call_of_the_scripts_is_overlooked(path: Path) -> None:
-    """Counted without the expression that collects them: each t( that is not the end of a longer name."""
-    source = path.read_text("utf-8")
-    pieces = source.split("t(")[:-1]
-    calls = sum(not (piece[-1:].isalnum() or piece[-1:] in ("_", "$")) for piece in pieces)
-    assert len(routes.SCRIPT_SENTENCE.findall(source)) == calls
+from tests.support.sentences import ENGLISH
 
 
 def asked(accept: str = "", cookie: str = "") -> Request:

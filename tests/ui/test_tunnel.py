@@ -13,8 +13,8 @@ import pytest
 
 from app.sentence import Trouble
 from app.ui.access.tunnel import fetch_program, open_tunnel
-from tests.support.guests import until
 from tests.support.share_api import Standin, programs, serve
+from tests.support.waiting import until
 
 unix = pytest.mark.skipif(os.name == "nt", reason="the stand-in is a script")
 

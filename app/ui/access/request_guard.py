@@ -31,6 +31,8 @@ SLOWEST_BYTES_PER_S: Final = 8 << 10
 """After GRACE_S a body must have arrived at least this fast."""
 IDLE_S: Final = 10.0
 """How long a connection may stay open without a complete request."""
+LAST_ANSWERS_S: Final = 2
+"""How long a server that ends waits for the answers it is sending."""
 HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::\d+)?")
 SECURITY_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "SAMEORIGIN",
@@ -202,5 +204,7 @@ async def close_idle_connections(server: Any, idle_s: float = IDLE_S, every_s: f
 
 
 def limit_idle_connections(server: Any, idle_s: float = IDLE_S) -> None:
-    """Start close_idle_connections on a running server's loop, from another thread."""
+    """Start close_idle_connections on a running server's loop, from another thread. Once the server is to end, it waits
+    LAST_ANSWERS_S for answers that nobody reads: the process would wait for them, with no server."""
+    server.config.timeout_graceful_shutdown = LAST_ANSWERS_S
     asyncio.run_coroutine_threadsafe(close_idle_connections(server, idle_s), server.servers[0].get_loop())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ FIRST: Final = STATIC / "early.js"
 """Inlined in the page, as it must run before anything is drawn."""
 ORDER: Final = {".js": ("hearth",), ".css": ("hearth", "gradio", "rooms")}
 """Files that come first. Scripts depend on hearth.js alone; styles may override earlier ones."""
+SCRIPT_SENTENCE: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +45,9 @@ def head(variables: str) -> str:
         f"<script data-languages='{tags}'>{FIRST.read_text('utf-8')}</script>"
         f'<script defer src="hearth/static/{bundle(".js").name}"></script>'
     )
+
+
+def list_script_sentences() -> dict[str, str]:
+    """Collect every t("key", "English") of the scripts."""
+    scripts = (file.read_text("utf-8") for file in sorted(STATIC.rglob("*.js")))
+    return {key: english for source in scripts for key, english in SCRIPT_SENTENCE.findall(source)}

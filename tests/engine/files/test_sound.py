@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pyloudnorm
 import pytest
 import soundfile
 
@@ -172,6 +171,8 @@ def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seconds", [0.05, 0.2, 0.39, 0.41, 2.0])
 def test_the_loudness_asked_for_is_measured_in_the_result(tmp_path: Path, seconds: float) -> None:
     """Repeated until it is long enough, so that the library's own meter measures short sounds, too."""
+    import pyloudnorm  # brings scipy, which takes a second or two
+
     source = part(tmp_path / "part.wav", tone(seconds, hertz=440.0, loud=0.05))
     for wanted in (-30.0, -20.0):
         join_sound.join([Piece(source)], tmp_path / "out.wav", Finish(loudness_lufs=wanted, tail_s=0), {})

@@ -19,7 +19,7 @@ from app.engine.jobs.tasks import SelfTest, Tune
 from app.engine.process import engine_loop, job_folder
 from app.engine.process.job_folder import move_to_shelf, tidy_folders
 from app.paths import home
-from tests.support.guests import Idle
+from tests.support.waiting import Idle
 
 
 def names(folder: Path) -> list[str]:

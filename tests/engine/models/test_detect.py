@@ -22,8 +22,6 @@ from app.sentence import Trouble
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
 
-pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -24,7 +24,7 @@ from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support.tiny_voices import save_voice
 
-folders = picture_fixtures.folders
+pytest_plugins = ["tests.support.picture_fixtures"]
 MEBI = 1 << 20
 
 

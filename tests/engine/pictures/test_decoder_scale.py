@@ -19,11 +19,10 @@ from app.engine.models import catalog, model
 from app.engine.pictures import painter, preview
 from app.engine.pipelines import placement
 from app.sentence import Trouble
-from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, assert_same, list_parts, paint_with_diffusers, read_pixels
 
-decoded, gradient = picture_fixtures.decoded, picture_fixtures.gradient
+pytest_plugins = ["tests.support.picture_fixtures"]
 WIDTHS = {4: (16, 32, 32), 16: (16, 16, 16, 32, 32)}
 FAMILIES = [(family, scale) for family in ("sd15", "sd3") for scale in WIDTHS]
 

@@ -20,7 +20,6 @@ from app.engine.jobs.events import Finished, Note, Step
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
 from app.engine.pictures import painter as picture_painter
-from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import (
     SMALL,
@@ -33,11 +32,7 @@ from tests.support.picture_fixtures import (
     read_pixels,
 )
 
-folders, decoded, gradient = picture_fixtures.folders, picture_fixtures.decoded, picture_fixtures.gradient
-pytestmark = [  # diffusers' schedulers with numpy 2
-    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning"),
-]
+pytest_plugins = ["tests.support.picture_fixtures"]
 
 
 @pytest.mark.parametrize("family", tiny.MAKERS)

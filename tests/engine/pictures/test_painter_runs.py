@@ -28,15 +28,10 @@ from app.engine.pictures import checkpoint, per_request, preview, steps
 from app.engine.pictures import painter as picture_painter
 from app.engine.pictures.checkpoint import Checkpoint
 from app.engine.pictures.final_settings import resolve_settings
-from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, break_denoiser, list_parts, load_painter, read_pixels
 
-folders, decoded, gradient = picture_fixtures.folders, picture_fixtures.decoded, picture_fixtures.gradient
-pytestmark = [  # diffusers' schedulers with numpy 2
-    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning"),
-]
+pytest_plugins = ["tests.support.picture_fixtures"]
 
 
 @pytest.mark.parametrize("family", tiny.MAKERS)

@@ -23,15 +23,10 @@ from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
 from app.engine.pictures import painter as picture_painter
 from app.sentence import Sentence, Trouble
-from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, load_painter
 
-folders, decoded, gradient = picture_fixtures.folders, picture_fixtures.decoded, picture_fixtures.gradient
-pytestmark = [  # diffusers' schedulers with numpy 2
-    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning"),
-]
+pytest_plugins = ["tests.support.picture_fixtures"]
 
 
 def test_the_starter_names_what_it_paints_instead(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -33,12 +33,11 @@ from app.engine.pipelines import placement
 from app.engine.session.session import Session
 from app.paths import home
 from app.sentence import Trouble
-from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
 from tests.support.picture_fixtures import SMALL, list_parts, load_painter, make_gguf, make_lora, read_pixels
 
-folders, decoded, gradient = picture_fixtures.folders, picture_fixtures.decoded, picture_fixtures.gradient
+pytest_plugins = ["tests.support.picture_fixtures"]
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torchao with torch 2.13
 
 

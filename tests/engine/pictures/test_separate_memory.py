@@ -28,7 +28,7 @@ from tests.support.plans import plan
 from tests.support.separate_memory import SeparateMemory, separate_memory
 from tests.support.tiny_voices import save_voice
 
-folders, gradient = picture_fixtures.folders, picture_fixtures.gradient
+pytest_plugins = ["tests.support.picture_fixtures"]
 OFFLOADS = ("none", "model", "group", "sequential")
 WITHIN = {"float32": 3 / 255, "apart": 12 / 255}
 PRECISIONS = {"float32": ("float32", "float32"), "apart": ("float16", "float32")}

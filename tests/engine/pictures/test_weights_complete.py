@@ -20,13 +20,12 @@ from app.engine.session.session import Session
 from app.engine.speech import loader
 from app.paths import home
 from app.sentence import Trouble
-from tests.support import picture_fixtures
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
 from tests.support.picture_fixtures import SMALL, make_gguf, write_gguf
 from tests.support.tiny_voices import save_voice
 
-folders = picture_fixtures.folders
+pytest_plugins = ["tests.support.picture_fixtures"]
 VOICE = (ModelPart("model", "speech", 10_000), ModelPart("codec", "codec", 10_000))
 
 

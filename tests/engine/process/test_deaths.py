@@ -97,6 +97,8 @@ def test_what_is_given_up_is_handed_over_and_can_be_gone_on_with(open_: Open) ->
     keeper.resume(job.id)
     assert isinstance(end_of(keeper, job.id), Finished) and not keeper.interrupted
     assert [part.read_bytes() for part in parts] == before, "a finished part was done again"
+    following = keeper.submit(SpeechRequest("[S1] Hello.", seed=5))
+    assert isinstance(end_of(keeper, following.id), Finished)
 
 
 def test_what_an_engine_says_cannot_be_made_is_handed_over_too(open_: Open) -> None:

@@ -15,7 +15,7 @@ import pytest
 import soundfile
 
 from app.compat.planning.types import AUTO, Choice
-from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, PartDone, Sound, Step, Stopped
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, PartDone, Sound, Step, Stopped
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search
 from app.engine.process import engine_loop
@@ -123,29 +123,6 @@ def test_a_killed_engine_is_noticed_told_and_the_job_goes_on(keeper: Keeper, voi
             "a finished part was done again"
         )
     assert keeper.journal.get(job.id).attempts == 2 and keeper.state.restarts == restarts + 1
-
-
-def test_deaths_end_a_job_only_where_nothing_new_was_finished_between_them(keeper: Keeper, voice: str) -> None:
-    """Killed once for each of two new parts, then as often as it takes before anything else is finished: mostly while the model is loading."""
-    job = keeper.submit(request(voice))
-    killed, parts, in_a_row = 0, set(), 0
-    for event in keeper.follow(job.id):
-        if isinstance(event, PartDone) and event.index not in parts and len(parts) < 2:
-            parts.add(event.index)
-            killed += 1
-            engine(keeper).kill()
-        elif isinstance(event, Loading) and len(parts) == 2:
-            in_a_row += 1
-            engine(keeper).kill()
-        end = event
-    assert isinstance(end, Failed) and "3 times in a row" in str(end.sentence) and (killed, in_a_row) == (2, 2)
-    (file,) = end.files
-    assert soundfile.info(file).duration == pytest.approx(end.seconds, abs=0.01)
-    assert "Missing: " in " ".join(map(str, end.objections))
-    keeper.resume(job.id)
-    assert isinstance(list(keeper.follow(job.id))[-1], Finished)
-    again = keeper.submit(request(voice, "[S1] The next job is fine."))
-    assert isinstance(list(keeper.follow(again.id))[-1], Finished)
 
 
 def test_a_wedged_engine_is_ended(keeper: Keeper, voice: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,7 @@ PIECES = "for piece in range(9): print('piece', piece); here._orders.put(Quit())
 
 
 def test_pieces_of_spare_work_end_where_somebody_asks() -> None:
-    there, _ = ahead(spare=PIECES.format(last=2))
+    there, _ = ahead(late="worker.AHEAD = ()", spare=PIECES.format(last=2))
     assert [each for each in there if each.isdigit()] == ["0", "1", "2"]
 
 
@@ -101,7 +101,7 @@ def test_no_spare_work_where_an_order_waits_or_memory_is_short() -> None:
 
 
 def test_spare_work_that_fails_stops_no_engine() -> None:
-    late = "import threading; threading.Timer(1, here._orders.put, [Quit()]).start()"
+    late = "worker.AHEAD = (); import threading; threading.Timer(1, here._orders.put, [Quit()]).start()"
     _, said = ahead(late=late, spare="raise ValueError('not measured')")
     assert "ValueError: not measured" in said
 

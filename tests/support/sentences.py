@@ -1,0 +1,39 @@
+"""Every sentence that Hearth says, as its source has it."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+
+from app.ui.page.bundle import SCRIPT_SENTENCE
+from tests.support.places import TOP
+
+SCRIPTS = sorted((TOP / "app" / "ui" / "page" / "static").rglob("*.js"))
+
+
+def called(tree: ast.AST, labels: bool) -> Iterator[ast.Call]:
+    """say() anywhere; in the window's files also word() and text(), but for where a shorter word() hands its own two on."""
+    names = {"say", "word", "text"} if labels else {"say"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+            handed_on = [getattr(each, "id", "") for each in node.args[:2]] == ["key", "english"]
+            yield from () if handed_on else (node,)
+
+
+def spoken() -> Iterator[tuple[str, str, str]]:
+    """Key, English and place of all that Hearth says."""
+    for path in sorted((TOP / "app").rglob("*.py")):
+        name = path.relative_to(TOP).as_posix()
+        for call in called(ast.parse(path.read_text("utf-8")), labels=name.startswith("app/ui/")):
+            place = f"{name}:{call.lineno}"
+            key, english = (each.value if isinstance(each, ast.Constant) else None for each in call.args[:2])
+            assert isinstance(key, str) and isinstance(english, str), f"{place}: literals only"
+            yield key, english, place
+    for path in SCRIPTS:
+        for key, english in SCRIPT_SENTENCE.findall(path.read_text("utf-8")):
+            yield key, json.loads(f'"{english}"'), path.name
+
+
+SPOKEN = list(spoken())
+ENGLISH = {key: english for key, english, _ in SPOKEN}

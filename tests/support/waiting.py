@@ -1,0 +1,32 @@
+"""Wait for a condition; a keeper whose jobs wait for ever."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from unittest import mock
+
+from app.engine.process import keeper
+from app.engine.process.engine_life import EngineLife
+from app.engine.process.keeper import Keeper
+from app.paths import Home
+
+
+class NoEngine(EngineLife):
+    def start_if_due(self) -> None:
+        pass
+
+
+class Idle(Keeper):
+    """Starts no engine: what is asked for waits, so that queue and limits hold still. Guards do not care what an engine makes."""
+
+    def __init__(self, home: Home) -> None:
+        with mock.patch.object(keeper, "EngineLife", NoEngine):
+            super().__init__(home)
+
+
+def until(condition: Callable[[], bool], seconds: float = 180) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "it did not come to pass"
+        time.sleep(0.05)
