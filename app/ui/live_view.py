@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -62,7 +63,12 @@ def visitor_view(desk: Desk, person: Person, spoken: Language) -> views.View:
 def _jobs_of(desk: Desk, person: Person, spoken: Language) -> dict[str, dict[str, Any]]:
     """Return this person's current speech and picture as their tabs draw them."""
     current = {kind: desk.jobs.find_current(kind, person) for kind in JOB_VIEWS}
-    return {kind: JOB_VIEWS[kind](desk, job, spoken) for kind, job in current.items() if job}
+    views_of: dict[str, dict[str, Any]] = {}
+    for kind, job in current.items():
+        with suppress(Trouble):  # A job whose record is gone is not shown.
+            if job:
+                views_of[kind] = JOB_VIEWS[kind](desk, job, spoken)
+    return views_of
 
 
 def _failure_for(desk: Desk, job: str, person: Person, spoken: Language) -> str:

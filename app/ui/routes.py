@@ -130,7 +130,10 @@ def act_on_job(desk: Desk, request: Request) -> Response:
     act = desk.jobs.queue_actions(person).get(request.path_params["act"])
     if act is None or not desk.jobs.owns(job, person):
         return Response(status_code=404)
-    act(job)
+    try:
+        act(job)
+    except Trouble as trouble:
+        return refuse(trouble, request)
     return JSONResponse({})
 
 

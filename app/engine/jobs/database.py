@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -31,6 +32,15 @@ CREATE TRIGGER IF NOT EXISTS creations_gone AFTER DELETE ON creations BEGIN
 END;
 """
 BUSY_S = 10
+
+
+def read_number(value: object) -> float:
+    """Return a stored number; raise ValueError for infinity, which no page can show, and TypeError for anything else."""
+    if not isinstance(value, int | float):
+        raise TypeError(value)
+    if not math.isfinite(value):
+        raise ValueError(value)
+    return value
 
 
 class Database:

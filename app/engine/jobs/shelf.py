@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from app import atomic_write
-from app.engine.jobs.database import Database
+from app.engine.jobs.database import Database, read_number
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request, SpeechRequest, from_json, to_json
 from app.sentence import Trouble, say
@@ -170,11 +170,11 @@ class Shelf:
         if favourite:
             conditions.append("favourite=1")
         query = f"SELECT * FROM creations WHERE {' AND '.join(conditions)} ORDER BY created_s DESC, id DESC LIMIT ? OFFSET ?"
-        return [self._read_creation(row) for row in self._db.query(query, *values, most, skip)]
+        return self._read_all(self._db.query(query, *values, most, skip))
 
     def get(self, id_: int) -> Creation:
-        rows = self._db.query("SELECT * FROM creations WHERE id=?", id_)
-        if not rows:
+        found = self._read_all(self._db.query("SELECT * FROM creations WHERE id=?", id_))
+        if not found:
             raise Trouble(
                 say(
                     "shelf.unknown",
@@ -182,12 +182,10 @@ class Shelf:
                     id=id_,
                 )
             )
-        return self._read_creation(rows[0])
+        return found[0]
 
     def list_of_job(self, job: str) -> list[Creation]:
-        return [
-            self._read_creation(row) for row in self._db.query("SELECT * FROM creations WHERE job=? ORDER BY id", job)
-        ]
+        return self._read_all(self._db.query("SELECT * FROM creations WHERE job=? ORDER BY id", job))
 
     def list_models(self) -> list[str]:
         return [
@@ -236,14 +234,32 @@ class Shelf:
             path.unlink()
         self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(path), binned_s, id_)
 
+    def _read_all(self, rows: list[sqlite3.Row]) -> list[Creation]:
+        """Read rows; skip damaged ones, so that the others are still shown."""
+        found = []
+        for row in rows:
+            with contextlib.suppress(TypeError, ValueError):
+                found.append(self._read_creation(row))
+        return found
+
     def _read_creation(self, row: sqlite3.Row) -> Creation:
+        """Read a row; raise TypeError or ValueError if it is damaged. Unreadable settings leave the creation without any."""
         path = Path(row["path"])
         try:
             condition = "" if path.stat().st_size == row["bytes"] else "foreign"
         except OSError:
             condition = "missing"
         return Creation(
-            row["id"], row["job"], row["owner"], row["kind"], row["model"], row["text"], path, row["seconds"], row["rate"], row["unit"],
-            row["elapsed_s"], row["highest_bytes"], bool(row["whole"]), bool(row["favourite"]), row["created_s"], row["binned_s"] is not None,
-            condition, json.loads(row["request"]), json.loads(row["plan"]),
+            row["id"], row["job"], row["owner"], row["kind"], str(row["model"]), str(row["text"]), path, read_number(row["seconds"]),
+            read_number(row["rate"]), str(row["unit"]), read_number(row["elapsed_s"]), int(row["highest_bytes"]), bool(row["whole"]),
+            bool(row["favourite"]), read_number(row["created_s"]), row["binned_s"] is not None, condition, _read_values(row["request"]),
+            _read_values(row["plan"]),
         )  # fmt: skip
+
+
+def _read_values(text: object) -> dict[str, Any]:
+    try:
+        values = json.loads(text) if isinstance(text, str) else {}
+    except (ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}

@@ -132,7 +132,7 @@ class Keeper:
 
     def _recall(self, job: str) -> Progress:
         """Rebuild the progress of a job that only journal and shelf still know."""
-        return recall_progress(self.journal.get(job), tuple(str(each.path) for each in self.shelf.list_of_job(job)))
+        return recall_progress(self.journal.find(job), tuple(str(each.path) for each in self.shelf.list_of_job(job)))
 
     def stop(self, job: str) -> None:
         """Stop within one step and keep what is finished. A waiting job leaves the queue."""
@@ -153,7 +153,8 @@ class Keeper:
         """Resume an interrupted or failed job after the last finished part."""
         self.interrupted = [each for each in self.interrupted if each.id != job]
         self._stopping.discard(job)
-        if self.journal.get(job).state in ("interrupted", "failed"):
+        known = self.journal.find(job)
+        if known is not None and known.state in ("interrupted", "failed"):
             self._board.open(job)
             self.journal.resume(job)
             self._wake()

@@ -111,8 +111,12 @@ def explain_database_fault(file: Path, fault: Exception) -> Death:
     )
 
 
-def recall_progress(known: Job, files: tuple[str, ...]) -> Progress:
-    """Rebuild the progress of a job that only journal and shelf still know."""
+def recall_progress(known: Job | None, files: tuple[str, ...]) -> Progress:
+    """Rebuild the progress of a job that only journal and shelf still know; None if neither does."""
+    if known is None:
+        return Progress(
+            end=Failed(say("job.forgotten", "This has ended, and Hearth has no record of it any more."), files=files)
+        )
     if known.state in ("queued", "running"):
         return Progress()
     if known.state == "finished":
