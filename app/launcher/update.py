@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.launcher import install, slots
+from app.launcher import failure, install, slots
 from app.launcher.console import Refused, tell
 from app.launcher.slots import TOP
 from app.sentence import Trouble, say
@@ -38,6 +38,7 @@ def step(verb: str, folder: Path) -> int:
 def update(folder: Path) -> int:
     before = slots.current_commit()
     old = slots.current_slot(folder)
+    back_up(old)
     if not before:
         tell("This folder is not a git clone, so the code cannot be updated; checking the environment only.")
     elif not git("remote").stdout.strip():
@@ -58,6 +59,15 @@ def update(folder: Path) -> int:
         slots.replace_text(folder / "back", json.dumps({"slot": old.name, "commit": before}))
     tell("Up to date and tested. To undo the update: start.py back")
     return 0
+
+
+def back_up(slot: Path) -> None:
+    """Copy the database before anything changes. Where that fails, the update goes on: it does not touch the database."""
+    done = subprocess.run(
+        [slots.python_of(slot), "-I", "-X", "utf8", "-m", "app", "backup"], capture_output=True, text=True
+    )
+    if done.returncode:
+        tell(f"The database could not be backed up first: {failure.find_sentence(done.stderr)}")
 
 
 def renew(folder: Path) -> int:

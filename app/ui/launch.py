@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
+import time
 import webbrowser
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +15,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from app.engine.jobs import backups
 from app.engine.process.keeper import Keeper
 from app.paths import Home, assets
 from app.sentence import Trouble, say
@@ -42,6 +45,7 @@ from app.ui.window import HeadInjection, build, configure_queue
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"
 MANY_CORES = 4
+BACKUP_LOOK_S = 3600.0
 WAIT_S = 1.0
 """Windows notices Ctrl+C only between two waits."""
 PAGE_FIRST_S = 3.0
@@ -123,8 +127,7 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
         announce(options, address, password)
         if options.share_hours:
             start_sharing(sharing, options.share_hours)
-        while not desk.leaving.wait(WAIT_S):
-            pass
+        back_up_until_left(desk)
         return 1
     except KeyboardInterrupt:
         return 0
@@ -132,6 +135,15 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
         sharing.end()
         gr.close_all(verbose=False)
         keeper.close()
+
+
+def back_up_until_left(desk: Desk) -> None:
+    """Wait until the window is to end; look once an hour whether the database needs its daily backup."""
+    looked_s = -math.inf
+    while not desk.leaving.wait(WAIT_S):
+        if time.monotonic() - looked_s > BACKUP_LOOK_S:
+            backups.make_daily_backup(desk.keeper.home)
+            looked_s = time.monotonic()
 
 
 def start_server(

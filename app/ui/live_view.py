@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
+from app import notices
 from app.engine.jobs.events import Failed
 from app.sentence import Trouble
 from app.ui.page import views
@@ -28,6 +29,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     answer: views.View = {
         "strip": views.strip_view(state, progress, desk.models.find_title(state.model), spoken), "queue": desk.jobs.list_queue(person),
         "standing": views.blocker_view(state, spoken), "charts": views.charts_view(looked_at),
+        "notices": [{"id": str(each), "text": translate(each, spoken)} for each in notices.list_notices()],
         "interrupted": [{"id": job.id, "text": views.shorten_text(job.request)} for job in desk.keeper.interrupted],
     }  # fmt: skip
     for kind, view in _jobs_of(desk, person, spoken).items():

@@ -7,6 +7,7 @@ import json
 import sqlite3
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
@@ -57,7 +58,7 @@ def restore_choice(values: dict[str, Any]) -> Choice:
     return dataclasses.replace(Choice(**values), chunk=AUTO)
 
 
-def read_job(row: sqlite3.Row) -> Job:
+def read_job(row: sqlite3.Row | Mapping[str, Any]) -> Job:
     """Read a row; raise Trouble, TypeError, ValueError or AttributeError if it is damaged."""
     if row["state"] not in get_args(State):
         raise ValueError(row["state"])

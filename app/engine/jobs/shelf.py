@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import time
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -139,7 +139,7 @@ class Shelf:
                     made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), now,
                 )  # fmt: skip
                 (row,) = self._db.query("SELECT * FROM creations WHERE path=?", str(path))
-            kept.append(self._read_creation(row))
+            kept.append(read_creation(row))
         return kept
 
     def find(
@@ -239,22 +239,23 @@ class Shelf:
         found = []
         for row in rows:
             with contextlib.suppress(TypeError, ValueError):
-                found.append(self._read_creation(row))
+                found.append(read_creation(row))
         return found
 
-    def _read_creation(self, row: sqlite3.Row) -> Creation:
-        """Read a row; raise TypeError or ValueError if it is damaged. Unreadable settings leave the creation without any."""
-        path = Path(row["path"])
-        try:
-            condition = "" if path.stat().st_size == row["bytes"] else "foreign"
-        except OSError:
-            condition = "missing"
-        return Creation(
-            row["id"], row["job"], row["owner"], row["kind"], str(row["model"]), str(row["text"]), path, read_number(row["seconds"]),
-            read_number(row["rate"]), str(row["unit"]), read_number(row["elapsed_s"]), int(row["highest_bytes"]), bool(row["whole"]),
-            bool(row["favourite"]), read_number(row["created_s"]), row["binned_s"] is not None, condition, _read_values(row["request"]),
-            _read_values(row["plan"]),
-        )  # fmt: skip
+
+def read_creation(row: sqlite3.Row | Mapping[str, Any]) -> Creation:
+    """Read a row; raise TypeError or ValueError if it is damaged. Unreadable settings leave the creation without any."""
+    path = Path(row["path"])
+    try:
+        condition = "" if path.stat().st_size == row["bytes"] else "foreign"
+    except OSError:
+        condition = "missing"
+    return Creation(
+        row["id"], row["job"], row["owner"], row["kind"], str(row["model"]), str(row["text"]), path, read_number(row["seconds"]),
+        read_number(row["rate"]), str(row["unit"]), read_number(row["elapsed_s"]), int(row["highest_bytes"]), bool(row["whole"]),
+        bool(row["favourite"]), read_number(row["created_s"]), row["binned_s"] is not None, condition, _read_values(row["request"]),
+        _read_values(row["plan"]),
+    )  # fmt: skip
 
 
 def _read_values(text: object) -> dict[str, Any]:

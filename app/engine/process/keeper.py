@@ -16,7 +16,6 @@ from pathlib import Path
 
 from app.compat.machine.hardware import with_room
 from app.compat.planning.types import AUTO, Choice, Chunk
-from app.engine.jobs.database import Database
 from app.engine.jobs.events import END, Adjusted, Event, Failed, Step, Stopped
 from app.engine.jobs.journal import Job, Journal
 from app.engine.jobs.messages import Beat, Died, Free, JobEvent, Planned, Ready, Report, Run, Stop
@@ -31,6 +30,7 @@ from app.engine.process.deaths import DeathRecord, measure_progress
 from app.engine.process.engine_life import NO_BEAT_S, EngineLife
 from app.engine.process.job_end import Stores, end_job
 from app.engine.process.job_folder import End, drop_sounds, tidy_folders, tidy_uploads
+from app.engine.process.open_database import open_database
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import (
     Death,
@@ -71,7 +71,7 @@ class Keeper:
         """`rest_s`: delay of the engine's start, unless something is asked for. `patient`: jobs wait while the engine
         cannot start; a command cannot be repaired meanwhile, so its job fails."""
         self.home = home.create()
-        self.database = Database(home.database)
+        self.database = open_database(self.home, alone=patient)
         self.journal = Journal(self.database)
         self.shelf = Shelf(self.database, home.creations)
         self.interrupted = self.journal.mark_interrupted()

@@ -100,6 +100,12 @@ def explain_keeper_fault(fault: Exception, database: Path) -> Death:
 
 
 def explain_database_fault(file: Path, fault: Exception) -> Death:
+    if not isinstance(fault, sqlite3.OperationalError):
+        return Death(
+            say("keeper.database-broken", "Jobs cannot be saved in {file}: {fault}. Quit Hearth and start it again: it repairs the file.",
+                file=str(file), fault=str(fault)),
+            "crash",
+        )  # fmt: skip
     return Death(
         say(
             "keeper.database",
