@@ -8,13 +8,16 @@ import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from app.engine.files import sound
 from app.engine.files.sound import Samples
+from app.stored_json import is_right
 
 Codes = NDArray[np.int16]
 
@@ -32,6 +35,20 @@ class SpokenPart:
     codes: Codes | None
     """(frames, channels), exactly as the model made them: the voice prompt of the next part."""
     path: Path
+
+
+class StoredPart(TypedDict):
+    text: str
+    seed: int
+    key: str
+    seconds: float
+    frames: int
+    whole: bool
+    channels: Annotated[int, Field(ge=1)]
+    codes: str
+
+
+STORED: Final = TypeAdapter(StoredPart)
 
 
 def sound_path(job: Path, index: int) -> Path:
@@ -66,12 +83,14 @@ def find(path: Path) -> SpokenPart | None:
         return None
     try:
         values = json.loads(about.read_text("utf-8"))
+        if not is_right(STORED, values):
+            return None
         codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"])
         return SpokenPart(
             values["text"], values["seed"], values["key"], values["seconds"], values["frames"], values["whole"],
             codes.astype(np.int16), path,
         )  # fmt: skip
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from app import atomic_write
+from app.stored_json import read_stored
+from app.ui.state.settings_schema import SETTINGS
 
 
 class Settings:
@@ -17,13 +19,7 @@ class Settings:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._lock = threading.Lock()
-        self._values: dict[str, Any] = {}
-        try:
-            self._values |= json.loads(file.read_text("utf-8"))
-        except FileNotFoundError:
-            pass
-        except (TypeError, ValueError):
-            file.replace(file.with_suffix(".broken"))  # Whoever wrote in it by hand finds it there.
+        self._values = read_stored(file, SETTINGS)
 
     def get(self, name: str, otherwise: Any = None) -> Any:
         return self._values.get(name, otherwise)
