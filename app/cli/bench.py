@@ -12,14 +12,13 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from app.compat.machine import verdicts as seen
-from app.compat.machine.hardware import Hardware, probe
-from app.compat.machine.verdicts import Subject, Verdict, Verdicts
+from app.cli.machine_options import add_home_option, read_machine
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.verdicts import Subject, Verdict, Verdicts, learn
 from app.compat.planning.attention_calls import PICTURES, SIZES
 from app.compat.planning.decide import decide
 from app.compat.planning.quickest_way import Shape
 from app.compat.planning.types import Choice, Dtype, Need, Plan
-from app.paths import home
 from app.sentence import Trouble, say
 
 if TYPE_CHECKING:
@@ -153,16 +152,16 @@ def _extra(answer: Any, shape: Shape, name: str, plan: Plan) -> None:
     answer.send(max(0, peak.extra() - result.numel() * result.element_size()))
 
 
-def planned(case: BenchCall, dtype: Dtype, hardware: Hardware, known: Verdicts) -> Plan:
+def planned(case: BenchCall, dtype: Dtype, hardware: Hardware, verdicts: Verdicts) -> Plan:
     call = case.call
     need = Need(
         batch=call.batch, heads=call.heads, kv_heads=call.kv_heads, head_dim=call.head_dim, queries=call.queries,
         keys=call.keys, masked=call.masked, causal=call.causal,
     )  # fmt: skip
-    return decide(hardware, need, Choice(dtype=dtype), known)
+    return decide(hardware, need, Choice(dtype=dtype), verdicts)
 
 
-def learned(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardware, known: Verdicts) -> Verdicts:
+def learned(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardware, verdicts: Verdicts) -> Verdicts:
     """Measure the shapes not measured yet, as the idle engine does, but without waiting."""
     from app.compat.attention.measure import quickest
     from app.compat.planning.quickest_way import round_up_lengths, way_subject
@@ -171,7 +170,7 @@ def learned(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardw
     for dtype in dtypes:
         for case in cases:
             shape = case.shape(dtype)
-            if way_subject(round_up_lengths(shape)) not in {*known, *found}:
+            if way_subject(round_up_lengths(shape)) not in {*verdicts, *found}:
                 plan = planned(case, dtype, hardware, {})
                 found |= {each.subject: each for each in quickest(shape, plan, plan.device) if each is not None}
     return found
@@ -183,7 +182,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
     yield " " * width + " ".join(f"{each:>9}" for each in HEADS)
     for row in rows:
         hand = ("-", "-") if row.hand_s is None else (row.hand, f"{row.hand_s * 1e3:.2f}")
-        told = (
+        cells = (
             f"{row.torch_s * 1e3:.2f}",
             *hand,
             f"{row.automatic_s * 1e3:.2f}",
@@ -196,7 +195,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
             f"{row.own_beside_best:.2f}",
             row.path,
         )
-        yield f"{row.case + ', ' + row.dtype:<{width}}" + " ".join(f"{each:>9}" for each in told)
+        yield f"{row.case + ', ' + row.dtype:<{width}}" + " ".join(f"{each:>9}" for each in cells)
         if row.part:
             yield f"    (measured: {row.part} over all keys)"
 
@@ -240,7 +239,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-memory", action="store_true", help="measure time only, without a process for each measurement"
     )
-    parser.add_argument("--home", metavar="DIR", help="the folder for all of Hearth's files")
+    add_home_option(parser)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
@@ -249,19 +248,18 @@ def main(args: argparse.Namespace) -> int:
 
     from app.cli.bench_cases import bench_calls
 
-    hardware, folder = probe(), home(args.home).verdicts
-    known: Verdicts = seen.load(folder, hardware)
+    place, hardware, verdicts = read_machine(args)
     sizes = tuple(args.size or (SIZES[:1] if args.quick else SIZES))
     chosen = list(bench_calls(tuple(args.only or ("dia", *PICTURES)), sizes))
     dtypes: list[Dtype] = args.dtype or ["float32", "bfloat16"]
     if args.measure:
-        known = seen.learn(folder, hardware, *learned(chosen, dtypes, hardware, known).values())
+        verdicts = learn(place.verdicts, hardware, *learned(chosen, dtypes, hardware, verdicts).values())
     rows: list[Row] = []
 
     def kept() -> Iterator[Row]:
         for dtype in dtypes:
             for case in chosen:
-                plan = planned(case, dtype, hardware, known)
+                plan = planned(case, dtype, hardware, verdicts)
                 memory = not (args.no_memory or args.quick)
                 rows.append(measured(case, dtype, plan, plan.device, args.seconds, args.deviation, memory))
                 yield rows[-1]

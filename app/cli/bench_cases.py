@@ -41,13 +41,13 @@ class BenchCall:
 
 def bench_calls(families: tuple[str, ...] = ("dia", *PICTURES), sizes: tuple[int, ...] = SIZES) -> Iterator[BenchCall]:
     """Yield each distinct call once: models of one family share theirs, and prompts are the same at any size."""
-    seen: set[Call] = set()
+    distinct: set[Call] = set()
     for family in families:
         for size in (0,) if family == "dia" else sizes:
             for call in DIA if family == "dia" else picture(family, size, size):
                 bare = call._replace(name="")
-                if bare not in seen:
-                    seen.add(bare)
+                if bare not in distinct:
+                    distinct.add(bare)
                     yield BenchCall(family, size, call)
 
 

@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from app import __version__
-from app.cli.hardware_table import SHOWN
-from app.compat.machine import verdicts as seen
-from app.compat.machine.hardware import Hardware, probe
-from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Subject, Verdict, Verdicts
+from app.cli.machine_options import add_common_options, read_machine
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.verdicts import Subject, Verdict, Verdicts, as_json, forget, learn, verdict_file
 from app.compat.planning.decide import DECIDED_FIELDS, check_machine
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.plan_words import word_option, word_value
@@ -29,9 +27,11 @@ from app.engine.models.chosen import read_choice
 from app.engine.models.model import Model
 from app.engine.models.on_disk import locate
 from app.engine.models.planned import explain_stand_in, make_plan
-from app.paths import Home, home
+from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 
+SHOWN = ("dia-1.6b", "sd15", "sdxl")
+"""The models that are shown even if they are not installed."""
 _WEIGHTS = ("precision", "offload", "vae", "quantised")
 _GIB = 1 << 30
 
@@ -44,11 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="show the plan for this model only: a name from 'hearth models', or a local folder or file",
     )
-    parser.add_argument(
-        "--pretend",
-        metavar="NAME",
-        help="show the plans of another machine, such as gtx-1060 or m1-8gb; where this computer would run a model differently in its place, a note says so",
-    )
     parser.add_argument("--selftest", action="store_true", help="run the self-test again and store its results")
     parser.add_argument(
         "--forget",
@@ -57,29 +52,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="forget what Hearth learned from failed runs of this model, or of all models; the next run starts afresh",
     )
-    parser.add_argument("--home", metavar="DIR", help="the folder for all of Hearth's files")
+    add_common_options(parser)
 
 
 def main(args: argparse.Namespace) -> int:
-    hardware = machine(args.pretend) if args.pretend else probe()
-    place = home(args.home)
+    place, hardware, verdicts = read_machine(args)
     folder = place.verdicts
     if args.forget is not None:
-        print(forgotten(seen.forget(folder, hardware, args.forget and catalog.find(args.forget).id)))
+        print(forgotten(forget(folder, hardware, args.forget and catalog.find(args.forget).id)))
         return 0
     if not args.json:
         print("\n".join(wrapped(about(hardware))))
     check_machine(hardware)
-    known = seen.load(folder, hardware)
     if args.selftest:
-        known = seen.learn(folder, hardware, *test(hardware).values())
+        verdicts = learn(folder, hardware, *test(hardware).values())
     models = looked_at(place, args.model or "")
-    shown = {name: Shown.of(place, hardware, model, known) for name, model in models.items()}
+    shown = {name: Shown.of(place, hardware, model, verdicts) for name, model in models.items()}
     if args.json:
-        print(json.dumps(told(hardware, shown, known, read_choice(place)), indent=1))
+        print(json.dumps(to_plain(hardware, shown, verdicts, read_choice(place)), indent=1))
         return 0
     print("\n".join(wrapped(page(shown, args.why))))
-    print("\n".join(wrapped(tested(known, seen.verdict_file(folder, hardware)))))
+    print("\n".join(wrapped(tested(verdicts, verdict_file(folder, hardware)))))
     return 0
 
 
@@ -105,29 +98,26 @@ class Shown:
     """In a pretended machine's place, the plan of this computer if it differs from that machine's own."""
 
     @classmethod
-    def of(cls, place: Home, hardware: Hardware, model: Model | None, known: Verdicts) -> Shown:
+    def of(cls, place: Home, hardware: Hardware, model: Model | None, verdicts: Verdicts) -> Shown:
         choice = read_choice(place)
-        taught = taught_by(hardware, model, known)
+        taught = taught_by(hardware, model, verdicts)
         try:
-            plan = make_plan(place, hardware, model, choice, known, itself=bool(hardware.pretended))
-            here = make_plan(place, hardware, model, choice, known)
+            plan = make_plan(place, hardware, model, choice, verdicts, itself=bool(hardware.pretended))
+            here = make_plan(place, hardware, model, choice, verdicts)
         except Trouble as trouble:
             return cls(trouble, taught)
         note = explain_stand_in(hardware, plan, here)
         return cls(plan, taught, note, here if note is not None else None)
 
 
-def taught_by(hardware: Hardware, model: Model | None, known: Verdicts) -> tuple[Sentence, ...]:
-    rungs = learned(known, model.id) if model is not None else ()
-    if model is None or not rungs:
+def taught_by(hardware: Hardware, model: Model | None, verdicts: Verdicts) -> tuple[Sentence, ...]:
+    fallbacks = learned(verdicts, model.id) if model is not None else ()
+    if model is None or not fallbacks:
         return ()
-    words = f"hearth doctor --forget {shlex.quote(model.id)}" + (
-        f" --pretend {hardware.pretended}" if hardware.pretended else ""
-    )
-    return (
-        *(each.sentence for each in rungs),
-        say("doctor.forget", "To forget this and try again: {command}", command=words),
-    )
+    pretending = f" --pretend {hardware.pretended}" if hardware.pretended else ""
+    command = f"hearth doctor --forget {shlex.quote(model.id)}{pretending}"
+    forget_it = say("doctor.forget", "To forget this and try again: {command}", command=command)
+    return (*(each.sentence for each in fallbacks), forget_it)
 
 
 def forgotten(subjects: tuple[Subject, ...]) -> Sentence:
@@ -188,12 +178,12 @@ def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
             weights = field in _WEIGHTS
             if field == "vae" and plan.of("vae") is None:
                 continue
-            told = (
+            differs = (
                 not weights
                 if plan is first
                 else weights or first is None or word_value(plan, field) != word_value(first, field)
             )
-            if told:
+            if differs:
                 yield 2, f"{field:<18}{word_value(plan, field)!s}"
                 yield 20, reason_line(reason)
         yield from ((2, f"{'warning':<18}{reason.sentence}") for reason in plan.warnings)
@@ -215,11 +205,11 @@ def reason_line(reason: Reason) -> str:
     return f"{reason.sentence} [{reason.source}]"
 
 
-def tested(known: Verdicts, file: Path) -> Iterator[Line]:
+def tested(verdicts: Verdicts, file: Path) -> Iterator[Line]:
     yield 0, "Self-test"
-    if not known:
+    if not verdicts:
         yield 2, str(say("doctor.unseen", "Not run on this machine yet, so the plan is based on other machines. Run hearth doctor --selftest."))  # fmt: skip
-    for sentence, found in counted(known):
+    for sentence, found in counted(verdicts):
         yield 2, str(sentence)
         yield from ((4, f"{each.subject}: {each.words or f'error {each.error:.2g}'}") for each in found)
     yield 0, ""
@@ -227,14 +217,14 @@ def tested(known: Verdicts, file: Path) -> Iterator[Line]:
     yield 2, str(say("doctor.report",
         "Send the output of hearth doctor --json, what you did, and what happened. The output describes your machine; "
         "it contains none of your texts, pictures or recordings."))  # fmt: skip
-    if known:
+    if verdicts:
         yield 2, str(say("doctor.file", "The self-test's results are in {file}.", file=str(file)))
 
 
-def counted(known: Verdicts) -> Iterator[tuple[Sentence, list[Verdict]]]:
+def counted(verdicts: Verdicts) -> Iterator[tuple[Sentence, list[Verdict]]]:
     """Yield a sentence for paths and one for known defects, each with its failed verdicts."""
-    rows = [each for each in known.values() if each.subject.kind == "row"]
-    paths = [each for each in known.values() if each.subject.kind == "path"]
+    rows = [each for each in verdicts.values() if each.subject.kind == "row"]
+    paths = [each for each in verdicts.values() if each.subject.kind == "path"]
     wrong, shown = ([each for each in some if not each.passed] for some in (paths, rows))
     if paths:
         yield (
@@ -257,21 +247,21 @@ def wrapped(lines: Iterator[Line]) -> Iterator[str]:
         yield from textwrap.wrap(text, width, initial_indent=margin, subsequent_indent=margin + "  ") or [""]
 
 
-def told(hardware: Hardware, shown: Mapping[str, Shown], known: Verdicts, choice: Choice) -> dict[str, Any]:
+def to_plain(hardware: Hardware, shown: Mapping[str, Shown], verdicts: Verdicts, choice: Choice) -> dict[str, Any]:
     """Return the page's content and more as JSON, with each sentence's key. `stands_in`: what this computer runs in a
     pretended machine's place, if its plan differs."""
     return {
         "hearth": __version__, "python": platform.python_version(), "machine": asdict(hardware),
         "choice": asdict(choice),
-        "plans": {name: _told(each.plan) for name, each in shown.items()},
-        "stands_in": {name: {"words": str(each.note), "plan": _told(each.here)} for name, each in shown.items() if each.here is not None},
-        "verdicts": [seen.as_json(each) for each in known.values()],
+        "plans": {name: _plan_to_plain(each.plan) for name, each in shown.items()},
+        "stands_in": {name: {"words": str(each.note), "plan": _plan_to_plain(each.here)} for name, each in shown.items() if each.here is not None},
+        "verdicts": [as_json(each) for each in verdicts.values()],
     }  # fmt: skip
 
 
-def _told(plan: Plan | Trouble) -> dict[str, Any]:
-    told: dict[str, Any] = _plain(asdict(plan)) if isinstance(plan, Plan) else {"trouble": str(plan)}
-    return told
+def _plan_to_plain(plan: Plan | Trouble) -> dict[str, Any]:
+    values: dict[str, Any] = _plain(asdict(plan)) if isinstance(plan, Plan) else {"trouble": str(plan)}
+    return values
 
 
 def _plain(found: Any) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from app.cli import output_file
+from app.cli.machine_options import add_common_options
 from app.cli.progress import print_json, print_progress
 from app.compat.planning.decide import parse_chunk
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Offload, Quantised
@@ -50,11 +51,6 @@ def add_job_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print every event as a line of JSON")
     parser.add_argument("--anew", action="store_true", help="start from the beginning instead of resuming an unfinished job")  # fmt: skip
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, EXIT_CODES
-
-
-def add_common_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pretend", default="", metavar="MACHINE", help="plan for another machine: gtx-1060, m1-8gb ...")  # fmt: skip
-    parser.add_argument("--home", type=Path, help="the folder for all of Hearth's files")
 
 
 def choose_by_hand(args: argparse.Namespace) -> Choice:

@@ -9,11 +9,9 @@ import time
 from collections.abc import Callable
 from typing import IO, Any, Final
 
-from app.cli.job import FAILED, FINISHED, STOPPED, add_common_options
+from app.cli.job import FAILED, FINISHED, STOPPED
+from app.cli.machine_options import add_common_options, read_machine
 from app.cli.progress import ERASE_LINE, format_bar
-from app.compat.machine.hardware import Hardware, probe
-from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import load
 from app.engine.models import catalog, on_disk
 from app.engine.models.catalog import CATALOG
 from app.engine.models.chosen import read_choice
@@ -49,8 +47,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def list_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
-    hardware = get_hardware(args.pretend)
-    verdicts = load(place.verdicts, hardware)
+    _, hardware, verdicts = read_machine(args)
     for model in models or CATALOG:
         found = make_offer(place, model, hardware, read_choice(place), verdicts)
         print(json.dumps(to_plain(found)) if args.json else "\n".join(format_offer(found)))
@@ -82,10 +79,6 @@ def print_sizes(place: Home, models: list[Model], args: argparse.Namespace) -> i
     return FINISHED
 
 
-def get_hardware(pretended: str) -> Hardware:
-    return machine(pretended) if pretended else probe()
-
-
 def to_plain(found: Offer) -> dict[str, Any]:
     model, fit = found.model, found.forecast
     assert fit is not None
@@ -112,8 +105,7 @@ def format_offer(found: Offer) -> list[str]:
 
 def download_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
     """Download models; Ctrl+C pauses, and the same command resumes."""
-    hardware = get_hardware(args.pretend)
-    verdicts = load(place.verdicts, hardware)
+    _, hardware, verdicts = read_machine(args)
     downloads = Downloads(place)
     try:
         for model in models:

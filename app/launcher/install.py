@@ -234,11 +234,11 @@ def brings_cuda(slot: Path, torch: str) -> bool:
     """Ask pip whether the default index's torch depends on CUDA; a mirror's may not. The install reports errors
     later."""
     flags = ["--quiet", "--dry-run", "--no-deps", "--no-input", "--disable-pip-version-check", "--report", "-"]
-    asked = subprocess.run(
+    reply = subprocess.run(
         [python_of(slot), "-I", "-m", "pip", "install", *flags, torch], capture_output=True, text=True
     )
     try:
-        needed = json.loads(asked.stdout)["install"][0]["metadata"].get("requires_dist", [])
+        needed = json.loads(reply.stdout)["install"][0]["metadata"].get("requires_dist", [])
     except (ValueError, LookupError):
         return False
     elsewhere = "x86_64" if platform.machine() != "x86_64" else "aarch64"

@@ -42,16 +42,16 @@ class BuildChoice:
     because: str
 
 
-def parse_cards(told: str) -> tuple[Card, ...]:
+def parse_cards(text: str) -> tuple[Card, ...]:
     """Parse `nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader`; other lines are no
     cards."""
     found = []
-    for line in told.splitlines():
+    for line in text.splitlines():
         part = [each.strip() for each in line.split(",")]
         driver = re.match(r"(\d+)\.\d", part[1]) if len(part) in (2, 3) else None
         if driver:
-            known = len(part) == 3 and re.fullmatch(r"\d+\.\d", part[2])
-            found.append(Card(part[0], int(driver[1]), float(part[2]) if known else None))
+            reported = len(part) == 3 and re.fullmatch(r"\d+\.\d", part[2])
+            found.append(Card(part[0], int(driver[1]), float(part[2]) if reported else None))
     return tuple(found)
 
 
@@ -100,18 +100,18 @@ def choose_build(facts: Facts) -> BuildChoice:
     """Choose the build of torch for this machine, with the reason. Pure."""
     machine = facts.machine.lower()
     arm = machine in ("arm64", "aarch64")
-    asked = "Hearth cannot start "
     if not arm and machine not in ("x86_64", "amd64"):
         raise Refused(
-            f"{asked}on a {machine} processor, because torch does not support it. Use a 64-bit Intel, AMD or ARM processor."
+            f"Hearth cannot start on a {machine} processor, because torch does not support it. Use a 64-bit Intel, AMD or ARM processor."
         )
     if facts.system == "Darwin" and not arm:
         raise Refused(
-            f"{asked}on an Intel Mac, because torch dropped Intel Macs after 2.2. Use a Mac with Apple silicon, or a PC with Linux or Windows."
+            "Hearth cannot start on an Intel Mac, because torch dropped Intel Macs after 2.2. "
+            "Use a Mac with Apple silicon, or a PC with Linux or Windows."
         )
     if facts.system == "Windows" and arm:
         raise Refused(
-            f"{asked}with Python for ARM, because some packages are missing for it on Windows. Install 64-bit Python for "
+            "Hearth cannot start with Python for ARM, because some packages are missing for it on Windows. Install 64-bit Python for "
             "Intel and AMD, which also runs on ARM, and start again with it."
         )
     if facts.system == "Darwin":
@@ -134,8 +134,8 @@ def detect_facts() -> Facts:
     system, machine = platform.system(), platform.machine()
     if system == "Darwin":
         # Python for Intel reports x86_64 on Apple silicon too.
-        asked = subprocess.run(["/usr/sbin/sysctl", "-n", "hw.optional.arm64"], capture_output=True, text=True)
-        if machine == "x86_64" and asked.stdout.strip() == "1":
+        reply = subprocess.run(["/usr/sbin/sysctl", "-n", "hw.optional.arm64"], capture_output=True, text=True)
+        if machine == "x86_64" and reply.stdout.strip() == "1":
             raise Refused(
                 "This Mac has Apple silicon, but this Python is for Intel Macs. Install Python from python.org (or with "
                 "Homebrew under /opt/homebrew) and start again with it."
@@ -156,7 +156,7 @@ def detect_facts() -> Facts:
     tool = shutil.which("nvidia-smi", path=os.pathsep.join((os.environ.get("PATH", ""), *places)))
     if not tool:
         return Facts(system, machine)
-    told = ""
+    text = ""
     for fields in ("name,driver_version,compute_cap", "name,driver_version"):  # old drivers lack the third field
         try:
             done = subprocess.run(
@@ -168,10 +168,10 @@ def detect_facts() -> Facts:
             )
         except (OSError, subprocess.TimeoutExpired) as fault:
             return Facts(system, machine, (), type(fault).__name__)
-        told = done.stdout.strip() or done.stderr.strip()
-        if done.returncode == 0 and parse_cards(told):
-            return Facts(system, machine, parse_cards(told))
-    return Facts(system, machine, (), (told.splitlines() or ["no message"])[0][:120])
+        text = done.stdout.strip() or done.stderr.strip()
+        if done.returncode == 0 and parse_cards(text):
+            return Facts(system, machine, parse_cards(text))
+    return Facts(system, machine, (), (text.splitlines() or ["no message"])[0][:120])
 
 
 def is_offered(build: str, version: str) -> bool:

@@ -183,7 +183,9 @@ def test_a_page_looks_at_the_model_that_is_loaded(visit: Visit, opened: Open) ->
 def test_what_broken_runs_taught_can_be_forgotten(visit: Visit, opened: Open) -> None:
     """In both languages; the reason stands beside the button."""
     verdicts, machine = home(opened.home).verdicts, probe()
-    taught = Verdict(Subject.rung("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16"))
+    taught = Verdict(
+        Subject.fallback("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16")
+    )
     learn(verdicts, machine, taught)
     for locale, words in (("zh-CN", "忘掉这些"), ("en-US", "Forget this")):
         page = visit("machine", locale=locale)
@@ -201,7 +203,7 @@ def test_what_broken_runs_taught_can_be_forgotten(visit: Visit, opened: Open) ->
 
 
 def test_the_knee_is_taken_by_its_button_and_never_by_itself(visit: Visit, opened: Open) -> None:
-    keep_curve(home(opened.home), Curve("sdxl-turbo", tuple(Point(size, 1.0, size) for size in SIZES), 256))
+    keep_curve(home(opened.home), Curve("sdxl-turbo", tuple(Point(size, 1.0) for size in SIZES), 256))
     kept = opened.settings().get("choice", {}).get("chunk", "auto")
     page = visit("machine")
     choose(page, "#machine-model", BY_ID["sdxl-turbo"].title)

@@ -57,7 +57,7 @@ def acting(name: str, room_bytes: int = 0) -> Iterator[Hardware]:
     torch.cuda.reset_peak_memory_stats()
     try:
         with ExitStack() as told:
-            for place in ("app.engine.session.session.probe", "app.engine.session.loaded_models.probe"):
+            for place in ("app.compat.machine.pretended.probe", "app.engine.session.loaded_models.probe"):
                 told.enter_context(patch(place, lambda: replace(card, free_bytes=left())))
             told.enter_context(patch("torch.cuda.mem_get_info", lambda *_: (left(), card.memory_bytes)))
             yield card

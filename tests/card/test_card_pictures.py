@@ -49,8 +49,8 @@ class Painted:
     decoded_s: float = 0.0
 
     @property
-    def rungs(self) -> list[str]:
-        return [event.rung for event in self.events if isinstance(event, Adjusted)]
+    def fallbacks(self) -> list[str]:
+        return [event.fallback for event in self.events if isinstance(event, Adjusted)]
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def paint(session: Session, asked: PictureRequest, job: Path, choice: Choice = C
     assert isinstance(end, Finished), isinstance(end, Failed) and (
         str(end.sentence),
         [str(each) for each in end.objections],
-        painted.rungs,
+        painted.fallbacks,
     )
     return painted
 
@@ -159,7 +159,7 @@ def run_as(
         f"| {family} | {card} | {plan.dtype}, offload {plan.offload}, tiles {plan.vae.tile_pixels} | {1000 * median(each_s):.0f} ms a step, "
         f"{painted.decoded_s:.2f} s to decode | {peak_gib():.2f} of {hardware.free_bytes / GIB:.2f} GiB | latents off {error:.1e}, "
         f"picture {seen:.1e} | meter saw {end.highest_bytes / peak:.2f} of the peak, {gone.freed_bytes / GIB:.2f} GiB given back, "
-        f"{left >> 20} MiB left | {painted.rungs}"
+        f"{left >> 20} MiB left | {painted.fallbacks}"
     )
     assert peak <= hardware.free_bytes
     assert error < WITHIN[plan.dtype]
@@ -171,7 +171,7 @@ def run_as(
 @pytest.mark.parametrize("family", ["sd15", "sdxl"])
 def test_it_paints_as_this_card(card: str, family: str, folder: Any, reference: Any, tmp_path: Path) -> None:
     painted, left = run_as(card, family, folder, reference, tmp_path)
-    assert not painted.rungs
+    assert not painted.fallbacks
     assert left < 256 << 20
 
 
@@ -195,7 +195,7 @@ def test_a_picture_goes_on_after_memory_ran_out(folder: Any, reference: Any, tmp
 
         unet.conv_in.register_forward_pre_hook(full)
         broken = paint(session, asked, tmp_path / "broken")
-        assert broken.rungs == ["smaller-chunk"]
+        assert broken.fallbacks == ["smaller-chunk"]
         # Once for the step that broke, and once for an answer whose shape the skipped steps repeat.
         assert len(calls) == STEPS["sd15"] + 2, len(calls)
         assert off(broken.latents[-1], whole.latents[-1]) < 1e-4
@@ -210,9 +210,9 @@ def test_a_card_with_less_than_it_says(
     with acting("T4, 15 GB", int(room_gib * GIB)), opened(tmp_path) as session:
         painted = paint(session, request(folder("sd15"), "sd15"), tmp_path / "job", Choice(kernels=kernels))
         print(
-            f"{room_gib} GiB, kernels {kernels}: rungs {painted.rungs}, peak {peak_gib():.2f} GiB, off {off(painted.latents[-1], wanted):.1e}"
+            f"{room_gib} GiB, kernels {kernels}: fallbacks {painted.fallbacks}, peak {peak_gib():.2f} GiB, off {off(painted.latents[-1], wanted):.1e}"
         )
-        assert painted.rungs and peak_gib() <= room_gib
+        assert painted.fallbacks and peak_gib() <= room_gib
         assert off(painted.latents[-1], wanted) < WITHIN["float16"]
 
 

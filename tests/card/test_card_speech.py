@@ -154,7 +154,7 @@ def test_dia_speaks_as_this_card(card: str, voice: Path, reference: Reference, t
             f"| {peak_gib():.2f} of {hardware.free_bytes / GIB:.2f} GiB | logits off {max(errors):.1e} "
             f"| meter saw {highest / peak:.2f} of the peak, {gone.freed_bytes / GIB:.2f} GiB given back, {left >> 20} MiB left |"
         )
-        print([event.rung for event in spoken.events if isinstance(event, Adjusted)])
+        print([event.fallback for event in spoken.events if isinstance(event, Adjusted)])
     assert len(errors) >= rows and max(errors) < WITHIN[plan.dtype]
     assert peak <= hardware.free_bytes and not any(isinstance(event, Adjusted) for event in spoken.events)
     assert left < 256 << 20
@@ -186,7 +186,7 @@ def test_memory_that_runs_out_while_it_speaks(voice: Path, reference: Reference,
         return real(self)
 
     with acting("GTX 1060, 6 GB"), patch.object(Decoding, "_logits", full), speaking(voice, tmp_path, 120) as spoken:
-        assert [event.rung for event in spoken.events if isinstance(event, Adjusted)] == ["smaller-chunk"]
+        assert [event.fallback for event in spoken.events if isinstance(event, Adjusted)] == ["smaller-chunk"]
         assert calls.count(calls[59]) == 2 and len(calls) == len(set(calls)) + 1
         errors = [off(one, other) for one, other in zip(spoken.watch.logits, reference.logits[:59], strict=False)]
         assert max(errors) < 1e-4

@@ -12,8 +12,8 @@ import pytest
 
 from app.__main__ import EXIT_TROUBLE, main
 from app.cli import doctor
-from app.cli.hardware_table import SHOWN
-from app.compat.machine import verdicts
+from app.cli.doctor import SHOWN
+from app.compat.machine import pretended, verdicts
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Subject, Verdict
@@ -130,7 +130,7 @@ def test_a_machine_that_cannot_be_driven_is_described_and_then_refused(
         torch="2.13.0+cu130",
         arch_list=("sm_75", "sm_80"),
     )
-    monkeypatch.setattr(doctor, "probe", lambda: old)
+    monkeypatch.setattr(pretended, "probe", lambda: old)
     monkeypatch.setattr(doctor, "test", lambda *_: pytest.fail("nothing may run here"))
     # Before anything runs on the card: its own words would be "no kernel image".
     assert main(["doctor", "--home", str(tmp_path), "--selftest"]) == EXIT_TROUBLE

@@ -66,7 +66,7 @@ def test_a_quarter_that_is_just_the_least_is_called_a_quarter() -> None:
 @pytest.mark.parametrize("most", [32, 512])
 def test_a_learned_budget_names_the_chunk_and_what_it_needs(most: int) -> None:
     need = Need(model="mine", heads=16, kv_heads=16, queries=8192, keys=8192)
-    taught = Verdict(Subject.rung("mine", "smaller-chunk"), False, seen=RunFailure("memory", 3, "float32", most))
+    taught = Verdict(Subject.fallback("mine", "smaller-chunk"), False, seen=RunFailure("memory", 3, "float32", most))
     plan = decide(MACHINES["cpu"], need, verdicts={taught.subject: taught})
     sentence = because(plan, "budget_bytes").sentence
     enough = 3 * 16 * most * 8192 * 4

@@ -10,16 +10,18 @@ from typing import Any, get_args
 
 import pytest
 
-from app.cli.hardware_table import SHOWN, table
+from app.cli.doctor import SHOWN
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.memory_formulas import GIB, peak_bytes, scores_bytes, vae_bytes, weights_bytes
+from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, ModelPart, Need, Offload, Plan, Quantised, Reason
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need as need_of
 from app.sentence import Trouble
+from tests.support.hardware_table import table
 from tests.support.places import TOP
 
 DIA, SD15, MENDED_XL = (need_of(BY_ID[each]) for each in SHOWN)
@@ -280,7 +282,7 @@ def test_a_forced_choice_that_cannot_work_names_every_objection() -> None:
         keys == ["quirk.mps-int32", "quirk.mps-4gib", "quirk.mps-buffer", "chunk_q.budget"]
         and caught.value.cure == "automatic"
     )
-    assert "chunk_q = 65536" in str(caught.value) and "Set it to automatic" in str(caught.value)
+    assert '"chunk of queries: 65536"' in str(caught.value) and "Set it to automatic" in str(caught.value)
 
 
 def test_a_chunk_larger_than_all_there_is_counts_as_all_there_is() -> None:
@@ -299,8 +301,10 @@ def test_a_chunk_larger_than_all_there_is_counts_as_all_there_is() -> None:
     ],
 )  # fmt: skip
 def test_what_would_be_wrong_is_refused(name: str, choice: Choice, words: str) -> None:
-    with pytest.raises(Trouble, match=re.escape(words)):
+    with pytest.raises(Trouble, match=re.escape(words)) as caught:
         decide(MACHINES[name], DIA, choice)
+    (field,) = (field for field in ("dtype", "kernels", "gqa") if getattr(choice, field) is not None)
+    assert f'The setting "{FIELDS[field]}: ' in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +335,7 @@ def test_a_chunk_that_means_nothing_gets_a_sentence(chunk: Any) -> None:
 @pytest.mark.parametrize("value", ["", "half", 3, True])
 def test_an_unknown_choice_gets_the_list(field: str, value: Any) -> None:
     wrong: dict[str, Any] = {field: value}
-    with pytest.raises(Trouble, match=f"is not a valid {field}") as caught:
+    with pytest.raises(Trouble, match=f'is not a valid choice for "{FIELDS[field]}"') as caught:
         decide(MACHINES["cpu"], choice=Choice(**wrong))
     assert "Choose one of" in str(caught.value)
 

@@ -1,4 +1,4 @@
-"""The ladder as a part of deciding: every rung and pair of rungs over machines, models and choices; a death's diagnosis; events folded."""
+"""Fallbacks as a part of deciding: every fallback and pair of fallbacks over machines, models and choices; a death's diagnosis; events folded."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict
 from app.compat.planning.decide import DECIDED_FIELDS, decide
 from app.compat.planning.fallbacks import (
-    BY_ID,
-    RUNGS,
+    FALLBACKS,
     SMALLEST_CHUNK,
-    Rung,
+    Fallback,
     choices,
     describe_failure,
     learned,
@@ -49,6 +48,7 @@ from app.engine.models.model import describe_need
 from app.engine.process.recovery import diagnose
 from app.sentence import Sentence, Trouble, say
 
+BY_ID = {fallback.id: fallback for fallback in FALLBACKS}
 NEEDS = {model.id: describe_need(model) for model in CATALOG}
 FORCED = (
     Choice(), Choice(chunk=4096), Choice(chunk=64), Choice(dtype="float16"), Choice(dtype="bfloat16"), Choice(kernels="math"),
@@ -59,10 +59,12 @@ SEEN = {
 }  # fmt: skip
 
 
-def verdict(model: str, rung: Rung, most: int | None = 512) -> Verdict:
-    seen = SEEN[next(fault for fault in SEEN if fault in rung.faults)]
+def verdict(model: str, fallback: Fallback, most: int | None = 512) -> Verdict:
+    seen = SEEN[next(fault for fault in SEEN if fault in fallback.faults)]
     return Verdict(
-        Subject.rung(model, rung.id), False, seen=replace(seen, chunk_most=most if rung.id == "smaller-chunk" else None)
+        Subject.fallback(model, fallback.id),
+        False,
+        seen=replace(seen, chunk_most=most if fallback.id == "smaller-chunk" else None),
     )
 
 
@@ -70,7 +72,7 @@ def known(*verdicts: Verdict) -> dict[Subject, Verdict]:
     return {each.subject: each for each in verdicts}
 
 
-def climbed(machine: str, asked: Need, fault: Fault, choice: Choice = Choice()) -> list[tuple[str, Plan]]:  # noqa: B008
+def fallen_back(machine: str, asked: Need, fault: Fault, choice: Choice = Choice()) -> list[tuple[str, Plan]]:  # noqa: B008
     verdicts: dict[Subject, Verdict] = {}
     steps: list[tuple[str, Plan]] = []
 
@@ -83,8 +85,8 @@ def climbed(machine: str, asked: Need, fault: Fault, choice: Choice = Choice()) 
     ) is not None:
         taken, new, plan = found
         verdicts[new.subject] = new
-        steps.append((taken.rung.id, plan))
-        assert len(steps) < 20, "the ladder does not end"
+        steps.append((taken.fallback.id, plan))
+        assert len(steps) < 20, "the fallbacks do not end"
     return steps
 
 
@@ -131,18 +133,20 @@ def numbers(plan: Plan, asked: Need, reason: Reason) -> dict[str, tuple[Any, ...
     }.get(reason.field, {})
 
 
-def every_plan(machine: str, model: str, count: int) -> Iterator[tuple[tuple[Rung, ...], Choice, Plan]]:
+def every_plan(machine: str, model: str, count: int) -> Iterator[tuple[tuple[Fallback, ...], Choice, Plan]]:
     asked = NEEDS[model]
     for choice in FORCED if count < 2 else FORCED[:4:3]:
         refused = False
-        for rungs in itertools.combinations(RUNGS, count):
+        for fallbacks in itertools.combinations(FALLBACKS, count):
             try:
-                plan = decide(MACHINES[machine], asked, choice, known(*(verdict(model, rung) for rung in rungs)))
+                plan = decide(
+                    MACHINES[machine], asked, choice, known(*(verdict(model, fallback) for fallback in fallbacks))
+                )
             except Trouble:
                 refused = True
                 continue
-            yield rungs, choice, plan
-        if refused:  # A choice that cannot work here cannot without the rungs either.
+            yield fallbacks, choice, plan
+        if refused:  # A choice that cannot work here cannot without the fallbacks either.
             with pytest.raises(Trouble):
                 decide(MACHINES[machine], asked, choice)
 
@@ -159,19 +163,19 @@ def test_no_reason_names_another_value_than_the_fields(machine: str, count: int)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_each_field_that_a_rung_changes_says_so_with_what_was_seen(machine: str) -> None:
+def test_each_field_that_a_fallback_changes_says_so_with_what_was_seen(machine: str) -> None:
     changed = 0
     for model, asked in NEEDS.items():
         plain = decide(MACHINES[machine], asked)
-        for rung in RUNGS:
-            plan = decide(MACHINES[machine], asked, Choice(), known(verdict(model, rung)))
-            for field in (each.partition("/")[0] for each in rung.against):
+        for fallback in FALLBACKS:
+            plan = decide(MACHINES[machine], asked, Choice(), known(verdict(model, fallback)))
+            for field in (each.partition("/")[0] for each in fallback.against):
                 if field not in DECIDED_FIELDS or getattr(plan, field) == getattr(plain, field):
                     continue
                 changed += 1
-                seen = str(describe_failure(verdict(model, rung).seen))  # type: ignore[arg-type]
+                seen = str(describe_failure(verdict(model, fallback).seen))  # type: ignore[arg-type]
                 reason = next(each for each in plan.because if each.field == field)
-                assert seen in str(reason.sentence) and str(rung.sentence) in str(reason.sentence), (field, reason)
+                assert seen in str(reason.sentence) and str(fallback.sentence) in str(reason.sentence), (field, reason)
                 before = getattr(plain, field)
                 options = [str(each) for each in before] if isinstance(before, tuple) else [before]
                 gone = {
@@ -189,19 +193,19 @@ def test_each_field_that_a_rung_changes_says_so_with_what_was_seen(machine: str)
 
 @pytest.mark.parametrize("fault", get_args(Fault))
 @pytest.mark.parametrize("machine", MACHINES)
-def test_every_ladder_ends_and_every_rung_changes_the_plan(machine: str, fault: Fault) -> None:
-    climbs = 0
+def test_the_fallbacks_end_and_every_fallback_changes_the_plan(machine: str, fault: Fault) -> None:
+    taken = 0
     for asked in NEEDS.values():
         for choice in FORCED:
             try:
                 before = decide(MACHINES[machine], asked, choice)
             except Trouble:
                 continue
-            for _, after in climbed(machine, asked, fault, choice):
+            for _, after in fallen_back(machine, asked, fault, choice):
                 assert choices(before) != choices(after)
                 before = after
-                climbs += 1
-    assert climbs > 20
+                taken += 1
+    assert taken > 20
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -214,8 +218,8 @@ def test_each_smaller_chunk_really_runs_fewer_queries_at_a_time(machine: str, ch
             rows = running(decide(MACHINES[machine], asked, Choice(chunk=chunk)), asked)
         except Trouble:
             continue
-        for rung, plan in climbed(machine, asked, "memory", Choice(chunk=chunk)):
-            if rung == "smaller-chunk":
+        for fallback, plan in fallen_back(machine, asked, "memory", Choice(chunk=chunk)):
+            if fallback == "smaller-chunk":
                 assert running(plan, asked) < rows
                 rows = running(plan, asked)
         assert rows <= (64 if asked.kind == "speech" else SMALLEST_CHUNK) or rows <= SMALLEST_CHUNK
@@ -223,25 +227,25 @@ def test_each_smaller_chunk_really_runs_fewer_queries_at_a_time(machine: str, ch
 
 def test_what_is_asked_what_runs_and_why_they_differ() -> None:
     asked = NEEDS["sd15"]
-    rung = BY_ID["smaller-chunk"]
-    plan = decide(MACHINES["rtx-3060"], asked, Choice(chunk=4096), known(verdict("sd15", rung)))
+    fallback = BY_ID["smaller-chunk"]
+    plan = decide(MACHINES["rtx-3060"], asked, Choice(chunk=4096), known(verdict("sd15", fallback)))
     (why,) = [each.sentence for each in plan.because if each.field == "chunk_q"]
     assert plan.chunk_q == plan.chunk_most == 512
     assert str(why) == "You asked for 4096; 512 is used. Memory ran out at step 3."
     assert ("chunk_q", "4096") in [(each.field, each.option) for each in plan.rejected]
-    assert decide(MACHINES["rtx-3060"], asked, Choice(chunk=64), known(verdict("sd15", rung))).chunk_q == 64
-    automatic = decide(MACHINES["rtx-3060"], asked, Choice(), known(verdict("sd15", rung)))
+    assert decide(MACHINES["rtx-3060"], asked, Choice(chunk=64), known(verdict("sd15", fallback))).chunk_q == 64
+    automatic = decide(MACHINES["rtx-3060"], asked, Choice(), known(verdict("sd15", fallback)))
     assert automatic.chunk_q == AUTO and automatic.chunk_most == 512
 
 
 def test_float32_after_float16_says_what_was_seen() -> None:
-    rung = BY_ID["float32"]
-    plan = decide(MACHINES["m3-max-64gb"], NEEDS["sd15"], Choice(), known(verdict("sd15", rung)))
+    fallback = BY_ID["float32"]
+    plan = decide(MACHINES["m3-max-64gb"], NEEDS["sd15"], Choice(), known(verdict("sd15", fallback)))
     (why,) = [each.sentence for each in plan.because if each.field == "dtype"]
     assert plan.dtype == "float32"
     assert str(why) == "The whole model computes in float32. float16 produced NaN or infinity at step 4."
     (asked,) = [
-        each.sentence for each in decide(MACHINES["m3-max-64gb"], NEEDS["sd15"], Choice(dtype="float16"), known(verdict("sd15", rung))).because
+        each.sentence for each in decide(MACHINES["m3-max-64gb"], NEEDS["sd15"], Choice(dtype="float16"), known(verdict("sd15", fallback))).because
         if each.field == "dtype"
     ]  # fmt: skip
     assert "You asked for float16" in str(asked) and "NaN" in str(asked)
@@ -269,15 +273,15 @@ def test_every_lowered_field_says_what_lowered_it() -> None:
 
 def test_a_budget_that_the_machine_itself_limits_is_not_blamed_on_memory() -> None:
     """A limit of the machine's that is lower than what memory once allowed is what lowered it."""
-    asked, rung = NEEDS["sd15"], known(verdict("sd15", BY_ID["smaller-chunk"], 512))
+    asked, fallback = NEEDS["sd15"], known(verdict("sd15", BY_ID["smaller-chunk"], 512))
     roomy = replace(MACHINES["rtx-3060"], free_bytes=10 * GIB)
     limited = Quirk(
         id="a-limit", where=(Where(kinds=("cuda",)),), sentence=say("test.limit", "No more than 96 MiB."), source="test",
         limits=(("bytes", 96 * MIB),),
     )  # fmt: skip
-    bounded = decide(roomy, asked, Choice(), rung)
+    bounded = decide(roomy, asked, Choice(), fallback)
     assert why(bounded) == "budget.learned" and bounded.budget_bytes > 96 * MIB
-    by_limit = decide(roomy, asked, Choice(), rung, (*QUIRKS, limited))
+    by_limit = decide(roomy, asked, Choice(), fallback, (*QUIRKS, limited))
     assert by_limit.budget_bytes == 96 * MIB and why(by_limit) == "budget.limit"
     (said,) = [each for each in by_limit.because if each.field == "budget_bytes"]
     assert (
@@ -295,7 +299,7 @@ def why(plan: Plan) -> str:
     return next(each.sentence.key for each in plan.because if each.field == "budget_bytes")
 
 
-def test_the_last_rung_is_the_one_that_is_told() -> None:
+def test_the_last_fallback_is_the_one_that_is_told() -> None:
     verdicts = known(*(verdict("sd15", BY_ID[each]) for each in ("offload", "offload-all")))
     (why,) = [
         each for each in decide(MACHINES["t4"], NEEDS["sd15"], Choice(), verdicts).because if each.field == "offload"
@@ -304,9 +308,9 @@ def test_the_last_rung_is_the_one_that_is_told() -> None:
 
 
 def test_what_one_model_broke_of_says_nothing_of_another() -> None:
-    verdicts = known(*(verdict("sd15", rung) for rung in RUNGS))
+    verdicts = known(*(verdict("sd15", fallback) for fallback in FALLBACKS))
     assert decide(MACHINES["t4"], NEEDS["sdxl"], Choice(), verdicts) == decide(MACHINES["t4"], NEEDS["sdxl"])
-    assert [each.rung.id for each in learned(verdicts, "sd15")] == [rung.id for rung in RUNGS]
+    assert [each.fallback.id for each in learned(verdicts, "sd15")] == [fallback.id for fallback in FALLBACKS]
 
 
 def test_numbers_in_reasons_are_the_plans_own() -> None:
@@ -317,8 +321,8 @@ def test_numbers_in_reasons_are_the_plans_own() -> None:
             for free in (machine.free_bytes, machine.free_bytes // 2, machine.free_bytes // 5):
                 hardware = replace(machine, free_bytes=free)
                 for most in (None, 512, 32):
-                    rungs = {} if most is None else known(verdict(asked.model, BY_ID["smaller-chunk"], most))
-                    plan = decide(hardware, asked, Choice(), rungs)
+                    fallbacks = {} if most is None else known(verdict(asked.model, BY_ID["smaller-chunk"], most))
+                    plan = decide(hardware, asked, Choice(), fallbacks)
                     for reason in objected(plan):
                         checked.add(checks(reason, plan, asked, free))
     assert checked >= {
@@ -394,7 +398,7 @@ def named(plan: Plan) -> dict[str, str]:
 
 @pytest.mark.parametrize("fault", get_args(Fault))
 @pytest.mark.parametrize("machine", ["gtx-1060", "rtx-3060", "m2-16gb"])
-def test_what_was_before_each_rung_stands_among_what_was_given_up(machine: str, fault: Fault) -> None:
+def test_what_was_before_each_fallback_stands_among_what_was_given_up(machine: str, fault: Fault) -> None:
     """The second smaller chunk once took the place of the first, as if 512 had never been."""
     gone: set[str] = set()
     for model, choice in itertools.product(("sd15", "sdxl", "dia-1.6b"), (Choice(), Choice(chunk=4096))):
@@ -402,11 +406,11 @@ def test_what_was_before_each_rung_stands_among_what_was_given_up(machine: str, 
             before = decide(MACHINES[machine], NEEDS[model], choice)
         except Trouble:
             continue
-        for rung, after in climbed(machine, NEEDS[model], fault, choice):
+        for fallback, after in fallen_back(machine, NEEDS[model], fault, choice):
             was, now = named(before), named(after)
             for field in (each for each in was if was[each] != now[each]):
                 rejected = [each for each in after.rejected if (each.field, each.option) == (field, was[field])]
-                assert len(rejected) == 1 and rejected[0].objections, (model, rung, field, was[field])
+                assert len(rejected) == 1 and rejected[0].objections, (model, fallback, field, was[field])
                 gone.add(field)
             before = after
     assert gone >= {
@@ -416,8 +420,8 @@ def test_what_was_before_each_rung_stands_among_what_was_given_up(machine: str, 
     }[fault] - ({"dtype", "score_dtype"} if machine == "gtx-1060" else set()), gone
 
 
-def test_what_was_given_up_says_which_rung_and_what_was_seen() -> None:
-    plans = [plan for rung, plan in climbed("gtx-1060", NEEDS["sd15"], "memory") if rung == "smaller-chunk"]
+def test_what_was_given_up_says_which_fallback_and_what_was_seen() -> None:
+    plans = [plan for fallback, plan in fallen_back("gtx-1060", NEEDS["sd15"], "memory") if fallback == "smaller-chunk"]
     assert [plan.chunk_most for plan in plans[:3]] == [512, 256, 128]
     gone = {each.option: str(each.objections[0].sentence) for each in plans[2].rejected if each.field == "chunk_most"}
     assert gone == {
@@ -426,8 +430,8 @@ def test_what_was_given_up_says_which_rung_and_what_was_seen() -> None:
     }
 
 
-def test_a_memory_rung_never_plans_for_more_memory() -> None:
-    """Room that offloading won once went to larger tiles: 4.23 GiB before the rung, 4.47 after it."""
+def test_a_memory_fallback_never_plans_for_more_memory() -> None:
+    """Room that offloading won once went to larger tiles: 4.23 GiB before the fallback, 4.47 after it."""
     ends: dict[str, int] = {}
     for name, share, model in itertools.product(
         ("rtx-3060", "gtx-1060", "m1-8gb"), (1.0, 0.4), ("sdxl", "sd15", "starter-voice")
@@ -445,17 +449,17 @@ def test_a_memory_rung_never_plans_for_more_memory() -> None:
                 continue
             while (found := next_fallback(decided, asked, verdicts, SEEN["memory"])) is not None:
                 taken, new, after = found
-                case = (name, share, model, choice, taken.rung.id)
+                case = (name, share, model, choice, taken.fallback.id)
                 assert peak_bytes(asked, after) <= peak_bytes(asked, before), case
                 assert (after.vae.tile_pixels or 1 << 20) <= (before.vae.tile_pixels or 1 << 20), case
                 verdicts[new.subject], before = new, after
             if model == "sdxl" and name == "rtx-3060":
                 ends[before.offload] = ends.get(before.offload, 0) + 1
-    assert ends == {"sequential": 6}, "a ladder lost its last rungs"
+    assert ends == {"sequential": 6}, "the last fallbacks were lost"
 
 
 def test_memory_shrinks_chunks_before_it_offloads() -> None:
-    steps = climbed("rtx-3060", NEEDS["sd15"], "memory")
+    steps = fallen_back("rtx-3060", NEEDS["sd15"], "memory")
     ids = [id_ for id_, _ in steps]
     assert ids[0] == "smaller-chunk" and ids[-1] == "offload-all" and ids.index("tiled-decoder") < ids.index("offload")
     last = steps[-1][1]
@@ -464,16 +468,16 @@ def test_memory_shrinks_chunks_before_it_offloads() -> None:
 
 @pytest.mark.parametrize("machine", ["cpu", "m1-8gb"])
 def test_where_memory_is_shared_a_pictures_parts_wait_in_files_and_a_voices_nowhere(machine: str) -> None:
-    steps = climbed(machine, NEEDS["sd15"], "memory")
+    steps = fallen_back(machine, NEEDS["sd15"], "memory")
     assert steps[-1][0] == "offload" and steps[-1][1].offload == "model"
-    assert [id_ for id_, _ in climbed(machine, NEEDS["dia-1.6b"], "memory")] == ["smaller-chunk"]
+    assert [id_ for id_, _ in fallen_back(machine, NEEDS["dia-1.6b"], "memory")] == ["smaller-chunk"]
 
 
-def test_the_ladder_of_a_voice_never_speaks_of_pictures() -> None:
+def test_the_fallbacks_of_a_voice_never_speak_of_pictures() -> None:
     for machine in MACHINES:
         for fault in get_args(Fault):
-            for rung, _ in climbed(machine, NEEDS["dia-1.6b"], fault):
-                assert "icture" not in str(BY_ID[rung].sentence) and "ecoder" not in str(BY_ID[rung].sentence)
+            for fallback, _ in fallen_back(machine, NEEDS["dia-1.6b"], fault):
+                assert "icture" not in str(BY_ID[fallback].sentence) and "ecoder" not in str(BY_ID[fallback].sentence)
 
 
 def test_a_broken_decoder_is_helped_before_anything_else() -> None:
@@ -484,7 +488,7 @@ def test_a_broken_decoder_is_helped_before_anything_else() -> None:
             lambda known: decide(MACHINES["t4"], asked, Choice(), known), asked, {}, RunFailure("memory"), where
         )
         assert found is not None
-        return found[0].rung.id
+        return found[0].fallback.id
 
     assert first("vae") == "tiled-decoder" and first("denoiser") == first(None) == "smaller-chunk"
 
@@ -498,23 +502,31 @@ def test_where_the_weights_did_not_fit_only_what_holds_them_otherwise_is_tried()
         RunFailure("memory"),
         loading=True,
     )
-    assert found is not None and found[0].rung.id == "offload"
+    assert found is not None and found[0].fallback.id == "offload"
 
 
 def test_a_tile_is_smaller_than_the_picture() -> None:
-    tiles = [plan.vae.tile_pixels for rung, plan in climbed("rtx-3060", NEEDS["sd15"], "memory") if "tile" in rung]
+    tiles = [
+        plan.vae.tile_pixels
+        for fallback, plan in fallen_back("rtx-3060", NEEDS["sd15"], "memory")
+        if "tile" in fallback
+    ]
     assert tiles == [256]
-    assert [plan.vae.tile_pixels for rung, plan in climbed("rtx-3060", NEEDS["sdxl"], "memory") if "tile" in rung] == [
+    assert [
+        plan.vae.tile_pixels
+        for fallback, plan in fallen_back("rtx-3060", NEEDS["sdxl"], "memory")
+        if "tile" in fallback
+    ] == [
         512,
         256,
     ]
 
 
-def test_every_rung_has_a_sentence_of_its_own() -> None:
-    assert len({rung.sentence.key for rung in RUNGS}) == len(RUNGS) == len(BY_ID)
+def test_every_fallback_has_a_sentence_of_its_own() -> None:
+    assert len({fallback.sentence.key for fallback in FALLBACKS}) == len(FALLBACKS) == len(BY_ID)
     fields_of_plan = {each.name for each in fields(Plan)}
-    for rung in RUNGS:
-        assert {each.partition("/")[0] for each in rung.against} <= fields_of_plan | {"decoder"}
+    for fallback in FALLBACKS:
+        assert {each.partition("/")[0] for each in fallback.against} <= fields_of_plan | {"decoder"}
 
 
 @pytest.mark.parametrize(

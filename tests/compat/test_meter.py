@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
 from importlib.machinery import ModuleSpec
 from statistics import median
@@ -52,25 +51,6 @@ def test_the_highest_stays_when_memory_is_given_back() -> None:
     assert after.process_bytes < during.process_bytes - 30 * MIB
     assert after.highest_bytes == during.highest_bytes
     assert Meter().read().highest_bytes < after.highest_bytes, "another meter's highest is its own"
-
-
-def test_sampling_sees_a_peak_between_two_readings_and_leaves_no_thread() -> None:
-    own = Meter()
-    threads = threading.active_count()
-    with own.sampling(every_s=0.002):
-        before = own.read()
-        held = bytearray(b"x" * (64 * MIB))
-        time.sleep(0.05)
-        del held
-    assert own.read().highest_bytes - before.process_bytes > 60 * MIB
-    assert threading.active_count() == threads
-
-
-def test_sampling_ends_when_the_work_fails() -> None:
-    threads = threading.active_count()
-    with pytest.raises(ValueError, match="work"), Meter().sampling(every_s=0.002):
-        raise ValueError("work")
-    assert threading.active_count() == threads
 
 
 def test_swap_is_asked_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:

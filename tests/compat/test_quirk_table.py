@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from app.cli.hardware_table import SHOWN
+from app.cli.doctor import SHOWN
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Subject, Verdict

@@ -20,7 +20,7 @@ from app.compat.attention.dispatch import Dispatcher
 from app.compat.attention.seam import FORCE_GQA, applied
 from app.compat.planning.decide import LONGEST_CHUNK
 from app.compat.planning.quickest_way import Way
-from app.sentence import Trouble
+from app.engine.jobs.control import Dial
 from tests.support.plans import plan
 
 TORCH = F.scaled_dot_product_attention
@@ -50,9 +50,10 @@ def ask(queries: int = 6) -> torch.Tensor:
 
 
 def test_counts_every_call_and_its_path() -> None:
-    with applied(plan()) as seam:
+    dial = Dial()
+    with applied(plan(), lambda: dial.chunk) as seam:
         ask(), ask()
-        seam.set_chunk(4)
+        dial.chunk = 4
         ask()
         assert seam.calls == 3 and seam.paths == {"as torch": 2, "chunked 4": 1}
     ask()
@@ -120,12 +121,13 @@ def test_many_threads_share_one_plan() -> None:
             found = F.scaled_dot_product_attention(query, key, key, enable_gqa=True)
             wrong.extend([float((found - wanted).abs().max())] if not torch.allclose(found, wanted, atol=1e-5) else [])
 
-    with applied(plan(**CARD)) as seam:
+    dial = Dial()
+    with applied(plan(**CARD), lambda: dial.chunk) as seam:
         threads = [threading.Thread(target=work) for _ in range(6)]
         for thread in threads:
             thread.start()
         for chunk in (1, 7, "auto", 30, 2):
-            seam.chunk = chunk
+            dial.chunk = chunk
             ask()
         for thread in threads:
             thread.join()
@@ -138,21 +140,23 @@ def test_the_chunk_changes_while_a_generation_runs() -> None:
     words = torch.randn(2, 12, 16)
     with torch.no_grad():
         wanted = layer(words)
-        with applied(plan()) as seam:
+        dial = Dial()
+        with applied(plan(), lambda: dial.chunk) as seam:
             for chunk in ("auto", 1, 5, 65536, "auto"):
-                seam.chunk = chunk
+                dial.chunk = chunk
                 torch.testing.assert_close(layer(words), wanted)
                 assert seam.chunk == chunk
     assert seam.calls == 5, "torch's own fast path let no call escape"
     assert seam.paths == {"as torch": 3, "chunked 1": 1, "chunked 5": 1}
 
 
-@pytest.mark.parametrize("chunk", [0, -1, 65537, "abc", 2.0, True])
-def test_a_chunk_that_means_nothing_gets_a_sentence(chunk: object) -> None:
-    with applied(plan()) as seam:
-        with pytest.raises(Trouble, match="whole number of queries from 1 to 65536") as told:
-            seam.set_chunk(chunk)  # type: ignore[arg-type]
-        assert repr(chunk) in str(told.value) and seam.chunk == "auto"
+@pytest.mark.parametrize("reads", [True, False])
+def test_the_chunk_has_one_home(reads: bool) -> None:
+    """It could be set at the seam too, which did nothing where something else was read."""
+    with applied(plan(), (lambda: 3) if reads else None) as seam:
+        with pytest.raises(AttributeError):
+            seam.chunk = 4
+        assert seam.chunk == (3 if reads else "auto")
 
 
 def sized(asked: int | None, queries: int = 4096, **fields: object) -> tiled.Tile:

@@ -110,10 +110,10 @@ def test_a_file_of_an_earlier_version_is_read_and_written_alike(tmp_path: Path) 
     path.write_text(OF_BEFORE, "utf-8")
     found = verdicts.load(tmp_path, T4)
     assert Subject.path("gqa/native", "float16") in found and Subject.row("mps-leak") in found
-    assert Subject.rung("C:/models/mine", "offload") in found and Subject.way("2x16x4x1x256x128 float32") in found
+    assert Subject.fallback("C:/models/mine", "offload") in found and Subject.way("2x16x4x1x256x128 float32") in found
     verdicts.store(tmp_path, T4, dict(reversed(found.items())))
     assert path.read_text("utf-8") == json.dumps(json.loads(OF_BEFORE), indent=1)
-    assert forget(tmp_path, T4, "C:/models/mine") == (Subject.rung("C:/models/mine", "offload"),)
+    assert forget(tmp_path, T4, "C:/models/mine") == (Subject.fallback("C:/models/mine", "offload"),)
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import gradio as gr
 import httpx
 
+from app.engine.process import keeper
+from app.engine.process.engine_life import EngineLife
 from app.engine.process.keeper import Keeper
-from app.paths import home
+from app.paths import Home, home
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.share import Share
 from app.ui.state.desk import Desk
@@ -24,11 +27,17 @@ CONFIGS: dict[httpx.Client, Any] = {}
 """What a page asks once."""
 
 
+class NoEngine(EngineLife):
+    def start_if_due(self) -> None:
+        pass
+
+
 class Idle(Keeper):
     """Starts no engine: what is asked for waits, so that queue and limits hold still. Guards do not care what an engine makes."""
 
-    def _spawn(self) -> None:
-        pass
+    def __init__(self, home: Home) -> None:
+        with mock.patch.object(keeper, "EngineLife", NoEngine):
+            super().__init__(home)
 
 
 @contextmanager
@@ -36,11 +45,11 @@ def desk_at(folder: Path) -> Iterator[Desk]:
     place = home(folder).create()
     os.environ["GRADIO_TEMP_DIR"] = str(place.scratch / "uploads")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    keeper = Idle(place)
+    idle = Idle(place)
     try:
-        yield Desk(keeper, Settings(place.settings))
+        yield Desk(idle, Settings(place.settings))
     finally:
-        keeper.close()
+        idle.close()
         gc.collect()  # What Gradio left open says so now, where it is expected, and not in somebody else's test.
 
 

@@ -91,7 +91,8 @@ def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> No
 def speak(job: Path, index: int, text: str) -> None:
     tone = (0.2 * np.sin(np.arange(8000) * (0.05 + 0.01 * index))).astype(np.float32)
     codes = np.zeros((4, 1), np.int16)
-    spoken_parts.save(job, index, tone, 16000, text=text, seed=5, key="light", whole=True, codes=codes)
+    part = spoken_parts.SpokenPart(text, 5, "light", 0.5, True, codes, spoken_parts.sound_path(job, index))
+    spoken_parts.save(part, tone, 16000)
 
 
 def die() -> None:

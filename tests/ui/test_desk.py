@@ -134,14 +134,16 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
     """With what runs broke of before, the memory of now and what the owner chose; while a job runs, the plan of that job."""
     with desk_at(tmp_path) as desk:
         hardware = dataclasses.replace(MACHINES["cpu"], pretended="", free_bytes=3 << 30)
-        seen = Verdict(Subject.rung("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16"))
+        seen = Verdict(
+            Subject.fallback("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16")
+        )
         learn(desk.keeper.home.verdicts, hardware, seen)
         learn(
             desk.keeper.home.verdicts,
             hardware,
-            Verdict(Subject.rung("sd15", "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 512)),
+            Verdict(Subject.fallback("sd15", "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 512)),
         )
-        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
+        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
         desk.machine.set_chunk(4096)
         desk.machine.keep_choice(Choice(dtype="bfloat16"))
         shown = desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
@@ -162,14 +164,14 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
         )
         tight = desk.machine.plan("sdxl", desk.machine.read_choice(OWNER))
         roomier = dataclasses.replace(hardware, free_bytes=12 << 30)
-        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=roomier)
+        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=roomier)
         assert desk.machine.plan("sdxl", desk.machine.read_choice(OWNER)).offload != tight.offload, (
             "memory is counted as it is now"
         )
         job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
         running = dataclasses.replace(shown, offload="model")
         desk.keeper._board.set_plan(job, "sd15", running)
-        desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
+        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, job=job)
         assert (
             desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
             == running
@@ -269,13 +271,13 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
     """A visitor's runs without what the owner forced; what Models says is about the next job."""
     with desk_at(tmp_path) as desk:
         hardware = dataclasses.replace(MACHINES["cpu"], pretended="")
-        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
+        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
         desk.machine.keep_choice(Choice(dtype="bfloat16"))
         own = desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
         visitors = decide(hardware, describe_need(catalog.find("sd15")), Choice())
         assert own.dtype != visitors.dtype
         job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
-        desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
+        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, job=job)
         desk.keeper._board.set_plan(job, "sd15", visitors)
         seen = machine_view.tab_view(desk, "sd15", "", "en")
         assert seen["note"] == "This is the plan of the running job."
@@ -285,7 +287,7 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
         desk.keeper._board.set_plan(job, "sd15", own)
         assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "the next would get the same"
         desk.keeper._board.set_plan(job, "sd15", visitors)
-        desk.keeper.state = dataclasses.replace(desk.keeper.state, job="")
+        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, job="")
         assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "nothing runs"
 
 
@@ -300,7 +302,8 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
             )
         assert owner.get("/hearth/live").json()["standing"] is None
         desk.keeper._engine._failed_starts = engine_life.STARTS
-        desk.keeper._set(trouble=Death(say("death.exit", "The engine stopped with exit code {code}; see its log for details.", code=7), "crash"))  # fmt: skip
+        words = say("death.exit", "The engine stopped with exit code {code}; see its log for details.", code=7)
+        desk.keeper._loop._set(trouble=Death(words, "crash"))
         until(lambda: desk.keeper.state.gave_up)
         standing = owner.get("/hearth/live").json()["standing"]
         assert standing["cure"] == "repair" and "does not start" in standing["text"] and "code 7" in standing["text"]
@@ -323,13 +326,12 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
 def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
     """It said "ready" while nothing ran."""
     with desk_at(tmp_path) as desk:
-        desk.keeper._closing = True  # its own turns would say that all is well again
-        desk.keeper._wake()
-        desk.keeper._thread.join()
-        desk.keeper._set(ready=True, obstacle=say("keeper.files",
+        desk.keeper._loop._closing = True  # its own turns would say that all is well again
+        desk.keeper._loop.wake()
+        desk.keeper._loop._thread.join()
+        desk.keeper._loop._set(ready=True, obstacle=say("keeper.files",
             "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; "
             "waiting jobs then start by themselves.", file="x", fault="y"))  # fmt: skip
         told = views.blocker_view(desk.keeper.state, "en")
         assert told is not None and "x cannot be used (y)" in told["text"]
         assert views.doing_text(desk.keeper.state, None, "en") == "paused"
-        desk.keeper._closing = False

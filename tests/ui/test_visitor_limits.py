@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
+from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.types import Choice
 from app.engine.jobs.events import Failed
 from app.engine.jobs.request import PictureRequest, SpeechRequest
@@ -37,8 +38,8 @@ ADA = Person("visitor-ada", owner=False)
 REQUEST = SpeechRequest("[S1] Hello.")
 MACHINES = say(
     "plan.refused",
-    "{field} = {option} cannot work on {machine}. Set it to automatic.",
-    field="chunk_q",
+    'The setting "{field}: {option}" cannot work on {machine}. Set it to automatic.',
+    field=FIELDS["chunk_q"],
     option="65536",
     machine="Apple M1",
 )

@@ -40,9 +40,14 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
                 query=shape_words(query), key=shape_words(key), value=shape_words(value),
             )
         )  # fmt: skip
-    asked, held = query.shape, key.shape
-    if len(asked) == 4 and held[:3] == value.shape[:3] and asked[0] == held[0] and divides(held[1], asked[1]):
-        return query, key, value, asked[:1]
+    query_shape, key_shape = query.shape, key.shape
+    if (
+        len(query_shape) == 4
+        and key_shape[:3] == value.shape[:3]
+        and query_shape[0] == key_shape[0]
+        and divides(key_shape[1], query_shape[1])
+    ):
+        return query, key, value, query_shape[:1]
     dims = max(query.dim(), key.dim(), value.dim(), 4)
     query, key, value = (each[(None,) * (dims - each.dim())] for each in (query, key, value))
     most = max(key.shape[-3], value.shape[-3])

@@ -13,9 +13,7 @@ import torch.nn.functional as F
 
 from app.compat.attention import sdpa_kernels
 from app.compat.attention.compose import Attention, compose
-from app.compat.planning.decide import LONGEST_CHUNK
 from app.compat.planning.types import AUTO, Chunk, Plan, Ran
-from app.sentence import Trouble, say
 
 FORCE_GQA = "TRANSFORMERS_SDPA_FORCE_GQA"
 """If set, transformers passes K and V unchanged; else it repeats them on older Macs and under masks on CUDA."""
@@ -24,13 +22,12 @@ FORCE_GQA = "TRANSFORMERS_SDPA_FORCE_GQA"
 class Seam:
     """Live state while a plan is applied: the number of calls, the paths they took, and the chunk size."""
 
-    def __init__(self, plan: Plan, asked: Callable[[], Chunk] | None = None) -> None:
-        """`asked` returns the chunk size if someone else holds it; else it is held here."""
+    def __init__(self, plan: Plan, read_chunk: Callable[[], Chunk] | None = None) -> None:
+        """`read_chunk` is called at every call, in any thread; None: the plan's chunk stays."""
         self.plan = plan
         self.paths: Counter[str] = Counter()
         """Calls counted by path."""
-        self._chunk: Chunk = plan.chunk_q
-        self._asked = asked
+        self._read_chunk = read_chunk or (lambda: plan.chunk_q)
         self._lock = threading.Lock()
         self._largest: Ran | None = None
         self._largest_scores = -1
@@ -46,28 +43,11 @@ class Seam:
     @property
     def chunk(self) -> Chunk:
         """The requested queries at a time; what runs never exceeds the plan's `chunk_most`."""
-        return self._chunk if self._asked is None else self._asked()
-
-    @chunk.setter
-    def chunk(self, chunk: Chunk) -> None:
-        self.set_chunk(chunk)
+        return self._read_chunk()
 
     def _rows(self) -> int | None:
-        chunk = self._chunk if self._asked is None else self._asked()
+        chunk = self._read_chunk()
         return None if chunk == AUTO else chunk
-
-    def set_chunk(self, chunk: Chunk) -> None:
-        """Set the chunk size, from the next call on, in every thread."""
-        if chunk != AUTO and (type(chunk) is not int or not 1 <= chunk <= LONGEST_CHUNK):
-            raise Trouble(
-                say(
-                    "seam.chunk",
-                    "{chunk} is not a valid chunk size. Use a whole number of queries from 1 to {longest}, or leave it automatic.",
-                    chunk=repr(chunk), longest=LONGEST_CHUNK,
-                ),
-                cure="automatic",
-            )  # fmt: skip
-        self._chunk = chunk
 
     def take_largest(self) -> Ran | None:
         """Return how the largest call since the last time ran, or None if there was none."""
@@ -110,13 +90,13 @@ _world: list[_World] = []
 
 
 @contextmanager
-def applied(plan: Plan, asked: Callable[[], Chunk] | None = None) -> Iterator[Seam]:
+def applied(plan: Plan, read_chunk: Callable[[], Chunk] | None = None) -> Iterator[Seam]:
     """Replace torch's attention by a plan for the whole process and every thread. Nested calls: the innermost plan
-    wins."""
+    wins. `read_chunk`: the chunk size at each call, if it may change meanwhile."""
     with _lock:
         if not _seams:
             _world.append(_World())
-        seam = Seam(plan, asked)
+        seam = Seam(plan, read_chunk)
         _seams.append(seam)
         F.scaled_dot_product_attention = seam.attention
         _world[0].put(plan)

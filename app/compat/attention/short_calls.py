@@ -15,9 +15,9 @@ from app.compat.planning.quickest_way import is_brief, is_reading_bound
 FOLDED = "folded"
 TINY = 1 << 16
 """Scores of a grouped call so few that any way will do."""
-Known = tuple[str, int, int, bool]
+ShortCall = tuple[str, int, int, bool]
 """A short call's path, number of scores, number of queries, and whether torch sees its heads grouped."""
-Recognise = Callable[[Tensor, Tensor, Tensor, Tensor | None, float, bool], Known | None]
+Recognise = Callable[[Tensor, Tensor, Tensor, Tensor | None, float, bool], ShortCall | None]
 Answer = Callable[[Tensor, Tensor, Tensor, Tensor | None, float, bool, float | None], Tensor | None]
 
 
@@ -34,10 +34,10 @@ def answer_short_calls(dispatch: Dispatcher, observe: Observe) -> Answer:
         causal: bool,
         scale: float | None,
     ) -> Tensor | None:
-        known = recognise(query, key, value, mask, dropout, causal)
-        if known is None:
+        short = recognise(query, key, value, mask, dropout, causal)
+        if short is None:
             return None
-        path, scores, queries, grouped = known
+        path, scores, queries, grouped = short
         try:
             if path is FOLDED:
                 lines = query.reshape(query.shape[0], key.shape[1], -1, query.shape[3])
@@ -63,19 +63,19 @@ def recognise_short_calls(dispatch: Dispatcher) -> Recognise:
 
     def recognise(
         query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool
-    ) -> Known | None:
-        asked, held, dtype = query.shape, key.shape, value.dtype
+    ) -> ShortCall | None:
+        query_shape, key_shape, dtype = query.shape, key.shape, value.dtype
         if (
             dtype not in easy
-            or len(asked) != 4
-            or len(held) != 4
-            or held != value.shape
-            or asked[0] != held[0]
+            or len(query_shape) != 4
+            or len(key_shape) != 4
+            or key_shape != value.shape
+            or query_shape[0] != key_shape[0]
             or not query.dtype == key.dtype == dtype
         ):
             return None
-        heads, few, queries = asked[1], held[1], asked[2]
-        scores = asked[0] * heads * queries * held[2]
+        heads, few, queries = query_shape[1], key_shape[1], query_shape[2]
+        scores = query_shape[0] * heads * queries * key_shape[2]
         if heads == few:
             fits = (
                 scores <= small
@@ -84,7 +84,7 @@ def recognise_short_calls(dispatch: Dispatcher) -> Recognise:
             )
             plain = mask is None or (mask.dtype in (torch.bool, dtype) and mask.dim() > 1 and not causal)
             return (AS_TORCH, scores, queries, False) if fits and plain else None
-        if not both or mask is not None or causal or dropout or not (few and scores and asked[3]) or heads % few:
+        if not both or mask is not None or causal or dropout or not (few and scores and query_shape[3]) or heads % few:
             return None
         if native and dtype == torch.float32 and is_brief(queries, key.numel()):
             return AS_TORCH, scores, queries, True

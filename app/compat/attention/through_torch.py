@@ -47,8 +47,8 @@ class ThroughTorch:
             ]
             return torch.stack(parts, 2).flatten(1, 2)
         flag = flag and gqa != "folded"
-        seen = visible_mask(mask, causal and not flag, 0, queries, 0, key.shape[2], query.device)
-        return self.once(AttentionCall(query, key, value, seen, dropout, flag, scale), gqa)
+        visible = visible_mask(mask, causal and not flag, 0, queries, 0, key.shape[2], query.device)
+        return self.once(AttentionCall(query, key, value, visible, dropout, flag, scale), gqa)
 
     def in_chunks(self, call: AttentionCall, rows: int, gqa: Gqa | None, width: int) -> Tensor:
         query, key, value, mask, dropout, causal, scale = call
@@ -59,9 +59,9 @@ class ThroughTorch:
             start = min(begin, queries - rows) if metal else begin
             stop = min(start + rows, queries)
             last = min(stop, keys) if causal and not metal else keys
-            seen = visible_mask(mask, causal, start, stop, 0, last, query.device)
+            visible = visible_mask(mask, causal, start, stop, 0, last, query.device)
             chunk = AttentionCall(
-                query[:, :, start:stop], key[:, :, :last], value[:, :, :last], seen, dropout, False, scale
+                query[:, :, start:stop], key[:, :, :last], value[:, :, :last], visible, dropout, False, scale
             )
             out[:, :, start:stop] = self.once(chunk, gqa)[..., :width]
         return out
@@ -72,8 +72,8 @@ class ThroughTorch:
         dead = fully_masked_rows(mask) if mask is not None and self.plan.zero_masked_rows else None
         if gqa == "folded":
             groups, queries = call.groups, call.query.shape[2]
-            seen = None if mask is None else fold_mask(mask, groups, queries)
-            folded = AttentionCall(fold(call.query, groups), call.key, call.value, seen, *call[4:])
+            visible = None if mask is None else fold_mask(mask, groups, queries)
+            folded = AttentionCall(fold(call.query, groups), call.key, call.value, visible, *call[4:])
             out = unfold(self.ask_torch(folded), groups)
         else:
             out = self.ask_torch(call, gqa == "native")

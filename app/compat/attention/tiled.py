@@ -47,14 +47,14 @@ class FreeMemory:
     """Free memory of a device, read at most once a second: a generation makes hundreds of calls in that time."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[float, int]] = {}
+        self._read: dict[str, tuple[float, int]] = {}
 
     def __call__(self, device: torch.device) -> int:
         now = time.monotonic()
-        asked, free = self._seen.get(device.type, (0.0, 0))
-        if not asked or now - asked > FREE_FOR_S:
+        read_s, free = self._read.get(device.type, (0.0, 0))
+        if not read_s or now - read_s > FREE_FOR_S:
             free = ask_free(device)
-            self._seen[device.type] = now, free
+            self._read[device.type] = now, free
         return free
 
 
@@ -72,17 +72,17 @@ def workspace_bytes(device: str) -> int:
 
 
 def tile_size(
-    scores: int, heads: int, groups: int, queries: int, keys: int, at_once: int, asked: int | None = None
+    scores: int, heads: int, groups: int, queries: int, keys: int, at_once: int, chosen_rows: int | None = None
 ) -> Tile:
     """Choose the tile of at most `scores` numbers. Reduce heads first, down to as many as the processor works on
-    `at_once`, then queries; split keys only if a handful of rows of one head is too large. `asked`: queries set by
+    `at_once`, then queries; split keys only if a handful of rows of one head is too large. `chosen_rows`: queries set by
     hand."""
     fit = scores // (groups * keys)
-    fewest = min(queries, FEWEST_ROWS) if asked is None else min(queries, asked)
+    fewest = min(queries, FEWEST_ROWS) if chosen_rows is None else min(queries, chosen_rows)
     if fit < fewest:
         return Tile(1, fewest, max(1, scores // (groups * fewest)))
     least = max(1, min(heads, at_once, fit // min(queries, ENOUGH_ROWS)))
-    rows = even_rows(min(queries, fit // least), queries) if asked is None else min(queries, asked)
+    rows = even_rows(min(queries, fit // least), queries) if chosen_rows is None else min(queries, chosen_rows)
     return Tile(min(heads, fit // rows), rows, None)
 
 
@@ -166,14 +166,14 @@ def attend_in_tiles(call: AttentionCall, tile: Tile, prescale: bool) -> Tensor:
         keys = widen("keys", key[part, some].flatten(0, 1), dtype, scratch)
         values = widen("values", value[part, some].flatten(0, 1), dtype, scratch)
         grouped, result = by_group(query, groups)[part, some], by_group(out, groups)[part, some]
-        seen = None if mask is None else slice_mask(mask, part, some)
+        visible = None if mask is None else slice_mask(mask, part, some)
         for start in range(0, queries, tile.rows):
             stop = min(start + tile.rows, queries)
             lines = widen("lines", grouped[..., start:stop, :].reshape(keys.shape[0], -1, width), dtype, scratch)
             # baddbmm leaves its result unwritten if alpha and beta are 0 (bfloat16 on a CPU).
             scale, lines = (1.0, lines * factor) if prescale or not factor else (factor, lines)
             shape = (grouped.shape[0], grouped.shape[1], groups, stop - start)
-            block = Block(lines, keys, values, seen, shape, start, call.causal, scale, call.dropout)
+            block = Block(lines, keys, values, visible, shape, start, call.causal, scale, call.dropout)
             found = whole_rows(block, scratch) if tile.cols is None else running_rows(block, tile.cols, scratch)
             result[:, :, :, start:stop].copy_(found.view(*shape, -1))
     return out
@@ -262,15 +262,15 @@ def running_rows(block: Block, cols: int, scratch: Scratch) -> Tensor:
 def is_step(query: Tensor, key: Tensor, value: Tensor, dtypes: Collection[torch.dtype]) -> bool:
     """Return whether this is Dia's step: one query over grouped keys too large for a cache, laid out like a K/V
     cache."""
-    asked, held = query.shape, key.shape
+    query_shape, key_shape = query.shape, key.shape
     return (
-        len(asked) == 4
-        and asked[2] == 1
-        and held == value.shape
-        and asked[0] == held[0]
-        and asked[3] == held[3]
-        and held[1] < asked[1] <= held[1] * FEW_ROWS
-        and not asked[1] % held[1]
+        len(query_shape) == 4
+        and query_shape[2] == 1
+        and key_shape == value.shape
+        and query_shape[0] == key_shape[0]
+        and query_shape[3] == key_shape[3]
+        and key_shape[1] < query_shape[1] <= key_shape[1] * FEW_ROWS
+        and not query_shape[1] % key_shape[1]
         and query.dtype == key.dtype == value.dtype
         and query.dtype in dtypes
         and key.numel() >= MANY_NUMBERS

@@ -26,8 +26,7 @@ KNEE = 1.05
 class Point:
     chunk: int
     seconds: float
-    """Bytes of one attention call."""
-    scores_bytes: int
+    """Of one attention call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +64,16 @@ def keep_curve(home: Home, curve: Curve) -> None:
 def read_curve(home: Home, model: str) -> Curve | None:
     """Return the curve, or None if it was never measured or the file is damaged."""
     try:
+<<<<<<< HEAD
         kept = read_stored(curve_file(home, model), STORED)
         points = tuple(Point(point["chunk"], point["seconds"], point["scores_bytes"]) for point in kept["points"])
         return Curve(kept["model"], points, kept["knee"]) if points else None
     except KeyError:
+=======
+        kept = json.loads(curve_file(home, model).read_text("utf-8"))
+        return Curve(
+            kept["model"], tuple(Point(point["chunk"], point["seconds"]) for point in kept["points"]), kept["knee"]
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+>>>>>>> less
         return None

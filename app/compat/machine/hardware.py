@@ -118,8 +118,8 @@ def _metal(facts: Hardware, torch: ModuleType) -> Hardware:
 
 def _fast_bf16(torch: ModuleType) -> bool:
     """Ask torch's private functions, which differ by version; return False if this torch lacks them."""
-    asked = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(bool(getattr(torch.cpu, name)()) for name in asked if hasattr(torch.cpu, name))
+    names = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(bool(getattr(torch.cpu, name)()) for name in names if hasattr(torch.cpu, name))
 
 
 def _processor_name(system: System) -> str:

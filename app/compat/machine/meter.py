@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Event, Lock, Thread
+from threading import Lock
 from types import ModuleType
 
 import psutil
@@ -85,25 +83,6 @@ class Meter:
                 system_bytes=system.total,
                 swap_bytes=self._swap_bytes,
             )
-
-    @contextmanager
-    def sampling(self, every_s: float = 0.02) -> Iterator[Meter]:
-        """Read repeatedly in a thread, to catch peaks between two readings."""
-        enough = Event()
-
-        def sample() -> None:
-            while not enough.wait(every_s):
-                self.read()
-
-        thread = Thread(target=sample, name="meter", daemon=True)
-        self.read()
-        thread.start()
-        try:
-            yield self
-        finally:
-            enough.set()
-            thread.join()
-            self.read()
 
 
 def read() -> Reading:

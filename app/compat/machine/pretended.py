@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
-from app.compat.machine.hardware import Hardware
+from app.compat.machine.hardware import Hardware, probe
 from app.sentence import Trouble, say
 
 _GIB: Final = 1 << 30
@@ -52,6 +52,11 @@ MACHINES: Final[MappingProxyType[str, Hardware]] = MappingProxyType({
         ),
     )
 })  # fmt: skip
+
+
+def find_machine(pretended: str) -> Hardware:
+    """Return the facts of this computer, or of the machine that it pretends to be."""
+    return machine(pretended) if pretended else probe()
 
 
 def machine(name: str) -> Hardware:

@@ -71,13 +71,13 @@ class Subject:
         return cls("way", shape)
 
     @classmethod
-    def rung(cls, model: str, rung: str) -> Subject:
-        """Make the subject of a rung that a model takes because one of its runs failed."""
-        return cls("rung", f"{model}/{rung}")
+    def fallback(cls, model: str, fallback: str) -> Subject:
+        """Make the subject of a fallback that a model takes because one of its runs failed; stored as a "rung"."""
+        return cls("rung", f"{model}/{fallback}")
 
     @property
     def model(self) -> str:
-        """Model whose run failed; for rungs only. A local model's name is a path, which may contain slashes."""
+        """Model whose run failed; for fallbacks only. A local model's name is a path, which may contain slashes."""
         return self.name.rpartition("/")[0]
 
 
@@ -92,7 +92,7 @@ class Verdict:
     words: str = ""
     """Error message of the machine, if it raised one."""
     seen: RunFailure | None = None
-    """For a rung: why the run failed."""
+    """For a fallback: why the run failed."""
 
 
 Verdicts = Mapping[Subject, Verdict]
@@ -151,18 +151,18 @@ def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
 def learn(folder: Path, hardware: Hardware, *found: Verdict) -> dict[Subject, Verdict]:
     """Add verdicts to those on disk, including any that another process has just stored or removed."""
     with _lock(folder, hardware):
-        known = load(folder, hardware) | {each.subject: each for each in found}
-        store(folder, hardware, known)
-    return known
+        verdicts = load(folder, hardware) | {each.subject: each for each in found}
+        store(folder, hardware, verdicts)
+    return verdicts
 
 
 def forget(folder: Path, hardware: Hardware, model: str = "") -> tuple[Subject, ...]:
-    """Forget the rungs of this model, or of all models, and return them. The next run starts as if none had failed."""
+    """Forget the fallbacks of this model, or of all models, and return them. The next run starts as if none had failed."""
     with _lock(folder, hardware):
-        known = load(folder, hardware)
-        gone = tuple(each for each in known if each.kind == "rung" and model in ("", each.model))
+        verdicts = load(folder, hardware)
+        gone = tuple(each for each in verdicts if each.kind == "rung" and model in ("", each.model))
         if gone:
-            store(folder, hardware, {subject: each for subject, each in known.items() if subject not in gone})
+            store(folder, hardware, {subject: each for subject, each in verdicts.items() if subject not in gone})
     return gone
 
 
@@ -180,6 +180,7 @@ def _lock(folder: Path, hardware: Hardware) -> FileLock:
 
 
 def _read(stored: dict[str, Any]) -> Verdict:
+<<<<<<< HEAD
     """Read a verdict that has the schema; fields of a newer Hearth are left out."""
     error, seen = stored.get("error", 0), stored.get("seen")
     known = {each.name for each in fields(RunFailure)}
@@ -187,4 +188,10 @@ def _read(stored: dict[str, Any]) -> Verdict:
         Subject.parse(stored["subject"]), stored["passed"], math.inf if error is None else float(error),
         float(stored.get("elapsed_s", 0)), stored.get("words", ""),
         RunFailure(**{name: value for name, value in seen.items() if name in known}) if seen else None,
+=======
+    error, failure = stored.get("error", 0), stored.get("seen")
+    verdict = Verdict(
+        Subject.parse(stored["subject"]), stored["passed"], math.inf if error is None else float(error),
+        float(stored.get("elapsed_s", 0)), str(stored.get("words", "")), _read_failure(failure) if failure else None,
+>>>>>>> less
     )  # fmt: skip

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from app.compat.machine.hardware import Kind
 from app.compat.planning.chunk_fields import decide_budget, decide_chunk_k, decide_chunk_most, decide_chunk_q
@@ -24,7 +23,7 @@ from app.compat.planning.options import (
 )
 from app.compat.planning.quickest_way import Shape, Way, parse_shape, parse_way
 from app.compat.planning.quirk import version
-from app.compat.planning.types import Chunk, Dtype, Kernel, Reason, Rejected
+from app.compat.planning.types import Dtype, Kernel, Reason, Rejected
 from app.sentence import Sentence, say
 
 _NO, _YES = "no", "yes"
@@ -79,34 +78,27 @@ def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ..
     against = {name: find_objections(situation, "kernels", name, dtype) for name in here}
     forced = kernels_asked(situation)
     for name in forced or ():
-        absent = Objection(
-            say(
-                "kernels.absent",
-                "There is no {kernel} kernel on {device}.",
-                kernel=name,
-                device=situation.hardware.kind,
-            ),
-            fatal=True,
-        )
-        refuse(situation, "kernels", name, against.get(name, (absent,)))
+        kind = situation.hardware.kind
+        absent = say("kernels.absent", "There is no {kernel} kernel on {device}.", kernel=name, device=kind)
+        refuse(situation, "kernels", name, against.get(name, (Objection(absent, fatal=True),)))
     broke = next((each for name in forced or () for each in against.get(name, ()) if each.overrules), None)
-    asked, forced = forced, None if broke is not None else forced
+    chosen, forced = forced, None if broke is not None else forced
     taken = tuple(name for name in here if not against[name]) if forced is None else forced
-    told = ", ".join(taken) or "own"
+    names = ", ".join(taken) or "own"
     why = Reason(
         "kernels",
-        say("kernels.all", "torch chooses among {kernels}: all are correct here.", kernels=told),
+        say("kernels.all", "torch chooses among {kernels}: all are correct here.", kernels=names),
         "torch's sdp_utils.cpp",
     )
     first = next((reason for name in here for reason in as_reasons("kernels", against[name])), None)
     if forced is not None:
-        because = Reason("kernels", say("plan.yours", "You asked for {option}.", option=told), "your choice")
+        because = Reason("kernels", say("plan.yours", "You asked for {option}.", option=names), "your choice")
     elif broke is not None:
-        because = Reason("kernels", overruled_sentence(", ".join(asked or ()), broke.sentence), LEARNED_HERE)
+        because = Reason("kernels", overruled_sentence(", ".join(chosen or ()), broke.sentence), LEARNED_HERE)
     else:
         because = first or why
     rejected = tuple(
-        Rejected("kernels", name, as_reasons("kernels", against[name]) or (second_choice("kernels", told),))
+        Rejected("kernels", name, as_reasons("kernels", against[name]) or (second_choice("kernels", names),))
         for name in here
         if name not in taken
     )
@@ -117,7 +109,7 @@ def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ..
             say("kernels.none", "torch has no suitable kernel here, so Hearth computes attention itself."),
             "Hearth's rule",
         )
-    return taken, FieldDecision(told, because, rejected, warnings)
+    return taken, FieldDecision(names, because, rejected, warnings)
 
 
 def kernels_asked(situation: Situation) -> tuple[Kernel, ...] | None:
@@ -128,14 +120,8 @@ def kernels_asked(situation: Situation) -> tuple[Kernel, ...] | None:
 def decide_gqa(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel]) -> FieldDecision:
     native: list[Objection] = []
     if not kernels:
-        native.append(
-            Objection(
-                say(
-                    "gqa.own",
-                    "Native grouped heads need a torch kernel; here Hearth computes attention itself.",
-                )
-            )
-        )
+        words = say("gqa.own", "Native grouped heads need a torch kernel; here Hearth computes attention itself.")
+        native.append(Objection(words))
     if situation.hardware.kind == "cpu":
         native.append(Objection(
             say("gqa.cpu", "On a processor, folding is 2 times (float32) to 14 times (bfloat16) as fast as torch's grouped attention."),
@@ -156,15 +142,8 @@ def decide_flag(situation: Situation, field: str, dtype: Dtype) -> FieldDecision
     no, yes = FLAGS[field]
     more: list[Objection] = []
     if field == "contiguous" and situation.hardware.kind == "mps" and version(situation.hardware.torch) < (2, 13):
-        more.append(
-            Objection(
-                say(
-                    "contiguous.metal",
-                    "Metal misread strides in several releases before torch 2.13, so tensors are made contiguous first.",
-                ),
-                "pytorch #163597, #181133",
-            )
-        )
+        words = say("contiguous.metal", "Metal misread strides in several releases before torch 2.13, so tensors are made contiguous first.")  # fmt: skip
+        more.append(Objection(words, "pytorch #163597, #181133"))
     return decide_field(situation, field, (Option(_NO, no), Option(_YES, yes)), dtype, {_NO: more})
 
 
@@ -180,9 +159,11 @@ def decide_ways(
 ) -> tuple[tuple[tuple[Shape, Way], ...], FieldDecision]:
     """Return the ways measured here that the plan allows. Kernels or groups chosen by hand are always respected."""
     by_hand = situation.choice.kernels is not None or situation.choice.gqa is not None
-    told = ((parse_shape(name), parse_way(seen.words)) for name, seen in situation.verdicts.items() if seen.passed)
+    measured = (
+        (parse_shape(name), parse_way(verdict.words)) for name, verdict in situation.verdicts.items() if verdict.passed
+    )
     found = tuple(
-        (shape, way) for shape, way in told
+        (shape, way) for shape, way in measured
         if shape is not None and way is not None and not by_hand and allows_way(kernels, gqa, native, way)
     )  # fmt: skip
     if not found:
@@ -201,39 +182,30 @@ def allows_way(kernels: Sequence[Kernel], gqa: str, native: bool, way: Way) -> b
     return bool(kernels) and (way.by in ("torch", gqa) or (way.by == "native" and native))
 
 
-@dataclass(frozen=True, slots=True)
-class AttentionFields:
-    """A plan's attention fields, with the decision for each."""
-
-    score_dtype: Dtype | None
-    gqa: str
-    chunk_q: Chunk
-    chunk_most: int | None
-    chunk_k: int | None
-    budget_bytes: int
-    flags: dict[str, bool]
-    kernels: tuple[Kernel, ...]
-    ways: tuple[tuple[Shape, Way], ...]
-    decisions: dict[str, FieldDecision]
-    native_right: bool
-
-
-def decide_attention(situation: Situation, dtype: Dtype, beside_bytes: int) -> AttentionFields:
-    """Decide all attention fields. `beside_bytes`: memory free once the model is loaded."""
+def decide_attention(
+    situation: Situation, dtype: Dtype, beside_bytes: int
+) -> tuple[dict[str, Any], dict[str, FieldDecision]]:
+    """Return the plan's fields for attention, and the decision for each. `beside_bytes`: memory free once the model is
+    loaded."""
     score = decide_score_dtype(situation, dtype)
-    kept: Dtype | None = "float32" if score.option == "float32" else None
-    some, running = decide_kernels(situation, dtype)
-    most, why = decide_budget(situation, dtype, kept or dtype, beside_bytes)
-    keys, keys_decision = decide_chunk_k(situation, dtype)
-    rows, rows_decision = decide_chunk_q(situation, dtype, kept or dtype, some, keys, most)
-    bounded, bound_decision = decide_chunk_most(situation)
-    groups = decide_gqa(situation, dtype, some)
-    native = is_native_right(situation, dtype, some, groups.option)
-    quickest, measured = decide_ways(situation, some, groups.option, native)
+    score_dtype: Dtype | None = "float32" if score.option == "float32" else None
+    widest = score_dtype or dtype
+    kernels, running = decide_kernels(situation, dtype)
+    budget, budget_decision = decide_budget(situation, dtype, widest, beside_bytes)
+    chunk_k, keys = decide_chunk_k(situation, dtype)
+    chunk_q, rows = decide_chunk_q(situation, dtype, widest, kernels, chunk_k, budget)
+    chunk_most, bound = decide_chunk_most(situation)
+    groups = decide_gqa(situation, dtype, kernels)
+    native = is_native_right(situation, dtype, kernels, groups.option)
+    ways, measured = decide_ways(situation, kernels, groups.option, native)
     decisions = {
-        "score_dtype": score, "gqa": groups, "chunk_q": rows_decision, "chunk_most": bound_decision, "chunk_k": keys_decision,
-        "budget_bytes": why, "kernels": running, "ways": measured,
+        "score_dtype": score, "gqa": groups, "chunk_q": rows, "chunk_most": bound, "chunk_k": keys,
+        "budget_bytes": budget_decision, "kernels": running, "ways": measured,
         **{field: decide_flag(situation, field, dtype) for field in FLAGS},
     }  # fmt: skip
-    flags = {field: decisions[field].option == _YES for field in FLAGS}
-    return AttentionFields(kept, groups.option, rows, bounded, keys, most, flags, some, quickest, decisions, native)
+    fields = {
+        "score_dtype": score_dtype, "gqa": groups.option, "chunk_q": chunk_q, "chunk_most": chunk_most, "chunk_k": chunk_k,
+        "budget_bytes": budget, "kernels": kernels, "ways": ways, "native_right": native,
+        **{field: decisions[field].option == _YES for field in FLAGS},
+    }  # fmt: skip
+    return fields, decisions

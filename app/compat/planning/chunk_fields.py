@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.compat.machine.verdicts import RunFailure
-from app.compat.planning.fallbacks import CHUNK_RUNG, Learned, describe_failure
+from app.compat.planning.fallbacks import CHUNK_FALLBACK, Learned, describe_failure
 from app.compat.planning.memory_formulas import (
     COPIES_OF_SCORES,
     FUSED,
@@ -48,21 +48,14 @@ def decide_chunk_q(
 ) -> tuple[Chunk, FieldDecision]:
     need, forced = situation.need, None if situation.choice.chunk == AUTO else situation.choice.chunk
     fixed = largest_chunk(need, score, keys, budget)
-    automatic = Option(
-        "automatic",
-        say(
-            "chunk_q.automatic",
-            "The chunk size is taken from free memory at every call; if everything fits, nothing is split.",
-        ),
+    words = say(
+        "chunk_q.automatic",
+        "The chunk size is taken from free memory at every call; if everything fits, nothing is split.",
     )
     if need.queries == 1 or need.kind == "speech":
-        automatic = Option(
-            "automatic",
-            say(
-                "chunk_q.decode",
-                "Speech is generated one query at a time, so there is nothing to split; the chunk size applies to reading the prompt.",
-            ),
-        )
+        words = say("chunk_q.decode",
+            "Speech is generated one query at a time, so there is nothing to split; the chunk size applies to reading the prompt.")  # fmt: skip
+    automatic = Option("automatic", words)
     options = [
         automatic,
         Option(str(fixed), say("chunk_q.fixed", "{chunk} queries at a time, always.", chunk=fixed)),
@@ -100,7 +93,9 @@ def decide_chunk_most(situation: Situation) -> tuple[int | None, FieldDecision]:
 
 
 def _memory_fallback(situation: Situation) -> Learned | None:
-    return next((each for each in situation.learned if each.rung.id == CHUNK_RUNG and each.seen.chunk_most), None)
+    return next(
+        (each for each in situation.learned if each.fallback.id == CHUNK_FALLBACK and each.seen.chunk_most), None
+    )
 
 
 def _bounded(decision: FieldDecision, most: Learned, by_hand: bool) -> FieldDecision:
@@ -170,8 +165,8 @@ def _share(most: int, free_bytes: int) -> Sentence:
     )
 
 
-def _lowered(most: int, enough: int, seen: RunFailure) -> Sentence:
-    values: dict[str, Value] = {"mib": most // MIB, "chunk": seen.chunk_most or 0, "seen": describe_failure(seen)}
+def _lowered(most: int, enough: int, failure: RunFailure) -> Sentence:
+    values: dict[str, Value] = {"mib": most // MIB, "chunk": failure.chunk_most or 0, "seen": describe_failure(failure)}
     if enough < most:
         return say(
             "budget.learned-least",
@@ -212,13 +207,11 @@ def _too_large(
     sizes["free"] = sizes["bytes"]
     found = [each for unit, size in sizes.items() for each, most in _row_limits(situation, dtype, unit) if size > most]
     if not FUSED & set(kernels) and sizes["bytes"] * COPIES_OF_SCORES > budget:
-        found.append(
-            Objection(
-                say(
-                    "chunk_q.budget",
-                    "Scores of {mib} MiB in one piece do not fit in the memory left beside the model.",
-                    mib=sizes["bytes"] // MIB,
-                )
-            )
+        mib = sizes["bytes"] // MIB
+        words = say(
+            "chunk_q.budget",
+            "Scores of {mib} MiB in one piece do not fit in the memory left beside the model.",
+            mib=mib,
         )
+        found.append(Objection(words))
     return found

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Final, get_args
+from typing import Any, Final, cast, get_args
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
-from app.compat.planning import attention_fields, precision_fields
-from app.compat.planning import weight_fields as parts_of
+from app.compat.planning.attention_fields import decide_attention
 from app.compat.planning.fallbacks import before_each_fallback, learned
-from app.compat.planning.memory_formulas import BYTES, free_bytes
+from app.compat.planning.memory_formulas import BYTES, free_bytes, resident_bytes
 from app.compat.planning.options import (
     LEARNED_HERE,
     MEASURED_HERE,
@@ -22,6 +21,8 @@ from app.compat.planning.options import (
     decide_field,
     retired_sentence,
 )
+from app.compat.planning.plan_words import FIELDS
+from app.compat.planning.precision_fields import decide_dtype
 from app.compat.planning.quirk import Quirk, version
 from app.compat.planning.quirk_table import QUIRKS, is_retired
 from app.compat.planning.types import (
@@ -38,6 +39,7 @@ from app.compat.planning.types import (
     Reason,
     Rejected,
 )
+from app.compat.planning.weight_fields import decide_weights
 from app.sentence import Trouble, say
 
 LONGEST_CHUNK: Final = 65536
@@ -75,41 +77,38 @@ def _make_plan(situation: Situation) -> tuple[Plan, dict[str, FieldDecision]]:
     device = "cuda" if hardware.kind == "rocm" else hardware.kind
     decisions = {
         "device": _decide_device(situation),
-        "dtype": precision_fields.decide_dtype(situation),
+        "dtype": decide_dtype(situation),
         "attention": _decide_implementation(situation),
     }
     dtype: Dtype = decisions["dtype"].option  # type: ignore[assignment]
-    parts = parts_of.decide_weights(situation, dtype, device)
-    attention = attention_fields.decide_attention(situation, dtype, _beside(situation, parts, dtype))
+    weights, weight_decisions = decide_weights(situation, dtype, device)
+    attention, attention_decisions = decide_attention(situation, dtype, _beside(situation, weights, dtype))
     environment = (("TRANSFORMERS_SDPA_FORCE_GQA", "1"), *(pair for row in situation.rows for pair in row.sets))
-    decisions |= {**parts.decisions, **attention.decisions, "environment": _decide_environment(situation)}
+    decisions |= weight_decisions | attention_decisions | {"environment": _decide_environment(situation)}
     plan = Plan(
-        device=device, dtype=dtype, score_dtype=attention.score_dtype, gqa=attention.gqa,  # type: ignore[arg-type]
-        chunk_q=attention.chunk_q, chunk_most=attention.chunk_most, chunk_k=attention.chunk_k, budget_bytes=attention.budget_bytes, **attention.flags,
-        kernels=attention.kernels, ways=attention.ways, precision=parts.precision, offload=parts.offload, vae=parts.vae,
-        quantised=parts.quantised, attention="sdpa", environment=environment,
+        device=device, dtype=dtype, **attention, **weights, attention="sdpa", environment=environment,
         because=tuple(decisions[field].because for field in DECIDED_FIELDS),
         rejected=tuple(each for field in DECIDED_FIELDS for each in decisions[field].rejected),
         warnings=(*_unseen(hardware), *(each for field in DECIDED_FIELDS for each in decisions[field].warnings)),
         retired=tuple(Reason(row.id, retired_sentence(row), MEASURED_HERE) for row in situation.retired),
-        runs_on="cpu" if hardware.pretended else device, native_right=attention.native_right,
+        runs_on="cpu" if hardware.pretended else device,
     )  # fmt: skip
     return plan, decisions
 
 
 def _replaced_by_fallbacks(situation: Situation, decisions: dict[str, FieldDecision]) -> Iterator[Rejected]:
-    """Yield what each fallback replaced: every field as it would be without that rung's last step."""
+    """Yield what each fallback replaced: every field as it would be without that fallback's last step."""
     said = {(each.field, each.option) for its in decisions.values() for each in its.rejected}
-    for rung, less in before_each_fallback(situation.learned):
+    for fallback, less in before_each_fallback(situation.learned):
         try:
             _, before = _make_plan(replace(situation, learned=less))
         except Trouble:
-            continue  # That rung was required: without it the request cannot work, so there was nothing to replace.
+            continue  # That fallback was required: without it the request cannot work, so there was nothing to replace.
         for field in _SINGLE:
             was = before[field].option
             if was != decisions[field].option and (field, was) not in said:
                 said.add((field, was))
-                yield Rejected(field, was, (Reason(field, rung.sentence, LEARNED_HERE),))
+                yield Rejected(field, was, (Reason(field, fallback.sentence, LEARNED_HERE),))
 
 
 def check_machine(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:
@@ -133,30 +132,21 @@ def check_machine(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:
 
 def check_choice(choice: Choice, need: Need) -> None:
     """Check that a choice and a need are valid."""
-    if choice.chunk != AUTO and (
-        isinstance(choice.chunk, bool) or not isinstance(choice.chunk, int) or not 1 <= choice.chunk <= LONGEST_CHUNK
-    ):
-        raise Trouble(
-            say(
-                "choice.chunk", "{chunk} is not a valid chunk size. Use a whole number from 1 to {longest}, or leave it automatic.",
-                chunk=repr(choice.chunk), longest=LONGEST_CHUNK,
-            ),
-            cure="automatic",
-        )  # fmt: skip
+    check_chunk(choice.chunk)
     kernels = (choice.kernels,) if isinstance(choice.kernels, str) else choice.kernels
     if kernels is not None and not isinstance(kernels, (tuple, list)):
         kernels = (kernels,)
-    asked = (
+    chosen = (
         ("gqa", (choice.gqa,), Gqa), ("dtype", (choice.dtype,), Dtype), ("offload", (choice.offload,), Offload),
         ("quantised", (choice.quantised,), Quantised), ("kernels", kernels or (), Kernel),
     )  # fmt: skip
-    for field, values, known in asked:
+    for field, values, options in chosen:
         for value in values:
-            if value is not None and value not in get_args(known):
+            if value is not None and value not in get_args(options):
                 raise Trouble(
                     say(
-                        "choice.unknown", "{value} is not a valid {field}. Choose one of {known}, or leave it automatic.",
-                        field=field, value=repr(value), known=", ".join(get_args(known)),
+                        "choice.unknown", '{value} is not a valid choice for "{field}". Choose one of {options}, or leave it automatic.',
+                        field=FIELDS[field], value=repr(value), options=", ".join(get_args(options)),
                     ),
                     cure="automatic",
                 )  # fmt: skip
@@ -173,14 +163,20 @@ def parse_chunk(text: str | None) -> Chunk:
     """Parse a chunk size as the user writes it."""
     if text is None or text == AUTO:
         return AUTO
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= LONGEST_CHUNK:
-        raise Trouble(
-            say(
-                "chunk.bad", '"{chunk}" is not a valid chunk size. Use a whole number from 1 to {longest}, or auto.',
-                chunk=text, longest=LONGEST_CHUNK,
-            )
-        )  # fmt: skip
-    return int(text)
+    number = text.isascii() and text.isdigit() and len(text) <= len(str(LONGEST_CHUNK))
+    return check_chunk(int(text) if number else text)
+
+
+def check_chunk(chunk: object) -> Chunk:
+    if chunk == AUTO or (type(chunk) is int and 1 <= chunk <= LONGEST_CHUNK):
+        return cast(Chunk, chunk)
+    raise Trouble(
+        say(
+            "choice.chunk", "{chunk} is not a valid chunk size. Use a whole number from 1 to {longest}, or auto.",
+            chunk=repr(chunk), longest=LONGEST_CHUNK,
+        ),
+        cure="automatic",
+    )  # fmt: skip
 
 
 def _decide_device(situation: Situation) -> FieldDecision:
@@ -194,43 +190,30 @@ def _decide_device(situation: Situation) -> FieldDecision:
 
 
 def _decide_implementation(situation: Situation) -> FieldDecision:
-    sdpa = Option(
-        "sdpa",
-        say(
-            "attention.sdpa",
-            "Models use torch's attention, the only one that Hearth can monitor and correct.",
-        ),
-    )
+    words = say("attention.sdpa", "Models use torch's attention, the only one that Hearth can monitor and correct.")
+    sdpa = Option("sdpa", words)
     insisted = situation.need.attention
     if insisted in ("", "sdpa"):
         return decide_field(situation, "attention", (sdpa,), None)
-    own = Objection(
-        say(
-            "attention.own",
-            "Hearth cannot monitor or correct other attention libraries; torch has the same kernels if the card supports them.",
-        )
-    )
+    own = Objection(say("attention.own",
+        "Hearth cannot monitor or correct other attention libraries; torch has the same kernels if the card supports them."))  # fmt: skip
     other = Option(insisted, say("attention.insisted", "The model requires {attention}.", attention=insisted))
     # The model's preference comes first, so that the plan gives the objections to it.
     return decide_field(situation, "attention", (other, sdpa), None, {insisted: [own]})
 
 
 def _decide_environment(situation: Situation) -> FieldDecision:
-    because = Reason(
-        "environment",
-        say(
-            "environment.gqa",
-            "transformers passes key heads unchanged, which avoids needless copies.",
-        ),
-        "transformers' sdpa_attention.py",
-    )
-    told = next((Reason("environment", row.sentence, row.source) for row in situation.rows if row.sets), because)
-    return FieldDecision("environment", told)
+    words = say("environment.gqa", "transformers passes key heads unchanged, which avoids needless copies.")
+    because = Reason("environment", words, "transformers' sdpa_attention.py")
+    reason = next((Reason("environment", row.sentence, row.source) for row in situation.rows if row.sets), because)
+    return FieldDecision("environment", reason)
 
 
-def _beside(situation: Situation, parts: parts_of.WeightFields, dtype: Dtype) -> int:
+def _beside(situation: Situation, weights: Mapping[str, Any], dtype: Dtype) -> int:
     """Return the memory left once weights and caches are loaded."""
-    return free_bytes(situation.hardware) - parts.resident_bytes - situation.need.cache_bytes * BYTES[dtype] // 2
+    need, how = situation.need, (weights["precision"], weights["quantised"], weights["offload"])
+    resident = max((resident_bytes(need, *how, each) for each in need.parts), default=0)
+    return free_bytes(situation.hardware) - resident - need.cache_bytes * BYTES[dtype] // 2
 
 
 def _unseen(hardware: Hardware) -> tuple[Reason, ...]:

@@ -1,4 +1,4 @@
-"""The fallback ladder: failed runs become objections that later plans weigh, and the next rung to try. Pure."""
+"""The list of fallbacks: failed runs become objections that later plans weigh, and the next fallback to try. Pure."""
 
 from __future__ import annotations
 
@@ -18,64 +18,63 @@ SPEECH_CHUNK: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class Fallback:
     id: str
     faults: frozenset[Fault]
     against: tuple[str, ...]
     """Options that it objects to, as a quirk row does: "dtype/float16". None: it limits the chunk."""
     sentence: Sentence
     first_for: Role | None = None
-    """If the fault is known to be in this part, this rung comes first."""
+    """If the fault is known to be in this part, this fallback comes first."""
 
 
-CHUNK_RUNG: Final = "smaller-chunk"
-RUNGS: Final[tuple[Rung, ...]] = (
-    Rung(
+CHUNK_FALLBACK: Final = "smaller-chunk"
+FALLBACKS: Final[tuple[Fallback, ...]] = (
+    Fallback(
         "contiguous", frozenset({"numbers", "crash"}), ("contiguous/no",),
         say("ladder.contiguous", "Tensors are made contiguous before attention."),
     ),
-    Rung(
+    Fallback(
         "float32-scores", frozenset({"numbers"}), ("score_dtype/kernel",),
         say("ladder.float32-scores", "Attention scores are computed in float32."),
     ),
-    Rung(
+    Fallback(
         "float32-decoder", frozenset({"numbers"}), ("decoder/float16", "decoder/bfloat16"),
         say("ladder.float32-decoder", "The decoder computes in float32."),
         first_for="vae",
     ),
-    Rung(
+    Fallback(
         "own-arithmetic", frozenset({"numbers", "crash"}),
         ("kernels/flash", "kernels/cudnn", "kernels/efficient", "kernels/math", "explicit_mask/no", "expand_mask/no"),
         say("ladder.own-arithmetic", "Hearth computes attention itself instead of torch's kernels."),
     ),
-    Rung(
+    Fallback(
         "float32", frozenset({"numbers"}), ("dtype/float16", "dtype/bfloat16"),
         say("ladder.float32", "The whole model computes in float32."),
     ),
-    Rung(
-        CHUNK_RUNG, frozenset({"memory", "crash"}), (),
+    Fallback(
+        CHUNK_FALLBACK, frozenset({"memory", "crash"}), (),
         say("ladder.smaller-chunk", "Attention works in smaller chunks."),
     ),
-    Rung(
+    Fallback(
         "tiled-decoder", frozenset({"memory"}), ("vae/whole",),
         say("ladder.tiled-decoder", "The picture is decoded in tiles."),
         first_for="vae",
     ),
-    Rung(
+    Fallback(
         "small-tiles", frozenset({"memory"}), ("vae/whole", "vae/512"),
         say("ladder.small-tiles", "The picture is decoded in small tiles."),
         first_for="vae",
     ),
-    Rung(
+    Fallback(
         "offload", frozenset({"memory"}), ("offload/none",),
         say("ladder.offload", "Idle model parts are moved off the device."),
     ),
-    Rung(
+    Fallback(
         "offload-all", frozenset({"memory"}), ("offload/none", "offload/model", "offload/group"),
         say("ladder.offload-all", "Weights are moved to the device layer by layer, which is slow."),
     ),
 )  # fmt: skip
-BY_ID: Final = {rung.id: rung for rung in RUNGS}
 CAUSES: Final[dict[Fault, Sentence]] = {
     "numbers": say("fault.numbers", "The model produced NaN or infinity; the run continues from the last good step."),
     "memory": say("fault.memory", "Memory ran out; the run continues with less."),
@@ -85,65 +84,67 @@ CAUSES: Final[dict[Fault, Sentence]] = {
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A rung that a model's runs on this machine have taken, and why they failed."""
+    """A fallback that a model's runs on this machine have taken, and why they failed."""
 
-    rung: Rung
+    fallback: Fallback
     seen: RunFailure
 
     @property
     def sentence(self) -> Sentence:
-        return say("learned", "{rung} {seen}", rung=self.rung.sentence, seen=describe_failure(self.seen))
+        return say("learned", "{fallback} {seen}", fallback=self.fallback.sentence, seen=describe_failure(self.seen))
 
 
-def describe_failure(seen: RunFailure) -> Sentence:
+def describe_failure(failure: RunFailure) -> Sentence:
     """Word a failure for the user."""
-    if seen.step is None:
+    if failure.step is None:
         return {
-            "numbers": say("seen.numbers", "{dtype} produced NaN or infinity.", dtype=seen.dtype),
+            "numbers": say("seen.numbers", "{dtype} produced NaN or infinity.", dtype=failure.dtype),
             "memory": say("seen.memory", "Memory ran out."),
             "crash": say("seen.crash", "The calculation failed in torch or in the graphics system."),
-        }[seen.fault]
+        }[failure.fault]
     return {
-        "numbers": say("seen.numbers-at", "{dtype} produced NaN or infinity at step {step}.", dtype=seen.dtype, step=seen.step),
-        "memory": say("seen.memory-at", "Memory ran out at step {step}.", step=seen.step),
-        "crash": say("seen.crash-at", "The calculation failed in torch or in the graphics system at step {step}.", step=seen.step),
-    }[seen.fault]  # fmt: skip
+        "numbers": say("seen.numbers-at", "{dtype} produced NaN or infinity at step {step}.", dtype=failure.dtype, step=failure.step),
+        "memory": say("seen.memory-at", "Memory ran out at step {step}.", step=failure.step),
+        "crash": say("seen.crash-at", "The calculation failed in torch or in the graphics system at step {step}.", step=failure.step),
+    }[failure.fault]  # fmt: skip
 
 
 def learned(verdicts: Verdicts, model: str) -> tuple[Learned, ...]:
-    """Return the rungs that this model has taken, in the ladder's order."""
-    found = ((rung, verdicts.get(Subject.rung(model, rung.id))) for rung in RUNGS)
-    return tuple(Learned(rung, verdict.seen) for rung, verdict in found if verdict is not None and verdict.seen)
+    """Return the fallbacks that this model has taken, in the list's order."""
+    found = ((fallback, verdicts.get(Subject.fallback(model, fallback.id))) for fallback in FALLBACKS)
+    return tuple(Learned(fallback, verdict.seen) for fallback, verdict in found if verdict is not None and verdict.seen)
 
 
 def next_fallback(
-    decided: Callable[[Verdicts], Plan], need: Need, verdicts: Verdicts, seen: RunFailure, where: Role | None = None, words: str = "",
+    decided: Callable[[Verdicts], Plan], need: Need, verdicts: Verdicts, failure: RunFailure, where: Role | None = None, words: str = "",
     loading: bool = False,
 ) -> tuple[Learned, Verdict, Plan] | None:  # fmt: skip
-    """Return the first rung for this fault that changes the plan, its verdict and the new plan; None if no rung is
-    left. After a memory fault, skip rungs that need more memory. `loading`: the weights did not fit, so only a rung
+    """Return the first fallback for this fault that changes the plan, its verdict and the new plan; None if no fallback is
+    left. After a memory fault, skip fallbacks that need more memory. `loading`: the weights did not fit, so only a fallback
     that holds them differently can help."""
     before = decided(verdicts)
-    for rung in sorted(RUNGS, key=lambda rung: where is None or rung.first_for != where):
-        if seen.fault not in rung.faults:
+    for fallback in sorted(FALLBACKS, key=lambda fallback: where is None or fallback.first_for != where):
+        if failure.fault not in fallback.faults:
             continue
-        most = smaller_chunk(before, need) if rung.id == CHUNK_RUNG else None
-        if rung.id == CHUNK_RUNG and most is None:
+        most = smaller_chunk(before, need) if fallback.id == CHUNK_FALLBACK else None
+        if fallback.id == CHUNK_FALLBACK and most is None:
             continue
         until = before.chunk_most if most is not None else None
-        known = replace(seen, chunk_most=most, chunk_before=until, dtype=seen.dtype or computing_dtype(before, where))
-        verdict = Verdict(Subject.rung(need.model, rung.id), passed=False, words=words, seen=known)
+        lesson = replace(
+            failure, chunk_most=most, chunk_before=until, dtype=failure.dtype or computing_dtype(before, where)
+        )
+        verdict = Verdict(Subject.fallback(need.model, fallback.id), passed=False, words=words, seen=lesson)
         after = decided({**verdicts, verdict.subject: verdict})
         if choices(after) == choices(before) or (loading and weights_held(after) == weights_held(before)):
             continue
-        if seen.fault == "memory" and not loading and peak_bytes(need, after) > peak_bytes(need, before):
+        if failure.fault == "memory" and not loading and peak_bytes(need, after) > peak_bytes(need, before):
             continue
-        return Learned(rung, known), verdict, after
+        return Learned(fallback, lesson), verdict, after
     return None
 
 
 def before_each_fallback(taken: tuple[Learned, ...]) -> Iterator[tuple[Learned, tuple[Learned, ...]]]:
-    """Yield each rung with all earlier lessons except its last step."""
+    """Yield each fallback with all earlier lessons except its last step."""
     for each in taken:
         until = each.seen.chunk_before
         less = () if until is None else (replace(each, seen=replace(each.seen, chunk_most=until, chunk_before=None)),)

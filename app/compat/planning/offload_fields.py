@@ -33,51 +33,30 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
             say("offload.sequential", "Layers are moved to the device one by one: slow, but needs the least memory."),
         ),
     )
-    more: dict[str, list[Objection]] = {name: [] for name in names}
+    unified, more = situation.hardware.unified, dict[str, list[Objection]]()
     for name in names:
         needed = needed_bytes(situation.need, how, quantisation, name, SMALLEST)
-        if needed > free and situation.hardware.unified:
-            more[name].append(
-                Objection(
-                    say(
-                        "offload.swap",
-                        "It needs {gib} GiB and {free} GiB are free, so components are unloaded after use.",
-                        gib=gib(needed),
-                        free=gib(free),
-                    )
-                )
+        sizes = {"gib": gib(needed), "free": gib(free)}
+        if unified:
+            words = say(
+                "offload.swap",
+                "It needs {gib} GiB and {free} GiB are free, so components are unloaded after use.",
+                **sizes,
             )
-        elif needed > free:
-            more[name].append(
-                Objection(
-                    say(
-                        "offload.full",
-                        "It needs {gib} GiB, and the card has {free} GiB free.",
-                        gib=gib(needed),
-                        free=gib(free),
-                    )
-                )
-            )
-    if situation.hardware.unified:
-        one_memory = Objection(
-            say(
-                "offload.unified",
-                "Device and processor share one memory here: moving layers between them frees nothing.",
-            ),
-            fatal=True,
+        else:
+            words = say("offload.full", "It needs {gib} GiB, and the card has {free} GiB free.", **sizes)
+        more[name] = [Objection(words)] if needed > free else []
+    if unified:
+        words = say(
+            "offload.unified", "Device and processor share one memory here: moving layers between them frees nothing."
         )
-        more["group"].append(one_memory)
-        more["sequential"].append(one_memory)
-        if situation.need.kind == "speech":
-            more["model"].append(
-                Objection(
-                    say(
-                        "offload.voice",
-                        "The speech model and its codec alternate all the time, so neither can be unloaded.",
-                    ),
-                    fatal=True,
-                )
-            )
+        more["group"].append(Objection(words, fatal=True))
+        more["sequential"].append(Objection(words, fatal=True))
+    if unified and situation.need.kind == "speech":
+        words = say(
+            "offload.voice", "The speech model and its codec alternate all the time, so neither can be unloaded."
+        )
+        more["model"].append(Objection(words, fatal=True))
     return decide_field(situation, "offload", options, None, more, situation.choice.offload, frugal=True)
 
 
@@ -119,17 +98,10 @@ def decide_vae(
             )
             more[name] = [Objection(kept, LEARNED_HERE)]
         elif needed > room:
-            more[name] = [
-                Objection(
-                    say(
-                        "vae.room",
-                        "Decoding this way takes {gib} GiB, and {room} GiB are left beside the weights, so the tiles are smaller.",
-                        gib=gib(needed),
-                        room=gib(max(0, room)),
-                    ),
-                    "InvokeAI's rule of 2200 bytes a pixel",
-                )
-            ]
+            words = say("vae.room",
+                "Decoding this way takes {gib} GiB, and {room} GiB are left beside the weights, so the tiles are smaller.",
+                gib=gib(needed), room=gib(max(0, room)))  # fmt: skip
+            more[name] = [Objection(words, "InvokeAI's rule of 2200 bytes a pixel")]
     decision = decide_field(situation, "vae", options, None, more, frugal=True)
     # Decoding one picture of a batch at a time is exact and saves memory: always done.
     return Vae(True, 0 if decision.option == "whole" else int(decision.option)), decision

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdicts
 from app.compat.planning.fallbacks import Learned
+from app.compat.planning.plan_words import FIELDS, word_option
 from app.compat.planning.quirk import Quirk
 from app.compat.planning.types import Choice, Dtype, Need, Reason, Rejected
 from app.sentence import Sentence, Trouble, say
@@ -70,17 +71,17 @@ def find_objections(
         for row in situation.rows
         if name in row.against and row.concerns(situation.need, dtype)
     ]
-    seen = situation.verdicts.get(Subject.path(name, dtype or option))
-    if seen is not None and not seen.passed:
+    verdict = situation.verdicts.get(Subject.path(name, dtype or option))
+    if verdict is not None and not verdict.passed:
         wrong = say(
             "plan.failed", "{option} failed the self-test on this machine: {words}",
-            option=option, words=seen.words or f"{seen.error:.2g}",
+            option=option, words=verdict.words or f"{verdict.error:.2g}",
         )  # fmt: skip
         found.append(Objection(wrong, MEASURED_HERE, fatal=True))
     broke = [
         Objection(each.sentence, LEARNED_HERE, overrules=True)
         for each in situation.learned
-        if name in each.rung.against
+        if name in each.fallback.against
     ]
     return [*broke, *found, *more]
 
@@ -125,14 +126,14 @@ def refuse(situation: Situation, field: str, forced: str, against: Iterable[Obje
     """Raise Trouble for a forced choice that cannot work, with every objection and the way out."""
     if any(each.fatal for each in against):
         sentence = say(
-            "plan.refused", "{field} = {option} cannot work on {machine}. Set it to automatic.",
-            field=field, option=forced, machine=situation.hardware.name,
+            "plan.refused", 'The setting "{field}: {option}" cannot work on {machine}. Set it to automatic.',
+            field=FIELDS[field], option=word_option(field, forced), machine=situation.hardware.name,
         )  # fmt: skip
         raise Trouble(sentence, *(each.sentence for each in against), cure="automatic")
 
 
-def overruled_sentence(asked: str, why: Sentence) -> Sentence:
-    return say("plan.overruled", "You asked for {option}, but it is not used here. {why}", option=asked, why=why)
+def overruled_sentence(chosen: str, why: Sentence) -> Sentence:
+    return say("plan.overruled", "You asked for {option}, but it is not used here. {why}", option=chosen, why=why)
 
 
 def as_reasons(field: str, against: Iterable[Objection]) -> tuple[Reason, ...]:

@@ -39,40 +39,25 @@ SMALL_MODEL: Final = 50_000_000
 
 def decide_dtype(situation: Situation) -> FieldDecision:
     parameters = sum(part.parameters for part in situation.need.parts)
-    half: list[Objection] = []
-    if 0 < parameters < SMALL_MODEL:
-        half.append(
-            Objection(
-                say(
-                    "dtype.small",
-                    "The model is so small that half precision would save too little to be worth its rounding.",
-                )
-            )
-        )
-    emulated, slow = [], []
-    if situation.hardware.kind == "cpu":
-        slow.append(
-            Objection(say("dtype.cpu-float16", "Processors convert float16 to float32 to compute, which is slower."))
-        )
-        if not situation.hardware.fast_bf16:
-            emulated.append(
-                Objection(
-                    say(
-                        "dtype.cpu-bfloat16",
-                        "This processor has no bfloat16 arithmetic, so it would be slower than float32.",
-                    )
-                )
-            )
     # Metal has no float64; elsewhere it works, but nobody wants it by accident.
-    double = [
-        Objection(
-            say(
-                "dtype.double",
-                "float64 takes twice the memory and many times the time, for no audible or visible gain.",
-            )
+    words = say(
+        "dtype.double", "float64 takes twice the memory and many times the time, for no audible or visible gain."
+    )
+    more: dict[str, list[Objection]] = {"bfloat16": [], "float16": [], "float64": [Objection(words)]}
+    if 0 < parameters < SMALL_MODEL:
+        words = say(
+            "dtype.small", "The model is so small that half precision would save too little to be worth its rounding."
         )
-    ]
-    more = {"bfloat16": half + emulated, "float16": half + slow, "float64": double}
+        more["bfloat16"].append(Objection(words))
+        more["float16"].append(Objection(words))
+    if situation.hardware.kind == "cpu":
+        words = say("dtype.cpu-float16", "Processors convert float16 to float32 to compute, which is slower.")
+        more["float16"].append(Objection(words))
+    if situation.hardware.kind == "cpu" and not situation.hardware.fast_bf16:
+        words = say(
+            "dtype.cpu-bfloat16", "This processor has no bfloat16 arithmetic, so it would be slower than float32."
+        )
+        more["bfloat16"].append(Objection(words))
     options = [Option(name, _DTYPE_WHY[name]) for name in DTYPES[situation.hardware.kind]]
     return decide_field(situation, "dtype", options, None, more, situation.choice.dtype, falls_back=True)
 

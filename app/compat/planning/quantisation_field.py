@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, free_bytes, gib, needed_bytes, part_bytes
 from app.compat.planning.options import FieldDecision, Objection, Option, Situation, decide_field
-from app.compat.planning.types import Offload, Precision, Quantised, Vae
+from app.compat.planning.types import Need, Offload, Precision, Quantised, Vae
 from app.sentence import say
 
 _SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
@@ -57,68 +58,55 @@ def decide_quantised(situation: Situation, how: tuple[Precision, ...]) -> FieldD
 
 
 def _unusable(situation: Situation, name: Quantised) -> list[Objection]:
-    hardware, need, found = situation.hardware, situation.need, list[Objection]()
-    found += [Objection(why, "this machine", overrules=True) for kind, why in need.impossible if kind == name]
-    if name == "awq" and (hardware.kind != "cuda" or (hardware.capability or (0, 0)) < _AMPERE):
-        found.append(
-            Objection(
-                say(
-                    "quantised.awq-sm80",
-                    "AWQ's kernels need an NVIDIA card with compute capability 8.0. "
-                    "Elsewhere the weights are unpacked, or replaced by bitsandbytes, "
-                    "torchao or GGUF if they do not fit.",
-                ),
-                "AutoAWQ's kernels",
-                True,
-            )
-        )
-    if name == "awq" and need.published != "awq" and "awq" not in need.also_published:
-        found.append(Objection(say("quantised.not-awq", "This model is not published in AWQ."), fatal=True))
-    if name == "gguf" and need.kind != "picture":
-        found.append(
-            Objection(say("quantised.gguf-pictures", "GGUF works for picture models only."), "diffusers", True)
-        )
-    elif name == "gguf" and need.published != "gguf" and "gguf" not in need.also_published:
-        found.append(Objection(say("quantised.not-gguf", "Hearth knows no GGUF file of this model."), fatal=True))
-    if name.startswith("bnb") and hardware.kind == "cuda" and (hardware.capability or (6, 0)) < (6, 0):
-        found.append(
-            Objection(
-                say("quantised.bnb-sm60", "bitsandbytes needs compute capability 6.0."), "bitsandbytes 0.50", True
-            )
-        )
-    if name.startswith("bnb") and hardware.kind == "mps" and hardware.torch.startswith(("2.6", "2.7", "2.8")):
-        found.append(
-            Objection(say("quantised.bnb-metal", "bitsandbytes on Metal needs torch 2.9."), "bitsandbytes 0.50", True)
-        )
-    if name.startswith("bnb") and need.kind == "picture" and hardware.kind not in ("cuda", "rocm", "mps"):
-        found.append(
-            Objection(
-                say("quantised.bnb-pictures", "diffusers can make bitsandbytes weights on a GPU only; torchao is used here."),
-                "diffusers' quantizers/bitsandbytes",
-                True,
-            )
-        )  # fmt: skip
-    if name == "bnb-int8" and need.kind == "picture" and hardware.kind == "mps":
-        found.append(
-            Objection(
-                say("quantised.bnb-int8-metal", "diffusers can make 8-bit bitsandbytes weights on NVIDIA cards only; 4-bit ones also on Metal."),
-                "diffusers' quantizers/bitsandbytes",
-                True,
-            )
-        )  # fmt: skip
+    """Object to a format that this machine, this model or what is installed has no use for."""
+    need, packages = situation.need, situation.hardware.packages
+    found = [Objection(why, "this machine", overrules=True) for kind, why in need.impossible if kind == name]
+    if name == "awq":
+        found += _without_awq(situation)
+    elif name == "gguf":
+        found += _without_gguf(need)
+    elif name in ("bnb-nf4", "bnb-int8"):
+        found += _without_bitsandbytes(situation, name)
     package = _PACKAGE[name]
-    if hardware.packages is not None and package not in hardware.packages:
-        found.append(
-            Objection(
-                say(
-                    "quantised.package",
-                    "{package} is not installed. Run `start.py add quantised`, or pip install {package}.",
-                    package=package,
-                ),
-                fatal=True,
-            )
-        )
+    if packages is not None and package not in packages:
+        words = say("quantised.package", "{package} is not installed. Run `start.py add quantised`, or pip install {package}.", package=package)  # fmt: skip
+        found.append(Objection(words, fatal=True))
     return found
+
+
+def _without_awq(situation: Situation) -> Iterator[Objection]:
+    hardware, need = situation.hardware, situation.need
+    if hardware.kind != "cuda" or (hardware.capability or (0, 0)) < _AMPERE:
+        yield Objection(say("quantised.awq-sm80",
+            "AWQ's kernels need an NVIDIA card with compute capability 8.0. Elsewhere the weights are unpacked, or replaced "
+            "by bitsandbytes, torchao or GGUF if they do not fit."), "AutoAWQ's kernels", fatal=True)  # fmt: skip
+    if "awq" not in (need.published, *need.also_published):
+        yield Objection(say("quantised.not-awq", "This model is not published in AWQ."), fatal=True)
+
+
+def _without_gguf(need: Need) -> Iterator[Objection]:
+    if need.kind != "picture":
+        yield Objection(say("quantised.gguf-pictures", "GGUF works for picture models only."), "diffusers", fatal=True)
+    elif "gguf" not in (need.published, *need.also_published):
+        yield Objection(say("quantised.not-gguf", "Hearth knows no GGUF file of this model."), fatal=True)
+
+
+def _without_bitsandbytes(situation: Situation, name: Quantised) -> Iterator[Objection]:
+    hardware, pictures = situation.hardware, situation.need.kind == "picture"
+    if hardware.kind == "cuda" and (hardware.capability or (6, 0)) < (6, 0):
+        words = say("quantised.bnb-sm60", "bitsandbytes needs compute capability 6.0.")
+        yield Objection(words, "bitsandbytes 0.50", fatal=True)
+    if hardware.kind == "mps" and hardware.torch.startswith(("2.6", "2.7", "2.8")):
+        words = say("quantised.bnb-metal", "bitsandbytes on Metal needs torch 2.9.")
+        yield Objection(words, "bitsandbytes 0.50", fatal=True)
+    if pictures and hardware.kind not in ("cuda", "rocm", "mps"):
+        words = say(
+            "quantised.bnb-pictures", "diffusers can make bitsandbytes weights on a GPU only; torchao is used here."
+        )
+        yield Objection(words, "diffusers' quantizers/bitsandbytes", fatal=True)
+    if pictures and name == "bnb-int8" and hardware.kind == "mps":
+        words = say("quantised.bnb-int8-metal", "diffusers can make 8-bit bitsandbytes weights on NVIDIA cards only; 4-bit ones also on Metal.")  # fmt: skip
+        yield Objection(words, "diffusers' quantizers/bitsandbytes", fatal=True)
 
 
 def _too_heavy(situation: Situation, how: tuple[Precision, ...]) -> list[Objection]:
@@ -130,28 +118,12 @@ def _too_heavy(situation: Situation, how: tuple[Precision, ...]) -> list[Objecti
     free = free_bytes(situation.hardware)
     total = sum(part_bytes(part, each, "none") for part, each in zip(situation.need.parts, how, strict=True))
     if least > free:
-        return [
-            Objection(
-                say(
-                    "quantised.heavy",
-                    "The unquantised weights need at least {gib} GiB, but only {free} GiB are free.",
-                    gib=gib(least),
-                    free=gib(free),
-                )
-            )
-        ]
-    if (
-        not situation.hardware.unified
-        and situation.hardware.ram_bytes
-        and total > situation.hardware.ram_bytes * 3 // 4
-    ):
-        return [
-            Objection(
-                say(
-                    "quantised.ram",
-                    "Weights of {gib} GiB do not fit in the computer's main memory either.",
-                    gib=gib(total),
-                )
-            )
-        ]
+        sizes = {"gib": gib(least), "free": gib(free)}
+        words = say(
+            "quantised.heavy", "The unquantised weights need at least {gib} GiB, but only {free} GiB are free.", **sizes
+        )
+        return [Objection(words)]
+    ram_bytes = situation.hardware.ram_bytes
+    if not situation.hardware.unified and ram_bytes and total > ram_bytes * 3 // 4:
+        return [Objection(say("quantised.ram", "Weights of {gib} GiB do not fit in the computer's main memory either.", gib=gib(total)))]  # fmt: skip
     return []

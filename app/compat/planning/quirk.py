@@ -117,12 +117,12 @@ def has_code(hardware: Hardware) -> bool:
     return False
 
 
-def _between(known: str, first: str, before: str) -> bool:
-    number = version(known)
+def _between(installed: str, first: str, before: str) -> bool:
+    number = version(installed)
     return not number or ((not first or number >= version(first)) and (not before or number < version(before)))
 
 
-def _capable(known: tuple[int, int] | None, first: tuple[int, int] | None, before: tuple[int, int] | None) -> bool:
+def _capable(capability: tuple[int, int] | None, first: tuple[int, int] | None, before: tuple[int, int] | None) -> bool:
     if first is None and before is None:
         return True
-    return known is not None and (first is None or known >= first) and (before is None or known < before)
+    return capability is not None and (first is None or capability >= first) and (before is None or capability < before)

@@ -269,8 +269,8 @@ def applying_rows(hardware: Hardware, verdicts: Verdicts, rows: tuple[Quirk, ...
 
 
 def is_retired(row: Quirk, verdicts: Verdicts) -> bool:
-    seen = verdicts.get(Subject.row(row.id))
-    return seen is not None and seen.passed
+    verdict = verdicts.get(Subject.row(row.id))
+    return verdict is not None and verdict.passed
 
 
 def match_symptom(text: str, rows: tuple[Quirk, ...] = QUIRKS) -> Quirk | None:

@@ -126,12 +126,12 @@ class Call:
             return False
         first, second, third = (each.storage_offset() for each in every)
         heads, step = self.query.shape[1], second - first
-        known = {
+        layouts = {
             (step, self.dim, heads * self.dim * 3): heads * self.dim,
             (step, 3 * self.dim, heads * self.dim * 3): self.dim,
         }
         even = third - second == step and len({each.stride() for each in every}) == 1
-        return not (even and known.get((step, self.query.stride(1), self.query.stride(2))) == step)
+        return not (even and layouts.get((step, self.query.stride(1), self.query.stride(2))) == step)
 
     def run(self, torch_attention: Callable[..., Tensor]) -> Tensor:
         """Run on the CPU that simulates the device, with any kernel: the device's kernel was chosen before."""
@@ -165,12 +165,12 @@ def kernel(call: Call, facts: Facts) -> str:
 
 def _allowed() -> dict[str, bool]:
     """Return the allowed kernels in torch's order on these cards."""
-    asked = torch.backends.cuda
+    cuda = torch.backends.cuda
     return {
-        "flash": asked.flash_sdp_enabled(),  # type: ignore[no-untyped-call]
-        "efficient": asked.mem_efficient_sdp_enabled(),  # type: ignore[no-untyped-call]
-        "math": asked.math_sdp_enabled(),  # type: ignore[no-untyped-call]
-        "cudnn": asked.cudnn_sdp_enabled(),  # type: ignore[no-untyped-call]
+        "flash": cuda.flash_sdp_enabled(),  # type: ignore[no-untyped-call]
+        "efficient": cuda.mem_efficient_sdp_enabled(),  # type: ignore[no-untyped-call]
+        "math": cuda.math_sdp_enabled(),  # type: ignore[no-untyped-call]
+        "cudnn": cuda.cudnn_sdp_enabled(),  # type: ignore[no-untyped-call]
     }
 
 
@@ -184,8 +184,8 @@ def _moved(call: Call) -> Call:
 
 
 def _leaking(call: Call) -> Call:
-    seen = torch.ones(call.queries, call.keys, dtype=torch.bool, device=call.query.device).tril(3)
-    return replace(call, causal=False, mask=seen)
+    visible = torch.ones(call.queries, call.keys, dtype=torch.bool, device=call.query.device).tril(3)
+    return replace(call, causal=False, mask=visible)
 
 
 def _wrong_width(result: Tensor, call: Call) -> Tensor:

@@ -100,10 +100,10 @@ def make(shape: Shape, dtype: Dtype, device: str) -> Made:
     wanted: torch.dtype = getattr(torch, dtype)
     query, key, value, mask, right = numbers(shape)
     on = [torch.from_numpy(each).to(wanted).to(device) for each in (query, key, value)]
-    seen = None if mask is None else torch.from_numpy(mask)
-    if seen is not None:
-        seen = (seen if seen.dtype == torch.bool else seen.to(wanted)).to(device)
-    return Made(*_laid_out(shape, *on), seen, shape, right)
+    visible = None if mask is None else torch.from_numpy(mask)
+    if visible is not None:
+        visible = (visible if visible.dtype == torch.bool else visible.to(wanted)).to(device)
+    return Made(*_laid_out(shape, *on), visible, shape, right)
 
 
 @lru_cache(maxsize=32)
@@ -154,8 +154,8 @@ def reference(shape: Shape, query: Single, key: Single, value: Single, mask: npt
     if shape.causal:
         scores[..., np.arange(shape.keys) > rows[:, None]] = -np.inf
     if mask is not None:
-        seen = mask[:, :, rows]
-        scores = np.where(seen, scores, -np.inf) if seen.dtype == bool else scores + seen
+        visible = mask[:, :, rows]
+        scores = np.where(visible, scores, -np.inf) if visible.dtype == bool else scores + visible
     highest = scores.max(-1, keepdims=True)
     weights = np.exp(scores - np.where(np.isfinite(highest), highest, 0), out=scores)
     total = weights.sum(-1, keepdims=True)

@@ -54,13 +54,13 @@ def steps(
     hardware: Hardware, found: dict[Subject, Verdict], *, stage: Stage | None = None, isolated: bool | None = None
 ) -> Iterator[tuple[int, int, Sentence]]:
     """Run the test question by question: yield the progress before each and at the end. Verdicts go into `found`."""
-    asked = questions(hardware)
+    probes = questions(hardware)
     apart = (hardware.kind == "mps" and not hardware.pretended) if isolated is None else isolated
     around = stage or _stage(hardware, kill=False)
-    answers = _from_children(hardware, asked) if apart else (ask(each, hardware, around) for each in asked)
-    for done, probe in enumerate(asked):
+    answers = _from_children(hardware, probes) if apart else (ask(each, hardware, around) for each in probes)
+    for done, probe in enumerate(probes):
         words = say("selftest.asking", "Testing {subject} in {dtype}", subject=_probe_words(probe), dtype=probe.dtype)
-        yield done, len(asked), words
+        yield done, len(probes), words
         answer = next(answers)
         found[answer.subject] = _worse(found.get(answer.subject), answer)
     numbers.cache_clear()
@@ -68,7 +68,7 @@ def steps(
     closing = say(
         "selftest.done", "{passed} of {total} correct on this machine", passed=len(found) - failed, total=len(found)
     )
-    yield len(asked), len(asked), closing
+    yield len(probes), len(probes), closing
 
 
 def _stage(hardware: Hardware, kill: bool) -> Stage:
@@ -113,10 +113,10 @@ def _probe_words(probe: Probe) -> str:
     return probe.subject.name.removesuffix(f"/{probe.dtype}")
 
 
-def _from_children(hardware: Hardware, asked: tuple[Probe, ...]) -> Iterator[Verdict]:
+def _from_children(hardware: Hardware, probes: tuple[Probe, ...]) -> Iterator[Verdict]:
     """Ask in child processes: if a question kills one, the next child starts with the question after it."""
     done = 0
-    while done < len(asked):
+    while done < len(probes):
         with TemporaryFile() as last_words:
             # Not multiprocessing: there the engine, which runs this, is a daemon and may have no children.
             command = (sys.executable, "-c", f"from {__name__} import answer; answer()")
@@ -127,13 +127,13 @@ def _from_children(hardware: Hardware, asked: tuple[Probe, ...]) -> Iterator[Ver
                         json.dumps(
                             {
                                 "hardware": asdict(hardware),
-                                "asked": [(str(each.subject), each.dtype) for each in asked[done:]],
+                                "asked": [(str(each.subject), each.dtype) for each in probes[done:]],
                             }
                         )
                         + "\n"
                     )
                     child.stdin.flush()
-                    while done < len(asked):
+                    while done < len(probes):
                         began_s = time.perf_counter()
                         too_long = Timer(LONGEST_ANSWER_S, child.kill)
                         too_long.start()
@@ -145,11 +145,13 @@ def _from_children(hardware: Hardware, asked: tuple[Probe, ...]) -> Iterator[Ver
                         yield _read_reply(reply)
                 finally:
                     child.kill()
-            if done < len(asked):
+            if done < len(probes):
                 last_words.seek(0)
                 words = last_words.read().decode("utf-8", errors="replace").strip()[-_LAST_WORDS:]
                 elapsed_s = time.perf_counter() - began_s
-                yield Verdict(asked[done].subject, False, math.inf, elapsed_s, words or f"exit code {child.returncode}")
+                yield Verdict(
+                    probes[done].subject, False, math.inf, elapsed_s, words or f"exit code {child.returncode}"
+                )
                 done += 1
 
 
@@ -171,7 +173,7 @@ def answer() -> None:
         name: tuple(value) if isinstance(value, list) else value for name, value in order["hardware"].items()
     }
     hardware = Hardware(**facts)
-    known = {(str(each.subject), each.dtype): each for each in questions(hardware)}
+    probes = {(str(each.subject), each.dtype): each for each in questions(hardware)}
     for subject, dtype in order["asked"]:
-        found = ask(known[subject, dtype], hardware, _stage(hardware, kill=True))
+        found = ask(probes[subject, dtype], hardware, _stage(hardware, kill=True))
         print(_write_reply(found), file=replies, flush=True)

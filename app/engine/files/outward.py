@@ -21,17 +21,17 @@ def public_name(path: str) -> str:
 
 def strip_paths(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Remove local paths from the output of `to_json`, so that it may be published."""
-    told = dict(settings)
+    public = dict(settings)
     for key in PATHS:
-        if told.get(key):
-            told[key] = public_name(told[key])
-    if told.get("voice"):
-        told["voice"] = _strip_path(told["voice"])
-    if told.get("keep"):
-        told["keep"] = [public_name(each) for each in told["keep"]]
-    if told.get("loras"):
-        told["loras"] = [_strip_path(each) for each in told["loras"]]
-    return told
+        if public.get(key):
+            public[key] = public_name(public[key])
+    if public.get("voice"):
+        public["voice"] = _strip_path(public["voice"])
+    if public.get("keep"):
+        public["keep"] = [public_name(each) for each in public["keep"]]
+    if public.get("loras"):
+        public["loras"] = [_strip_path(each) for each in public["loras"]]
+    return public
 
 
 def _strip_path(file: Mapping[str, Any]) -> dict[str, Any]:

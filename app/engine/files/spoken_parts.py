@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -29,12 +29,15 @@ class SpokenPart:
     key: str
     """Hash of all inputs: a take with another key does not match this part."""
     seconds: float
-    frames: int
     whole: bool
     """False: stopped before its end."""
     codes: Codes | None
     """(frames, channels), exactly as the model made them: the voice prompt of the next part."""
     path: Path
+
+    @property
+    def frames(self) -> int:
+        return 0 if self.codes is None else len(self.codes)
 
 
 class StoredPart(TypedDict):
@@ -59,21 +62,19 @@ def hash_inputs(*made_from: Any) -> str:
     return hashlib.sha256(json.dumps(made_from, sort_keys=True, default=str).encode()).hexdigest()[:24]
 
 
-def save(
-    job: Path, index: int, samples: Samples, rate: int, *, text: str, seed: int, key: str, whole: bool, codes: Codes
-) -> SpokenPart:
+def save(part: SpokenPart, samples: Samples, rate: int) -> None:
     """Save the sound first and its metadata last, because the metadata marks the part as saved."""
-    path = sound_path(job, index)
-    path.with_suffix(".json").unlink(missing_ok=True)
-    sound.write(path, samples, rate)
-    packed = base64.b64encode(np.ascontiguousarray(codes, "<i2").tobytes()).decode()
+    assert part.codes is not None
+    about = part.path.with_suffix(".json")
+    about.unlink(missing_ok=True)
+    sound.write(part.path, samples, rate)
+    packed = base64.b64encode(np.ascontiguousarray(part.codes, "<i2").tobytes()).decode()
     values = {
-        "text": text, "seed": seed, "key": key, "whole": whole, "seconds": len(samples) / rate, "frames": len(codes),
-        "channels": codes.shape[1], "codes": packed,
+        "text": part.text, "seed": part.seed, "key": part.key, "whole": part.whole, "seconds": part.seconds,
+        "frames": part.frames, "channels": part.codes.shape[1], "codes": packed,
     }  # fmt: skip
-    with sound.replacing(path.with_suffix(".json")) as unfinished:
+    with sound.replacing(about) as unfinished:
         unfinished.write_text(json.dumps(values), "utf-8")
-    return SpokenPart(text, seed, key, len(samples) / rate, len(codes), whole, codes, path)
 
 
 def find(path: Path) -> SpokenPart | None:
@@ -87,8 +88,7 @@ def find(path: Path) -> SpokenPart | None:
             return None
         codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"])
         return SpokenPart(
-            values["text"], values["seed"], values["key"], values["seconds"], values["frames"], values["whole"],
-            codes.astype(np.int16), path,
+            values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes.astype(np.int16), path
         )  # fmt: skip
     except (OSError, ValueError, RecursionError):
         return None
@@ -106,5 +106,5 @@ def adopt(path: Path, job: Path, index: int) -> SpokenPart:
             with sound.replacing(target.with_suffix(".json")) as unfinished:
                 shutil.copyfile(path.with_suffix(".json"), unfinished)
     if take is not None:
-        return SpokenPart(take.text, take.seed, take.key, take.seconds, take.frames, take.whole, take.codes, target)
-    return SpokenPart("", 0, "", sound.measure_seconds(target), 0, True, None, target)
+        return replace(take, path=target)
+    return SpokenPart("", 0, "", sound.measure_seconds(target), True, None, target)

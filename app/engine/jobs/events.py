@@ -15,7 +15,6 @@ class Loading:
 
     model: str
     sentence: Sentence
-    fraction: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ class PartDone:
 class Adjusted:
     """A fallback was applied after an error and the run continues. `learned` is stored for this machine."""
 
-    rung: str
+    fallback: str
     sentence: Sentence
     learned: str = ""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +10,10 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
-from app.compat.planning.types import Need, Plan, Role
+from app.compat.planning.types import Plan, Role
 from app.engine.loading import quantise, weights_complete
 from app.engine.loading.awq import unpack_state
 from app.sentence import Sentence
-
-
-def add_config_needs(need: Need, config: object) -> Need:
-    """Add the attention and packing that the model's config asks for, so that decide() can accept or reject them."""
-    attention = getattr(config, "_attn_implementation", None) or need.attention
-    published = "awq" if read_packing(config).get("quant_method") == "awq" else need.published
-    return replace(need, attention=str(attention or ""), published=published)
 
 
 def read_packing(config: object) -> Mapping[str, Any]:

@@ -42,12 +42,12 @@ def read_choice(home: Home) -> Choice:
 
 def parse_choice(kept: Any) -> Choice:
     """Parse a choice from the settings, including the chunk. Invalid values count as automatic."""
-    known = keep_known_fields(kept)
-    chunk = known.get("chunk")
+    fields = keep_known_fields(kept)
+    chunk = fields.get("chunk")
     try:
-        return dataclasses.replace(restore_choice(known), chunk=parse_chunk(None if chunk is None else str(chunk)))
+        return dataclasses.replace(restore_choice(fields), chunk=parse_chunk(None if chunk is None else str(chunk)))
     except Trouble:  # A value edited by hand to nonsense shows as automatic on the slider.
-        return dataclasses.replace(restore_choice(known), chunk=AUTO)
+        return dataclasses.replace(restore_choice(fields), chunk=AUTO)
 
 
 def keep_known_fields(kept: Any) -> dict[str, Any]:

@@ -114,14 +114,14 @@ class Downloads:
         if not list_sources(model, quantised):
             raise Trouble(say("fetch.here", "{model} is already installed.", model=model.title))  # fmt: skip
         with self._lock:
-            known = self._jobs.get(model.id)
-            if known is not None and known.state in ("queued", "running"):
-                if not known.halt.is_set() or known.thread is None:
+            before = self._jobs.get(model.id)
+            if before is not None and before.state in ("queued", "running"):
+                if not before.halt.is_set() or before.thread is None:
                     return
-                known.thread.join()
+                before.thread.join()
             job = _Download(model, quantised, sum(source.bytes for source in list_sources(model, quantised)))
-            if known is not None and known.quantised == quantised and known.blobs:
-                job.blobs, job.total_bytes = known.blobs, known.total_bytes
+            if before is not None and before.quantised == quantised and before.blobs:
+                job.blobs, job.total_bytes = before.blobs, before.total_bytes
             self._jobs[model.id] = job
             self._save_record(job)
             job.thread = threading.Thread(target=self._work, args=(job,), name=f"download-{model.id}", daemon=True)

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Verdicts
-from app.compat.planning.memory_formulas import free_bytes, peak_bytes, weights_bytes
+from app.compat.planning.memory_formulas import free_bytes, peak_bytes
 from app.compat.planning.types import Choice, Offload, Plan, Quantised
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.jobs.shelf import Creation
@@ -41,11 +41,6 @@ class Cure:
 class Forecast:
     fit: Literal["fits", "tight", "no"]
     sentence: Sentence
-    peak_bytes: int
-    weights_bytes: int
-    free_bytes: int
-    seconds: float | None
-    """None: never measured on this machine."""
     plan: Plan | None
     """None if no plan is possible."""
     cures: tuple[Cure, ...] = ()
@@ -58,13 +53,11 @@ def make_forecast(
     hardware: Hardware,
     choice: Choice,
     verdicts: Verdicts,
-    past: Iterable[Creation] = (),
-    frames: int = 0,
     yields: bool = False,
 ) -> Forecast:
-    """Forecast a request. `hardware` as it is now; memory that Hearth itself holds and would release counts as free.
-    `frames`: the estimated length of the speech. `yields`: for a visitor, as in `planned`."""
-    asked, free = find_need(home, hardware, model, request), free_bytes(hardware)
+    """Forecast a request's memory. `hardware` as it is now; memory that Hearth itself holds and would release counts as
+    free. `yields`: for a visitor, as in `planned`."""
+    need, free = find_need(home, hardware, model, request), free_bytes(hardware)
 
     def cures_of() -> tuple[Cure, ...]:
         return tuple(find_cures(home, request, model, dataclasses.replace(hardware, free_bytes=free), choice, verdicts))
@@ -72,17 +65,9 @@ def make_forecast(
     try:
         plan = make_plan(home, hardware, model, choice, verdicts, request, yields=yields)
     except Trouble as trouble:
-        return Forecast("no", trouble.sentence, 0, 0, free, None, None, cures_of())
-    peak = peak_bytes(asked, plan)
-    fit, sentence = judge(peak, free)
-    cures = cures_of() if fit == "no" else ()
-    mine = [
-        each
-        for each in past
-        if all(each.plan.get(name) in (None, getattr(plan, name)) for name in ("device", "runs_on"))
-    ]
-    seconds = estimate_seconds(request, model, mine, frames)
-    return Forecast(fit, sentence, peak, weights_bytes(asked, plan), free, seconds, plan, cures)
+        return Forecast("no", trouble.sentence, None, cures_of())
+    fit, sentence = judge(peak_bytes(need, plan), free)
+    return Forecast(fit, sentence, plan, cures_of() if fit == "no" else ())
 
 
 def judge(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentence]:
@@ -102,7 +87,7 @@ def find_cures(
     home: Home, request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts
 ) -> Iterator[Cure]:
     """Find single changes that make it fit, the mildest first; of each kind the first that works."""
-    seen: set[str] = set()
+    offered: set[str] = set()
     for sentence, changed, chosen in (
         *_vary_plan(request, choice, hardware.unified),
         *_vary_size(request, model, choice),
@@ -112,10 +97,10 @@ def find_cures(
         except Trouble:
             continue
         if (
-            sentence.key not in seen
+            sentence.key not in offered
             and peak_bytes(find_need(home, hardware, model, changed), plan) <= hardware.free_bytes
         ):
-            seen.add(sentence.key)
+            offered.add(sentence.key)
             yield Cure(sentence, changed, chosen)
 
 
@@ -168,8 +153,15 @@ def _scale_side(side: int, part: float, settings: Settings) -> int:
     return max(settings.least, int(side * part) // settings.multiple * settings.multiple)
 
 
-def estimate_seconds(request: Request, model: Model, past: Iterable[Creation], frames: int) -> float | None:
-    """Estimate from this machine's earlier speed with this model. Steps at another size are scaled by their pixels."""
+def list_alike(past: Iterable[Creation], plan: Plan) -> list[Creation]:
+    """List what was made on the device that the plan uses."""
+    names = ("device", "runs_on")
+    return [each for each in past if all(each.plan.get(name) in (None, getattr(plan, name)) for name in names)]
+
+
+def estimate_seconds(request: Request, model: Model, past: Iterable[Creation], frames: int = 0) -> float | None:
+    """Estimate from this machine's earlier speed with this model; None if it was never measured. Steps at another size are
+    scaled by their pixels. `frames`: the estimated length of speech."""
     times = []
     for creation in past:
         if creation.model != model.id or not 0 < creation.rate < math.inf:

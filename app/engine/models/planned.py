@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -10,10 +12,11 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
-from app.compat.planning.plan_words import word_chunk
+from app.compat.planning.plan_words import FIELDS, word_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.models.model import Model, describe_need
+from app.engine.models.on_disk import locate
 from app.engine.models.pretended_device import list_impossible
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
@@ -28,28 +31,28 @@ def make_plan(
     """Plan how the engine would run this model now; without a model, any attention. `itself`: show a pretended
     machine's own plan, not the one this computer can run in its place. `yields`: for a visitor, whose job must not fail
     because of the owner's chunk size: one that cannot run gives way to automatic."""
-    asked = find_need(home, hardware, model, request, itself=itself)
+    need = find_need(home, hardware, model, request, itself=itself)
     try:
-        return decide(hardware, asked, choice, verdicts)
+        return decide(hardware, need, choice, verdicts)
     except Trouble as trouble:
         if not yields or choice.chunk == AUTO:
             raise
-        return note_refused_chunk(decide(hardware, asked, replace(choice, chunk=AUTO), verdicts), choice.chunk, trouble)
+        return note_refused_chunk(decide(hardware, need, replace(choice, chunk=AUTO), verdicts), choice.chunk, trouble)
 
 
-def note_refused_chunk(plan: Plan, asked: Chunk, trouble: Trouble) -> Plan:
+def note_refused_chunk(plan: Plan, refused: Chunk, trouble: Trouble) -> Plan:
     """Add to the plan's chunk reason that the chunk size asked for cannot run, wherever the plan is shown."""
-    about_chunk = dict(trouble.sentence.values).get("field") == "chunk_q"
+    about_chunk = dict(trouble.sentence.values).get("field") == FIELDS["chunk_q"]
     why = trouble.objections[0] if about_chunk and trouble.objections else trouble.sentence
-    said = Reason("chunk_q", chunk_differs(asked, plan.chunk_q, why), "this machine")
+    said = Reason("chunk_q", chunk_differs(refused, plan.chunk_q, why), "this machine")
     return replace(plan, because=tuple(said if each.field == "chunk_q" else each for each in plan.because))
 
 
-def chunk_differs(asked: Chunk, runs: Chunk, why: Sentence) -> Sentence:
+def chunk_differs(chosen: Chunk, runs: Chunk, why: Sentence) -> Sentence:
     return say(
         "chunk_q.differs",
         "You asked for {asked}, but {chunk} is used: {why}",
-        asked=word_chunk(asked),
+        asked=word_chunk(chosen),
         chunk=word_chunk(runs),
         why=why,
     )
@@ -62,10 +65,29 @@ def find_need(
     if model is None:
         return Need()
     if isinstance(request, PictureRequest):
-        asked = describe_need(model, width=request.width, height=request.height, guidance=request.guidance)
+        need = describe_need(model, width=request.width, height=request.height, guidance=request.guidance)
     else:
-        asked = describe_need(model)
-    return asked if itself else replace(asked, impossible=list_impossible(hardware, model, home))
+        need = describe_need(model)
+        if (found := locate(home, model)) is not None:
+            need = add_config_needs(need, found.folder)
+    return need if itself else replace(need, impossible=list_impossible(hardware, model, home))
+
+
+def add_config_needs(need: Need, folder: Path) -> Need:
+    """Add the attention and packing that config.json asks for, so that the plan says why it is rejected. Loading reports a damaged file."""
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return need
+    config = config if isinstance(config, dict) else {}
+    attention = config.get("attn_implementation") or config.get("_attn_implementation")
+    packing = config.get("quantization_config")
+    awq = isinstance(packing, dict) and packing.get("quant_method") == "awq"
+    return replace(
+        need,
+        attention=attention if isinstance(attention, str) else need.attention,
+        published="awq" if awq else need.published,
+    )
 
 
 def explain_stand_in(hardware: Hardware, own: Plan, here: Plan) -> Sentence | None:

@@ -126,8 +126,8 @@ def _describe_size(
     request: PictureRequest, model: Model, settings: Settings, width: int, height: int
 ) -> list[Sentence]:
     notes = []
-    asked = request.width or width, request.height or height
-    if settings.least == settings.most and asked != (width, height):
+    size = request.width or width, request.height or height
+    if settings.least == settings.most and size != (width, height):
         notes.append(
             say(
                 "paint.one-size",
@@ -135,7 +135,7 @@ def _describe_size(
                 model=model.title,
                 width=width,
                 height=height,
-                asked=f"{asked[0]} x {asked[1]}",
+                asked=f"{size[0]} x {size[1]}",
             )
         )
     if max(width, height) > settings.most:

@@ -23,9 +23,9 @@ class DeathRecord:
 
     deaths: int = 0
     reached: Mapping[str, int] = field(default_factory=dict)
-    climb: Died | None = None
+    avoid: Died | None = None
     """What the next attempt has to avoid."""
-    climbed: bool = False
+    fell_back: bool = False
 
     @property
     def over(self) -> bool:
@@ -37,8 +37,8 @@ class DeathRecord:
         moved = any(far > self.reached.get(name, 0) for name, far in reached.items())
         deaths = 1 if moved or not self.deaths else self.deaths + 1
         furthest = {name: max(far, self.reached.get(name, 0)) for name, far in {**self.reached, **reached}.items()}
-        climbs = died is not None and (deaths > 1 or not self.climbed)
-        return DeathRecord(deaths, furthest, died if climbs else None, self.climbed or climbs)
+        avoids = died is not None and (deaths > 1 or not self.fell_back)
+        return DeathRecord(deaths, furthest, died if avoids else None, self.fell_back or avoids)
 
 
 def measure_progress(folder: Path) -> dict[str, int]:

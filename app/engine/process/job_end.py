@@ -38,10 +38,10 @@ def end_job(stores: Stores, job: str, event: End, progress: Progress, died: bool
     interrupted."""
     folder = stores.job_folder(job)
     try:
-        known = stores.journal.get(job)
+        row = stores.journal.get(job)
         if isinstance(event, Failed) or (isinstance(event, Stopped) and not event.files):
-            event = attach_delivery(event, deliver(stores.home, known.request, folder), folder, died)
-        event = move_to_shelf(stores.shelf, known, event, progress, folder)
+            event = attach_delivery(event, deliver(stores.home, row.request, folder), folder, died)
+        event = move_to_shelf(stores.shelf, row, event, progress, folder)
     except Exception as fault:
         _log.exception("the end of a job")
         event = Failed(explain_keeper_fault(fault, stores.home.database).sentence, cure="report")

@@ -117,20 +117,18 @@ def explain_database_fault(file: Path, fault: Exception) -> Death:
     )
 
 
-def recall_progress(known: Job | None, files: tuple[str, ...]) -> Progress:
+def recall_progress(job: Job | None, files: tuple[str, ...]) -> Progress:
     """Rebuild the progress of a job that only journal and shelf still know; None if neither does."""
-    if known is None:
+    if job is None:
         return Progress(
             end=Failed(say("job.forgotten", "This has ended, and Hearth has no record of it any more."), files=files)
         )
-    if known.state in ("queued", "running"):
+    if job.state in ("queued", "running"):
         return Progress()
-    if known.state == "finished":
+    if job.state == "finished":
         return Progress(end=Finished(files, 0.0, 0.0, "", 0))
-    if known.state == "stopped":
+    if job.state == "stopped":
         return Progress(end=Stopped(files, 0.0))
     return Progress(
-        end=Failed(
-            say("job.ended", "This job has already ended: {words}", words=known.words or known.state), files=files
-        )
+        end=Failed(say("job.ended", "This job has already ended: {words}", words=job.words or job.state), files=files)
     )

@@ -20,9 +20,9 @@ class LivePlan:
         self._plans: dict[Chunk, Plan | Trouble] = {}
         self._standing_in: dict[tuple[Chunk, int], Plan] = {}
         first = self._decide_for(dial.chunk)
-        self.asked: Chunk = dial.chunk if before is None or isinstance(first, Plan) else before.asked
+        self.last_chunk: Chunk = dial.chunk if before is None or isinstance(first, Plan) else before.last_chunk
         """The last size that was asked for and can run."""
-        latest = self._decide_for(self.asked)
+        latest = self._decide_for(self.last_chunk)
         if isinstance(latest, Trouble):
             raise latest
         self._latest = latest
@@ -36,24 +36,24 @@ class LivePlan:
     @property
     def now(self) -> Plan:
         """Return the plan; if the size asked for cannot run, the previous plan with the reason."""
-        asked = self._dial.chunk
-        found = self._decide_for(asked)
+        chunk = self._dial.chunk
+        found = self._decide_for(chunk)
         if isinstance(found, Plan):
-            self.asked, self._latest = asked, found
+            self.last_chunk, self._latest = chunk, found
             return found
         latest = self._latest
-        key = asked, id(latest)
+        key = chunk, id(latest)
         if key not in self._standing_in:
-            self._standing_in.setdefault(key, note_refused_chunk(latest, asked, found))
+            self._standing_in.setdefault(key, note_refused_chunk(latest, chunk, found))
         return self._standing_in[key]
 
-    def _decide_for(self, asked: Chunk) -> Plan | Trouble:
-        if asked not in self._plans:
+    def _decide_for(self, chunk: Chunk) -> Plan | Trouble:
+        if chunk not in self._plans:
             try:
-                self._plans[asked] = self._decided(asked)
+                self._plans[chunk] = self._decided(chunk)
             except Trouble as trouble:
-                self._plans[asked] = trouble
-        return self._plans[asked]
+                self._plans[chunk] = trouble
+        return self._plans[chunk]
 
     def read_chunk(self) -> Chunk:
         return self.now.chunk_q

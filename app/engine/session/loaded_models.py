@@ -55,11 +55,11 @@ class ModelHolder:
     def get(self, kind: Kind) -> LoadedModel:
         return self._held[kind].loaded
 
-    def load(self, model: Model, asked: Need, plan: Plan) -> Iterator[Event]:
+    def load(self, model: Model, need: Need, plan: Plan) -> Iterator[Event]:
         held = self._held.get(model.kind)
         self._latest = model.kind
         if held is not None and held.model == model and held.loaded.adapt(plan):
-            torch.set_num_threads(count_threads(asked))
+            torch.set_num_threads(count_threads(need))
             return
         found = on_disk.locate(self._home, model, plan.quantised)
         if found is None:
@@ -73,9 +73,9 @@ class ModelHolder:
                 cure=f"get:{model.id}",
             )
         yield from self.unload(model.kind)
-        if peak_bytes(asked, plan) > BESIDE * probe().free_bytes:
+        if peak_bytes(need, plan) > BESIDE * probe().free_bytes:
             yield from self.unload()
-        torch.set_num_threads(count_threads(asked))
+        torch.set_num_threads(count_threads(need))
         yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.title))
         # Each family takes seconds to import; import only the one needed.
         if model.kind == "speech":
@@ -86,7 +86,7 @@ class ModelHolder:
             from app.engine.pictures import painter
 
             loaded = painter.load(found.folder, model, plan, found.companions, self._home.scratch)
-        self._held[model.kind] = Held(model, loaded, 0 if plan.offload != "none" else weights_bytes(asked, plan))
+        self._held[model.kind] = Held(model, loaded, 0 if plan.offload != "none" else weights_bytes(need, plan))
         for sentence in loaded.notes:
             yield Note(sentence)
 
@@ -111,7 +111,7 @@ class ModelHolder:
             yield Unloaded(model.id, say("session.unloaded", "{model} was unloaded.", model=model.title), freed)
 
 
-def count_threads(asked: Need) -> int:
+def count_threads(need: Need) -> int:
     """Use one thread for small models: their kernels end before a second thread wakes up. On a busy computer two
     threads took fourteen times as long."""
-    return 1 if sum(part.parameters for part in asked.parts) < SMALL_PARAMETERS else max(1, THREADS)
+    return 1 if sum(part.parameters for part in need.parts) < SMALL_PARAMETERS else max(1, THREADS)

@@ -15,10 +15,10 @@ from app.compat.machine.chunk_curve import KNEE, ROUNDS, SIZES, Curve, Point, ke
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import read
 from app.compat.machine.verdicts import Subject, Verdict, learn
-from app.compat.planning.fallbacks import CHUNK_RUNG
+from app.compat.planning.fallbacks import CHUNK_FALLBACK
 from app.compat.planning.types import AUTO
 from app.compat.selftest import run
-from app.engine.jobs.control import Control
+from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Event, Finished, Note, Step, Stopped
 from app.engine.models.chosen import read_choice
 from app.engine.models.model import Model
@@ -37,9 +37,9 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], 
             return
         eta_s = elapsed / done * (total - done) if done else None
         yield Step(done, total, done / elapsed if elapsed else 0.0, "measurements", eta_s, read())
-    known = learn(home.verdicts, hardware, *found.values())
+    stored = learn(home.verdicts, hardware, *found.values())
     verdicts.clear()
-    verdicts.update(known)
+    verdicts.update(stored)
     paths = [verdict for subject, verdict in found.items() if subject.kind == "path"]  # the rest are known defects
     yield Note(
         say(
@@ -57,27 +57,28 @@ def tune(
 ) -> Iterator[Event]:
     """Time one attention call of the model at each size, several rounds in turn, and keep the medians. The knee is
     offered on the Machine tab, never applied automatically: it would override the measured variants of all calls."""
-    asked = find_need(home, hardware, model)
+    need = find_need(home, hardware, model)
     # Measure every size, also those that memory once did not allow.
-    known = {name: each for name, each in verdicts.items() if name != Subject.rung(model.id, CHUNK_RUNG)}
-    plan = make_plan(home, hardware, model, replace(read_choice(home), chunk=AUTO), known)
+    others = {name: each for name, each in verdicts.items() if name != Subject.fallback(model.id, CHUNK_FALLBACK)}
+    plan = make_plan(home, hardware, model, replace(read_choice(home), chunk=AUTO), others)
     device = "cpu" if hardware.pretended else plan.device
-    rows = asked.batch, asked.heads, asked.queries, asked.head_dim
+    rows = need.batch, need.heads, need.queries, need.head_dim
     dtype = getattr(torch, plan.dtype)
     query, key, value = (
         torch.randn(rows, generator=torch.Generator().manual_seed(seed)).to(device, dtype) for seed in range(3)
     )
-    sizes = [size for size in SIZES if size < 2 * asked.queries] or SIZES[:1]
+    sizes = [size for size in SIZES if size < 2 * need.queries] or SIZES[:1]
     times: dict[int, list[float]] = {size: [] for size in sizes}
     # Not monotonic(): on Windows it may stand still for 15 ms, longer than several calls.
     began, done, total = time.perf_counter(), 0, ROUNDS * len(sizes)
-    with applied(plan) as seam:
+    dial = Dial()
+    with applied(plan, lambda: dial.chunk):
         for _ in range(ROUNDS):
             for size in sizes:
                 if control.stopped:
                     yield Stopped((), time.perf_counter() - began)
                     return
-                seam.set_chunk(size)
+                dial.chunk = size
                 start = time.perf_counter()
                 F.scaled_dot_product_attention(query, key, value)
                 _synchronise(device)
@@ -85,12 +86,7 @@ def tune(
                 done += 1
                 elapsed = time.perf_counter() - began
                 yield Step(done, total, done / elapsed, "measurements", elapsed / done * (total - done), read())
-    points = tuple(
-        Point(
-            size, statistics.median(times[size]), min(size, asked.queries) * asked.batch * asked.heads * asked.keys * 4
-        )
-        for size in sizes
-    )
+    points = tuple(Point(size, statistics.median(times[size])) for size in sizes)
     fastest = min(point.seconds for point in points)
     knee = min(point.chunk for point in points if point.seconds <= fastest * KNEE)
     keep_curve(home, Curve(model.id, points, knee))

@@ -24,7 +24,7 @@ finds no engine."""
 
 
 def classify_fault(fault: BaseException) -> Fault | None:
-    """Return the ladder of fallbacks for this error; None: the machine did not cause it."""
+    """Return the kind of fault, which chooses the fallbacks, for this error; None: the machine did not cause it."""
     if isinstance(fault, NumbersBroke):
         return "numbers"
     words = str(fault)

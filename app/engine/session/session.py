@@ -10,9 +10,9 @@ from pathlib import Path
 
 from app import notices
 from app.compat.attention.seam import applied
-from app.compat.machine.hardware import Hardware, probe, with_room
+from app.compat.machine.hardware import Hardware, with_room
 from app.compat.machine.meter import read
-from app.compat.machine.pretended import machine
+from app.compat.machine.pretended import find_machine
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, Verdicts, learn, load
 from app.compat.planning.fallbacks import CAUSES, Learned, next_fallback
 from app.compat.planning.types import Choice, Chunk, Need, Plan, Role
@@ -35,7 +35,7 @@ from app.engine.session.run_errors import classify_fault, describe_failure, list
 from app.paths import Home
 from app.sentence import Trouble, say
 
-RUNGS_AFTER_DEATH = 2
+FALLBACKS_AFTER_DEATH = 2
 """A run that killed its engine takes this many fallbacks at once, so that fewer engines die on the way to a plan that
 works."""
 
@@ -44,7 +44,7 @@ class Session:
     def __init__(self, home: Home, pretended: str = "", dial: Dial | None = None) -> None:
         self.home = home
         self.dial = dial or Dial()
-        self.hardware: Hardware = machine(pretended) if pretended else probe()
+        self.hardware: Hardware = find_machine(pretended)
         self.verdicts: dict[Subject, Verdict] = dict(load(home.verdicts, self.hardware))
         self._owner = ModelHolder(home)
 
@@ -88,9 +88,9 @@ class Session:
 
     def _reload_verdicts(self) -> None:
         """Reload verdicts that another process added or removed, into the same dict that idle measuring writes to."""
-        known = load(self.home.verdicts, self.hardware)
+        stored = load(self.home.verdicts, self.hardware)
         self.verdicts.clear()
-        self.verdicts.update(known)
+        self.verdicts.update(stored)
 
     def _make(
         self, request: Request, choice: Choice, control: Control, job: Path,
@@ -101,18 +101,18 @@ class Session:
         if isinstance(request, SpeechRequest):
             request = replace(request, model=model.id)  # the file names its model, for voices that are saved from it
         facts = self._read_hardware()
-        asked = find_need(self.home, facts, model, request)
+        need = find_need(self.home, facts, model, request)
 
         def decided(verdicts: Verdicts, chunk: Chunk | None = None) -> Plan:
             wanted = replace(choice, chunk=self.dial.chunk if chunk is None else chunk)
             return make_plan(self.home, facts, model, wanted, verdicts, request, yields=yields)
 
         if died is not None:
-            for _ in range(RUNGS_AFTER_DEATH):
-                if learned := self._climb(
-                    decided, asked, RunFailure(died.fault, died.step), None, died.words, died.loading
+            for _ in range(FALLBACKS_AFTER_DEATH):
+                if learned := self._fall_back(
+                    decided, need, RunFailure(died.fault, died.step), None, died.words, died.loading
                 ):
-                    yield Adjusted(learned.rung.id, learned.rung.sentence, died.words)
+                    yield Adjusted(learned.fallback.id, learned.fallback.sentence, died.words)
         live = None
         while True:
             live = LivePlan(lambda chunk: decided(self.verdicts, chunk), self.dial, live)
@@ -123,7 +123,7 @@ class Session:
             if quantised.sentence.key == "plan.overruled":
                 yield Note(quantised.sentence)
             try:
-                yield from self._owner.load(model, asked, use_real_device(live.now))
+                yield from self._owner.load(model, need, use_real_device(live.now))
                 loading = False
                 if live.now is not first:  # the slider was moved meanwhile
                     tell(model.id, live.now)
@@ -135,23 +135,23 @@ class Session:
                 kind = classify_fault(fault)
                 where: Role | None = getattr(fault, "where", None)
                 words = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
-                seen = None if kind is None else RunFailure(kind, getattr(fault, "step", step))
-                runs = partial(decided, chunk=live.asked)
-                learned = None if seen is None else self._climb(runs, asked, seen, where, words, loading)
-                if seen is None or learned is None:
+                failure = None if kind is None else RunFailure(kind, getattr(fault, "step", step))
+                runs = partial(decided, chunk=live.last_chunk)
+                learned = None if failure is None else self._fall_back(runs, need, failure, where, words, loading)
+                if failure is None or learned is None:
                     raise
-            yield Note(CAUSES[seen.fault])
-            if seen.fault == "memory":
+            yield Note(CAUSES[failure.fault])
+            if failure.fault == "memory":
                 yield from self._owner.unload("picture" if model.kind == "speech" else "speech")
             release()
-            yield Adjusted(learned.rung.id, learned.rung.sentence, words)
+            yield Adjusted(learned.fallback.id, learned.fallback.sentence, words)
 
-    def _climb(
-        self, decided: Callable[[Verdicts], Plan], asked: Need, seen: RunFailure, where: Role | None, words: str,
+    def _fall_back(
+        self, decided: Callable[[Verdicts], Plan], need: Need, failure: RunFailure, where: Role | None, words: str,
         loading: bool = False,
     ) -> Learned | None:  # fmt: skip
         """Take one fallback and store it: later runs on this machine start with it."""
-        found = next_fallback(decided, asked, self.verdicts, seen, where, words, loading)
+        found = next_fallback(decided, need, self.verdicts, failure, where, words, loading)
         if found is None:
             return None
         learned, verdict, _ = found

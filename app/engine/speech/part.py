@@ -129,11 +129,11 @@ class PartRun:
 
     def _save_part(self) -> SpokenPart:
         task, decoding = self._task, self._decoding
+        samples, rate = np.concatenate(self._pieces), self._dia.codec.rate
         codes = decoding.get_codes(0, decoding.frames).numpy().astype(np.int16)
-        saved = spoken_parts.save(
-            self._job, task.index, np.concatenate(self._pieces), self._dia.codec.rate, text=task.part.text, seed=task.seed,
-            key=task.key, whole=decoding.done, codes=codes,
-        )  # fmt: skip
+        path = spoken_parts.sound_path(self._job, task.index)
+        saved = SpokenPart(task.part.text, task.seed, task.key, len(samples) / rate, decoding.done, codes, path)
+        spoken_parts.save(saved, samples, rate)
         if decoding.done:
             unfinished_part.drop(self._job, task.index)
         return saved

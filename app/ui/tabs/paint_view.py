@@ -8,7 +8,7 @@ from pathlib import Path
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog
-from app.engine.models.forecast import Forecast, make_forecast
+from app.engine.models.forecast import Forecast, estimate_seconds, list_alike, make_forecast
 from app.engine.models.on_disk import find_best
 from app.engine.text import starter_words
 from app.sentence import say
@@ -48,19 +48,19 @@ def preview_url(job: str, progress: Progress) -> str:
     return f"{job_file_url(job, progress.preview.path)}?step={progress.preview.step}"
 
 
-def fit_html(found: Forecast, spoken: Language) -> str:
+def fit_html(found: Forecast, seconds: float | None, spoken: Language) -> str:
     """Word a forecast as HTML: whether it fits, how long it takes, and what would make it fit."""
     level, name = {
         "fits": ("right", text("fit.fits", "fits", spoken)), "tight": ("careful", text("fit.tight", "tight", spoken)),
         "no": ("wrong", text("fit.no", "too large", spoken)),
     }[found.fit]  # fmt: skip
     words = [translate(found.sentence, spoken)]
-    if found.seconds is None:
+    if seconds is None:
         words.append(text("fit.unknown", "Time unknown: this has not been measured on this machine yet.", spoken))
     else:
         words.append(
             translate(
-                say("fit.seconds", "About {seconds} s, based on earlier runs.", seconds=round(found.seconds, 1)),
+                say("fit.seconds", "About {seconds} s, based on earlier runs.", seconds=round(seconds, 1)),
                 spoken,
             )
         )
@@ -125,7 +125,7 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
         hardware,
         desk.machine.read_choice(person),
         desk.machine.load_verdicts(),
-        past,
         yields=not person.owner,
     )
-    return fit_html(found, spoken)
+    alike = list_alike(past, found.plan) if found.plan is not None else ()
+    return fit_html(found, estimate_seconds(request, model, alike), spoken)

@@ -16,8 +16,7 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Shelf
 from app.engine.jobs.tasks import SelfTest, Tune
-from app.engine.process import job_folder
-from app.engine.process import keeper as keeper_module
+from app.engine.process import engine_loop, job_folder
 from app.engine.process.job_folder import move_to_shelf, tidy_folders
 from app.paths import home
 from tests.support.guests import Idle
@@ -63,7 +62,7 @@ def test_an_errand_that_waits_can_be_stopped(tmp_path: Path) -> None:
         first, second = keeper.start_task(SelfTest()), keeper.start_task(Tune("starter-painter"))
         keeper.stop(first)
         assert isinstance(keeper.get_progress(first).end, Stopped) and keeper.get_progress(second).end is None
-        keeper._give_up()
+        keeper._loop._give_up()
         assert isinstance(keeper.get_progress(second).end, Failed) and keeper.state.gave_up
     finally:
         keeper.close()
@@ -78,16 +77,16 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
         for name in ("sound-000-000.wav", "sound-000-001.wav", "part-000.wav", "part-000.json", "speech.wav"):
             (folder / name).write_bytes(b"x")
         for place in range(2):
-            keeper._handle_event(job.id, Sound(0, str(folder / f"sound-000-00{place}.wav"), place, 1.0))
+            keeper._loop._handle_event(job.id, Sound(0, str(folder / f"sound-000-00{place}.wav"), place, 1.0))
         assert len(keeper.get_progress(job.id).sounds) == 2
-        keeper._handle_event(job.id, PartDone(0, 1, str(folder / "part-000.wav"), "Hello.", 1, 2.0))
-        keeper._handle_event(job.id, Sound(1, str(folder / "sound-001-000.wav"), 0.0, 1.0))
-        keeper._handle_event(job.id, Finished((str(folder / "speech.wav"),), 1.0, 0.0, "", 0))
+        keeper._loop._handle_event(job.id, PartDone(0, 1, str(folder / "part-000.wav"), "Hello.", 1, 2.0))
+        keeper._loop._handle_event(job.id, Sound(1, str(folder / "sound-001-000.wav"), 0.0, 1.0))
+        keeper._loop._handle_event(job.id, Finished((str(folder / "speech.wav"),), 1.0, 0.0, "", 0))
         assert not keeper.get_progress(job.id).sounds
         (kept,) = keeper.shelf.list_of_job(job.id)
-        time.sleep(3 * keeper_module.TICK_S)
+        time.sleep(3 * engine_loop.TICK_S)
         assert len(list(folder.glob("sound-*"))) == 2, "a page may be fetching them"
-        monkeypatch.setattr(keeper_module, "LISTENED_S", 0.1)
+        monkeypatch.setattr(engine_loop, "LISTENED_S", 0.1)
         limit = time.monotonic() + 60
         while list(folder.glob("sound-*")):
             assert time.monotonic() < limit

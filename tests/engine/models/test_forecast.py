@@ -24,8 +24,7 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Creation
 from app.engine.jobs.tasks import Tune
 from app.engine.models import catalog
-from app.engine.models.forecast import Forecast
-from app.engine.models.forecast import make_forecast as of
+from app.engine.models.forecast import Forecast, estimate_seconds, list_alike, make_forecast
 from app.engine.models.model import describe_need
 from app.engine.session.session import Session
 from app.paths import home
@@ -39,8 +38,8 @@ def card(gib: float, name: str = "rtx-3060") -> Any:
     return replace(machine(name), free_bytes=int(gib * GIB), pretended="")
 
 
-def forecast(request: Any, model: Any, hardware: Any, choice: Choice, verdicts: Any, **more: Any) -> Forecast:
-    return of(home(), request, model, hardware, choice, verdicts, **more)
+def forecast(request: Any, model: Any, hardware: Any, choice: Choice, verdicts: Any) -> Forecast:
+    return make_forecast(home(), request, model, hardware, choice, verdicts)
 
 
 def made(rate: float, settings: Mapping[str, Any], model: str = "sd15", **plan: Any) -> Creation:
@@ -50,9 +49,10 @@ def made(rate: float, settings: Mapping[str, Any], model: str = "sd15", **plan: 
 
 
 def seconds(request: Any, *past: Creation, **more: Any) -> float | None:
-    return forecast(
-        request, SD15 if isinstance(request, PictureRequest) else DIA, card(11), Choice(), {}, past=past, **more
-    ).seconds
+    model = SD15 if isinstance(request, PictureRequest) else DIA
+    plan = forecast(request, model, card(11), Choice(), {}).plan
+    assert plan is not None
+    return estimate_seconds(request, model, list_alike(past, plan), **more)
 
 
 def test_what_was_never_measured_is_unknown() -> None:
@@ -114,7 +114,9 @@ def test_parts_wait_where_this_machine_can_have_them(name: str) -> None:
     keys: set[str] = set()
     as_it_is = Choice(dtype="float32", offload="none", quantised="none")
     for model, request in ((SDXL, PictureRequest("a")), (DIA, SpeechRequest("[S1] a"))):
-        whole = forecast(request, model, card(64, name), as_it_is, {}).peak_bytes / GIB
+        plan = forecast(request, model, card(64, name), as_it_is, {}).plan
+        assert plan is not None
+        whole = peak_bytes(describe_need(model), plan) / GIB
         for gib in (whole * percent / 100 for percent in range(40, 100, 2)):
             found = forecast(request, model, card(gib, name), as_it_is, {})
             offered = [cure for cure in found.cures if cure.sentence.key.startswith("cure.offload")]

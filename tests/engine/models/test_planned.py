@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from app.__main__ import main
 from app.cli import doctor
@@ -25,11 +27,12 @@ from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.messages import Run
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.tasks import SelfTest
-from app.engine.models.catalog import BY_ID, CATALOG
+from app.engine.models.catalog import BY_ID, CATALOG, find
 from app.engine.models.chosen import read_choice
 from app.engine.models.forecast import judge
 from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
+from app.engine.process.engine_life import EngineLife
 from app.engine.process.keeper import Keeper
 from app.engine.session.session import Session
 from app.paths import Home, home
@@ -75,8 +78,8 @@ def taught(tmp_path: Path) -> Iterator[Home]:
     for machine in MACHINES.values():
         known = {}
         for model in CATALOG:
-            rung = Verdict(Subject.rung(model.id, "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 64))
-            known[rung.subject] = rung
+            fallback = Verdict(Subject.fallback(model.id, "smaller-chunk"), False, seen=RunFailure("memory", 3, "", 64))
+            known[fallback.subject] = fallback
         store(place.verdicts, machine, known)
     yield place
 
@@ -105,7 +108,7 @@ def test_what_is_shown_anywhere_under_pretend_is_what_the_engine_runs(
     assert main(["models", "list", "--json", "--pretend", name, "--home", str(tmp_path)]) == 0
     listed = {row["id"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
     with desk_at(tmp_path) as desk:
-        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=machine)
+        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=machine)
         for model in CATALOG:
             plan = runs[model.id]
             fits = judge(peak_bytes(find_need(taught, machine, model), plan), free_bytes(machine))
@@ -122,7 +125,7 @@ def test_what_is_shown_anywhere_under_pretend_is_what_the_engine_runs(
 
 
 def plain(plan: Plan) -> Any:
-    return without_reasons(json.loads(json.dumps(doctor._told(plan))))
+    return without_reasons(json.loads(json.dumps(doctor._plan_to_plain(plan))))
 
 
 def without_reasons(told: dict[str, Any]) -> dict[str, Any]:
@@ -135,7 +138,7 @@ def test_another_machines_plan_says_where_this_computer_would_run_it_another_way
 ) -> None:
     """bitsandbytes' 4 bits are a card's."""
     with desk_at(tmp_path) as desk:
-        desk.keeper.state = dataclasses.replace(
+        desk.keeper._loop.state = dataclasses.replace(
             desk.keeper.state, hardware=dataclasses.replace(MACHINES["cpu"], pretended="")
         )
         place, card = desk.keeper.home, MACHINES["rtx-3060"]
@@ -193,7 +196,7 @@ def test_a_commands_flags_win_over_what_is_stored_and_the_rest_of_it_applies(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cli_job, "start_or_resume", begun)
-    monkeypatch.setattr(Keeper, "_spawn", lambda self: None)
+    monkeypatch.setattr(EngineLife, "start_if_due", lambda self: None)
     main(["paint", "a tree", "--home", str(tmp_path), *words])
     assert jobs == [(choice, choice.chunk)]
 
@@ -226,16 +229,16 @@ def test_a_visitors_job_does_not_fail_for_a_size_that_the_owner_cannot_run_eithe
     request = PictureRequest("a tree", "sd15", width=1024, height=1024)
     session = Session(home(tmp_path).create(), "m1-8gb", Dial(1 << 16))
     plans, end = run(session, request, tmp_path / "owner", Choice())
-    assert not plans and isinstance(end, Failed) and "chunk_q" in str(end.sentence)
+    assert not plans and isinstance(end, Failed) and "chunk of queries" in str(end.sentence)
     plans, end = run(session, request, tmp_path / "visitor", Choice(), yields=True)
     assert [plan.chunk_q for plan in plans] == [AUTO] and isinstance(end, Failed) and end.cure == "get:sd15"
     session.dial.chunk = 64
     assert run(session, request, tmp_path / "small", Choice(), yields=True)[0][0].chunk_q == 64, "one that runs counts"
     with desk_at(tmp_path) as desk:
-        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=MACHINES["m1-8gb"])
+        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=MACHINES["m1-8gb"])
         desk.machine.set_chunk(1 << 16)
-        assert "chunk_q" in paint_view.forecast_html(desk, request, OWNER, "en")
-        assert "chunk_q" not in paint_view.forecast_html(desk, request, ADA, "en")
+        assert "chunk of queries" in paint_view.forecast_html(desk, request, OWNER, "en")
+        assert "chunk of queries" not in paint_view.forecast_html(desk, request, ADA, "en")
 
 
 def test_the_keeper_says_whose_job_it_is(tmp_path: Path) -> None:
@@ -245,17 +248,35 @@ def test_the_keeper_says_whose_job_it_is(tmp_path: Path) -> None:
         for person in (ADA, OWNER):
             desk.jobs.begin(SpeechRequest("[S1] Hello."), person)
         for _ in range(2):
-            desk.keeper._hand_next()
-            desk.keeper._run = None
-        desk.keeper.state = dataclasses.replace(desk.keeper.state, job="")
+            desk.keeper._loop._hand_next()
+            desk.keeper._loop._run = None
+        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, job="")
     assert [(order.yields) for order in handed if isinstance(order, Run)] == [False, True], "the owner's come first"
+
+
+@pytest.mark.parametrize(("name", "why"), [("gtx-1060", "compute capability 8.0"), ("rtx-3060", "cannot monitor")])
+def test_what_a_models_config_asks_for_is_answered_in_its_plan(name: str, why: str, tmp_path: Path) -> None:
+    place, folder = home(tmp_path).create(), tmp_path / "voice"
+    folder.mkdir()
+    save_file({"weight": np.zeros((2, 2), np.float32)}, folder / "model.safetensors")
+    asks = {"attn_implementation": "flash_attention_2", "quantization_config": {"quant_method": "awq"}}
+    for config in ({}, asks):
+        (folder / "config.json").write_text(json.dumps({"model_type": "dia", **config}))
+        plan = make_plan(place, MACHINES[name], find(str(folder)))
+        named = {each.option for each in plan.rejected if each.objections} | {plan.quantised}
+        assert bool(config) == ("flash_attention_2" in named), "the model's wish is named, and only its own"
+        because = next(str(each.sentence) for each in plan.because if each.field == "attention")
+        assert bool(config) == (why in because), because
+        not_awq = [each.sentence.key for row in plan.rejected if row.option == "awq" for each in row.objections]
+        assert bool(config) != ("quantised.not-awq" in not_awq)
+    assert plan.attention == "sdpa"
 
 
 # What broken runs taught, forgotten.
 
 
 def broke(model: str) -> Verdict:
-    return Verdict(Subject.rung(model, "contiguous"), passed=False, seen=RunFailure("numbers", 4, "float16"))
+    return Verdict(Subject.fallback(model, "contiguous"), passed=False, seen=RunFailure("numbers", 4, "float16"))
 
 
 def test_only_what_runs_of_this_model_taught_is_forgotten(tmp_path: Path) -> None:
@@ -297,7 +318,7 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
 
     spare = session.verdicts
     with desk_at(tmp_path) as desk:
-        desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=session.hardware)
+        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=session.hardware)
         assert runs().contiguous and desk.machine.plan(painter, Choice()).contiguous
         assert machine_view.tab_view(desk, painter, "", "en")["learned"] == [
             "Tensors are made contiguous before attention. float16 produced NaN or infinity at step 4."

@@ -200,7 +200,7 @@ def test_a_decoder_without_room_says_so_and_tiles_come_first(folders: dict[str, 
     found = next_fallback(
         lambda verdicts: decide(machine, asked, Choice(), verdicts), asked, {}, RunFailure("memory"), getattr(broke.value, "where", None)
     )  # fmt: skip
-    assert found is not None and found[0].rung.id == "tiled-decoder"
+    assert found is not None and found[0].fallback.id == "tiled-decoder"
 
 
 def test_previews_come_as_asked(folders: dict[str, Path], tmp_path: Path) -> None:

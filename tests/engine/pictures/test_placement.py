@@ -315,9 +315,9 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
     session = Session(home(tmp_path / "home").create())
     asked = PictureRequest("a", model=str(folders["sd15"]), **{**SMALL, "steps": 1})
 
-    def run(request: PictureRequest, choice: Choice, *rungs: str) -> list[Any]:
-        for rung in rungs:
-            verdict = Verdict(Subject.rung(asked.model, rung), passed=False, seen=RunFailure("memory"))
+    def run(request: PictureRequest, choice: Choice, *fallbacks: str) -> list[Any]:
+        for fallback in fallbacks:
+            verdict = Verdict(Subject.fallback(asked.model, fallback), passed=False, seen=RunFailure("memory"))
             learn(session.home.verdicts, session.hardware, verdict)
         job = tmp_path / str(len(list(tmp_path.iterdir())))
         events = list(session.run(request, choice, Control(), job, lambda *_: None))
@@ -330,8 +330,8 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
         (asked, Choice(chunk=64), ()), (replace(asked, scheduler="Euler"), Choice(), ()), (replace(asked, guidance=2.0), Choice(), ()),
         (replace(asked, width=576, height=576), Choice(), ("tiled-decoder",)),
     ]  # fmt: skip
-    for request, choice, rungs in changes:
-        assert not any(isinstance(event, Loading) for event in run(request, choice, *rungs))
+    for request, choice, fallbacks in changes:
+        assert not any(isinstance(event, Loading) for event in run(request, choice, *fallbacks))
     assert pipe.vae.use_tiling and pipe.vae.tile_sample_min_size == 512
     assert any(isinstance(event, Loading) for event in run(asked, Choice(dtype="bfloat16")))
     session.free()

@@ -19,8 +19,7 @@ from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.pictures import checkpoint
 from app.engine.pictures.checkpoint import Checkpoint
-from app.engine.process import child, deaths, engine_life
-from app.engine.process import keeper as keeper_module
+from app.engine.process import child, deaths, engine_life, engine_loop
 from app.engine.process.deaths import DEATHS, DeathRecord, measure_progress
 from app.engine.process.delivery import deliver, format_ranges
 from app.engine.process.keeper import Keeper
@@ -67,7 +66,7 @@ def test_forty_parts_go_on_while_each_life_finishes_one(open_: Open) -> None:
     events = list(keeper.follow(job.id))
     assert isinstance(events[-1], Finished), events[-1]
     assert len({event.index for event in events if isinstance(event, PartDone)}) == 40
-    assert sum(isinstance(event, Adjusted) and event.rung == "restart" for event in events) == 13
+    assert sum(isinstance(event, Adjusted) and event.fallback == "restart" for event in events) == 13
     assert keeper.journal.get(job.id).state == "finished" and keeper.journal.get(job.id).attempts == 14
 
 
@@ -147,7 +146,7 @@ def test_an_engine_that_does_not_start_loses_no_job(open_: Open, monkeypatch: py
     jobs = [keeper.submit(SpeechRequest("[S1] Hello.", seed=number)) for number in range(9)]
     until(keeper, lambda: keeper.state.gave_up)
     assert [keeper.journal.get(job.id).state for job in jobs] == ["queued"] * 9
-    time.sleep(3 * keeper_module.TICK_S)
+    time.sleep(3 * engine_loop.TICK_S)
     assert [keeper.journal.get(job.id).state for job in jobs] == ["queued"] * 9 and not keeper.state.ready
     keeper.retry_start()
     assert all(isinstance(end_of(keeper, job.id), Finished) for job in jobs)
@@ -178,16 +177,16 @@ def test_deaths_count_in_a_row(tmp_path: Path) -> None:
     far = {"part-000": 1}
     crash, memory = Died("crash", 3, "aborted"), Died("memory", None, "killed")
     one = DeathRecord().add_death(far, crash)
-    assert (one.deaths, one.climb) == (1, crash)
+    assert (one.deaths, one.avoid) == (1, crash)
     two = one.add_death(far, crash)
-    assert (two.deaths, two.climb) == (2, crash), "what did not help is not enough"
+    assert (two.deaths, two.avoid) == (2, crash), "what did not help is not enough"
     assert two.add_death(far, crash).over and not two.add_death(far | {"part-001": 1}, crash).over
     moved = two.add_death(far | {"part-001": 1}, memory)
-    assert (moved.deaths, moved.climb) == (1, None), "what got on stays as it is"
+    assert (moved.deaths, moved.avoid) == (1, None), "what got on stays as it is"
     assert moved.add_death(far, memory).deaths == 2, "a part that is gone and done again is not new"
     outside = DeathRecord().add_death(far, None)
-    assert (outside.deaths, outside.climb) == (1, None), "an end from outside teaches nothing"
-    assert outside.add_death(far, crash).climb == crash
+    assert (outside.deaths, outside.avoid) == (1, None), "an end from outside teaches nothing"
+    assert outside.add_death(far, crash).avoid == crash
 
 
 def test_what_is_finished_is_read_from_the_folder(tmp_path: Path) -> None:
@@ -219,12 +218,12 @@ def test_pictures_are_handed_over_and_not_kept_twice(open_: Open, tmp_path: Path
         (folder / f"picture-{place}.png").write_bytes(bytes([place]))
     given = deliver(keeper.home, request, folder)
     assert given.missing == (2, 4) and "Finished: 2 of 4. Missing: 2, 4." in str(given.describe_missing(folder)[0])
-    end = keeper._end(job.id, Failed(given.describe_missing(folder)[0]), died=True)
+    end = keeper._loop.end(job.id, Failed(given.describe_missing(folder)[0]), died=True)
     assert len(end.files) == 2 and all((folder / f"picture-{place}.png").is_file() for place in (0, 2))
     for place in (1, 3):
         (folder / f"picture-{place}.png").write_bytes(bytes([place]))
     files = tuple(str(folder / f"picture-{place}.png") for place in range(4))
-    whole = keeper._end(job.id, Finished(files, 1.0, 1.0, "steps", 0))
+    whole = keeper._loop.end(job.id, Finished(files, 1.0, 1.0, "steps", 0))
     assert [Path(file).read_bytes() for file in whole.files] == [bytes([place]) for place in range(4)]
     assert len(keeper.shelf.list_of_job(job.id)) == 4 and whole.files[0] == end.files[0]
 

@@ -14,38 +14,24 @@ import pytest
 
 from app.engine.jobs.events import Finished, Stopped
 from app.engine.jobs.request import SpeechRequest
-from app.engine.process import child, worker
-from app.engine.process import keeper as keeper_module
+from app.engine.process import child, engine_loop, worker
+from app.engine.process.engine_loop import EngineLoop
 from app.engine.process.keeper import Keeper
 from app.paths import home
 from tests.support import light_engine
 from tests.support.places import TOP
 
 SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 3)
-SOURCE = ast.parse(Path(keeper_module.__file__).read_text("utf-8"))
-ASKED = {
-    "submit",
-    "start_task",
-    "follow",
-    "get_progress",
-    "stop",
-    "set_chunk",
-    "free",
-    "resume",
-    "find_unfinished",
-    "retry_start",
-    "discard",
-    "folder",
-    "close",
-}
-"""What other threads ask; the rest is the keeper's own."""
-LAST = {"_loop", "_recover", "_recall", "_wake", "_give_up", "_fail_all", "chunk"}
+SOURCE = ast.parse(Path(engine_loop.__file__).read_text("utf-8"))
+ASKED = {"__init__", "start", "wake", "stop", "settle", "close"}
+"""What other threads ask; the rest is the loop's own."""
+LAST = {"_loop", "_recover", "_give_up", "_fail_all", "_finish"}
 """The loop itself, what tells, and what is not reached by a job whose engine dies once; the last has a test of its own."""
 
 
 def methods() -> list[str]:
-    (keeper,) = [node for node in SOURCE.body if isinstance(node, ast.ClassDef)]
-    return [node.name for node in keeper.body if isinstance(node, ast.FunctionDef) and node.name not in ASKED | LAST | {"__init__"}]  # fmt: skip
+    (loop,) = [node for node in SOURCE.body if isinstance(node, ast.ClassDef)]
+    return [node.name for node in loop.body if isinstance(node, ast.FunctionDef) and node.name not in ASKED | LAST]
 
 
 OTHERS = [
@@ -68,12 +54,12 @@ def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
 def broken(keeper: Keeper, path: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Fails in the keeper's thread the first two times that a turn reaches it; says which times."""
     first, _, second = path.partition(".")
-    owner: Any = child.Child if first == "_child" else getattr(keeper, first) if second else Keeper
+    owner: Any = child.Child if first == "_child" else getattr(keeper, first) if second else EngineLoop
     name, times = second or first, list[str]()
     real = getattr(owner, name)
 
     def breaks(*args: Any, **options: Any) -> Any:
-        if threading.current_thread() is keeper._thread and len(times) < 2:
+        if threading.current_thread() is keeper._loop._thread and len(times) < 2:
             times.append(path)
             raise OSError(5, "Input/output error")
         return real(*args, **options)
@@ -87,20 +73,20 @@ def test_no_call_that_fails_ends_the_thread(keeper: Keeper, path: str, monkeypat
     """An engine dies on the way, too, so that what follows a death is reached as well."""
     times = broken(keeper, path, monkeypatch)
     told: list[str] = []
-    real = keeper._set
+    real = keeper._loop._set
 
     def listening(**changes: Any) -> None:
         told.extend(str(each) for name, each in changes.items() if name == "obstacle" and each)
         real(**changes)
 
     if path != "_set":
-        monkeypatch.setattr(keeper, "_set", listening)
+        monkeypatch.setattr(keeper._loop, "_set", listening)
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     end = list(followed(keeper, job.id))[-1]
     assert times, "nothing reached it"
-    assert keeper._thread.is_alive() and keeper.state.obstacle is None
+    assert keeper._loop._thread.is_alive() and keeper.state.obstacle is None
     lost = {
-        "_end",
+        "end",
         "journal.get",
         "shelf.keep",
         "_board.post",
@@ -131,8 +117,8 @@ def test_a_file_where_the_folder_of_jobs_should_be(keeper: Keeper) -> None:
     jobs.write_text("in the way")
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     until(lambda: keeper.state.obstacle is not None)
-    assert str(jobs) in str(keeper.state.obstacle) and keeper._thread.is_alive()
-    time.sleep(3 * keeper_module.TICK_S)
+    assert str(jobs) in str(keeper.state.obstacle) and keeper._loop._thread.is_alive()
+    time.sleep(3 * engine_loop.TICK_S)
     assert keeper.journal.get(job.id).state == "queued", "it waits"
     second = keeper.submit(SpeechRequest(SCRIPT, seed=6))
     keeper.stop(second.id)

@@ -236,12 +236,12 @@ def test_a_database_without_room_stops_neither_the_keeper_nor_the_telling(
             return real()
 
         monkeypatch.setattr(keeper.journal, "take", take)
-        keeper._set(ready=True)
+        keeper._loop._set(ready=True)
         limit = time.monotonic() + 60
         while failures or keeper.state.trouble is None:
             assert time.monotonic() < limit
             time.sleep(0.02)
-        assert "disk is full" in str(keeper.state.trouble.sentence) and keeper._thread.is_alive()
+        assert "disk is full" in str(keeper.state.trouble.sentence) and keeper._loop._thread.is_alive()
         job = keeper.journal.queue(SpeechRequest("[S1] Hello."), Choice())
 
         def cannot(*_: Any) -> None:
@@ -250,7 +250,7 @@ def test_a_database_without_room_stops_neither_the_keeper_nor_the_telling(
         monkeypatch.setattr(keeper.journal, "end", cannot)
         monkeypatch.setattr(keeper.shelf, "keep", cannot)
         done = Finished((), 1.0, 0.0, "", 0)
-        told = keeper._end(job.id, dataclasses.replace(done, files=(str(tmp_path / "hearth.wav"),)))
+        told = keeper._loop.end(job.id, dataclasses.replace(done, files=(str(tmp_path / "hearth.wav"),)))
         assert isinstance(told, Failed) and "disk is full" in str(told.sentence)
     finally:
         keeper.close()

@@ -1,4 +1,4 @@
-"""The session with tiny real models: one owner of memory, the ladder, what is learned, and every failure a sentence."""
+"""The session with tiny real models: one owner of memory, fallbacks, what is learned, and every failure a sentence."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_speech_and_pictures_unload_one_another_where_both_do_not_fit(
 
 
 @pytest.mark.parametrize(
-    ("fault", "cause", "rung"),
+    ("fault", "cause", "fallback"),
     [
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."), "fault.memory", "smaller-chunk"),
         (RuntimeError("MPS backend out of memory (MPS allocated: 5.00 GB)"), "fault.memory", "smaller-chunk"),
@@ -130,24 +130,24 @@ def test_speech_and_pictures_unload_one_another_where_both_do_not_fit(
         (NumbersBroke(7), "fault.numbers", "contiguous"),
     ],
 )
-def test_a_broken_run_takes_a_rung_and_goes_on(
+def test_a_broken_run_takes_a_fallback_and_goes_on(
     run: Run, session: Session, models: dict[str, str], plans: list[Plan], monkeypatch: pytest.MonkeyPatch,
-    fault: BaseException, cause: str, rung: str,
+    fault: BaseException, cause: str, fallback: str,
 ) -> None:  # fmt: skip
     broken(session, monkeypatch, [fault])
     events = run(speech(models))
     assert isinstance(events[-1], Finished), events[-1]
     assert cause in [event.sentence.key for event in events if isinstance(event, Note)]
     (adjusted,) = [event for event in events if isinstance(event, Adjusted)]
-    assert adjusted.rung == rung and adjusted.learned in str(fault) and len(plans) == 2 and plans[0] != plans[1]
+    assert adjusted.fallback == fallback and adjusted.learned in str(fault) and len(plans) == 2 and plans[0] != plans[1]
     stored = load(session.home.verdicts, session.hardware)
-    assert Subject("rung", f"{models['voice']}/{rung}") in stored
+    assert Subject("rung", f"{models['voice']}/{fallback}") in stored
     plans.clear()
     run(speech(models), job="next")
-    assert len(plans) == 1 and plans[0].chunk_most == (64 if rung == "smaller-chunk" else None), (
+    assert len(plans) == 1 and plans[0].chunk_most == (64 if fallback == "smaller-chunk" else None), (
         "what was learned was forgotten"
     )
-    assert plans[0].contiguous == (rung == "contiguous")
+    assert plans[0].contiguous == (fallback == "contiguous")
 
 
 def test_a_machine_that_breaks_every_way_is_told(
@@ -157,8 +157,8 @@ def test_a_machine_that_breaks_every_way_is_told(
     events = run(speech(models))
     end = events[-1]
     assert isinstance(end, Failed) and "precision" in str(end.sentence)
-    rungs = [event.rung for event in events if isinstance(event, Adjusted)]
-    assert rungs[0] == "contiguous" and len(set(rungs)) == len(rungs) > 1
+    fallbacks = [event.fallback for event in events if isinstance(event, Adjusted)]
+    assert fallbacks[0] == "contiguous" and len(set(fallbacks)) == len(fallbacks) > 1
 
 
 def test_memory_that_never_suffices_ends_in_a_sentence(
@@ -169,7 +169,7 @@ def test_memory_that_never_suffices_ends_in_a_sentence(
     assert isinstance(end, Failed) and end.cure == "smaller"
 
 
-def test_a_fault_that_is_not_the_machines_is_not_climbed(
+def test_a_fault_that_is_not_the_machines_is_not_answered_by_a_fallback(
     run: Run,
     session: Session,
     models: dict[str, str],
@@ -216,7 +216,7 @@ def test_attention_that_nobody_saw_is_no_success(
 def test_what_the_engine_died_of_changes_the_plan_at_once(run: Run, models: dict[str, str], plans: list[Plan]) -> None:
     events = run(speech(models), died=Died("crash", 3, "aborted"))
     assert isinstance(events[-1], Finished)
-    assert [event.rung for event in events if isinstance(event, Adjusted)] == ["contiguous", "own-arithmetic"]
+    assert [event.fallback for event in events if isinstance(event, Adjusted)] == ["contiguous", "own-arithmetic"]
     assert plans[0].contiguous and plans[0].kernels == ()
 
 
@@ -351,7 +351,7 @@ def test_smaller_chunks_are_really_taken_when_memory_runs_out(models: dict[str, 
     with biting("m1-8gb", limits=DeviceLimits(buffer_bytes=1_000_000)):
         events = list(session.run(asked, Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)))
     assert isinstance(events[-1], Finished), events[-1]
-    assert [event.rung for event in events if isinstance(event, Adjusted)] == ["smaller-chunk"] * 2
+    assert [event.fallback for event in events if isinstance(event, Adjusted)] == ["smaller-chunk"] * 2
     assert [plan.chunk_q for plan in plans] == [4096, 128, 64]
     (why,) = [str(reason.sentence) for reason in plans[-1].because if reason.field == "chunk_q"]
     assert why.startswith("You asked for 4096; 64 is used. Memory ran out")
@@ -399,7 +399,7 @@ def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[s
     live = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial)
     before = live.now
     session.dial.chunk = 1 << 15
-    assert choices(live.now) == choices(before) and live.refused is not None and "chunk_q" in str(live.refused)
+    assert choices(live.now) == choices(before) and live.refused is not None and "chunk of queries" in str(live.refused)
     assert live.now is live.now, "told once"
     why = next(str(each.sentence) for each in live.now.because if each.field == "chunk_q")
     assert why == f"You asked for 32768, but automatic is used: {live.refused.objections[0]}", (
@@ -407,7 +407,7 @@ def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[s
     )
     assert live.refused is live.refused, "decided once, told once"
     again = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial, live)
-    assert choices(again.now) == choices(before), "a rung is taken on what ran"
+    assert choices(again.now) == choices(before), "a fallback is taken on what ran"
     session.dial.chunk = 64
     assert live.now.chunk_q == 64 and live.refused is None
     assert not any(each.sentence.key == "chunk_q.differs" for each in live.now.because)
@@ -416,17 +416,19 @@ def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[s
 def test_a_death_while_loading_is_not_answered_with_chunks(run: Run, models: dict[str, str]) -> None:
     events = run(speech(models), died=Died("memory", None, "killed", loading=True))
     assert isinstance(events[-1], Finished)
-    assert "smaller-chunk" not in [event.rung for event in events if isinstance(event, Adjusted)]
+    assert "smaller-chunk" not in [event.fallback for event in events if isinstance(event, Adjusted)]
 
 
 def test_what_another_process_learned_meanwhile_counts_and_stays(
     run: Run, session: Session, models: dict[str, str], plans: list[Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rung = Verdict(Subject.rung(models["voice"], "contiguous"), passed=False, seen=RunFailure("numbers", 4, "float16"))
-    learn(session.home.verdicts, session.hardware, rung)
+    fallback = Verdict(
+        Subject.fallback(models["voice"], "contiguous"), passed=False, seen=RunFailure("numbers", 4, "float16")
+    )
+    learn(session.home.verdicts, session.hardware, fallback)
     run(speech(models))
     assert plans[0].contiguous
     session.verdicts.clear()
     monkeypatch.setattr("app.engine.session.maintenance.run.steps", lambda hardware, found: iter(()))
     run(SelfTest())
-    assert load(session.home.verdicts, session.hardware)[rung.subject] == rung
+    assert load(session.home.verdicts, session.hardware)[fallback.subject] == fallback

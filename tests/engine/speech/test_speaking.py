@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import shutil
@@ -15,6 +16,7 @@ from app.compat.attention.seam import applied
 from app.compat.machine.meter import read
 from app.compat.planning.types import Plan
 from app.engine.files import sound, spoken_parts
+from app.engine.files.spoken_parts import SpokenPart
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Sound, Step, Stopped
 from app.engine.jobs.events import PartDone as Spoken
@@ -107,12 +109,13 @@ def test_what_a_kill_leaves_is_gone_on_with(speakers: dict[str, loader.Speaker],
 
 def test_a_take_and_its_words_never_belong_to_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part killed between writing its sound and its description does not count as finished."""
-    rest: dict[str, Any] = {"text": "x", "seed": 1, "whole": True, "codes": np.zeros((3, 9), np.int16)}
-    spoken_parts.save(tmp_path, 0, np.zeros(100, np.float32), 16000, key="first", **rest)
+    path = spoken_parts.sound_path(tmp_path, 0)
+    part = SpokenPart("x", 1, "first", 100 / 16000, True, np.zeros((3, 9), np.int16), path)
+    spoken_parts.save(part, np.zeros(100, np.float32), 16000)
     assert spoken_parts.find(tmp_path / "part-000.wav") is not None
     monkeypatch.setattr(spoken_parts.json, "dumps", lambda values: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        spoken_parts.save(tmp_path, 0, np.ones(100, np.float32), 16000, key="second", **rest)
+        spoken_parts.save(dataclasses.replace(part, key="second"), np.ones(100, np.float32), 16000)
     assert spoken_parts.find(tmp_path / "part-000.wav") is None
 
 

@@ -87,17 +87,7 @@ def test_a_part_that_lost_its_way_is_not_heard(speakers: dict[str, loader.Speake
     saved = spoken_parts.find(tmp_path / "part-000.wav")
     assert saved is not None
     lost = np.zeros((3050, 4), np.int16)
-    spoken_parts.save(
-        tmp_path,
-        0,
-        np.zeros(16000, np.float32),
-        16000,
-        text=saved.text,
-        seed=saved.seed,
-        key=saved.key,
-        whole=True,
-        codes=lost,
-    )
+    spoken_parts.save(dataclasses.replace(saved, seconds=1.0, codes=lost), np.zeros(16000, np.float32), 16000)
     events = run(speakers["starter"], tmp_path, text=LONG)
     assert next(event.part for event in events if isinstance(event, Step)) == 1
     take = spoken_parts.find(tmp_path / "part-001.wav")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.cli.doctor import SHOWN
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.planning.plan_words import FIELDS, word_value
@@ -11,7 +12,6 @@ from app.engine.models.planned import make_plan
 from app.paths import home
 
 ATTENTION_FIELDS = ("dtype", "score_dtype", "gqa", "chunk_q", "chunk_k", "kernels")
-SHOWN = ("dia-1.6b", "sd15", "sdxl")
 COLUMNS = (
     "Machine",
     "torch",

@@ -1,0 +1,27 @@
+"""The options that name the machine and its home, and what they name: for every command that plans or measures."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from app.compat.machine import verdicts
+from app.compat.machine.hardware import Hardware
+from app.compat.machine.pretended import find_machine
+from app.compat.machine.verdicts import Subject, Verdict
+from app.paths import Home, home
+
+
+def add_home_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--home", type=Path, metavar="DIR", help="the folder for all of Hearth's files")
+
+
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pretend", default="", metavar="MACHINE", help="plan for another machine: gtx-1060, m1-8gb ...")  # fmt: skip
+    add_home_option(parser)
+
+
+def read_machine(args: argparse.Namespace) -> tuple[Home, Hardware, dict[Subject, Verdict]]:
+    """Return the home, the facts of the machine (this one, unless one is pretended) and what it was seen to do."""
+    place, hardware = home(args.home), find_machine(getattr(args, "pretend", ""))
+    return place, hardware, verdicts.load(place.verdicts, hardware)

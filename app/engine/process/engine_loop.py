@@ -1,0 +1,289 @@
+"""The loop that keeps the engine at work, in one thread: hand over jobs, post reports, and restart the engine when it dies."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import multiprocessing
+import threading
+import time
+from collections import deque
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+
+from app.compat.machine.hardware import with_room
+from app.engine.jobs.events import END, Adjusted, Event, Failed, Step, Stopped
+from app.engine.jobs.messages import Beat, Died, JobEvent, Planned, Ready, Report, Run, Stop
+from app.engine.jobs.tasks import is_task
+from app.engine.process.child import Child
+from app.engine.process.deaths import DeathRecord, measure_progress
+from app.engine.process.engine_life import EngineLife
+from app.engine.process.job_end import Stores, end_job
+from app.engine.process.job_folder import End, drop_sounds
+from app.engine.process.progress_board import ProgressBoard
+from app.engine.process.recovery import Death, end_measuring, explain_keeper_fault, fail_start, give_up_on_job
+from app.engine.process.state import EngineState, Sample
+from app.engine.process.work_queue import WorkQueue
+
+STUMBLES = 5
+"""After this many faults of the loop in a row, waiting commands are told to end."""
+TICK_S = 0.2
+QUIET_S = 600.0
+"""A job that reports nothing for this long hangs: the slowest step measured on the slowest machine takes a tenth of
+it."""
+LISTENED_S = 60.0
+"""Time for a listening page to fetch the last pieces of sound after its job ended."""
+HISTORY = 600
+_log = logging.getLogger("hearth.keeper")
+
+
+class EngineLoop:
+    """All state changes in its thread. Other threads read, and call `wake`, `stop` and `end`."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        engine: EngineLife,
+        queue: WorkQueue,
+        board: ProgressBoard,
+        *,
+        quiet_s: float,
+        rest_s: float,
+        patient: bool,
+    ) -> None:
+        self.state = EngineState()
+        self.history: deque[Sample] = deque(maxlen=HISTORY)
+        self.interrupted = stores.journal.mark_interrupted()
+        """Jobs that a person may resume or discard."""
+        self._stores, self._engine, self._queue, self._board = stores, engine, queue, board
+        self._quiet_s, self._rest_s, self._patient = quiet_s, rest_s, patient
+        self._lock = threading.RLock()
+        self._ended_at_s: deque[tuple[float, Path]] = deque()
+        self._run: Run | None = None
+        self._orphan: tuple[Run, Death] | None = None
+        """The job whose engine died, until it is queued again or given up."""
+        self._deaths: dict[str, DeathRecord] = {}
+        self._stopping: set[str] = set()
+        """Jobs that were asked to stop while running: if their engine dies, they are not started again."""
+        self._stumbles = 0
+        self._woken, self._waker = multiprocessing.Pipe(duplex=False)
+        self._closing = False
+        self._thread = threading.Thread(target=self._loop, name="keeper", daemon=True)
+
+    # Called by other threads.
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        with self._lock:
+            self._waker.send(None)
+
+    def stop(self, job: str) -> None:
+        """Stop a running job within one step; take a waiting one out of the queue."""
+        self._stopping.add(job)
+        if self._queue.withdraw(job):
+            self._finish(job, Stopped((), 0.0))
+        else:
+            self._engine.send(Stop(job))
+
+    def settle(self, job: str) -> None:
+        """Forget that a job was interrupted or asked to stop."""
+        self.interrupted = [each for each in self.interrupted if each.id != job]
+        self._stopping.discard(job)
+
+    def end(self, job: str, event: End, died: bool = False) -> End:
+        """Move the files to the shelf and close the row. `died`: given up after deaths, so it can be resumed if any
+        part exists."""
+        self._ended_at_s.append((time.monotonic(), self._stores.job_folder(job)))
+        self._stopping.discard(job)
+        self._deaths.pop(job, None)
+        if is_task(job):
+            return event
+        event, resumable = end_job(self._stores, job, event, self._board.get(job), died)
+        if resumable is not None:
+            self.interrupted = [*self.interrupted, resumable]
+        return event
+
+    def close(self) -> None:
+        self._closing = True
+        self.wake()
+        self._thread.join(timeout=10)
+
+    # Called by its own thread.
+
+    def _loop(self) -> None:
+        self._woken.poll(self._rest_s)
+        while not self._closing:
+            try:
+                self._take_turn()
+                self._stumbles = 0
+                if self.state.obstacle is not None:
+                    self._set(obstacle=None)
+            except Exception as fault:  # Whatever it is: jobs wait for this thread, so report the fault and continue.
+                with contextlib.suppress(Exception):  # what could not be reported now is reported the next time
+                    self._recover(fault)
+                time.sleep(TICK_S)
+        if self._engine.child is not None:
+            self._engine.child.end(patience_s=1 if self._run is None else 0)
+
+    def _take_turn(self) -> None:
+        self._queue.take_back()
+        if self._orphan is not None:
+            self._retry(*self._orphan)
+            self._orphan = None
+        self._engine.start_if_due()
+        if self._engine.gave_up:
+            self._give_up()
+        elif self._run is None and self.state.ready:
+            self._hand_next()
+        self._listen()
+        self._watch()
+        while self._ended_at_s and time.monotonic() - self._ended_at_s[0][0] > LISTENED_S:
+            drop_sounds(self._ended_at_s.popleft()[1])
+
+    def _recover(self, fault: Exception) -> None:
+        """Report a fault of the keeper and rebuild its state from journal and folders. The engine's messages meanwhile
+        are lost, so a busy engine is ended, and its job is retried as after a death."""
+        death = explain_keeper_fault(fault, self._stores.home.database)
+        self._stumbles += 1
+        child = self._engine.child
+        if child is not None and (self._run is not None or not self.state.ready or not child.alive):
+            self._drop_engine(death)
+            with contextlib.suppress(Exception):
+                child.reap(wedged=True, last=self.state.reading)
+            self._note_death(death)
+        if death.sentence != self.state.obstacle:
+            _log.error("%s", death.sentence, exc_info=fault)
+        self._set(obstacle=death.sentence, trouble=death)
+        if not self._patient and self._stumbles >= STUMBLES:
+            self._fail_all(Failed(death.sentence))
+        self._queue.take_back()
+
+    def _hand_next(self) -> None:
+        run = self._queue.take(lambda job: self._deaths.get(job, DeathRecord()).avoid)
+        if run is not None:
+            Path(run.folder).mkdir(parents=True, exist_ok=True)
+            self._set(job=run.job)
+            self._engine.send(run)
+            self._run = run
+            self._queue.release()
+
+    def _listen(self) -> None:
+        child = self._engine.child
+        sources: list[Connection | int] = [self._woken]
+        sources += child.sources if child is not None else ()
+        for source in wait(sources, TICK_S):
+            if source is self._woken:
+                self._woken.recv()
+            elif child is not None and source is child.sources[0]:
+                self._drain(child)
+
+    def _drain(self, child: Child) -> None:
+        for report in child.receive():
+            self._handle(report)
+            if self._engine.child is not child:
+                return  # Its message was that it hangs, and it was ended for that.
+
+    def _handle(self, report: Report) -> None:
+        match report:
+            case Ready():
+                self._engine.mark_ready()
+                self._set(ready=True, gave_up=False, hardware=report.hardware)
+            case Beat():
+                self._handle_beat(report)
+            case Planned():
+                self._set(plan=report.plan, model=report.model)
+                self._board.set_plan(report.job, report.model, report.plan)
+            case JobEvent():
+                self._handle_event(report.job, report.event)
+
+    def _handle_beat(self, beat: Beat) -> None:
+        self._engine.note_beat()
+        hardware = self.state.hardware
+        if hardware is not None:
+            hardware = with_room(hardware, beat.reading, beat.held_bytes)
+        self._set(reading=beat.reading, model=beat.model, hardware=hardware)
+        step = self._board.get(self._run.job).step if self._run is not None else None
+        self.history.append(Sample(time.time(), step.rate if step else 0.0, step.unit if step else "", beat.reading))
+        if self._engine.child is not None and beat.quiet_s is not None and beat.quiet_s > self._quiet_s:
+            self._reap(self._engine.child, wedged=True)
+
+    def _handle_event(self, job: str, event: Event) -> None:
+        if isinstance(event, Step):
+            self._set(reading=event.memory)
+        if isinstance(event, END):
+            event = self.end(job, event)
+            self._run = None
+            self._set(job="", **({} if isinstance(event, Failed) else {"trouble": None}))
+        self._board.post(job, event)
+
+    def _watch(self) -> None:
+        child = self._engine.child
+        if child is None:
+            return
+        if not child.alive:
+            self._reap(child)
+        elif self.state.ready and self._engine.has_hung():
+            self._reap(child, wedged=True)
+
+    def _reap(self, child: Child, wedged: bool = False) -> None:
+        """End the engine, dead or not; say why."""
+        if not wedged:
+            self._drain(child)  # Messages sent before it died still count.
+        death = child.reap(wedged, self.state.reading)
+        self._drop_engine(death)
+        self._note_death(death)
+
+    def _drop_engine(self, death: Death) -> None:
+        """Forget a dead engine; the next turn handles the job it ran."""
+        if self._run is not None:
+            self._orphan = self._run, death
+        self._engine.child = self._run = None
+
+    def _note_death(self, death: Death) -> None:
+        if not self.state.ready:
+            self._engine.count_failed_start()
+        self._set(ready=False, model="", job="", restarts=self.state.restarts + 1, trouble=death)
+
+    def _retry(self, run: Run, death: Death) -> None:
+        """Queue the job for the next engine on a safer plan; give it up if engines keep dying without progress."""
+        if is_task(run.job):
+            self._finish(run.job, end_measuring(death))
+            return
+        before = self._deaths.get(run.job, DeathRecord())
+        progress = self._board.get(run.job)
+        at = progress.step.done + 1 if progress.step is not None else None
+        loading = progress.loading is not None
+        died = None if death.fault is None else Died(death.fault, at, str(death.sentence), loading)
+        record = before.add_death(measure_progress(self._stores.job_folder(run.job)), died)
+        if record.over:
+            self._finish(run.job, give_up_on_job(death, record), any(record.reached.values()))
+            return
+        self._stores.journal.put_back(run.job)
+        self._deaths[run.job] = record
+        self._board.post(run.job, Adjusted("restart", death.sentence, death.quirk))
+        if run.job in self._stopping:
+            self.stop(run.job)
+
+    def _give_up(self) -> None:
+        """Handle an engine that cannot start: jobs wait until it does, or fail if nobody can repair it meanwhile."""
+        self._set(gave_up=True)
+        failed = fail_start(self._stores.home.logs / "engine.log", self.state.trouble)
+        for id_ in self._queue.drop_tasks():
+            self._finish(id_, failed)
+        if not self._patient:
+            self._fail_all(failed)
+
+    def _fail_all(self, failed: Failed) -> None:
+        self._orphan = None
+        for job in self._board.list_open():
+            self._finish(job, failed)
+
+    def _finish(self, job: str, event: End, died: bool = False) -> None:
+        self._board.post(job, self.end(job, event, died))
+
+    def _set(self, **changes: object) -> None:
+        with self._lock:
+            self.state = dataclasses.replace(self.state, **changes)  # type: ignore[arg-type]
