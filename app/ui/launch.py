@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import math
 import os
+import sqlite3
 import time
 import webbrowser
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,6 +40,7 @@ from app.ui.page.translate import Language, i18n
 from app.ui.share import Share
 from app.ui.single_instance import Instance
 from app.ui.state.desk import Desk
+from app.ui.state.json_routes import answer_full_disk
 from app.ui.state.settings import Settings
 from app.ui.tabs import models, shelf, welcome
 from app.ui.window import HeadInjection, build, configure_queue
@@ -123,7 +126,8 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
         address = start_server(
             options, desk, tls, [single_instance.ping_route(instance.id), *share.routes(sharing)], middleware
         )
-        instance.publish(address)
+        with suppress(OSError):  # On a full disk a second start does not find this window.
+            instance.publish(address)
         announce(options, address, password)
         if options.share_hours:
             start_sharing(sharing, options.share_hours)
@@ -163,7 +167,10 @@ def start_server(
         footer_links=[], favicon_path=find_favicon(), show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
         strict_cors=True, max_file_size=OWNER_BYTES, ssl_verify=False, ssl_certfile=tls and tls[0], ssl_keyfile=tls and tls[1],
         mcp_server=options.assistants,
-        app_kwargs={"routes": routes, "middleware": [*middleware, Middleware(HeadInjection)], "openapi_url": None, "docs_url": None, "redoc_url": None},
+        app_kwargs={
+            "routes": routes, "middleware": [*middleware, Middleware(HeadInjection)], "openapi_url": None, "docs_url": None, "redoc_url": None,
+            "exception_handlers": {OSError: answer_full_disk, sqlite3.Error: answer_full_disk},
+        },
     )  # fmt: skip
     limit_idle_connections(window.server)
     return str(address)

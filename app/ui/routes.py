@@ -184,7 +184,10 @@ async def keep_drafts(desk: Desk, request: Request) -> Response:
         def merge(saved: dict[str, Any]) -> dict[str, Any]:
             return {**saved, **fresh}
 
-        await run_in_threadpool(desk.settings.change, "drafts", {}, merge)
+        try:
+            await run_in_threadpool(desk.settings.change, "drafts", {}, merge)
+        except Trouble as trouble:
+            return refuse(trouble, request, status=507)
     return JSONResponse(desk.settings.get("drafts", {}))
 
 

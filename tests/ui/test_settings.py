@@ -49,7 +49,7 @@ def test_what_could_not_be_written_is_written_the_next_time(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    with monkeypatch.context() as disk, pytest.raises(OSError, match="No space"):
+    with monkeypatch.context() as disk, pytest.raises(Trouble, match="No space"):
         disk.setattr(Path, "write_text", full)
         settings.put({"a": 1})
     settings.put({"a": 1})

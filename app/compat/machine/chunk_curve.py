@@ -39,7 +39,6 @@ class Curve:
 class StoredPoint(TypedDict):
     chunk: Annotated[int, Field(ge=1)]
     seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    scores_bytes: Annotated[int, Field(ge=0)]
 
 
 class StoredCurve(TypedDict, total=False):
@@ -64,16 +63,8 @@ def keep_curve(home: Home, curve: Curve) -> None:
 def read_curve(home: Home, model: str) -> Curve | None:
     """Return the curve, or None if it was never measured or the file is damaged."""
     try:
-<<<<<<< HEAD
         kept = read_stored(curve_file(home, model), STORED)
-        points = tuple(Point(point["chunk"], point["seconds"], point["scores_bytes"]) for point in kept["points"])
+        points = tuple(Point(point["chunk"], point["seconds"]) for point in kept["points"])
         return Curve(kept["model"], points, kept["knee"]) if points else None
     except KeyError:
-=======
-        kept = json.loads(curve_file(home, model).read_text("utf-8"))
-        return Curve(
-            kept["model"], tuple(Point(point["chunk"], point["seconds"]) for point in kept["points"]), kept["knee"]
-        )
-    except (OSError, ValueError, KeyError, TypeError):
->>>>>>> less
         return None

@@ -180,7 +180,6 @@ def _lock(folder: Path, hardware: Hardware) -> FileLock:
 
 
 def _read(stored: dict[str, Any]) -> Verdict:
-<<<<<<< HEAD
     """Read a verdict that has the schema; fields of a newer Hearth are left out."""
     error, seen = stored.get("error", 0), stored.get("seen")
     known = {each.name for each in fields(RunFailure)}
@@ -188,10 +187,4 @@ def _read(stored: dict[str, Any]) -> Verdict:
         Subject.parse(stored["subject"]), stored["passed"], math.inf if error is None else float(error),
         float(stored.get("elapsed_s", 0)), stored.get("words", ""),
         RunFailure(**{name: value for name, value in seen.items() if name in known}) if seen else None,
-=======
-    error, failure = stored.get("error", 0), stored.get("seen")
-    verdict = Verdict(
-        Subject.parse(stored["subject"]), stored["passed"], math.inf if error is None else float(error),
-        float(stored.get("elapsed_s", 0)), str(stored.get("words", "")), _read_failure(failure) if failure else None,
->>>>>>> less
     )  # fmt: skip

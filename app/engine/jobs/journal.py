@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import sqlite3
@@ -154,11 +155,19 @@ class Journal:
         ) > 0  # fmt: skip
 
     def mark_interrupted(self) -> list[Job]:
-        """Mark the jobs of dead processes as interrupted; done once at each start."""
-        for row in self._db.query("SELECT id, runner FROM jobs WHERE state IN ('queued', 'running')"):
-            if not _is_alive(row["runner"]):
+        """Mark the jobs of dead processes as interrupted; done at each start. On a full disk it is done when one of them
+        is resumed."""
+        rows = self._db.query("SELECT * FROM jobs WHERE state IN ('queued', 'running')")
+        dead = [row for row in rows if not _is_alive(row["runner"])]
+        unmarked = []
+        for row in dead:
+            try:
                 self._db.write("UPDATE jobs SET state='interrupted', ended_s=? WHERE id=?", time.time(), row["id"])
-        return self._read_all(self._db.query("SELECT * FROM jobs WHERE state='interrupted' ORDER BY created_s"))
+            except sqlite3.OperationalError:
+                unmarked.append(row)
+        marked = self._db.query("SELECT * FROM jobs WHERE state='interrupted'")
+        jobs = [dataclasses.replace(job, state="interrupted") for job in self._read_all([*marked, *unmarked])]
+        return sorted(jobs, key=lambda job: job.created_s)
 
     def list_live(self) -> list[Job]:
         """List jobs that wait or run, in any process; jobs of dead processes are marked first."""
@@ -173,7 +182,8 @@ class Journal:
                 jobs.append(read_job(row))
             except (Trouble, TypeError, ValueError, AttributeError, RecursionError) as fault:
                 if row["state"] not in ENDED:
-                    self.end(row["id"], "failed", str(fault))
+                    with contextlib.suppress(sqlite3.Error):  # the next time
+                        self.end(row["id"], "failed", str(fault))
         return jobs
 
     def resume(self, id_: str) -> None:

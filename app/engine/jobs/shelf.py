@@ -131,16 +131,25 @@ class Shelf:
             now = time.time()
             path = reserve(self.folder, make_file_name(text, file.suffix, now))
             _move(file, path)
-            with self._db.transaction():
-                self._db.write(
-                    "INSERT INTO creations (job, owner, kind, model, text, request, plan, path, bytes, seconds, rate, unit, elapsed_s, highest_bytes,"
-                    " whole, created_s) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            try:
+                row = self._insert((
                     job.id, job.owner, settings["kind"], made.model, text, json.dumps(settings), made.plan, str(path), path.stat().st_size,
                     made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), now,
-                )  # fmt: skip
-                (row,) = self._db.query("SELECT * FROM creations WHERE path=?", str(path))
+                ))  # fmt: skip
+            except sqlite3.Error:
+                _move(path, file)  # The caller tries again: a file without a row would not be found.
+                raise
             kept.append(read_creation(row))
         return kept
+
+    def _insert(self, values: tuple[object, ...]) -> sqlite3.Row:
+        with self._db.transaction():
+            self._db.write(
+                "INSERT INTO creations (job, owner, kind, model, text, request, plan, path, bytes, seconds, rate, unit, elapsed_s, highest_bytes,"
+                " whole, created_s) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                *values,
+            )
+            return self._db.query("SELECT * FROM creations WHERE path=?", str(values[7]))[0]
 
     def find(
         self,

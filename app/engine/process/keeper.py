@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sqlite3
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,10 +26,11 @@ from app.engine.process.job_end import Stores
 from app.engine.process.job_folder import tidy_folders, tidy_uploads
 from app.engine.process.open_database import open_database
 from app.engine.process.progress_board import ProgressBoard
-from app.engine.process.recovery import recall_progress
+from app.engine.process.recovery import explain_database_fault, recall_progress
 from app.engine.process.state import EngineState, Sample
 from app.engine.process.work_queue import WorkQueue
 from app.paths import Home
+from app.sentence import Trouble
 
 
 class Keeper:
@@ -82,7 +84,10 @@ class Keeper:
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
         """Queue a job. The chunk is not part of it: all jobs use the one in force (`set_chunk`)."""
         reject_early(request, self.home)
-        job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
+        try:
+            job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
+        except sqlite3.Error as fault:
+            raise Trouble(explain_database_fault(self.home.database, fault).sentence) from fault
         self._board.open(job.id)
         self._loop.wake()
         return job
@@ -119,6 +124,7 @@ class Keeper:
 
     def resume(self, job: str) -> None:
         """Resume an interrupted or failed job after the last finished part."""
+        self.journal.mark_interrupted()  # a full disk may have prevented it at the start
         self._loop.settle(job)
         known = self.journal.find(job)
         if known is not None and known.state in ("interrupted", "failed"):
