@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import threading
 import time
@@ -22,6 +23,7 @@ from app.sentence import Trouble
 from app.ui.state.settings import Settings
 from tests.engine.process.test_broken_database import make_home
 from tests.support import light_engine
+from tests.support.database_damage import execute
 
 SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 3)
 MB = 1 << 20
@@ -71,6 +73,7 @@ def test_hearth_starts_on_a_full_disk_and_goes_on_when_there_is_room(
     monkeypatch.setattr(child.worker, "main", light_engine.main)
     monkeypatch.setattr(engine_loop, "ROOM_BYTES", 1 * MB)
     place = make_home(small_disk / "home", pictures=3, jobs=4)
+    execute("UPDATE jobs SET runner='of a process that is gone'")(place.database, random.Random())
     ballast = fill(small_disk, left_kb << 10)
     notices.take_all()
     keeper = Keeper(place)
