@@ -28,7 +28,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from app.ui.state.settings import Settings
 from app.ui.state.settings_schema import SETTINGS, PaintValues, SpeakValues
-from app.ui.state.visitor_limits import read_allowance
+from app.ui.state.guest_limits import read_allowance
 from app.ui.tabs import paint, speak
 from app.ui.window import build
 from tests.support.guests import desk_at

@@ -32,53 +32,53 @@ CHUNK_FALLBACK: Final = "smaller-chunk"
 FALLBACKS: Final[tuple[Fallback, ...]] = (
     Fallback(
         "contiguous", frozenset({"numbers", "crash"}), ("contiguous/no",),
-        say("ladder.contiguous", "Tensors are made contiguous before attention."),
+        say("fallback.contiguous", "Tensors are made contiguous before attention."),
     ),
     Fallback(
         "float32-scores", frozenset({"numbers"}), ("score_dtype/kernel",),
-        say("ladder.float32-scores", "Attention scores are computed in float32."),
+        say("fallback.float32-scores", "Attention scores are computed in float32."),
     ),
     Fallback(
         "float32-decoder", frozenset({"numbers"}), ("decoder/float16", "decoder/bfloat16"),
-        say("ladder.float32-decoder", "The decoder computes in float32."),
+        say("fallback.float32-decoder", "The decoder computes in float32."),
         first_for="vae",
     ),
     Fallback(
         "own-arithmetic", frozenset({"numbers", "crash"}),
         ("kernels/flash", "kernels/cudnn", "kernels/efficient", "kernels/math", "explicit_mask/no", "expand_mask/no"),
-        say("ladder.own-arithmetic", "Hearth computes attention itself instead of torch's kernels."),
+        say("fallback.own-arithmetic", "Hearth computes attention itself instead of torch's kernels."),
     ),
     Fallback(
         "float32", frozenset({"numbers"}), ("dtype/float16", "dtype/bfloat16"),
-        say("ladder.float32", "The whole model computes in float32."),
+        say("fallback.float32", "The whole model computes in float32."),
     ),
     Fallback(
         CHUNK_FALLBACK, frozenset({"memory", "crash"}), (),
-        say("ladder.smaller-chunk", "Attention works in smaller chunks."),
+        say("fallback.smaller-chunk", "Attention works in smaller chunks."),
     ),
     Fallback(
         "tiled-decoder", frozenset({"memory"}), ("vae/whole",),
-        say("ladder.tiled-decoder", "The picture is decoded in tiles."),
+        say("fallback.tiled-decoder", "The picture is decoded in tiles."),
         first_for="vae",
     ),
     Fallback(
         "small-tiles", frozenset({"memory"}), ("vae/whole", "vae/512"),
-        say("ladder.small-tiles", "The picture is decoded in small tiles."),
+        say("fallback.small-tiles", "The picture is decoded in small tiles."),
         first_for="vae",
     ),
     Fallback(
         "offload", frozenset({"memory"}), ("offload/none",),
-        say("ladder.offload", "Idle model parts are moved off the device."),
+        say("fallback.offload", "Idle model parts are moved off the device."),
     ),
     Fallback(
         "offload-all", frozenset({"memory"}), ("offload/none", "offload/model", "offload/group"),
-        say("ladder.offload-all", "Weights are moved to the device layer by layer, which is slow."),
+        say("fallback.offload-all", "Weights are moved to the device layer by layer, which is slow."),
     ),
 )  # fmt: skip
 CAUSES: Final[dict[Fault, Sentence]] = {
-    "numbers": say("fault.numbers", "The model produced NaN or infinity; the run continues from the last good step."),
-    "memory": say("fault.memory", "Memory ran out; the run continues with less."),
-    "crash": say("fault.crash", "torch failed at this calculation; the run continues another way."),
+    "numbers": say("failure.numbers", "The model produced NaN or infinity; the run continues from the last good step."),
+    "memory": say("failure.memory", "Memory ran out; the run continues with less."),
+    "crash": say("failure.crash", "torch failed at this calculation; the run continues another way."),
 }
 
 
@@ -98,14 +98,14 @@ def describe_failure(failure: RunFailure) -> Sentence:
     """Word a failure for the user."""
     if failure.step is None:
         return {
-            "numbers": say("seen.numbers", "{dtype} produced NaN or infinity.", dtype=failure.dtype),
-            "memory": say("seen.memory", "Memory ran out."),
-            "crash": say("seen.crash", "The calculation failed in torch or in the graphics system."),
+            "numbers": say("learned.numbers", "{dtype} produced NaN or infinity.", dtype=failure.dtype),
+            "memory": say("learned.memory", "Memory ran out."),
+            "crash": say("learned.crash", "The calculation failed in torch or in the graphics system."),
         }[failure.fault]
     return {
-        "numbers": say("seen.numbers-at", "{dtype} produced NaN or infinity at step {step}.", dtype=failure.dtype, step=failure.step),
-        "memory": say("seen.memory-at", "Memory ran out at step {step}.", step=failure.step),
-        "crash": say("seen.crash-at", "The calculation failed in torch or in the graphics system at step {step}.", step=failure.step),
+        "numbers": say("learned.numbers-at", "{dtype} produced NaN or infinity at step {step}.", dtype=failure.dtype, step=failure.step),
+        "memory": say("learned.memory-at", "Memory ran out at step {step}.", step=failure.step),
+        "crash": say("learned.crash-at", "The calculation failed in torch or in the graphics system at step {step}.", step=failure.step),
     }[failure.fault]  # fmt: skip
 
 

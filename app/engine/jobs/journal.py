@@ -100,7 +100,7 @@ class Journal:
         return next(iter(self._read_all(self._db.query("SELECT * FROM jobs WHERE id=?", id_))), None)
 
     def list_waiting(self) -> list[Job]:
-        """List waiting jobs in the order they will run: the owner's before visitors'."""
+        """List waiting jobs in the order they will run: the owner's before guests'."""
         rows = self._db.query(
             "SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY owner<>?, position, created_s",
             self._me,
@@ -109,7 +109,7 @@ class Journal:
         return self._read_all(rows)
 
     def sum_guest_seconds(self, since_s: float) -> float:
-        """Sum the engine time that visitors used since then."""
+        """Sum the engine time that guests used since then."""
         rows = self._db.query(
             "SELECT SUM(MAX(0, COALESCE(ended_s, ?) - MAX(started_s, ?))) AS used FROM jobs WHERE owner<>? AND started_s IS NOT NULL",
             time.time(), since_s, OWNER,

@@ -56,7 +56,7 @@ def make_forecast(
     yields: bool = False,
 ) -> Forecast:
     """Forecast a request's memory. `hardware` as it is now; memory that Hearth itself holds and would release counts as
-    free. `yields`: for a visitor, as in `planned`."""
+    free. `yields`: for a guest, as in `planned`."""
     need, free = find_need(home, hardware, model, request), free_bytes(hardware)
 
     def cures_of() -> tuple[Cure, ...]:

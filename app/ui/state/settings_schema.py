@@ -54,7 +54,7 @@ class Presets(TypedDict, total=False):
 
 class SettingsValues(TypedDict, total=False):
     choice: ChoiceValues
-    visitors: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
+    guests: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
     models: list[Words]
     speak: SpeakValues
     paint: PaintValues
