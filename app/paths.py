@@ -25,6 +25,11 @@ class Home:
         return self.root / "hearth.sqlite3"
 
     @property
+    def backups(self) -> Path:
+        """Copies of the database; made when the first one is."""
+        return self.root / "backups"
+
+    @property
     def voices(self) -> Path:
         return self.root / "voices"
 
@@ -39,6 +44,11 @@ class Home:
     @property
     def logs(self) -> Path:
         return self.root / "logs"
+
+    @property
+    def open_lock(self) -> Path:
+        """Held by the window as long as it is open."""
+        return self.root / "open.lock"
 
     @property
     def scratch(self) -> Path:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.launcher import install, slots
+from app.launcher import failure, install, slots
 from app.launcher.console import Refused, tell
 from app.launcher.slots import TOP
 from app.sentence import Trouble, say
@@ -38,6 +38,7 @@ def step(verb: str, folder: Path) -> int:
 def update(folder: Path) -> int:
     before = slots.current_commit()
     old = slots.current_slot(folder)
+    back_up(old)
     if not before:
         tell(
             say(
@@ -71,6 +72,21 @@ def update(folder: Path) -> int:
         slots.replace_text(folder / "back", json.dumps({"slot": old.name, "commit": before}))
     tell(say("update.done", "Up to date and tested. To undo the update: start.py back"))
     return 0
+
+
+def back_up(slot: Path) -> None:
+    """Copy the database before anything changes. Where that fails, the update goes on: it does not touch the database."""
+    done = subprocess.run(
+        [slots.python_of(slot), "-I", "-X", "utf8", "-m", "app", "backup"], capture_output=True, text=True
+    )
+    if done.returncode:
+        tell(
+            say(
+                "update.no-backup",
+                "The database could not be backed up first: {fault}",
+                fault=failure.find_sentence(done.stderr),
+            )
+        )
 
 
 def renew(folder: Path) -> int:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
+import time
 import webbrowser
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +17,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from app.engine.jobs import backups
 from app.engine.process.keeper import Keeper
 from app.languages import word_for
 from app.paths import Home
@@ -42,6 +46,7 @@ from app.ui.window import Serving, build, configure_queue, serve_window
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"
 MANY_CORES = 4
+BACKUP_LOOK_S = 3600.0
 WAIT_S = 1.0
 """Windows notices Ctrl+C only between two waits."""
 PAGE_FIRST_S = 3.0
@@ -119,12 +124,12 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
         address = start_server(
             options, desk, tls, [single_instance.ping_route(instance.id), *share.routes(sharing)], middleware
         )
-        instance.publish(address)
+        with suppress(OSError):  # On a full disk a second start does not find this window.
+            instance.publish(address)
         announce(options, address, password)
         if options.share_hours:
             start_sharing(sharing, options.share_hours)
-        while not desk.leaving.wait(WAIT_S):
-            pass
+        back_up_until_left(desk)
         return 1
     except KeyboardInterrupt:
         return 0
@@ -132,6 +137,15 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
         sharing.end()
         gr.close_all(verbose=False)
         keeper.close()
+
+
+def back_up_until_left(desk: Desk) -> None:
+    """Wait until the window is to end; look once an hour whether the database needs its daily backup."""
+    looked_s = -math.inf
+    while not desk.leaving.wait(WAIT_S):
+        if time.monotonic() - looked_s > BACKUP_LOOK_S:
+            backups.make_daily_backup(desk.keeper.home)
+            looked_s = time.monotonic()
 
 
 def start_server(

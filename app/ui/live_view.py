@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
+from app import notices
 from app.engine.jobs.events import Failed
 from app.sentence import Trouble
 from app.ui.page import views
-from app.ui.page.translate import Language, join, text
+from app.ui.page.translate import Language, join, text, translate
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import NOT_MADE, redact_for
 from app.ui.state.person import Person
@@ -27,6 +29,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     answer: views.View = {
         "strip": views.strip_view(state, progress, desk.models.find_title(state.model), spoken), "queue": desk.jobs.list_queue(person),
         "standing": views.blocker_view(state, spoken), "charts": views.charts_view(looked_at),
+        "notices": [{"id": str(each), "text": translate(each, spoken)} for each in notices.list_notices()],
         "interrupted": [{"id": job.id, "text": views.shorten_text(job.request)} for job in desk.keeper.interrupted],
     }  # fmt: skip
     for kind, view in _jobs_of(desk, person, spoken).items():
@@ -62,7 +65,12 @@ def guest_view(desk: Desk, person: Person, spoken: Language) -> views.View:
 def _jobs_of(desk: Desk, person: Person, spoken: Language) -> dict[str, dict[str, Any]]:
     """Return this person's current speech and picture as their tabs draw them."""
     current = {kind: desk.jobs.find_current(kind, person) for kind in JOB_VIEWS}
-    return {kind: JOB_VIEWS[kind](desk, job, spoken) for kind, job in current.items() if job}
+    views_of: dict[str, dict[str, Any]] = {}
+    for kind, job in current.items():
+        with suppress(Trouble):  # A job whose record is gone is not shown.
+            if job:
+                views_of[kind] = JOB_VIEWS[kind](desk, job, spoken)
+    return views_of
 
 
 def _failure_for(desk: Desk, job: str, person: Person, spoken: Language) -> str:

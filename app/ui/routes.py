@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from app import notices
 from app.engine.files.recode import recode
 from app.engine.jobs.request import to_json
 from app.engine.process.recovery import fail_start
@@ -36,6 +37,7 @@ RESULT_TYPES: Final = {
 }  # fmt: skip
 TEXT_MOST: Final = 200_000
 """Longest text, in characters, that is checked or saved while typing."""
+NOTICE_BYTES: Final = 10_000
 SHOWN_SMALLER: Final = ("text", "width", "height")
 """Fields of a retried request that the page puts back into its form."""
 DRAFTS: Final = ("speak-text", "paint-prompt", "paint-negative")
@@ -49,6 +51,7 @@ def routes(desk: Desk) -> list[Route]:
         route(desk, "/hearth/check", check_text, ["POST"]), route(desk, "/hearth/made/{job}/{name}", send_job_file),
         route(desk, "/hearth/creation/{id:int}", send_creation), route(desk, "/hearth/sheet", send_contact_sheet),
         route(desk, "/hearth/smaller/{kind}", retry_smaller, ["POST"]), route(desk, "/hearth/queue/{job}/{act}", act_on_job, ["POST"]),
+        owner_route(desk, "/hearth/notices", dismiss_notice, ["POST"]),
         owner_route(desk, "/hearth/machine", send_plan), owner_route(desk, "/hearth/voices", keep_voice, ["POST"]),
         owner_route(desk, "/hearth/engine/{act}", restart_or_repair, ["POST"]), owner_route(desk, "/hearth/drafts", keep_drafts, ["GET", "POST"]),
     ]  # fmt: skip
@@ -130,7 +133,10 @@ def act_on_job(desk: Desk, request: Request) -> Response:
     act = desk.jobs.queue_actions(person).get(request.path_params["act"])
     if act is None or not desk.jobs.owns(job, person):
         return Response(status_code=404)
-    act(job)
+    try:
+        act(job)
+    except Trouble as trouble:
+        return refuse(trouble, request)
     return JSONResponse({})
 
 
@@ -163,6 +169,12 @@ def restart_or_repair(desk: Desk, request: Request) -> Response:
     return JSONResponse({"text": ""})
 
 
+async def dismiss_notice(desk: Desk, request: Request) -> Response:
+    """Forget a notice that the owner has read."""
+    notices.dismiss((await request.body())[:NOTICE_BYTES].decode("utf-8", "replace"))
+    return JSONResponse({})
+
+
 async def keep_drafts(desk: Desk, request: Request) -> Response:
     """Save the owner's typed text, field by field; return it after a restart."""
     if request.method == "POST":
@@ -172,7 +184,10 @@ async def keep_drafts(desk: Desk, request: Request) -> Response:
         def merge(saved: dict[str, Any]) -> dict[str, Any]:
             return {**saved, **fresh}
 
-        await run_in_threadpool(desk.settings.change, "drafts", {}, merge)
+        try:
+            await run_in_threadpool(desk.settings.change, "drafts", {}, merge)
+        except Trouble as trouble:
+            return refuse(trouble, request, status=507)
     return JSONResponse(desk.settings.get("drafts", {}))
 
 

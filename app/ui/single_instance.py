@@ -11,16 +11,28 @@ from typing import Any, Final
 
 import httpx
 from filelock import FileLock, Timeout
+from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from typing_extensions import TypedDict
 
 from app import atomic_write
 from app.sentence import Trouble, say
+from app.stored_json import is_right
 
 START_S: Final = 20.0
 """How long a running instance may take from its lock to its first answer."""
 PING_PATH: Final = "hearth/ping"
+
+
+class StoredFacts(TypedDict):
+    address: str
+    id: str
+    process: int
+
+
+FACTS: Final = TypeAdapter(StoredFacts)
 
 
 class Instance:
@@ -65,9 +77,9 @@ class Instance:
     def _read_facts(self) -> dict[str, Any]:
         try:
             facts = json.loads(self._facts.read_text("utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
-        return facts if isinstance(facts, dict) and {"address", "id"} <= set(facts) else {}
+        return facts if is_right(FACTS, facts) else {}
 
 
 def is_answering(address: str, id_: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +19,7 @@ from app.ui.page.bundle import head
 from app.ui.page.theme import theme
 from app.ui.page.translate import i18n, word
 from app.ui.state.desk import Desk
+from app.ui.state.json_routes import answer_full_disk
 from app.ui.tabs import machine, models, paint, shelf, speak, welcome
 from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh
 
@@ -109,7 +111,10 @@ def serve_window(window: gr.Blocks, how: Serving) -> str:
         favicon_path=icon if icon.is_file() else None, show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
         strict_cors=True, share=False, max_file_size=how.most_bytes, ssl_verify=False, ssl_certfile=how.tls and how.tls[0],
         ssl_keyfile=how.tls and how.tls[1], mcp_server=how.assistants,
-        app_kwargs={"routes": how.routes, "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None},
+        app_kwargs={
+            "routes": how.routes, "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None,
+            "exception_handlers": {OSError: answer_full_disk, sqlite3.Error: answer_full_disk},
+        },
     )  # fmt: skip
     limit_idle_connections(window.server)
     return str(address)

@@ -303,7 +303,7 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
             )
         assert owner.get("/hearth/live").json()["standing"] is None
         desk.keeper._engine._failed_starts = engine_life.STARTS
-        words = say("death.exit", "The engine stopped with exit code {code}; see its log for details.", code=7)
+        words = say("engine.exit", "The engine stopped with exit code {code}; see its log for details.", code=7)
         desk.keeper._loop._set(trouble=Death(words, "crash"))
         until(lambda: desk.keeper.state.gave_up)
         standing = owner.get("/hearth/live").json()["standing"]

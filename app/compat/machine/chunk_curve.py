@@ -7,9 +7,14 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from app import atomic_write
 from app.paths import Home
+from app.stored_json import read_stored
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 ROUNDS = 3
@@ -31,6 +36,20 @@ class Curve:
     knee: int
 
 
+class StoredPoint(TypedDict):
+    chunk: Annotated[int, Field(ge=1)]
+    seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class StoredCurve(TypedDict, total=False):
+    model: str
+    points: list[StoredPoint]
+    knee: Annotated[int, Field(ge=1)]
+
+
+STORED: Final = TypeAdapter(StoredCurve)
+
+
 def curve_file(home: Home, model: str) -> Path:
     """Return the curve's file: a local model is named by its path, so the name holds its letters and a digest."""
     digest = hashlib.sha256(model.encode()).hexdigest()[:8]
@@ -44,9 +63,8 @@ def keep_curve(home: Home, curve: Curve) -> None:
 def read_curve(home: Home, model: str) -> Curve | None:
     """Return the curve, or None if it was never measured or the file is damaged."""
     try:
-        kept = json.loads(curve_file(home, model).read_text("utf-8"))
-        return Curve(
-            kept["model"], tuple(Point(point["chunk"], point["seconds"]) for point in kept["points"]), kept["knee"]
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        kept = read_stored(curve_file(home, model), STORED)
+        points = tuple(Point(point["chunk"], point["seconds"]) for point in kept["points"])
+        return Curve(kept["model"], points, kept["knee"]) if points else None
+    except KeyError:
         return None

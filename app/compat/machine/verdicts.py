@@ -6,14 +6,17 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, Required
 
 from filelock import FileLock
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from app import atomic_write
 from app.compat.machine.hardware import Hardware
+from app.stored_json import read_stored
 
 _FORMAT: Final = 1
 Fault = Literal["numbers", "memory", "crash"]
@@ -95,6 +98,30 @@ class Verdict:
 Verdicts = Mapping[Subject, Verdict]
 
 
+class StoredFailure(TypedDict, total=False):
+    fault: Required[Fault]
+    step: Annotated[int, Field(ge=0)] | None
+    dtype: str
+    chunk_most: Annotated[int, Field(ge=0)] | None
+    chunk_before: Annotated[int, Field(ge=0)] | None
+
+
+class StoredVerdict(TypedDict, total=False):
+    subject: Required[Annotated[str, Field(pattern=":")]]
+    passed: Required[bool]
+    error: float | None
+    elapsed_s: float
+    words: str
+    seen: StoredFailure | None
+
+
+class StoredVerdicts(TypedDict, total=False):
+    verdicts: list[StoredVerdict]
+
+
+STORED: Final = TypeAdapter(StoredVerdicts)
+
+
 def verdict_file(folder: Path, hardware: Hardware) -> Path:
     """Return the file for this torch, system and card: verdicts of others do not apply."""
     # A system's patch version changes every other week and has no effect here.
@@ -104,16 +131,9 @@ def verdict_file(folder: Path, hardware: Hardware) -> Path:
 
 
 def load(folder: Path, hardware: Hardware) -> dict[Subject, Verdict]:
-    """Read the verdicts of this machine; empty if there are none. Move a damaged file aside for inspection."""
-    path = verdict_file(folder, hardware)
-    try:
-        stored = json.loads(path.read_text("utf-8"))
-        return {each.subject: each for each in map(_read, stored["verdicts"])}
-    except FileNotFoundError:
-        return {}
-    except (ValueError, TypeError, KeyError, AttributeError):
-        path.replace(path.with_suffix(".unreadable"))
-        return {}
+    """Read the verdicts of this machine; empty if there are none. A damaged one goes alone, and the old file is kept."""
+    stored = read_stored(verdict_file(folder, hardware), STORED, depth=2)
+    return {each.subject: each for each in map(_read, stored.get("verdicts", ()))}
 
 
 def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
@@ -159,22 +179,12 @@ def _lock(folder: Path, hardware: Hardware) -> FileLock:
     return FileLock(verdict_file(folder, hardware).with_suffix(".lock"))
 
 
-def _read_failure(stored: dict[str, Any]) -> RunFailure:
-    failure = RunFailure(**stored)
-    counts = (failure.step, failure.chunk_most, failure.chunk_before)
-    if failure.fault not in get_args(Fault) or any(
-        each is not None and (type(each) is not int or each < 0) for each in counts
-    ):
-        raise ValueError(stored)
-    return failure
-
-
 def _read(stored: dict[str, Any]) -> Verdict:
-    error, failure = stored.get("error", 0), stored.get("seen")
-    verdict = Verdict(
+    """Read a verdict that has the schema; fields of a newer Hearth are left out."""
+    error, seen = stored.get("error", 0), stored.get("seen")
+    known = {each.name for each in fields(RunFailure)}
+    return Verdict(
         Subject.parse(stored["subject"]), stored["passed"], math.inf if error is None else float(error),
-        float(stored.get("elapsed_s", 0)), str(stored.get("words", "")), _read_failure(failure) if failure else None,
+        float(stored.get("elapsed_s", 0)), stored.get("words", ""),
+        RunFailure(**{name: value for name, value in seen.items() if name in known}) if seen else None,
     )  # fmt: skip
-    if not isinstance(verdict.passed, bool):
-        raise TypeError(verdict.passed)
-    return verdict

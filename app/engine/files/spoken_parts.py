@@ -8,13 +8,16 @@ import json
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from app.engine.files import sound
 from app.engine.files.sound import Samples
+from app.stored_json import is_right
 
 Codes = NDArray[np.int16]
 
@@ -35,6 +38,20 @@ class SpokenPart:
     @property
     def frames(self) -> int:
         return 0 if self.codes is None else len(self.codes)
+
+
+class StoredPart(TypedDict):
+    text: str
+    seed: int
+    key: str
+    seconds: float
+    frames: int
+    whole: bool
+    channels: Annotated[int, Field(ge=1)]
+    codes: str
+
+
+STORED: Final = TypeAdapter(StoredPart)
 
 
 def sound_path(job: Path, index: int) -> Path:
@@ -67,11 +84,13 @@ def find(path: Path) -> SpokenPart | None:
         return None
     try:
         values = json.loads(about.read_text("utf-8"))
+        if not is_right(STORED, values):
+            return None
         codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"])
         return SpokenPart(
             values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes.astype(np.int16), path
         )  # fmt: skip
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 SCHEMA = """
@@ -30,20 +31,86 @@ CREATE TRIGGER IF NOT EXISTS creations_gone AFTER DELETE ON creations BEGIN
     INSERT INTO words (words, rowid, text, model) VALUES ('delete', old.id, old.text, old.model);
 END;
 """
+VERSION = 1
+"""Of the tables; a newer Hearth that changes them counts up. 0: a database from before there was a version."""
 BUSY_S = 10
+FULL = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
+
+
+def is_full(fault: BaseException) -> bool:
+    """Tell whether SQLite could not write, or not make the files that it works with: mostly a full disk."""
+    return isinstance(fault, sqlite3.Error) and getattr(fault, "sqlite_errorcode", 0) & 0xFF in FULL
+
+
+def describe_tables(connection: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
+    """Return the columns of the tables with their types, keys and defaults, and the names of all else."""
+    objects = [str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name")]  # fmt: skip
+    columns = {name: [tuple(row) for row in connection.execute(f'PRAGMA table_info("{name}")')] for name in objects}
+    return {name: rows for name, rows in columns.items() if not name.startswith("words_")}
+
+
+def make_empty() -> sqlite3.Connection:
+    """Make an empty database in memory."""
+    connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+    connection.executescript(SCHEMA)
+    return connection
+
+
+def list_columns() -> dict[str, list[str]]:
+    """Return the columns of the tables that hold rows of Hearth's own."""
+    with closing(make_empty()) as empty:
+        return {
+            table: [row[1] for row in empty.execute(f"PRAGMA table_info({table})")] for table in ("jobs", "creations")
+        }
+
+
+def check(connection: sqlite3.Connection) -> None:
+    """Raise sqlite3.Error if the file is damaged or has tables of another version. Nothing is changed."""
+    ((verdict,),) = connection.execute("PRAGMA quick_check(1)")
+    if verdict != "ok":
+        raise sqlite3.DatabaseError(verdict)
+    ((version,),) = connection.execute("PRAGMA user_version")
+    with closing(make_empty()) as empty:
+        if not 0 <= version <= VERSION or describe_tables(connection) != describe_tables(empty):
+            raise sqlite3.DatabaseError(f"its tables are of another version ({version})")
+    connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
+
+
+def read_number(value: object) -> float:
+    """Return a stored number; raise ValueError for infinity, which no page can show, and TypeError for anything else."""
+    if not isinstance(value, int | float):
+        raise TypeError(value)
+    if not math.isfinite(value):
+        raise ValueError(value)
+    return value
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path, timeout=BUSY_S, check_same_thread=False, isolation_level=None)
+    try:
+        connection.row_factory = sqlite3.Row
+        if describe_tables(connection):
+            check(connection)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        version = "" if connection.execute("PRAGMA user_version").fetchone()[0] else f"PRAGMA user_version={VERSION};"
+        connection.executescript(f"BEGIN IMMEDIATE;{SCHEMA}{version}COMMIT;")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 class Database:
     """One connection that threads share under a lock."""
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = threading.RLock()
-        self._connection = sqlite3.connect(path, timeout=BUSY_S, check_same_thread=False, isolation_level=None)
-        self._connection.row_factory = sqlite3.Row
-        self._connection.execute("PRAGMA journal_mode=WAL")
-        self._connection.execute("PRAGMA synchronous=FULL")
-        self._connection.executescript(SCHEMA)
+    def __init__(self, path: Path, stand_in: sqlite3.Connection | None = None) -> None:
+        """Open a file, or make it. Raise sqlite3.Error if it is damaged or cannot be written. `stand_in`: what to read
+        while the disk is full; the first change that finds room opens the file."""
+        self._path, self._lock = path, threading.RLock()
+        self._connection = stand_in or _connect(path)
+        self._stands_in = stand_in is not None
 
     def query(self, query: str, *values: object) -> list[sqlite3.Row]:
         with self._lock:
@@ -52,12 +119,14 @@ class Database:
     def write(self, query: str, *values: object) -> int:
         """Execute a statement and return the number of rows it changed."""
         with self._lock:
+            self._leave_stand_in()
             return self._connection.execute(query, values).rowcount
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Open a transaction that also locks out other processes."""
         with self._lock:
+            self._leave_stand_in()
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -65,6 +134,12 @@ class Database:
                 self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
+
+    def _leave_stand_in(self) -> None:
+        if self._stands_in:
+            opened = _connect(self._path)
+            self._connection.close()
+            self._connection, self._stands_in = opened, False
 
     def close(self) -> None:
         with self._lock:

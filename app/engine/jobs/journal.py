@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import sqlite3
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_args
 
 import psutil
 
 from app.compat.planning.types import AUTO, Choice
-from app.engine.jobs.database import Database
+from app.engine.jobs.database import Database, read_number
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import Request, from_json, to_json
-from app.sentence import Trouble
+from app.sentence import Trouble, say
 
 State = Literal["queued", "running", "finished", "stopped", "failed", "interrupted"]
+ENDED: Final = frozenset({"finished", "stopped", "failed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +59,16 @@ def restore_choice(values: dict[str, Any]) -> Choice:
     return dataclasses.replace(Choice(**values), chunk=AUTO)
 
 
-def _read_job(row: sqlite3.Row) -> Job:
+def read_job(row: sqlite3.Row | Mapping[str, Any]) -> Job:
+    """Read a row; raise Trouble, TypeError, ValueError or AttributeError if it is damaged."""
+    if row["state"] not in get_args(State):
+        raise ValueError(row["state"])
+    created_s, started_s, ended_s = (
+        read_number(row[name]) if row[name] is not None else None for name in ("created_s", "started_s", "ended_s")
+    )
     return Job(
-        row["id"], row["owner"], from_json(json.loads(row["request"])), restore_choice(json.loads(row["choice"])), row["state"], row["attempts"],
-        row["words"], row["created_s"], row["started_s"], row["ended_s"],
+        row["id"], row["owner"], from_json(json.loads(row["request"])), restore_choice(json.loads(row["choice"])), row["state"],
+        int(row["attempts"]), str(row["words"]), created_s or 0.0, started_s, ended_s,
     )  # fmt: skip
 
 
@@ -81,12 +90,14 @@ class Journal:
         return self.get(id_)
 
     def get(self, id_: str) -> Job:
-        (row,) = self._db.query("SELECT * FROM jobs WHERE id=?", id_)
-        return _read_job(row)
+        """Return a job; raise Trouble if its row is gone or unreadable."""
+        job = self.find(id_)
+        if job is None:
+            raise Trouble(say("job.unknown", "This job is no longer in the queue or the history. Start it again."))
+        return job
 
     def find(self, id_: str) -> Job | None:
-        rows = self._db.query("SELECT * FROM jobs WHERE id=?", id_)
-        return _read_job(rows[0]) if rows else None
+        return next(iter(self._read_all(self._db.query("SELECT * FROM jobs WHERE id=?", id_))), None)
 
     def list_waiting(self) -> list[Job]:
         """List waiting jobs in the order they will run: the owner's before guests'."""
@@ -95,7 +106,7 @@ class Journal:
             self._me,
             OWNER,
         )
-        return [_read_job(row) for row in rows]
+        return self._read_all(rows)
 
     def sum_guest_seconds(self, since_s: float) -> float:
         """Sum the engine time that guests used since then."""
@@ -144,25 +155,36 @@ class Journal:
         ) > 0  # fmt: skip
 
     def mark_interrupted(self) -> list[Job]:
-        """Mark the jobs of dead processes as interrupted; done once at each start."""
-        for row in self._db.query("SELECT id, runner FROM jobs WHERE state IN ('queued', 'running')"):
-            if not _is_alive(row["runner"]):
+        """Mark the jobs of dead processes as interrupted; done at each start. On a full disk it is done when one of them
+        is resumed."""
+        rows = self._db.query("SELECT * FROM jobs WHERE state IN ('queued', 'running')")
+        dead = [row for row in rows if not _is_alive(row["runner"])]
+        unmarked = []
+        for row in dead:
+            try:
                 self._db.write("UPDATE jobs SET state='interrupted', ended_s=? WHERE id=?", time.time(), row["id"])
-        rows = self._db.query("SELECT * FROM jobs WHERE state='interrupted' ORDER BY created_s")
-        return [job for row in rows if (job := self._read_or_fail(row)) is not None]
+            except sqlite3.OperationalError:
+                unmarked.append(row)
+        marked = self._db.query("SELECT * FROM jobs WHERE state='interrupted'")
+        jobs = [dataclasses.replace(job, state="interrupted") for job in self._read_all([*marked, *unmarked])]
+        return sorted(jobs, key=lambda job: job.created_s)
 
     def list_live(self) -> list[Job]:
         """List jobs that wait or run, in any process; jobs of dead processes are marked first."""
-        rows = self._db.query("SELECT * FROM jobs WHERE state IN ('queued', 'running')")
-        return [job for row in rows if (job := self._read_or_fail(row)) is not None]
+        return self._read_all(self._db.query("SELECT * FROM jobs WHERE state IN ('queued', 'running')"))
 
-    def _read_or_fail(self, row: sqlite3.Row) -> Job | None:
-        """Read a row; one that another version of Hearth wrote may be unreadable, and is then marked as failed."""
-        try:
-            return _read_job(row)
-        except (Trouble, TypeError, ValueError) as fault:
-            self.end(row["id"], "failed", str(fault))
-            return None
+    def _read_all(self, rows: list[sqlite3.Row]) -> list[Job]:
+        """Read rows; skip those that are damaged or that another version of Hearth wrote. An unreadable open job is
+        marked as failed."""
+        jobs = []
+        for row in rows:
+            try:
+                jobs.append(read_job(row))
+            except (Trouble, TypeError, ValueError, AttributeError, RecursionError) as fault:
+                if row["state"] not in ENDED:
+                    with contextlib.suppress(sqlite3.Error):  # the next time
+                        self.end(row["id"], "failed", str(fault))
+        return jobs
 
     def resume(self, id_: str) -> None:
         """Queue an unfinished job again; its folder still has the finished parts."""
@@ -178,4 +200,4 @@ class Journal:
             owner, json.dumps(to_json(request)),
         )  # fmt: skip
         wanted = dataclasses.replace(choice, chunk=AUTO)
-        return [job for job in map(_read_job, rows) if job.choice == wanted]
+        return [job for job in self._read_all(rows) if job.choice == wanted]

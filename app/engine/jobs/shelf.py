@@ -12,13 +12,13 @@ import shutil
 import sqlite3
 import time
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from app import atomic_write
-from app.engine.jobs.database import Database
+from app.engine.jobs.database import Database, read_number
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Request, SpeechRequest, from_json, to_json
 from app.sentence import Trouble, say
@@ -145,16 +145,25 @@ class Shelf:
             now = time.time()
             path = reserve(self.folder, make_file_name(text, file.suffix, now))
             _move(file, path)
-            with self._db.transaction():
-                self._db.write(
-                    "INSERT INTO creations (job, owner, kind, model, text, request, plan, path, bytes, seconds, rate, unit, elapsed_s, highest_bytes,"
-                    " whole, created_s) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            try:
+                row = self._insert((
                     job.id, job.owner, settings["kind"], made.model, text, json.dumps(settings), made.plan, str(path), path.stat().st_size,
                     made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), now,
-                )  # fmt: skip
-                (row,) = self._db.query("SELECT * FROM creations WHERE path=?", str(path))
-            kept.append(self._read_creation(row))
+                ))  # fmt: skip
+            except sqlite3.Error:
+                _move(path, file)  # The caller tries again: a file without a row would not be found.
+                raise
+            kept.append(read_creation(row))
         return kept
+
+    def _insert(self, values: tuple[object, ...]) -> sqlite3.Row:
+        with self._db.transaction():
+            self._db.write(
+                "INSERT INTO creations (job, owner, kind, model, text, request, plan, path, bytes, seconds, rate, unit, elapsed_s, highest_bytes,"
+                " whole, created_s) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                *values,
+            )
+            return self._db.query("SELECT * FROM creations WHERE path=?", str(values[7]))[0]
 
     def find(self, search: Search) -> list[Creation]:
         """Find creations, newest first."""
@@ -174,11 +183,11 @@ class Shelf:
         if search.favourite:
             conditions.append("favourite=1")
         query = f"SELECT * FROM creations WHERE {' AND '.join(conditions)} ORDER BY created_s DESC, id DESC LIMIT ? OFFSET ?"
-        return [self._read_creation(row) for row in self._db.query(query, *values, search.most, search.skip)]
+        return self._read_all(self._db.query(query, *values, search.most, search.skip))
 
     def get(self, id_: int) -> Creation:
-        rows = self._db.query("SELECT * FROM creations WHERE id=?", id_)
-        if not rows:
+        found = self._read_all(self._db.query("SELECT * FROM creations WHERE id=?", id_))
+        if not found:
             raise Trouble(
                 say(
                     "shelf.unknown",
@@ -186,12 +195,10 @@ class Shelf:
                     id=id_,
                 )
             )
-        return self._read_creation(rows[0])
+        return found[0]
 
     def list_of_job(self, job: str) -> list[Creation]:
-        return [
-            self._read_creation(row) for row in self._db.query("SELECT * FROM creations WHERE job=? ORDER BY id", job)
-        ]
+        return self._read_all(self._db.query("SELECT * FROM creations WHERE job=? ORDER BY id", job))
 
     def list_models(self) -> list[str]:
         return [
@@ -240,14 +247,33 @@ class Shelf:
             path.unlink()
         self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(path), binned_s, id_)
 
-    def _read_creation(self, row: sqlite3.Row) -> Creation:
-        path = Path(row["path"])
-        try:
-            condition = "" if path.stat().st_size == row["bytes"] else "foreign"
-        except OSError:
-            condition = "missing"
-        return Creation(
-            row["id"], row["job"], row["owner"], row["kind"], row["model"], row["text"], path, row["seconds"], row["rate"], row["unit"],
-            row["elapsed_s"], row["highest_bytes"], bool(row["whole"]), bool(row["favourite"]), row["created_s"], row["binned_s"] is not None,
-            condition, json.loads(row["request"]), json.loads(row["plan"]),
-        )  # fmt: skip
+    def _read_all(self, rows: list[sqlite3.Row]) -> list[Creation]:
+        """Read rows; skip damaged ones, so that the others are still shown."""
+        found = []
+        for row in rows:
+            with contextlib.suppress(TypeError, ValueError):
+                found.append(read_creation(row))
+        return found
+
+
+def read_creation(row: sqlite3.Row | Mapping[str, Any]) -> Creation:
+    """Read a row; raise TypeError or ValueError if it is damaged. Unreadable settings leave the creation without any."""
+    path = Path(row["path"])
+    try:
+        condition = "" if path.stat().st_size == row["bytes"] else "foreign"
+    except OSError:
+        condition = "missing"
+    return Creation(
+        row["id"], row["job"], row["owner"], row["kind"], str(row["model"]), str(row["text"]), path, read_number(row["seconds"]),
+        read_number(row["rate"]), str(row["unit"]), read_number(row["elapsed_s"]), int(row["highest_bytes"]), bool(row["whole"]),
+        bool(row["favourite"]), read_number(row["created_s"]), row["binned_s"] is not None, condition, _read_values(row["request"]),
+        _read_values(row["plan"]),
+    )  # fmt: skip
+
+
+def _read_values(text: object) -> dict[str, Any]:
+    try:
+        values = json.loads(text) if isinstance(text, str) else {}
+    except (ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}

@@ -4,20 +4,38 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from app.compat.planning.decide import parse_chunk
-from app.compat.planning.types import AUTO, Choice
+from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Kernel, Offload, Quantised
 from app.engine.jobs.journal import restore_choice
 from app.paths import Home
 from app.sentence import Trouble
+from app.stored_json import drop_wrong
+
+
+class ChoiceValues(TypedDict, total=False):
+    """A choice as JSON has it."""
+
+    chunk: int | str
+    gqa: Gqa | None
+    kernels: list[Kernel] | Kernel | None
+    dtype: Dtype | None
+    offload: Offload | None
+    quantised: Quantised | None
+
+
+CHOICE: Final = TypeAdapter(ChoiceValues)
 
 
 def read_choice(home: Home) -> Choice:
     """Return the current choice; automatic if there is none or it cannot be read."""
     try:
         kept = json.loads(home.settings.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return Choice()
     return parse_choice(kept.get("choice") if isinstance(kept, dict) else None)
 
@@ -33,6 +51,9 @@ def parse_choice(kept: Any) -> Choice:
 
 
 def keep_known_fields(kept: Any) -> dict[str, Any]:
-    """Keep only the names of a choice's fields."""
+    """Keep only the names of a choice's fields, with values that they may have."""
     names = {each.name for each in dataclasses.fields(Choice)}
-    return {name: value for name, value in kept.items() if name in names} if isinstance(kept, dict) else {}
+    given = kept.items() if isinstance(kept, dict) else ()
+    known = {name: [*value] if isinstance(value, tuple) else value for name, value in given if name in names}
+    drop_wrong(CHOICE, known)
+    return known

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeVar
@@ -19,6 +20,7 @@ from app.engine.models import hub, on_disk
 from app.engine.models.hub import Listing
 from app.engine.models.model import Model, list_sources
 from app.paths import Home
+from app.put_aside import put_aside
 from app.sentence import Sentence, Trouble, say
 
 AT_ONCE: Final = 2
@@ -101,8 +103,9 @@ class Downloads:
                 job = _Download(model, kept["quantised"], int(kept["total"]), blobs, "paused")
             except FileNotFoundError:
                 continue
-            except (ValueError, KeyError, TypeError):
-                record.unlink()  # Nothing is lost: received bytes are found again.
+            except (OSError, ValueError, KeyError, TypeError, RecursionError):
+                with suppress(OSError):
+                    put_aside(record)  # Nothing is lost: received bytes are found again.
                 continue
             self._jobs.setdefault(model.id, job)
 

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import logging
 import multiprocessing
+import sqlite3
 import threading
 import time
 from collections import deque
@@ -18,6 +19,7 @@ from app.engine.jobs.messages import Beat, Died, JobEvent, Planned, Ready, Repor
 from app.engine.jobs.tasks import is_task
 from app.engine.process.child import Child
 from app.engine.process.deaths import DeathRecord, measure_progress
+from app.engine.process.disk_room import ROOM_BYTES, describe_lack, is_disk_full, read_free_bytes
 from app.engine.process.engine_life import EngineLife
 from app.engine.process.job_end import Stores, end_job
 from app.engine.process.job_folder import End, drop_sounds
@@ -66,6 +68,10 @@ class EngineLoop:
         self._deaths: dict[str, DeathRecord] = {}
         self._stopping: set[str] = set()
         """Jobs that were asked to stop while running: if their engine dies, they are not started again."""
+        self._ending: tuple[str, End] | None = None
+        """The job whose end could not be stored for lack of room; no other begins before."""
+        self._needed_bytes = ROOM_BYTES
+        """Free before the next job; more after one that filled the disk all the same."""
         self._stumbles = 0
         self._woken, self._waker = multiprocessing.Pipe(duplex=False)
         self._closing = False
@@ -96,12 +102,17 @@ class EngineLoop:
     def end(self, job: str, event: End, died: bool = False) -> End:
         """Move the files to the shelf and close the row. `died`: given up after deaths, so it can be resumed if any
         part exists."""
+        resumable = None
+        if not is_task(job):
+            try:
+                event, resumable = end_job(self._stores, job, event, self._board.get(job), died)
+            except (OSError, sqlite3.Error) as fault:
+                if self._patient:
+                    raise  # There is room sooner or later.
+                event = Failed(explain_keeper_fault(fault, self._stores.home.database).sentence, cure="open-folder")
         self._ended_at_s.append((time.monotonic(), self._stores.job_folder(job)))
         self._stopping.discard(job)
         self._deaths.pop(job, None)
-        if is_task(job):
-            return event
-        event, resumable = end_job(self._stores, job, event, self._board.get(job), died)
         if resumable is not None:
             self.interrupted = [*self.interrupted, resumable]
         return event
@@ -119,8 +130,9 @@ class EngineLoop:
             try:
                 self._take_turn()
                 self._stumbles = 0
-                if self.state.obstacle is not None:
-                    self._set(obstacle=None)
+                lack = describe_lack(self._stores.home, self._needed_bytes)
+                if lack != self.state.obstacle:
+                    self._set(obstacle=lack)
             except Exception as fault:  # Whatever it is: jobs wait for this thread, so report the fault and continue.
                 with contextlib.suppress(Exception):  # what could not be reported now is reported the next time
                     self._recover(fault)
@@ -136,8 +148,10 @@ class EngineLoop:
         self._engine.start_if_due()
         if self._engine.gave_up:
             self._give_up()
+        elif self._ending is not None:
+            self._store_end(*self._ending)
         elif self._run is None and self.state.ready:
-            self._hand_next()
+            self._hand_next_if_room()
         self._listen()
         self._watch()
         while self._ended_at_s and time.monotonic() - self._ended_at_s[0][0] > LISTENED_S:
@@ -160,6 +174,14 @@ class EngineLoop:
         if not self._patient and self._stumbles >= STUMBLES:
             self._fail_all(Failed(death.sentence))
         self._queue.take_back()
+
+    def _hand_next_if_room(self) -> None:
+        """Jobs wait while the disk is full; nobody waits for a command's job, so it ends."""
+        lack = describe_lack(self._stores.home, self._needed_bytes)
+        if lack is None:
+            self._hand_next()
+        elif not self._patient:
+            self._fail_all(Failed(lack))
 
     def _hand_next(self) -> None:
         run = self._queue.take(lambda job: self._deaths.get(job, DeathRecord()).avoid)
@@ -213,11 +235,35 @@ class EngineLoop:
     def _handle_event(self, job: str, event: Event) -> None:
         if isinstance(event, Step):
             self._set(reading=event.memory)
-        if isinstance(event, END):
-            event = self.end(job, event)
+        if not isinstance(event, END):
+            self._board.post(job, event)
+        elif self._filled_disk(job, event) and self._run is not None:
+            self._needed_bytes = read_free_bytes(self._stores.home) + ROOM_BYTES
+            self._queue.hold(self._run)
             self._run = None
-            self._set(job="", **({} if isinstance(event, Failed) else {"trouble": None}))
-        self._board.post(job, event)
+            self._set(job="")
+        else:
+            self._store_end(job, event)
+
+    def _filled_disk(self, job: str, event: Event) -> bool:
+        """Tell whether a job ended for lack of room and is to wait for it."""
+        full = isinstance(event, Failed) and event.sentence.key == "session.disk-full"
+        return full and self._patient and not is_task(job) and job not in self._stopping
+
+    def _store_end(self, job: str, event: End) -> None:
+        """Store the end of a job; on a full disk, with the next turn that finds room."""
+        try:
+            stored = self.end(job, event)
+        except (OSError, sqlite3.Error) as fault:
+            if not is_disk_full(fault) or not self._patient:
+                raise
+            self._ending = job, event
+            return
+        self._ending = self._run = None
+        if not isinstance(stored, Failed):
+            self._needed_bytes = ROOM_BYTES
+        self._set(job="", **({} if isinstance(stored, Failed) else {"trouble": None}))
+        self._board.post(job, stored)
 
     def _watch(self) -> None:
         child = self._engine.child

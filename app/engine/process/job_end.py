@@ -14,6 +14,7 @@ from app.engine.jobs.journal import Job, Journal, State
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.shelf import Shelf
 from app.engine.process.delivery import deliver
+from app.engine.process.disk_room import is_disk_full
 from app.engine.process.job_folder import STATES, End, attach_delivery, move_to_shelf
 from app.engine.process.recovery import explain_keeper_fault
 from app.paths import Home
@@ -43,6 +44,8 @@ def end_job(stores: Stores, job: str, event: End, progress: Progress, died: bool
             event = attach_delivery(event, deliver(stores.home, row.request, folder), folder, died)
         event = move_to_shelf(stores.shelf, row, event, progress, folder)
     except Exception as fault:
+        if is_disk_full(fault):
+            raise
         _log.exception("the end of a job")
         event = Failed(explain_keeper_fault(fault, stores.home.database).sentence, cure="report")
     with contextlib.suppress(sqlite3.Error):  # A row that cannot be closed stays open: the next start offers to resume.

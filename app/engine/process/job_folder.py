@@ -16,6 +16,7 @@ from app.engine.jobs.journal import Job, State
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.shelf import RunSummary, Shelf
 from app.engine.process.delivery import DELIVERED, Delivery
+from app.engine.process.disk_room import is_disk_full
 from app.sentence import say
 
 FOLDERS_KEPT = 30
@@ -39,7 +40,9 @@ def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder
     )  # fmt: skip
     try:
         kept = shelf.keep(job, [file for file in event.files if Path(file).is_file()], made)
-    except (OSError, sqlite3.Error) as fault:  # a full disk fails the database's writes, too
+    except (OSError, sqlite3.Error) as fault:
+        if is_disk_full(fault):
+            raise
         return Failed(
             say(
                 "shelf.full",

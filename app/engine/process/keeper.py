@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sqlite3
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
 from app.compat.planning.types import AUTO, Choice, Chunk
-from app.engine.jobs.database import Database
 from app.engine.jobs.events import Event, Stopped
 from app.engine.jobs.journal import Job, Journal
 from app.engine.jobs.messages import Free
@@ -24,11 +24,13 @@ from app.engine.process.engine_life import NO_BEAT_S, EngineLife
 from app.engine.process.engine_loop import QUIET_S, EngineLoop
 from app.engine.process.job_end import Stores
 from app.engine.process.job_folder import tidy_folders, tidy_uploads
+from app.engine.process.open_database import open_database
 from app.engine.process.progress_board import ProgressBoard
-from app.engine.process.recovery import recall_progress
+from app.engine.process.recovery import explain_database_fault, recall_progress
 from app.engine.process.state import EngineState, Sample
 from app.engine.process.work_queue import WorkQueue
 from app.paths import Home
+from app.sentence import Trouble
 
 
 class Keeper:
@@ -46,7 +48,7 @@ class Keeper:
         """`rest_s`: delay of the engine's start, unless something is asked for. `patient`: jobs wait while the engine
         cannot start; a command cannot be repaired meanwhile, so its job fails."""
         self.home = home.create()
-        self.database = Database(home.database)
+        self.database = open_database(self.home, alone=patient)
         self.journal = Journal(self.database)
         self.shelf = Shelf(self.database, home.creations)
         self._stores = Stores(home, self.journal, self.shelf)
@@ -82,7 +84,10 @@ class Keeper:
     def submit(self, request: Request, choice: Choice = Choice(), owner: str = OWNER) -> Job:  # noqa: B008 (frozen)
         """Queue a job. The chunk is not part of it: all jobs use the one in force (`set_chunk`)."""
         reject_early(request, self.home)
-        job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
+        try:
+            job = self.journal.queue(request, dataclasses.replace(choice, chunk=AUTO), owner)
+        except sqlite3.Error as fault:
+            raise Trouble(explain_database_fault(self.home.database, fault).sentence) from fault
         self._board.open(job.id)
         self._loop.wake()
         return job
@@ -104,7 +109,7 @@ class Keeper:
 
     def _recall(self, job: str) -> Progress:
         """Rebuild the progress of a job that only journal and shelf still know."""
-        return recall_progress(self.journal.get(job), tuple(str(each.path) for each in self.shelf.list_of_job(job)))
+        return recall_progress(self.journal.find(job), tuple(str(each.path) for each in self.shelf.list_of_job(job)))
 
     def stop(self, job: str) -> None:
         """Stop within one step and keep what is finished. A waiting job leaves the queue."""
@@ -119,8 +124,10 @@ class Keeper:
 
     def resume(self, job: str) -> None:
         """Resume an interrupted or failed job after the last finished part."""
+        self.journal.mark_interrupted()  # a full disk may have prevented it at the start
         self._loop.settle(job)
-        if self.journal.get(job).state in ("interrupted", "failed"):
+        known = self.journal.find(job)
+        if known is not None and known.state in ("interrupted", "failed"):
             self._board.open(job)
             self.journal.resume(job)
             self._loop.wake()

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from app.compat.planning.types import Plan
 from app.engine.jobs.events import END, Event
 from app.engine.jobs.progress import Progress
+from app.engine.jobs.tasks import is_task
 
 REMEMBERED = 50
-"""Jobs that ended longer ago are removed; the journal and the shelf still know them."""
+"""Jobs that ended longer ago are removed; the journal and the shelf still know them. Tasks, which are only here, are
+counted apart."""
 
 
 class ProgressBoard:
@@ -23,7 +25,10 @@ class ProgressBoard:
     def open(self, job: str) -> None:
         with self._lock:
             self._progress[job] = Progress()
-            for old in [each for each, progress in self._progress.items() if progress.end][:-REMEMBERED]:
+            ended = [
+                each for each, progress in self._progress.items() if progress.end and is_task(each) == is_task(job)
+            ]
+            for old in ended[:-REMEMBERED]:
                 del self._progress[old]
 
     def find(self, job: str) -> Progress | None:

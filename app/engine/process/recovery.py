@@ -100,6 +100,12 @@ def explain_keeper_fault(fault: Exception, database: Path) -> Death:
 
 
 def explain_database_fault(file: Path, fault: Exception) -> Death:
+    if not isinstance(fault, sqlite3.OperationalError):
+        return Death(
+            say("keeper.database-broken", "Jobs cannot be saved in {file}: {fault}. Quit Hearth and start it again: it repairs the file.",
+                file=str(file), fault=str(fault)),
+            "crash",
+        )  # fmt: skip
     return Death(
         say(
             "keeper.database",
@@ -111,8 +117,12 @@ def explain_database_fault(file: Path, fault: Exception) -> Death:
     )
 
 
-def recall_progress(job: Job, files: tuple[str, ...]) -> Progress:
-    """Rebuild the progress of a job that only journal and shelf still know."""
+def recall_progress(job: Job | None, files: tuple[str, ...]) -> Progress:
+    """Rebuild the progress of a job that only journal and shelf still know; None if neither does."""
+    if job is None:
+        return Progress(
+            end=Failed(say("job.forgotten", "This has ended, and Hearth has no record of it any more."), files=files)
+        )
     if job.state in ("queued", "running"):
         return Progress()
     if job.state == "finished":

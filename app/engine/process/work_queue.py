@@ -56,6 +56,10 @@ class WorkQueue:
             )
         return self._held
 
+    def hold(self, run: Run) -> None:
+        """Hold a job that its engine could not do, until `take_back`."""
+        self._held = run
+
     def release(self) -> None:
         """Forget a held one, because an engine has it now."""
         self._held = None

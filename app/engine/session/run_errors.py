@@ -22,6 +22,9 @@ MEMORY_WORDS = (
 """Messages by which Metal, the CPU and the card's libraries report a lack of memory in a plain RuntimeError; cuDNN then
 finds no engine."""
 
+NO_ROOM_BYTES = 1 << 20
+"""With less than this free, a failed write is the likeliest cause; libsndfile and safetensors word it in their own way."""
+
 
 def classify_fault(fault: BaseException) -> Fault | None:
     """Return the kind of fault, which chooses the fallbacks, for this error; None: the machine did not cause it."""
@@ -40,8 +43,9 @@ def list_finished(job: Path) -> tuple[str, ...]:
 
 def describe_failure(fault: Exception, job: Path) -> Failed:
     files = list_finished(job)
-    if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
-        free = shutil.disk_usage(job if job.exists() else job.anchor).free
+    free = shutil.disk_usage(job if job.exists() else job.anchor).free
+    full = isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT)
+    if full or (free < NO_ROOM_BYTES and not isinstance(fault, MemoryError | torch.OutOfMemoryError)):
         return Failed(
             say("session.disk-full",
                 "The disk is full: only {free} MB are left for {folder}. Free some space, then resume. "

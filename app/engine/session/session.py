@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from app import notices
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware, with_room
 from app.compat.machine.meter import read
@@ -66,6 +67,7 @@ class Session:
         dial, never from the choice. Ends with Finished, Stopped or Failed, whatever happens."""
         try:
             self._reload_verdicts()
+            yield from map(Note, notices.take_all())
             match request:
                 case SelfTest():
                     yield from maintenance.self_test(self.hardware, self.home, self.verdicts, control)

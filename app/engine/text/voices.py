@@ -6,8 +6,11 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from app.engine.files import sound
 from app.engine.files.sound import Samples
@@ -17,6 +20,7 @@ from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import VoiceLimits
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
+from app.stored_json import is_right, read_stored
 
 LEAST_S = 1.0
 GOOD_S = (5.0, 10.0)
@@ -134,16 +138,25 @@ def _can_follow(limits: VoiceLimits, spoken_by: str | None, strange_words: bool)
     return spoken_by in limits.own_voices
 
 
+class StoredVoice(TypedDict, total=False):
+    name: str
+    transcript: str
+    spoken_by: str | None
+
+
+STORED: Final = TypeAdapter(StoredVoice)
+
+
 def find_speaker(clip: Path) -> str | None:
     """Find the model that spoke a clip, from the note beside a saved voice or the settings in Hearth's file; "" if
     neither says. None: a voice saved before Hearth recorded this."""
     about = clip.with_suffix(".json")
     try:
         noted = json.loads(about.read_text("utf-8")) if about.is_file() else {}
-        if "transcript" in noted:
+        if is_right(STORED, noted) and "transcript" in noted:
             return None if (spoken_by := noted.get("spoken_by")) is None else str(spoken_by)
         return str((sound.read_settings(clip) or {}).get("model", ""))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return ""
 
 
@@ -172,7 +185,7 @@ def list_voices(home: Home) -> tuple[Voice, ...]:
     for about in sorted(home.voices.glob("*.json")) if home.voices.is_dir() else ():
         path = about.with_suffix(".wav")
         try:
-            values = json.loads(about.read_text("utf-8"))
+            values = read_stored(about, STORED)
             prompt = VoicePrompt(str(path), str(values["transcript"]))
             found.append(Voice(str(values["name"]), prompt, sound.measure_seconds(path), find_speaker(path)))
         except (OSError, ValueError, KeyError, TypeError, RuntimeError):  # libsndfile's own is a RuntimeError

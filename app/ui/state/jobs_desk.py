@@ -107,7 +107,8 @@ class JobsDesk:
         for job in (*([running] if running else []), *self.keeper.journal.list_waiting()):
             if job.owner == person.name and kind_of(job.request) == kind:
                 return job.id
-        return self.latest.get((person.name, kind), "")
+        latest = self.latest.get((person.name, kind), "")
+        return latest if latest and self.keeper.journal.find(latest) else ""
 
     def find_progress(self, kind: str, person: Person) -> Progress | None:
         job = self.find_current(kind, person)
@@ -196,7 +197,8 @@ class JobsDesk:
         self.latest[known.owner, kind_of(known.request)] = job
 
     def is_waiting(self, job: str) -> bool:
-        return self.keeper.journal.get(job).state == "queued"
+        known = self.keeper.journal.find(job)
+        return known is not None and known.state == "queued"
 
     def find_place(self, job: str) -> int:
         """Return a job's place in the queue from 1; 0 if it does not wait."""

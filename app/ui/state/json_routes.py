@@ -12,7 +12,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.sentence import Trouble
+from app.engine.process.disk_room import is_disk_full
+from app.sentence import Trouble, say
 from app.ui.page.translate import join, language
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
@@ -42,6 +43,17 @@ def owner_route(given: Given, path: str, handler: Handler[Given], methods: Seque
         return await answer if isinstance(answer, Awaitable) else answer
 
     return Route(path, guarded, methods=[*methods])
+
+
+def answer_full_disk(request: Request, fault: Exception) -> Response:
+    """Answer a request that failed for lack of room; any other fault is raised again."""
+    if not is_disk_full(fault):
+        raise fault
+    return refuse(
+        Trouble(say("disk.not-kept", "The disk is full, so this could not be saved. Free some space, then try again.")),
+        request,
+        status=507,
+    )
 
 
 def refuse(trouble: Trouble, request: Request, status: int = 409) -> JSONResponse:

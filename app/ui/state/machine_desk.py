@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
@@ -41,26 +39,14 @@ class MachineDesk:
     def set_chunk(self, chunk: Chunk) -> None:
         """Set the chunk size for running and later jobs, and save it. Raise Trouble and change nothing if it cannot be saved."""
         with self.choosing:
-            self._write_choice(lambda saved: {**keep_known_fields(saved), "chunk": chunk})
+            self.settings.change("choice", {}, lambda saved: {**keep_known_fields(saved), "chunk": chunk})
             self.keeper.set_chunk(chunk)
 
     def keep_choice(self, choice: Choice) -> None:
         """Save all of a choice but the chunk, which is the keeper's: the slider may have moved meanwhile."""
         forced = {name: value for name, value in dataclasses.asdict(choice).items() if value is not None}
         with self.choosing:
-            self._write_choice(lambda _: {**forced, "chunk": self.keeper.chunk})
-
-    def _write_choice(self, change: Callable[[Any], Any]) -> None:
-        try:
-            self.settings.change("choice", {}, change)
-        except OSError as fault:
-            raise Trouble(
-                say(
-                    "choice.not-kept",
-                    "The settings could not be saved ({fault}), so nothing changed. Fix this, then choose again.",
-                    fault=fault.strerror or str(fault),
-                )
-            ) from fault
+            self.settings.change("choice", {}, lambda _: {**forced, "chunk": self.keeper.chunk})
 
     def find_hardware(self, pretended: str = "") -> Hardware | None:
         return machine(pretended) if self.is_elsewhere(pretended) else self.keeper.state.hardware

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from app import atomic_write
+from app.sentence import Trouble, say
+from app.stored_json import read_stored
+from app.ui.state.settings_schema import SETTINGS
 
 
 class Settings:
@@ -17,13 +20,7 @@ class Settings:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._lock = threading.Lock()
-        self._values: dict[str, Any] = {}
-        try:
-            self._values |= json.loads(file.read_text("utf-8"))
-        except FileNotFoundError:
-            pass
-        except (TypeError, ValueError):
-            file.replace(file.with_suffix(".broken"))  # Whoever wrote in it by hand finds it there.
+        self._values = read_stored(file, SETTINGS)
 
     def get(self, name: str, otherwise: Any = None) -> Any:
         return self._values.get(name, otherwise)
@@ -38,8 +35,14 @@ class Settings:
             self._write({name: how(self._values.get(name, otherwise))})
 
     def _write(self, changes: Mapping[str, Any]) -> None:
-        """Write the file, then take the values over; a failed write changes nothing."""
+        """Write the file, then take the values over; a failed write changes nothing and raises Trouble."""
         values = {**self._values, **changes}
         if values != self._values:
-            atomic_write.write_text(self._file, json.dumps(values, ensure_ascii=False, indent=1))
+            try:
+                atomic_write.write_text(self._file, json.dumps(values, ensure_ascii=False, indent=1))
+            except OSError as fault:
+                raise Trouble(
+                    say("choice.not-kept", "The settings could not be saved ({fault}), so nothing changed. Fix this, then choose again.",
+                        fault=fault.strerror or str(fault))
+                ) from fault  # fmt: skip
             self._values = values

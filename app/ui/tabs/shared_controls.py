@@ -17,7 +17,7 @@ from app.engine.jobs.request import SEED_LIMIT
 from app.engine.models.on_disk import locate
 from app.sentence import Sentence, Trouble, say
 from app.ui.page import views
-from app.ui.page.translate import language, word
+from app.ui.page.translate import language, translate, word
 from app.ui.state import presets
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
@@ -188,7 +188,10 @@ class SavedSettings:
 
     def save(self, values: dict[Any, Any], request: gr.Request) -> None:
         if who(request).owner:
-            self.desk.settings.put({self.tab: {name: values[field] for name, field in self.fields.items()}})
+            try:
+                self.desk.settings.put({self.tab: {name: values[field] for name, field in self.fields.items()}})
+            except Trouble as trouble:
+                gr.Warning(translate(trouble.sentence, language(request)))
 
     def apply_preset(self, choice: str | None, request: gr.Request) -> list[Any]:
         wanted = presets.find_values(self.desk.settings, self.tab, choice) if who(request).owner else {}

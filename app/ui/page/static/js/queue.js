@@ -52,7 +52,7 @@
 
   // What keeps all jobs from running takes the place of the interrupted jobs.
   Hearth.area("#h-strip", (element, { standing }) => {
-    let banner = document.querySelector("#h-interrupted.h-standing");
+    let banner = document.querySelector("#h-interrupted.h-standing:not(.h-notice)");
     if (!standing) return banner?.remove();
     if (banner?.dataset.cure !== standing.cure) {
       document.querySelector("#h-interrupted")?.remove();
@@ -73,10 +73,26 @@
     text(banner.firstElementChild, banner.dataset.line ?? standing.text);
   });
 
+  // What was damaged and mended: shown until it is read.
+  Hearth.area("#h-strip", (element, { notices, standing }) => {
+    let banner = document.querySelector("#h-interrupted.h-notice");
+    if (standing || !notices?.length) return banner?.remove();
+    if (!banner) {
+      document.querySelector("#h-interrupted")?.remove();
+      banner = el(`<div id="h-interrupted" class="h-standing h-notice" role="status"><span></span><button type="button" class="h-chip"></button></div>`);
+      element.after(banner);
+      const read = banner.querySelector("button");
+      text(read, t("notice.read", "OK"));
+      read.addEventListener("click", () => fetch("hearth/notices", { method: "POST", body: banner.dataset.notice }));
+    }
+    banner.dataset.notice = notices[0].id;
+    text(banner.firstElementChild, notices[0].text);
+  });
+
   // Interrupted jobs: one line, two answers.
-  Hearth.area("#h-strip", (element, { interrupted, standing }) => {
+  Hearth.area("#h-strip", (element, { interrupted, notices, standing }) => {
     let banner = document.querySelector("#h-interrupted");
-    if (standing) return;
+    if (standing || notices?.length) return;
     if (!interrupted?.length) return banner?.remove();
     if (!banner) {
       banner = el(`<div id="h-interrupted" role="status"><span></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></div>`);

@@ -1,0 +1,150 @@
+"""Open the database; put a broken one aside and make a new one from its readable rows, the backups and the files."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from filelock import FileLock, Timeout
+
+from app import notices
+from app.engine.jobs import backups, salvage
+from app.engine.jobs.database import Database, is_full, list_columns, make_empty
+from app.engine.jobs.journal import read_job
+from app.engine.jobs.shelf import read_creation
+from app.engine.process.shelf_refill import find_unlisted
+from app.paths import Home
+from app.put_aside import put_aside
+from app.sentence import Trouble, say
+
+SIDE_FILES: Final = ("-wal", "-shm")
+FILLED_IN: Final[Mapping[str, object]] = {
+    "attempts": 0, "runner": "", "words": "", "rate": 0.0, "unit": "", "elapsed_s": 0.0, "highest_bytes": 0, "favourite": 0, "plan": "{}",
+}  # fmt: skip
+"""Values for columns that the rows of another version lack."""
+Row = Mapping[str, Any]
+
+
+def open_database(home: Home, alone: bool) -> Database:
+    """Open or make the database, whatever its state. `alone`: this process is the window, one per folder; a command
+    repairs nothing while a window is open. On a full disk, what can be read is held in memory until there is room."""
+    file = home.database
+    try:
+        if not file.exists() and not any(home.creations.glob("*.*")) and not backups.list_backups(home):
+            return Database(file)
+        if file.is_file() and file.stat().st_size:
+            return Database(file)
+        fault = "it is missing or empty"
+    except (sqlite3.Error, OSError) as broken:
+        if is_full(broken):
+            return Database(file, _read_into_memory(file))
+        fault = str(broken)
+    if alone:
+        return _restore(home, fault)
+    try:
+        with FileLock(home.open_lock, timeout=0):
+            return _restore(home, fault)
+    except Timeout:
+        raise Trouble(
+            say("database.window-open", "{file} cannot be used ({fault}). Quit the Hearth window and open it again: it repairs the file.",
+                file=str(file), fault=fault)
+        ) from None  # fmt: skip
+
+
+def _restore(home: Home, fault: str) -> Database:
+    """Make a new database beside the broken one, then let it take its place."""
+    made = home.database.with_name(f".{home.database.name}.restoring")
+    for side in ("", *SIDE_FILES):
+        Path(f"{made}{side}").unlink(missing_ok=True)
+    try:
+        jobs, creations = _fill(made, home)
+    except (OSError, sqlite3.Error) as full:
+        if isinstance(full, sqlite3.Error) and not is_full(full):
+            raise
+        return Database(home.database, _read_into_memory(home.database))
+    aside = _move_aside(home.database, fault)
+    made.replace(home.database)
+    notices.tell(
+        say("database.restored",
+            "The list of your jobs and creations could not be used ({fault}). Hearth made it anew: "
+            "{creations} creations and {jobs} jobs are there. The old file is kept as {aside}.",
+            fault=fault, creations=creations, jobs=jobs, aside=str(aside))
+        if aside is not None
+        else say("database.refilled",
+                 "The list of your jobs and creations was missing. Hearth made it anew from backups and files: "
+                 "{creations} creations and {jobs} jobs are there.",
+                 creations=creations, jobs=jobs)
+    )  # fmt: skip
+    return Database(home.database)
+
+
+def _move_aside(file: Path, fault: str) -> Path | None:
+    try:
+        aside = put_aside(file) if file.exists() else None
+        for side in SIDE_FILES:
+            if (beside := Path(f"{file}{side}")).exists():
+                beside.rename(f"{aside}{side}") if aside is not None else put_aside(beside)
+    except OSError as stuck:
+        raise Trouble(
+            say("database.stuck", "{file} cannot be used ({fault}) and cannot be renamed ({stuck}). Close the programs that use it, then start Hearth again.",
+                file=str(file), fault=fault, stuck=str(stuck))
+        ) from stuck  # fmt: skip
+    return aside
+
+
+def _fill(made: Path, home: Home) -> tuple[int, int]:
+    """Fill a new database, the best source first; return how many jobs and creations it has."""
+    columns = list_columns()
+    database = Database(made)
+    try:
+        with database.transaction():
+            _add(database, columns, salvage.read_rows(home.database, columns))
+            _add(database, columns, salvage.scan_pages(home.database, columns))
+            for backup in backups.list_backups(home):
+                _add(database, columns, salvage.read_rows(backup, columns))
+            listed = {str(row["path"]) for row in database.query("SELECT path FROM creations")}
+            _add(database, columns, {"creations": list(find_unlisted(home.creations, listed))})
+            counts = [
+                database.query(f"SELECT COUNT(*) AS rows FROM {table}")[0]["rows"] for table in ("jobs", "creations")
+            ]
+    finally:
+        database.close()
+    return counts[0], counts[1]
+
+
+def _add(database: Database, columns: Mapping[str, list[str]], found: Mapping[str, Iterable[Row]]) -> None:
+    """Add the rows that are whole and not there yet; of creations those whose files are there."""
+    for table, rows in found.items():
+        names = columns[table]
+        query = f"INSERT OR IGNORE INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        for row in rows:
+            values = {name: FILLED_IN.get(name) if row.get(name) is None else row[name] for name in names}
+            try:
+                if table == "jobs":
+                    read_job(values)
+                elif not _has_file_and_settings(values):
+                    continue
+                database.write(query, *values.values())
+            except (Trouble, TypeError, ValueError, AttributeError, RecursionError, sqlite3.IntegrityError):
+                continue  # It is damaged: a backup or the file itself may have it.
+
+
+def _has_file_and_settings(row: Row) -> bool:
+    creation = read_creation({**row, "id": 0})
+    return creation.condition != "missing" and bool(creation.request)
+
+
+def _read_into_memory(file: Path) -> sqlite3.Connection:
+    """Return what can be read, as a database in memory."""
+    columns, connection = list_columns(), make_empty()
+    connection.row_factory = sqlite3.Row
+    for table, rows in salvage.read_rows(file, columns).items():
+        names = columns[table]
+        query = f"INSERT OR IGNORE INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        for row in rows:
+            with suppress(sqlite3.Error):
+                connection.execute(query, [row.get(name) for name in names])
+    return connection

@@ -1,0 +1,60 @@
+"""Make rows of the shelf from the files in its folders: each file carries the settings it was made with."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from app.engine.files import picture_settings, sound
+from app.engine.jobs.owners import OWNER
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, from_json, to_json
+from app.engine.jobs.shelf import BIN
+from app.sentence import Trouble
+
+PICTURES: Final = frozenset({".png"})
+SOUNDS: Final = frozenset({".wav", ".flac", ".mp3", ".ogg", ".opus"})
+DATE: Final = re.compile(r"^\d{4}-\d\d-\d\d \d{4} ")
+
+
+def find_unlisted(folder: Path, listed: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each sound and picture of the shelf's folder and its bin whose path is not listed."""
+    for place in (folder, folder / BIN):
+        for file in sorted(place.iterdir()) if place.is_dir() else ():
+            if str(file) not in listed and file.suffix in PICTURES | SOUNDS:
+                try:
+                    yield _make_row(file, binned=place != folder)
+                except OSError:
+                    continue  # It is gone, or nobody may read it.
+
+
+def _make_row(file: Path, binned: bool) -> dict[str, Any]:
+    about = file.stat()
+    request = _read_request(file)
+    settings = to_json(request)
+    return {
+        "job": "", "owner": OWNER, "kind": settings["kind"], "model": request.model,
+        "text": request.text if isinstance(request, SpeechRequest) else request.prompt, "request": json.dumps(settings), "plan": "{}",
+        "path": str(file), "bytes": about.st_size, "seconds": _measure_seconds(file), "rate": 0.0, "unit": "", "elapsed_s": 0.0,
+        "highest_bytes": 0, "whole": 1, "created_s": about.st_mtime, "binned_s": about.st_mtime if binned else None,
+    }  # fmt: skip
+
+
+def _read_request(file: Path) -> Request:
+    """Read the settings inside a file; for a file without any, the words of its name."""
+    try:
+        if file.suffix in PICTURES:
+            return picture_settings.read(file).request
+        return from_json(sound.read_settings(file) or {})
+    except Trouble:
+        words = DATE.sub("", file.stem) or file.stem
+        return PictureRequest(words) if file.suffix in PICTURES else SpeechRequest(words)
+
+
+def _measure_seconds(file: Path) -> float:
+    try:
+        return sound.measure_seconds(file) if file.suffix in SOUNDS else 0.0
+    except RuntimeError:  # libsndfile cannot read it
+        return 0.0

@@ -1,0 +1,107 @@
+"""Read Hearth's own JSON files by a schema: a wrong value alone falls back to its default, and the old file is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from app import atomic_write, notices
+from app.put_aside import put_aside
+from app.sentence import say
+
+NAMED_MOST: Final = 8
+ROUNDS: Final = 20
+"""Each round removes all that is wrong; what a removal makes wrong, as the rest of a record, goes in the next."""
+Keys = tuple[str | int, ...]
+
+
+def read_stored(file: Path, schema: TypeAdapter[Any], depth: int | None = None) -> dict[str, Any]:
+    """Return the values of a file without those that are wrong, and unknown ones of a newer Hearth as they are; {} if
+    there is no file. A damaged file is put aside and told, and never stops anything. `depth`: how deep a wrong value may
+    lie to go alone; None: as deep as it does."""
+    try:
+        values = json.loads(file.read_text("utf-8"))
+        if not isinstance(values, dict):
+            raise ValueError(f"{type(values).__name__} in place of an object")
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as fault:
+        notices.tell(
+            say("stored.unreadable", "{file} could not be read ({fault}), so what it held is back at its default. The damaged file is kept as {aside}.",
+                file=str(file), fault=str(fault)[:200], aside=str(_put_aside(file)))
+        )  # fmt: skip
+        return {}
+    wrong = drop_wrong(schema, values, depth)
+    if wrong:
+        aside = _put_aside(file)
+        with suppress(OSError):
+            atomic_write.write_text(file, json.dumps(values, ensure_ascii=False, indent=1))
+        names = ", ".join(".".join(map(str, keys)) for keys in wrong[:NAMED_MOST]) + (
+            " ..." if len(wrong) > NAMED_MOST else ""
+        )
+        notices.tell(
+            say("stored.wrong", "These values of {file} were wrong and are back at their defaults: {names}. The old file is kept as {aside}.",
+                file=str(file), names=names, aside=str(aside))
+        )  # fmt: skip
+    return values
+
+
+def drop_wrong(schema: TypeAdapter[Any], values: Any, depth: int | None = None) -> list[Keys]:
+    """Remove from `values` what the schema does not allow, as deep inside as possible; return where it was. Everything
+    goes if the outermost value is wrong."""
+    dropped: list[Keys] = []
+    for _ in range(ROUNDS):
+        try:
+            schema.validate_python(values, strict=True)
+            return dropped
+        except ValidationError as fault:
+            places = dict.fromkeys(
+                _deepest(values, error["loc"][:depth]) for error in fault.errors(include_url=False, include_input=False)
+            )
+        places = {keys: None for keys in places if not any(keys[:length] in places for length in range(len(keys)))}
+        for keys in reversed(places):  # the later ones of a list first, so that the others keep their places
+            if not keys:
+                values.clear()
+            else:
+                inner = values
+                for key in keys[:-1]:
+                    inner = inner[key]
+                del inner[keys[-1]]
+        dropped += places
+    values.clear()
+    return [*dropped, ()]
+
+
+def is_right(schema: TypeAdapter[Any], values: Any) -> bool:
+    """Tell whether a value is as the schema says."""
+    try:
+        schema.validate_python(values, strict=True)
+    except ValidationError:
+        return False
+    return True
+
+
+def _deepest(values: Any, location: Sequence[str | int]) -> Keys:
+    """Return as much of an error's location as exists: its end may name a missing field or one kind of several."""
+    keys: list[str | int] = []
+    for key in location:
+        if (isinstance(values, dict) and key in values) or (
+            isinstance(values, list) and isinstance(key, int) and key < len(values)
+        ):
+            keys.append(key)
+            values = values[key]  # type: ignore[index]
+        else:
+            break
+    return tuple(keys)
+
+
+def _put_aside(file: Path) -> Path:
+    try:
+        return put_aside(file)
+    except OSError:  # Nobody may rename it, or another process just did.
+        return file

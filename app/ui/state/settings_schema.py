@@ -1,0 +1,66 @@
+"""The schema of the settings file: what each field of the window's settings may hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, Field, TypeAdapter
+from typing_extensions import TypedDict
+
+from app.engine.models.chosen import ChoiceValues
+
+
+def _range(low: float, high: float) -> Any:
+    return Field(ge=low, le=high, allow_inf_nan=False)
+
+
+def _require_utf8(text: str) -> str:
+    text.encode()  # half a surrogate pair can neither be shown nor written
+    return text
+
+
+Words = Annotated[str, AfterValidator(_require_utf8)]
+
+
+class SpeakValues(TypedDict, total=False):
+    model: Words
+    speed: Annotated[float, _range(0.5, 2)]
+    format: Literal["wav", "flac", "mp3", "ogg", "opus"]
+    own: bool
+    guidance: Annotated[float, _range(1, 10)]
+    temperature: Annotated[float, _range(0, 5)]
+    top_p: Annotated[float, _range(0.01, 1)]
+    cfg_filter: Annotated[float, _range(1, 1024)]
+    loudness: Annotated[float, _range(-60, 0)]
+    carry: bool
+
+
+class PaintValues(TypedDict, total=False):
+    model: Words
+    width: Annotated[float, _range(64, 4096)] | None
+    height: Annotated[float, _range(64, 4096)] | None
+    steps: Annotated[float, _range(1, 200)] | None
+    guidance: Annotated[float, _range(0, 50)] | None
+    scheduler: Words
+    batch: Annotated[float, _range(1, 16)]
+    upscale: Annotated[float, _range(1, 4)]
+    strength: Annotated[float, _range(0.01, 1)]
+
+
+class Presets(TypedDict, total=False):
+    speak: dict[str, SpeakValues]
+    paint: dict[str, PaintValues]
+
+
+class SettingsValues(TypedDict, total=False):
+    choice: ChoiceValues
+    guests: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
+    models: list[Words]
+    speak: SpeakValues
+    paint: PaintValues
+    presets: Presets
+    drafts: dict[str, Words]
+    greeted: bool
+
+
+SETTINGS: Final[TypeAdapter[SettingsValues]] = TypeAdapter(SettingsValues)

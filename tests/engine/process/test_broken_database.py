@@ -1,0 +1,235 @@
+"""A database broken in many ways: Hearth opens, keeps the old file, and has again what rows, backups and files still tell."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from app import notices
+from app.compat.planning.types import Choice
+from app.engine.files import picture_settings
+from app.engine.jobs import backups, database, salvage
+from app.engine.jobs.database import Database, list_columns
+from app.engine.jobs.journal import Journal
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.shelf import Creation, RunSummary, Shelf
+from app.engine.process import open_database as opening
+from app.engine.process.open_database import open_database
+from app.paths import Home, home
+from app.sentence import Trouble
+from tests.support.database_damage import DAMAGES
+
+SEED = 20261122
+
+
+@pytest.fixture(autouse=True)
+def nothing_told() -> Iterator[None]:
+    notices.take_all()
+    yield
+    notices.take_all()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Home:
+    return make_home(tmp_path / "home")
+
+
+def make_home(folder: Path, pictures: int = 8, jobs: int = 60) -> Home:
+    """A home with pictures on the shelf, one of them in the bin, and waiting jobs."""
+    place = home(folder).create()
+    kept = Database(place.database)
+    journal, shelf = Journal(kept), Shelf(kept, place.creations)
+    for number in range(pictures):
+        request = PictureRequest(f"a red boat, number {number}", seed=number)
+        file = place.scratch / f"{number}.png"
+        picture_settings.write(Image.new("RGB", (16, 16), (number, 0, 0)), file, request, "starter-painter")
+        job = journal.queue(request, Choice())
+        shelf.keep(job, [file], RunSummary("starter-painter"))
+        journal.end(job.id, "finished")
+    for newest in shelf.find(most=1):
+        shelf.delete(newest.id)
+    for number in range(jobs):
+        journal.queue(SpeechRequest(f"[S1] Waiting, number {number}. " + "Good day. " * 40, seed=number), Choice())
+    kept.close()
+    return place
+
+
+def shelf_of(place: Home, opened: Database) -> list[Creation]:
+    shelf = Shelf(opened, place.creations)
+    return [*shelf.find(most=-1), *shelf.find(binned=True, most=-1)]
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_the_shelf_is_whole_again_after(place: Home, name: str) -> None:
+    DAMAGES[name](place.database, random.Random(SEED))
+    there = place.database.exists()
+    content = place.database.read_bytes() if place.database.is_file() else b""
+    opened = open_database(place, alone=True)
+    try:
+        found = shelf_of(place, opened)
+        assert sorted(each.text for each in found) == [f"a red boat, number {number}" for number in range(8)]
+        assert sum(each.binned for each in found) == 1 and not any(each.condition for each in found)
+        assert sorted(each.request.seed or 0 for each in found) == list(range(8))
+        assert Shelf(opened, place.creations).find("boat") and Journal(opened).list_live() is not None
+        Journal(opened).queue(SpeechRequest("[S1] And on."), Choice())
+    finally:
+        opened.close()
+    aside = list(place.root.glob("hearth.sqlite3.*.damaged"))
+    told = notices.list_notices()
+    if name == "the last byte is missing":
+        assert not told, "SQLite does without it"
+        return
+    assert len(told) == 1 and len(aside) == int(there)
+    if aside:
+        assert str(aside[0]) in str(told[0])
+        assert aside[0].is_dir() or aside[0].read_bytes() == content, "the old file is kept as it was"
+    again = open_database(place, alone=True)
+    assert len(shelf_of(place, again)) == 8 and notices.list_notices() == told, "it is mended and told once"
+    again.close()
+
+
+LEAST = {
+    "20 flipped bits": 50, "200 flipped bits": 10, "a broken header": 55, "a broken first page": 50, "three pages of zeros": 30,
+    "a newer version": 60, "a broken search index": 60,
+}  # fmt: skip
+"""Waiting jobs of 60 that are found again."""
+
+
+@pytest.mark.parametrize(("name", "least"), LEAST.items())
+def test_waiting_jobs_are_read_as_far_as_they_can_be(place: Home, name: str, least: int) -> None:
+    DAMAGES[name](place.database, random.Random(SEED))
+    opened = open_database(place, alone=True)
+    live = Journal(opened).list_live()
+    opened.close()
+
+    assert len(live) >= least
+    assert len({job.id for job in live}) == len(live)
+
+
+def test_a_backup_has_what_no_page_has_any_more(place: Home) -> None:
+    assert backups.make_backup(place)
+    kept = Database(place.database)
+    shelf = Shelf(kept, place.creations)
+    (first, *_) = shelf.find()
+    shelf.set_favourite(first.id, True)
+    late = place.scratch / "late.png"
+    picture_settings.write(
+        Image.new("RGB", (16, 16), (99, 0, 0)), late, PictureRequest("made after the backup"), "starter-painter"
+    )
+    shelf.keep(
+        Journal(kept).queue(PictureRequest("made after the backup"), Choice()), [late], RunSummary("starter-painter")
+    )
+    kept.close()
+    DAMAGES["garbage"](place.database, random.Random(SEED))
+    opened = open_database(place, alone=True)
+    assert len(Journal(opened).list_live()) == 60
+    found = shelf_of(place, opened)
+    assert len(found) == 9 and [each.model for each in found].count("starter-painter") == 8, (
+        "eight from the backup, one from its file"
+    )
+    opened.close()
+
+
+def test_backups_are_made_daily_whole_and_a_few(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time()
+    for day in range(12):
+        monkeypatch.setattr(time, "strftime", lambda *_, day=day: f"2026-11-{day + 1:02d}-081500")
+        monkeypatch.setattr(time, "time", lambda day=day: now + day * backups.DAY_S)
+        for _ in range(2):
+            backups.make_daily_backup(place)
+        if day == 0:
+            (only,) = backups.list_backups(place)
+            with closing(sqlite3.connect(only)) as copy:
+                assert copy.execute("SELECT COUNT(*) FROM jobs").fetchone() == (68,)
+        for each in backups.list_backups(place)[:1]:
+            os.utime(each, (now + day * backups.DAY_S,) * 2)
+    kept = backups.list_backups(place)
+    assert [each.name for each in kept] == [
+        f"hearth-2026-11-{day:02d}-081500.sqlite3" for day in range(12, 12 - backups.KEPT, -1)
+    ]
+    DAMAGES["garbage"](place.database, random.Random(SEED))
+    monkeypatch.setattr(time, "time", lambda: now + 99 * backups.DAY_S)
+    backups.make_daily_backup(place)
+    assert backups.list_backups(place) == kept, "a broken database is no backup, and takes no one's place"
+
+
+def test_a_read_only_file_is_copied(place: Home) -> None:
+    """As root every file can be written, so SQLite is told that this one cannot."""
+    real = database._connect
+
+    def read_only(path: Path) -> sqlite3.Connection:
+        if path == place.database and not path.stat().st_mode & stat.S_IWUSR:
+            connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
+            database.check(connection)
+        return real(path)
+
+    place.database.chmod(0o444)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_connect", read_only)
+        opened = open_database(place, alone=True)
+    assert len(Journal(opened).list_live()) == 60 and len(shelf_of(place, opened)) == 8
+    opened.close()
+    assert len(notices.list_notices()) == 1
+
+
+def test_a_locked_file_is_read_all_the_same(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_S", 0.2)
+    with closing(sqlite3.connect(place.database, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode=EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        opened = open_database(place, alone=True)
+        assert len(Journal(opened).list_live()) == 60 and len(shelf_of(place, opened)) == 8
+        opened.close()
+    assert "locked" in str(notices.list_notices()[0])
+
+
+def test_a_command_repairs_nothing_while_a_window_is_open(place: Home) -> None:
+    from app.ui.single_instance import Instance
+
+    window = Instance(place.root)
+    assert window.take()
+    DAMAGES["garbage"](place.database, random.Random(SEED))
+    before = place.database.read_bytes()
+    try:
+        with pytest.raises(Trouble, match="Quit the Hearth window"):
+            open_database(place, alone=False)
+        assert place.database.read_bytes() == before
+    finally:
+        window.release()
+    open_database(place, alone=False).close()
+    assert notices.list_notices()
+
+
+def test_a_new_home_says_nothing(tmp_path: Path) -> None:
+    open_database(home(tmp_path).create(), alone=True).close()
+    assert not notices.list_notices() and opening.SIDE_FILES
+
+
+def test_long_rows_are_read_from_their_overflow_pages(tmp_path: Path) -> None:
+    place = make_home(tmp_path, pictures=0, jobs=0)
+    kept = Database(place.database)
+    text = "[S1] " + "Long words. " * 3000
+    Journal(kept).queue(SpeechRequest(text), Choice())
+    kept.close()
+    (row,) = salvage.scan_pages(place.database, list_columns())["jobs"]
+    assert json.loads(row["request"])["text"] == text
+
+
+def test_the_command_makes_a_backup_and_says_where(place: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    from app.__main__ import main
+
+    assert main(["backup", "--home", str(place.root)]) == 0
+    (made,) = backups.list_backups(place)
+    assert capsys.readouterr().out.strip() == str(made)
+    DAMAGES["garbage"](place.database, random.Random(SEED))
+    assert main(["backup", "--home", str(place.root)]) == 2 and backups.list_backups(place) == [made]
