@@ -41,6 +41,9 @@ from app.ui.window import HeadInjection, build, configure_queue
 
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"
+PLACES = 300
+"""Calls that Gradio's queue works on at once: more than jobs may wait, so that each reaches the journal. They wait
+without a thread; threads are started only for functions that run."""
 MANY_CORES = 4
 WAIT_S = 1.0
 """Windows notices Ctrl+C only between two waits."""
@@ -142,6 +145,7 @@ def start_server(
     with window:
         gradio_endpoints.build(desk)
     configure_queue(window)
+    gradio_endpoints.answer_when_begun(window)
     routes = [
         *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk),
         *openai.routes(desk), *a1111.routes(desk),
@@ -150,7 +154,7 @@ def start_server(
         server_name=options.host, server_port=options.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
         footer_links=[], favicon_path=find_favicon(), show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
         strict_cors=True, max_file_size=OWNER_BYTES, ssl_verify=False, ssl_certfile=tls and tls[0], ssl_keyfile=tls and tls[1],
-        mcp_server=options.assistants,
+        mcp_server=options.assistants, max_threads=PLACES,
         app_kwargs={"routes": routes, "middleware": [*middleware, Middleware(HeadInjection)], "openapi_url": None, "docs_url": None, "redoc_url": None},
     )  # fmt: skip
     limit_idle_connections(window.server)
@@ -183,6 +187,8 @@ def prepare_environment(place: Home) -> None:
     """Set Gradio's environment variables and folder. A dead proxy must not block Hearth's requests to itself."""
     os.environ["GRADIO_TEMP_DIR"] = str(place.scratch / "uploads")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    # Gradio sums up its last 10,000 calls with pandas after each one.
+    os.environ |= {"GRADIO_ANALYTICS_MAX_EVENTS": "1", "GRADIO_ANALYTICS_CACHE_FREQUENCY": str(10**9)}
     for name in ("NO_PROXY", "no_proxy"):
         os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1,localhost,::1")))
     os.chdir(place.root)

@@ -97,6 +97,10 @@ class Journal:
         )
         return [_read_job(row) for row in rows]
 
+    def count_waiting(self) -> int:
+        (row,) = self._db.query("SELECT COUNT(*) AS n FROM jobs WHERE state='queued' AND runner=?", self._me)
+        return int(row["n"])
+
     def sum_guest_seconds(self, since_s: float) -> float:
         """Sum the engine time that visitors used since then."""
         rows = self._db.query(

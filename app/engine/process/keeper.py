@@ -10,7 +10,8 @@ import multiprocessing
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
@@ -126,6 +127,10 @@ class Keeper:
     def follow(self, job: str) -> Iterator[Event]:
         """Yield what happened so far, in short, then every event as it happens, until the end."""
         return self._board.follow(job, lambda: self._recall(job))
+
+    def watch(self, job: str, wake: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call `wake` after every event of a job, from another thread; `get_progress` then tells how far it is."""
+        return self._board.watch(job, wake)
 
     def get_progress(self, job: str) -> Progress:
         return self._board.find(job) or self._recall(job)

@@ -27,7 +27,9 @@ from app.ui.state.settings import Settings
 from app.ui.state.visitor_limits import check_turn, grant_request, read_allowance
 
 GRID_MOST: Final = 36
-QUEUE_MOST: Final = 200
+QUEUE_MOST: Final = 240
+PROGRAMS_MOST: Final = 200
+"""Waiting jobs beyond which other programs are refused: the rest of the queue is the page's."""
 SPLIT_SCRIPTS_KEPT: Final = 100
 
 
@@ -59,14 +61,14 @@ class JobsDesk:
     split_scripts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Job -> the parts of its script, for scripts shown lately."""
 
-    def begin(self, request: Request, person: Person, choice: Choice | None = None) -> str:
+    def begin(self, request: Request, person: Person, choice: Choice | None = None, by_program: bool = False) -> str:
         """Queue a job; every tab of this person shows it from now on."""
         with self.beginning:
             if not person.owner:
                 limits, chosen = read_allowance(self.settings.get("visitors", {})), self.models.chosen_by_owner()
                 request, choice = grant_request(request, person, self.keeper, limits, chosen), None
-            elif len(self.keeper.journal.list_waiting()) >= QUEUE_MOST:
-                raise Trouble(say("queue.full", "The queue is full ({most} jobs). Clear it, or wait for some jobs to finish.", most=QUEUE_MOST))  # fmt: skip
+            elif self.keeper.journal.count_waiting() >= (most := PROGRAMS_MOST if by_program else QUEUE_MOST):
+                raise Trouble(say("queue.full", "The queue is full ({most} jobs). Clear it, or wait for some jobs to finish.", most=most))  # fmt: skip
             try:
                 job = self.keeper.submit(request, choice or self.machine.read_choice(person), person.name)
             except Trouble as trouble:
