@@ -7,17 +7,20 @@ import json
 import sqlite3
 import time
 import uuid
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import psutil
 
 from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.database import Database
-from app.engine.jobs.owners import OWNER
+from app.engine.jobs.fair_order import order_fairly
+from app.engine.jobs.owners import OWNER, household_of
 from app.engine.jobs.request import Request, from_json, to_json
 from app.sentence import Trouble
 
+HOUR_S: Final = 3600.0
 State = Literal["queued", "running", "finished", "stopped", "failed", "interrupted"]
 
 
@@ -35,6 +38,7 @@ class Job:
     created_s: float
     started_s: float | None
     ended_s: float | None
+    position: float = 0.0
 
 
 def _identify_process() -> str:
@@ -56,10 +60,15 @@ def restore_choice(values: dict[str, Any]) -> Choice:
     return dataclasses.replace(Choice(**values), chunk=AUTO)
 
 
-def _read_job(row: sqlite3.Row) -> Job:
+def _parse(row: sqlite3.Row) -> tuple[Request, Choice]:
+    return from_json(json.loads(row["request"])), restore_choice(json.loads(row["choice"]))
+
+
+def _read_job(row: sqlite3.Row, parsed: tuple[Request, Choice] | None = None) -> Job:
+    request, choice = parsed or _parse(row)
     return Job(
-        row["id"], row["owner"], from_json(json.loads(row["request"])), restore_choice(json.loads(row["choice"])), row["state"], row["attempts"],
-        row["words"], row["created_s"], row["started_s"], row["ended_s"],
+        row["id"], row["owner"], request, choice, row["state"], row["attempts"],
+        row["words"], row["created_s"], row["started_s"], row["ended_s"], row["position"],
     )  # fmt: skip
 
 
@@ -70,6 +79,8 @@ class Journal:
     def __init__(self, database: Database) -> None:
         self._db = database
         self._me = _identify_process()
+        self._parsed: dict[str, tuple[Request, Choice]] = {}
+        """The requests of the waiting jobs, which the page asks for several times a second; they never change."""
 
     def queue(self, request: Request, choice: Choice, owner: str = OWNER) -> Job:
         id_ = uuid.uuid4().hex
@@ -89,25 +100,30 @@ class Journal:
         return _read_job(rows[0]) if rows else None
 
     def list_waiting(self) -> list[Job]:
-        """List waiting jobs in the order they will run: the owner's before visitors'."""
+        """List waiting jobs in the order they will run: the owner's, then one of each guest in turn."""
         rows = self._db.query(
-            "SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY owner<>?, position, created_s",
-            self._me,
-            OWNER,
+            "SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY position, created_s", self._me
         )
-        return [_read_job(row) for row in rows]
+        self._parsed = {row["id"]: self._parsed.get(row["id"]) or _parse(row) for row in rows}
+        jobs = [_read_job(row, self._parsed[row["id"]]) for row in rows]
+        guests = {household_of(job.owner) for job in jobs} - {OWNER}
+        return order_fairly(jobs, self.sum_guest_seconds(time.time() - HOUR_S) if len(guests) > 1 else {})
 
     def count_waiting(self) -> int:
         (row,) = self._db.query("SELECT COUNT(*) AS n FROM jobs WHERE state='queued' AND runner=?", self._me)
         return int(row["n"])
 
-    def sum_guest_seconds(self, since_s: float) -> float:
-        """Sum the engine time that visitors used since then."""
+    def sum_guest_seconds(self, since_s: float) -> Counter[str]:
+        """Sum the engine time that each household of visitors used since then."""
         rows = self._db.query(
-            "SELECT SUM(MAX(0, COALESCE(ended_s, ?) - MAX(started_s, ?))) AS used FROM jobs WHERE owner<>? AND started_s IS NOT NULL",
-            time.time(), since_s, OWNER,
+            "SELECT owner, SUM(MAX(0, COALESCE(ended_s, ?) - MAX(started_s, ?))) AS used FROM jobs"
+            " WHERE owner<>? AND started_s IS NOT NULL AND COALESCE(ended_s, ?)>? GROUP BY owner",
+            time.time(), since_s, OWNER, time.time(), since_s,
         )  # fmt: skip
-        return float(rows[0]["used"] or 0.0)
+        used: Counter[str] = Counter()
+        for row in rows:
+            used[household_of(row["owner"])] += row["used"]
+        return used
 
     def take(self) -> Job | None:
         """Take the next job and mark it as running."""

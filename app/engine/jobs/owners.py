@@ -11,8 +11,14 @@ OWNER: Final = OwnerName("owner")
 _PREFIX: Final = "visitor-"
 
 
-def new_visitor() -> OwnerName:
-    return OwnerName(f"{_PREFIX}{secrets.token_hex(8)}")
+def new_visitor(household: str = "") -> OwnerName:
+    """Name a login. `household` is what all logins from one address of one link share: limits are counted by it."""
+    return OwnerName(f"{_PREFIX}{household or secrets.token_hex(6)}-{secrets.token_hex(8)}")
+
+
+def household_of(owner: str) -> str:
+    """Return the household of a visitor's name; a name without one, as older versions wrote it, stands for itself."""
+    return owner.rpartition("-")[0] if owner.count("-") > 1 else owner
 
 
 def is_visitor(owner: str) -> bool:

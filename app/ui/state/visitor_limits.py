@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.jobs.owners import is_visitor
+from app.engine.jobs.journal import HOUR_S
+from app.engine.jobs.owners import household_of, is_visitor
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models import catalog
 from app.engine.models.model import Model
@@ -18,7 +19,8 @@ from app.engine.process.keeper import Keeper
 from app.sentence import Trouble, say
 from app.ui.state.person import Person
 
-HOUR_S: Final = 3600.0
+ONE_HOUSEHOLD: Final = 0.5
+"""The part of the guests' time that one household may use."""
 OF_THE_REQUEST: Final = (
     "request.",
     "script.",
@@ -42,7 +44,7 @@ NOT_MADE: Final = say(
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Limits of one visitor; the share of the time is that of all visitors."""
+    """Limits of one visitor, over all logins from their address; `waiting_all` and `share` are those of all visitors."""
 
     letters: int = 2000
     side: int = 1024
@@ -145,8 +147,10 @@ def redact_for(person: Person, trouble: Trouble) -> Trouble:
 
 
 def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
-    waiting = [job for job in keeper.journal.list_waiting() if is_visitor(job.owner)]
-    if sum(job.owner == person.name for job in waiting) >= limits.waiting:
+    """Raise Trouble if this visitor may not queue anything now. All logins of a household count as one."""
+    waiting = [household_of(job.owner) for job in keeper.journal.list_waiting() if is_visitor(job.owner)]
+    household = household_of(person.name)
+    if waiting.count(household) >= limits.waiting:
         raise Trouble(
             say(
                 "visitor.waiting",
@@ -156,8 +160,18 @@ def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
         )
     if len(waiting) >= limits.waiting_all:
         raise Trouble(say("visitor.full", "The guest queue is full. Try again in a few minutes."))
-    if limits.share < 1 and keeper.journal.sum_guest_seconds(time.time() - HOUR_S) > limits.share * HOUR_S:
+    if limits.share >= 1:
+        return
+    used_s = keeper.journal.sum_guest_seconds(time.time() - HOUR_S)
+    if used_s.total() > limits.share * HOUR_S:
         raise Trouble(say("visitor.share", "Guests have used up their share of this machine's time. Try again within the hour."))  # fmt: skip
+    if used_s[household] > limits.share * HOUR_S * ONE_HOUSEHOLD:
+        raise Trouble(
+            say(
+                "visitor.share-own",
+                "You have used up your share of this machine's time; the rest is for other guests. Try again within the hour.",
+            )
+        )
 
 
 def model_for(kind: str, keeper: Keeper, owners: Mapping[str, str]) -> str:
