@@ -87,6 +87,7 @@ class Share:
                 owner=False,
                 until_s=time.monotonic() + hours * 3600,
                 secure=is_loopback(self._host) or bool(self._tls),
+                behind_tunnel=is_loopback(self._host),
             )
             self._public_host = ""
             server = self._serve(logins)
@@ -143,7 +144,8 @@ class Share:
         configure_queue(server, most=64)
         middleware = [
             Middleware(Guard, is_own_host=self._is_own_host, most_bytes=VISITOR_BYTES), Middleware(LoginRequired, logins=logins),
-            Middleware(VisitorAllowlist, files_by_person=files_by_person), Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person),
+            Middleware(VisitorAllowlist, files_by_person=files_by_person),
+            Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person, guest_files=self._desk.jobs.guest_files),
             Middleware(HeadInjection),
         ]  # fmt: skip
         server.launch(
