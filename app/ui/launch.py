@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import webbrowser
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +31,7 @@ from app.ui.access.request_guard import (
 from app.ui.access.tunnel import open_tunnel
 from app.ui.access.uploads import CheckUploads
 from app.ui.api import a1111, gradio_endpoints, openai
+from app.ui.api.pacing import Pacing
 from app.ui.page.theme import theme
 from app.ui.page.translate import Language, i18n
 from app.ui.share import Share
@@ -44,6 +46,7 @@ PASSWORD_VARIABLE = "HEARTH_PASSWORD"
 PLACES = 300
 """Calls that Gradio's queue works on at once: more than jobs may wait, so that each reaches the journal. They wait
 without a thread; threads are started only for functions that run."""
+FILES_OPEN = 4096
 MANY_CORES = 4
 WAIT_S = 1.0
 """Windows notices Ctrl+C only between two waits."""
@@ -113,6 +116,7 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
     place, tls = options.place, find_certificates(options)
     gradio_endpoints.check_assistants(options.assistants, options.host)
     prepare_environment(place)
+    allow_many_files()
     rest_s = 0.0 if (os.cpu_count() or 1) >= MANY_CORES else PAGE_FIRST_S
     keeper = Keeper(place, options.pretend, rest_s=rest_s)
     desk = Desk(keeper, Settings(place.settings))
@@ -155,7 +159,10 @@ def start_server(
         footer_links=[], favicon_path=find_favicon(), show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
         strict_cors=True, max_file_size=OWNER_BYTES, ssl_verify=False, ssl_certfile=tls and tls[0], ssl_keyfile=tls and tls[1],
         mcp_server=options.assistants, max_threads=PLACES,
-        app_kwargs={"routes": routes, "middleware": [*middleware, Middleware(HeadInjection)], "openapi_url": None, "docs_url": None, "redoc_url": None},
+        app_kwargs={
+            "routes": routes, "middleware": [*middleware, Middleware(Pacing), Middleware(HeadInjection)],
+            "openapi_url": None, "docs_url": None, "redoc_url": None,
+        },
     )  # fmt: skip
     limit_idle_connections(window.server)
     return str(address)
@@ -192,6 +199,17 @@ def prepare_environment(place: Home) -> None:
     for name in ("NO_PROXY", "no_proxy"):
         os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1,localhost,::1")))
     os.chdir(place.root)
+
+
+def allow_many_files() -> None:
+    """Raise the number of files and lines that may be open: on a Mac it is 256, which a browser and a few guests reach."""
+    if sys.platform != "win32":
+        import resource
+
+        now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = FILES_OPEN if most == resource.RLIM_INFINITY else min(FILES_OPEN, most)
+        if now != resource.RLIM_INFINITY and now < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def find_certificates(options: LaunchOptions) -> tuple[str, str] | None:

@@ -16,6 +16,7 @@ from app.engine.jobs.events import Failed, Finished, Stopped
 from app.engine.jobs.request import Request
 from app.sentence import Trouble, say
 from app.ui.access import uploads
+from app.ui.api import pacing
 from app.ui.api.following import WORKERS, follow, work
 from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
@@ -66,9 +67,11 @@ async def run_job(desk: Desk, request: Request, person: Person) -> tuple[str, tu
 async def begin_job(desk: Desk, request: Request, person: Person) -> str:
     """Queue a program's job: it is in the journal when this returns its id."""
     try:
-        return await work(desk.jobs.begin, request, person, by_program=True)
+        job = await work(desk.jobs.begin, request, person, by_program=True)
     except Trouble as trouble:
         raise redact_for(person, trouble) from trouble
+    pacing.leave()
+    return job
 
 
 async def wait_for_end(desk: Desk, job: str) -> Finished | Stopped | Failed:
