@@ -29,7 +29,7 @@ from PIL import Image
 
 from app.engine.jobs.owners import household_of
 from app.ui.state.guest_files import GUESTS_BYTES, UNDER_WAY
-from app.ui.state.visitor_limits import Allowance
+from app.ui.state.guest_limits import Allowance
 from tests.support import crowd
 from tests.support.crowd import NESTED, Looks, Place
 

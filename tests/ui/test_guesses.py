@@ -92,7 +92,7 @@ def test_few_answers_are_held_at_once() -> None:
     ("told", "behind_tunnel", "found"),
     [
         (["203.0.113.9"], True, "203.0.113.9"),
-        (["198.51.100.1, 203.0.113.9"], True, "203.0.113.9"),  # the first one is what the visitor sent
+        (["198.51.100.1, 203.0.113.9"], True, "203.0.113.9"),  # the first one is what the guest sent
         (["198.51.100.1", "198.51.100.2 , 203.0.113.9"], True, "203.0.113.9"),
         (["nonsense, 203.0.113.9, <script>"], True, ""),  # not an address: it counts for the link
         (["2001:db8:1:2:aaaa::1"], True, "2001:db8:1:2::"),

@@ -114,7 +114,7 @@ class Journal:
         return int(row["n"])
 
     def sum_guest_seconds(self, since_s: float) -> Counter[str]:
-        """Sum the engine time that each household of visitors used since then."""
+        """Sum the engine time that each household of guests used since then."""
         rows = self._db.query(
             "SELECT owner, SUM(MAX(0, COALESCE(ended_s, ?) - MAX(started_s, ?))) AS used FROM jobs"
             " WHERE owner<>? AND started_s IS NOT NULL AND COALESCE(ended_s, ?)>? GROUP BY owner",

@@ -1,4 +1,4 @@
-"""Tell the owner's jobs from visitors'; a visitor's name is random, so that nobody can guess it."""
+"""Tell the owner's jobs from guests'; a guest's name is random, so that nobody can guess it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ OWNER: Final = OwnerName("owner")
 _PREFIX: Final = "visitor-"
 
 
-def new_visitor(household: str = "") -> OwnerName:
+def new_guest(household: str = "") -> OwnerName:
     """Name a login. `household` is what all logins from one address of one link share: limits are counted by it."""
     return OwnerName(f"{_PREFIX}{household or secrets.token_hex(6)}-{secrets.token_hex(8)}")
 
 
 def household_of(owner: str) -> str:
-    """Return the household of a visitor's name; a name without one, as older versions wrote it, stands for itself."""
+    """Return the household of a guest's name; a name without one, as older versions wrote it, stands for itself."""
     return owner.rpartition("-")[0] if owner.count("-") > 1 else owner
 
 
-def is_visitor(owner: str) -> bool:
+def is_guest(owner: str) -> bool:
     return owner.startswith(_PREFIX)

@@ -1,4 +1,4 @@
-"""Find the address a visitor connects from, as far as it can be trusted."""
+"""Find the address a guest connects from, as far as it can be trusted."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from starlette.datastructures import Headers
 
 
 def find_address(scope: Any, behind_tunnel: bool) -> str:
-    """Return the address that limits are counted by; "" if none is told, so that all such visitors count as one.
+    """Return the address that limits are counted by; "" if none is told, so that all such guests count as one.
 
     Behind the tunnel every connection comes from frpc on this machine. Gradio's server, frps, appends the address that
     connected to it to X-Forwarded-For (Go's ReverseProxy does), so the last one cannot be forged; all before it is what
-    the visitor sent. Where another proxy stands before frps, the last one is that proxy's, and all visitors behind it
+    the guest sent. Where another proxy stands before frps, the last one is that proxy's, and all guests behind it
     share one allowance. Without a tunnel the header proves nothing, and whoever connected counts.
     """
     told = Headers(scope=scope).getlist("x-forwarded-for") if behind_tunnel else []

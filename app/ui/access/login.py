@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.engine.jobs.owners import household_of, new_visitor
+from app.engine.jobs.owners import household_of, new_guest
 from app.palette import by_system
 from app.paths import assets
 from app.sentence import Sentence, say
@@ -88,7 +88,7 @@ class Logins:
     by_token: dict[bytes, Login] = field(default_factory=dict)
     guesses: Guesses = field(default_factory=Guesses)
     behind_tunnel: bool = False
-    """Served through a tunnel, which tells a visitor's address."""
+    """Served through a tunnel, which tells a guest's address."""
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16))
     """Turns addresses into households, so that none is stored."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -115,7 +115,7 @@ class Logins:
             if not hmac.compare_digest(digest_password(given_password), self.password_digest):
                 return say("login.wrong", "Wrong password. Check it and try again.")
             self.guesses.forget(household)
-            person = OWNER if self.owner else Person(new_visitor(household), False)
+            person = OWNER if self.owner else Person(new_guest(household), False)
             if len(self.by_token) >= LOGINS_MOST and not self._make_room(household_of(person.name), now_s):
                 return say("login.full", "This share is full ({most} guests). Try again later.", most=LOGINS_MOST)
             token = secrets.token_urlsafe(32)

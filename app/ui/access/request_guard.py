@@ -25,7 +25,7 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 OWNER_BYTES: Final = 512 << 20
 """Enough for a LoRA of a few hundred megabytes; a gigabyte is a mistake or an attack."""
-VISITOR_BYTES: Final = 32 << 20
+GUEST_BYTES: Final = 32 << 20
 VALUES_MOST: Final = 20_000
 """Most brackets, braces and commas in a body that is not a file: 2 MB of nothing else keeps Gradio busy for seconds."""
 BINARY_PATHS: Final = frozenset({"/gradio_api/upload", "/v1/images/edits"})

@@ -27,7 +27,7 @@ from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.jobs_desk import kind_of
 from app.ui.state.person import who
-from app.ui.state.visitor_limits import redact_for
+from app.ui.state.guest_limits import redact_for
 
 JOB_ENDPOINTS: Final = ("speak", "paint")
 BEGUN: Final = "hearth.begun"

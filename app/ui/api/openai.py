@@ -37,7 +37,7 @@ from app.ui.api.shared import (
 )
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
-from app.ui.state.visitor_limits import redact_for
+from app.ui.state.guest_limits import redact_for
 
 TAG: Final = "[S1] "
 EVENTS: Final = "text/event-stream"

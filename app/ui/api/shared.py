@@ -21,7 +21,7 @@ from app.ui.api.following import WORKERS, follow, work
 from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person, who
-from app.ui.state.visitor_limits import redact_for
+from app.ui.state.guest_limits import redact_for
 
 STATUS: Final = {"api.no-model": 404, "programs.owner": 401, "queue.full": 503}
 """HTTP status by the sentence; any other error is 400."""
@@ -30,7 +30,7 @@ RETRY: Final = {"Retry-After": "10"}
 
 
 def require_owner(asked: Asked) -> Person:
-    """Return the owner; visitors have no API."""
+    """Return the owner; guests have no API."""
     person = who(asked)
     if not person.owner:
         raise Trouble(say("programs.owner", "This API needs the owner's key. Send it as: Authorization: Bearer KEY"))

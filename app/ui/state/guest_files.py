@@ -20,7 +20,7 @@ GUESTS_BYTES: Final = 1 << 30
 GUESTS_FILES: Final = 1000
 UNDER_WAY_OF_ONE: Final = 3
 UNDER_WAY: Final = 16
-"""Uploads that arrive at once; each may hold request_guard.VISITOR_BYTES more until it is counted."""
+"""Uploads that arrive at once; each may hold request_guard.GUEST_BYTES more until it is counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import pytest
 from app.compat.planning.types import Choice
 from app.engine.jobs.database import Database
 from app.engine.jobs.journal import Journal
-from app.engine.jobs.owners import household_of, is_visitor, new_visitor
+from app.engine.jobs.owners import household_of, is_guest, new_guest
 from app.engine.jobs.request import PictureRequest
 
 
@@ -34,22 +34,22 @@ def prompts(journal: Journal) -> str:
 
 
 def test_logins_of_one_address_are_one_household() -> None:
-    first, again, other = new_visitor("aa"), new_visitor("aa"), new_visitor("bb")
+    first, again, other = new_guest("aa"), new_guest("aa"), new_guest("bb")
     assert first != again and household_of(first) == household_of(again) != household_of(other)
-    assert all(map(is_visitor, (first, household_of(first))))
+    assert all(map(is_guest, (first, household_of(first))))
     assert household_of("visitor-ada") == "visitor-ada", "a name from before households"
 
 
 def test_one_of_each_guest_in_turn(journal: Journal) -> None:
-    queue(journal, new_visitor("aa"), *"ab")
-    queue(journal, new_visitor("aa"), *"cd")  # the same person, logged in again
-    queue(journal, new_visitor("bb"), *"xy")
+    queue(journal, new_guest("aa"), *"ab")
+    queue(journal, new_guest("aa"), *"cd")  # the same person, logged in again
+    queue(journal, new_guest("bb"), *"xy")
     queue(journal, "owner", "O")
     assert prompts(journal) == "Oaxbycd"
 
 
 def test_who_used_the_engine_least_is_first(journal: Journal) -> None:
-    greedy, modest = new_visitor("aa"), new_visitor("bb")
+    greedy, modest = new_guest("aa"), new_guest("bb")
     queue(journal, greedy, *"abc")
     taken = journal.take()
     assert taken is not None
@@ -61,18 +61,18 @@ def test_who_used_the_engine_least_is_first(journal: Journal) -> None:
 
 
 def test_an_order_that_the_owner_made_holds(journal: Journal) -> None:
-    queue(journal, new_visitor("aa"), *"ab")
-    queue(journal, new_visitor("bb"), *"x")
+    queue(journal, new_guest("aa"), *"ab")
+    queue(journal, new_guest("bb"), *"x")
     order = journal.list_waiting()
     journal.move(order[2].id, before=order[0].id)
     assert prompts(journal) == "bax"
-    queue(journal, new_visitor("cc"), "n")
+    queue(journal, new_guest("cc"), "n")
     assert prompts(journal) == "baxn", "who comes later does not change it"
 
 
 def test_an_interrupted_job_goes_on_before_new_ones(journal: Journal) -> None:
-    queue(journal, new_visitor("aa"), *"ab")
-    queue(journal, new_visitor("bb"), "x")
+    queue(journal, new_guest("aa"), *"ab")
+    queue(journal, new_guest("bb"), "x")
     taken = journal.take()
     assert taken is not None
     journal.put_back(taken.id)  # its engine died
@@ -82,7 +82,7 @@ def test_an_interrupted_job_goes_on_before_new_ones(journal: Journal) -> None:
 def test_nobody_is_passed_over(journal: Journal) -> None:
     """Whatever the guests queue: of two who both still wait, neither had two jobs more than the other."""
     drawn = random.Random(3)
-    households = [new_visitor(f"{n:02}") for n in range(5)]
+    households = [new_guest(f"{n:02}") for n in range(5)]
     for n in range(60):
         queue(journal, drawn.choice(households[: 1 + n % 5]), f"{n},")
     order = [household_of(job.owner) for job in journal.list_waiting()]
