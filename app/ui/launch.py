@@ -35,6 +35,7 @@ from app.ui.access.request_guard import (
 from app.ui.access.tunnel import open_tunnel
 from app.ui.access.uploads import CheckUploads
 from app.ui.api import a1111, gradio_endpoints, openai
+from app.ui.api.pacing import Pacing
 from app.ui.page.translate import Language
 from app.ui.share import Share
 from app.ui.single_instance import Instance
@@ -45,6 +46,10 @@ from app.ui.window import Serving, build, configure_queue, serve_window
 
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"
+PLACES = 300
+"""Calls that Gradio's queue works on at once: more than jobs may wait, so that each reaches the journal. They wait
+without a thread; threads are started only for functions that run."""
+FILES_OPEN = 4096
 MANY_CORES = 4
 BACKUP_LOOK_S = 3600.0
 WAIT_S = 1.0
@@ -115,6 +120,7 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
     place, tls = options.place, find_certificates(options)
     gradio_endpoints.check_assistants(options.assistants, options.host)
     prepare_environment(place)
+    allow_many_files()
     rest_s = 0.0 if (os.cpu_count() or 1) >= MANY_CORES else PAGE_FIRST_S
     keeper = Keeper(place, options.pretend, rest_s=rest_s)
     desk = Desk(keeper, Settings(place.settings))
@@ -156,13 +162,14 @@ def start_server(
     with window:
         gradio_endpoints.build(desk)
     configure_queue(window)
+    gradio_endpoints.answer_when_begun(window)
     routes = [
         *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk),
         *openai.routes(desk), *a1111.routes(desk),
     ]  # fmt: skip
-    return serve_window(
-        window, Serving(options.host, options.port, tls, routes, middleware, OWNER_BYTES, options.assistants)
-    )
+    paced = [*middleware, Middleware(Pacing)]
+    own = Serving(options.host, options.port, tls, routes, paced, OWNER_BYTES, options.assistants, PLACES)
+    return serve_window(window, own)
 
 
 def announce(options: LaunchOptions, address: str, password: str) -> None:
@@ -199,9 +206,22 @@ def prepare_environment(place: Home) -> None:
     """Set Gradio's environment variables and folder. A dead proxy must not block Hearth's requests to itself."""
     os.environ["GRADIO_TEMP_DIR"] = str(place.scratch / "uploads")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    # Gradio sums up its last 10,000 calls with pandas after each one.
+    os.environ |= {"GRADIO_ANALYTICS_MAX_EVENTS": "1", "GRADIO_ANALYTICS_CACHE_FREQUENCY": str(10**9)}
     for name in ("NO_PROXY", "no_proxy"):
         os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1,localhost,::1")))
     os.chdir(place.root)
+
+
+def allow_many_files() -> None:
+    """Raise the number of files and lines that may be open: on a Mac it is 256, which a browser and a few guests reach."""
+    if sys.platform != "win32":
+        import resource
+
+        now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = FILES_OPEN if most == resource.RLIM_INFINITY else min(FILES_OPEN, most)
+        if now != resource.RLIM_INFINITY and now < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def find_certificates(options: LaunchOptions) -> tuple[str, str] | None:

@@ -70,6 +70,7 @@ class Share:
                 owner=False,
                 until_s=time.monotonic() + hours * 3600,
                 secure=is_loopback(self._host) or bool(self._tls),
+                behind_tunnel=is_loopback(self._host),
             )
             self._public_host = ""
             server = self._serve(logins)
@@ -126,7 +127,8 @@ class Share:
         configure_queue(server, most=64)
         middleware = [
             Middleware(Guard, is_own_host=self._is_own_host, most_bytes=GUEST_BYTES), Middleware(LoginRequired, logins=logins),
-            Middleware(GuestAllowlist, files_by_person=files_by_person), Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person),
+            Middleware(GuestAllowlist, files_by_person=files_by_person),
+            Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person, guest_files=self._desk.jobs.guest_files),
         ]  # fmt: skip
         own = Serving(
             self._host, find_free_port(self._host), self._tls, page_routes.routes(self._desk), middleware, GUEST_BYTES

@@ -100,6 +100,8 @@ class Serving:
     most_bytes: int
     """Largest file that may be uploaded."""
     assistants: bool = False
+    places: int = 40
+    """Calls that Gradio's queue works on at once."""
 
 
 def serve_window(window: gr.Blocks, how: Serving) -> str:
@@ -110,7 +112,7 @@ def serve_window(window: gr.Blocks, how: Serving) -> str:
         server_name=how.host, server_port=how.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(), footer_links=[],
         favicon_path=icon if icon.is_file() else None, show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
         strict_cors=True, share=False, max_file_size=how.most_bytes, ssl_verify=False, ssl_certfile=how.tls and how.tls[0],
-        ssl_keyfile=how.tls and how.tls[1], mcp_server=how.assistants,
+        ssl_keyfile=how.tls and how.tls[1], mcp_server=how.assistants, max_threads=how.places,
         app_kwargs={
             "routes": how.routes, "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None,
             "exception_handlers": {OSError: answer_full_disk, sqlite3.Error: answer_full_disk},

@@ -53,8 +53,9 @@ def shared(desk: Desk, hours: float = 1) -> Iterator[tuple[str, str, Share]]:
 
 
 @contextmanager
-def guest_client(address: str, words: str, name: str = "") -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address, timeout=60) as client:
+def guest_client(address: str, words: str, name: str = "", via: str = "") -> Iterator[httpx.Client]:
+    """`via`: the address that the tunnel tells."""
+    with httpx.Client(base_url=address, timeout=60, headers={"X-Forwarded-For": via} if via else {}) as client:
         entered = client.post("/hearth/login", data={"password": words, "name": name})
         assert entered.status_code == 303, entered.text
         yield client

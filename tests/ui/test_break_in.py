@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -11,12 +10,12 @@ import gradio as gr
 import httpx
 import pytest
 
-from app.ui.access import guest_allowlist, uploads
+from app.ui.access import guest_allowlist
 from app.ui.access.guest_allowlist import GuestAllowlist
-from app.ui.access.login import TRIES_AT_ONCE, Logins, digest_password
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.launch import build_guards
 from app.ui.share import Share
+from app.ui.state import guest_files
 from app.ui.state.desk import Desk
 from tests.support.guests import desk_at, guest_client, plain, shared
 from tests.ui.test_request_guard import png
@@ -76,19 +75,6 @@ def test_gradio_takes_json_by_another_name(naive: httpx.Client) -> None:
     assert sent(naive, "/gradio_api/run/predict", body, DISGUISES[0]) == 200
 
 
-def test_a_programs_key_cannot_be_guessed_at_leisure() -> None:
-    """The right one was compared however many wrong ones came before; and who guesses keeps nobody from logging in."""
-    now_s = 0.0
-    logins = Logins(
-        digest_password("a b"), owner=True, api_key_digest=hashlib.sha256(b"key").digest(), clock=lambda: now_s
-    )
-    outcomes = [logins.check_key(f"guess {n}") for n in range(2000)]
-    assert outcomes.count(False) <= TRIES_AT_ONCE and logins.check_key("key") is not True
-    assert isinstance(logins.log_in("a b", ""), str)
-    now_s += 600
-    assert [logins.check_key("key") for _ in range(100)] == [True] * 100, "the right one costs nothing"
-
-
 def test_another_program_of_this_computer_cannot_read_along(desk: Desk, naive: httpx.Client) -> None:
     other = {"Origin": "http://localhost:1"}
     assert naive.get("config", headers=other).headers.get("access-control-allow-origin") == other["Origin"]
@@ -120,9 +106,17 @@ def test_who_shares_by_the_same_service_is_not_us(desk: Desk) -> None:
 
 
 def test_the_disk_cannot_be_filled(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "GUEST_HOLDS_BYTES", 3 * len(png(6, 6)))
-    with shared(desk) as (address, words, _), guest_client(address, words) as guest:
-        answers = [guest.post("/gradio_api/upload", files={"files": (f"{n}.png", png(6, 6 + n), "image/png")}) for n in range(6)]  # fmt: skip
+    """Logging in again gives no more room."""
+    monkeypatch.setattr(guest_files, "HOUSEHOLD_BYTES", 3 * len(png(6, 6)))
+    with (
+        shared(desk) as (address, words, _),
+        guest_client(address, words) as first,
+        guest_client(address, words) as again,
+    ):
+        answers = [
+            guest.post("/gradio_api/upload", files={"files": (f"{n}.png", png(6, 6 + n), "image/png")})
+            for n, guest in enumerate((first, first, again, again, first, again))
+        ]
         codes = [each.status_code for each in answers]
         assert codes[:2] == [200, 200] and codes[-1] == 415 and "upload space" in answers[-1].text
 

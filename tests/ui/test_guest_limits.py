@@ -55,7 +55,12 @@ MISSING = say("job.missing", "Finished: {done} of {total}. Missing: {missing}.",
 
 
 def by_gradios_client(desk: Desk, person: Person) -> None:
-    list(gradio_endpoints.run(desk, lambda: REQUEST, person))
+    asyncio.run(collect(desk, lambda: REQUEST, person))
+
+
+async def collect(desk: Desk, make_request: Callable[[], SpeechRequest], person: Person) -> list[dict[str, Any]]:
+    asked: Any = SimpleNamespace(request=SimpleNamespace(scope={KEY: person}))
+    return [event async for event in gradio_endpoints.run(desk, make_request, asked)]
 
 
 def by_a_program(desk: Desk, person: Person) -> None:
@@ -97,7 +102,7 @@ def fails(desk: Desk, person: Person, end: Failed) -> None:
     """The next job of this person, once somebody listens."""
     until(lambda: any(job.owner == person.name for job in desk.keeper.journal.list_waiting()))
     (job,) = [job for job in desk.keeper.journal.list_waiting() if job.owner == person.name]
-    until(lambda: job.id in desk.keeper._board._followers)
+    until(lambda: job.id in desk.keeper._board._watchers)
     desk.keeper.journal.take()
     desk.keeper.journal.end(job.id, "failed")
     desk.keeper._board.post(job.id, end)
@@ -110,7 +115,7 @@ def test_what_cannot_even_begin_is_told_in_the_same_way(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         for person, said in ((OWNER, FOLDER), (ADA, NOT_MADE)):
             with pytest.raises(gr.Error) as caught:
-                list(gradio_endpoints.run(desk, refused, person))
+                asyncio.run(collect(desk, refused, person))
             assert caught.value.message == str(said)
 
 
@@ -124,7 +129,7 @@ def page_of(desk: Desk, person: Person) -> TestClient:
     return TestClient(app)
 
 
-def refused(*_: object) -> None:
+def refused(*_: object, **__: object) -> None:
     raise Trouble(FOLDER, cure="machine")
 
 

@@ -6,6 +6,7 @@ import io
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -67,6 +68,22 @@ def test_a_share_from_beginning_to_end(desk: Desk) -> None:
             ada.get("/hearth/live")
     assert ended and sharing.view()["open"] is False
     sharing.end()
+    for job in desk.keeper.journal.list_waiting():
+        desk.keeper.stop(job.id)
+
+
+def test_one_guest_who_logs_in_again_takes_no_more_places(desk: Desk) -> None:
+    def speak(guest: httpx.Client) -> str:
+        return press(guest, "speak-go", {"speak-text": "[S1] Hello."}).text
+
+    with shared(desk) as (address, words, _), ExitStack() as left:
+        greedy = [left.enter_context(guest_client(address, words, via="192.0.2.1, 198.51.100.1")) for _ in range(3)]
+        forged = left.enter_context(guest_client(address, words, via="192.0.2.2, 198.51.100.1"))
+        modest = left.enter_context(guest_client(address, words, via="198.51.100.2"))
+        told = [speak(guest) for guest in (*greedy, forged) for _ in range(2)]
+        assert ["queue already" in each for each in told] == [False, False, *[True] * 6]
+        assert "queue already" not in speak(modest)
+        assert modest.get("/hearth/live").json()["queue"][0]["place"] == 2, "behind one of the other's, not behind all"
     for job in desk.keeper.journal.list_waiting():
         desk.keeper.stop(job.id)
 

@@ -8,18 +8,22 @@ import json
 import sqlite3
 import time
 import uuid
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Literal, get_args
 
 import psutil
 
 from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.database import Database, read_number
-from app.engine.jobs.owners import OWNER
+from app.engine.jobs.fair_order import order_fairly
+from app.engine.jobs.owners import OWNER, household_of
 from app.engine.jobs.request import Request, from_json, to_json
 from app.sentence import Trouble, say
 
+HOUR_S: Final = 3600.0
 State = Literal["queued", "running", "finished", "stopped", "failed", "interrupted"]
 ENDED: Final = frozenset({"finished", "stopped", "failed"})
 
@@ -38,6 +42,7 @@ class Job:
     created_s: float
     started_s: float | None
     ended_s: float | None
+    position: float = 0.0
 
 
 def _identify_process() -> str:
@@ -59,6 +64,12 @@ def restore_choice(values: dict[str, Any]) -> Choice:
     return dataclasses.replace(Choice(**values), chunk=AUTO)
 
 
+@lru_cache(maxsize=512)
+def _parse(request: str, choice: str) -> tuple[Request, Choice]:
+    """Kept, as the live answer reads every waiting job."""
+    return from_json(json.loads(request)), restore_choice(json.loads(choice))
+
+
 def read_job(row: sqlite3.Row | Mapping[str, Any]) -> Job:
     """Read a row; raise Trouble, TypeError, ValueError or AttributeError if it is damaged."""
     if row["state"] not in get_args(State):
@@ -66,9 +77,10 @@ def read_job(row: sqlite3.Row | Mapping[str, Any]) -> Job:
     created_s, started_s, ended_s = (
         read_number(row[name]) if row[name] is not None else None for name in ("created_s", "started_s", "ended_s")
     )
+    request, choice = _parse(row["request"], row["choice"])
     return Job(
-        row["id"], row["owner"], from_json(json.loads(row["request"])), restore_choice(json.loads(row["choice"])), row["state"],
-        int(row["attempts"]), str(row["words"]), created_s or 0.0, started_s, ended_s,
+        row["id"], row["owner"], request, choice, row["state"], int(row["attempts"]), str(row["words"]),
+        created_s or 0.0, started_s, ended_s, read_number(row["position"]),
     )  # fmt: skip
 
 
@@ -79,6 +91,7 @@ class Journal:
     def __init__(self, database: Database) -> None:
         self._db = database
         self._me = _identify_process()
+        """The requests of the waiting jobs, which the page asks for several times a second; they never change."""
 
     def queue(self, request: Request, choice: Choice, owner: str = OWNER) -> Job:
         id_ = uuid.uuid4().hex
@@ -100,21 +113,29 @@ class Journal:
         return next(iter(self._read_all(self._db.query("SELECT * FROM jobs WHERE id=?", id_))), None)
 
     def list_waiting(self) -> list[Job]:
-        """List waiting jobs in the order they will run: the owner's before guests'."""
+        """List waiting jobs in the order they will run: the owner's, then one of each guest in turn."""
         rows = self._db.query(
-            "SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY owner<>?, position, created_s",
-            self._me,
-            OWNER,
+            "SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY position, created_s", self._me
         )
-        return self._read_all(rows)
+        jobs = self._read_all(rows)
+        guests = {household_of(job.owner) for job in jobs} - {OWNER}
+        return order_fairly(jobs, self.sum_guest_seconds(time.time() - HOUR_S) if len(guests) > 1 else {})
 
-    def sum_guest_seconds(self, since_s: float) -> float:
-        """Sum the engine time that guests used since then."""
+    def count_waiting(self) -> int:
+        (row,) = self._db.query("SELECT COUNT(*) AS n FROM jobs WHERE state='queued' AND runner=?", self._me)
+        return int(row["n"])
+
+    def sum_guest_seconds(self, since_s: float) -> Counter[str]:
+        """Sum the engine time that each household of guests used since then."""
         rows = self._db.query(
-            "SELECT SUM(MAX(0, COALESCE(ended_s, ?) - MAX(started_s, ?))) AS used FROM jobs WHERE owner<>? AND started_s IS NOT NULL",
-            time.time(), since_s, OWNER,
+            "SELECT owner, SUM(MAX(0, COALESCE(ended_s, ?) - MAX(started_s, ?))) AS used FROM jobs"
+            " WHERE owner<>? AND started_s IS NOT NULL AND COALESCE(ended_s, ?)>? GROUP BY owner",
+            time.time(), since_s, OWNER, time.time(), since_s,
         )  # fmt: skip
-        return float(rows[0]["used"] or 0.0)
+        used: Counter[str] = Counter()
+        for row in rows:
+            used[household_of(row["owner"])] += row["used"]
+        return used
 
     def take(self) -> Job | None:
         """Take the next job and mark it as running."""

@@ -6,7 +6,8 @@ import dataclasses
 import json
 import sqlite3
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from app.compat.planning.types import AUTO, Choice, Chunk
@@ -103,6 +104,10 @@ class Keeper:
     def follow(self, job: str) -> Iterator[Event]:
         """Yield what happened so far, in short, then every event as it happens, until the end."""
         return self._board.follow(job, lambda: self._recall(job))
+
+    def watch(self, job: str, wake: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call `wake` after every event of a job, from another thread; `get_progress` then tells how far it is."""
+        return self._board.watch(job, wake)
 
     def get_progress(self, job: str) -> Progress:
         return self._board.find(job) or self._recall(job)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from app.compat.planning.types import Plan
 from app.engine.jobs.events import END, Event
@@ -21,6 +22,7 @@ class ProgressBoard:
         self._lock = threading.RLock()
         self._progress: dict[str, Progress] = {}
         self._followers: dict[str, list[queue.SimpleQueue[Event]]] = {}
+        self._watchers: dict[str, list[Callable[[], None]]] = {}
 
     def open(self, job: str) -> None:
         with self._lock:
@@ -48,6 +50,21 @@ class ProgressBoard:
         with self._lock:
             for follower in self._followers.get(job, ()):
                 follower.put(event)
+            for wake in self._watchers.get(job, ()):
+                wake()
+
+    @contextmanager
+    def watch(self, job: str, wake: Callable[[], None]) -> Iterator[None]:
+        """Call `wake`, which must not block, after every event of a job: for those who wait without a thread."""
+        with self._lock:
+            self._watchers.setdefault(job, []).append(wake)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._watchers[job].remove(wake)
+                if not self._watchers[job]:
+                    del self._watchers[job]
 
     def set_plan(self, job: str, model: str, plan: Plan) -> None:
         self._update(job, lambda progress: progress.with_plan(model, plan))

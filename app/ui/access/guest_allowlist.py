@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import parse_qs
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.engine.jobs.owners import household_of
 from app.ui.access.uploads import UPLOAD_PATH
 from app.ui.state.person import who_in
 
@@ -24,7 +24,9 @@ ALLOWED: Final = re.compile(
 FILE_PATH: Final = "/gradio_api/file="
 BODY_BYTES: Final = 2 << 20
 OPEN_MOST: Final = 32
-"""Concurrent requests of one person; a page keeps two open and sends a few more."""
+HOUSEHOLD_OPEN_MOST: Final = 64
+"""Concurrent requests of one login, and of all logins of one household; a page keeps two open and sends a few more."""
+DEPTH_MOST: Final = 64
 SESSIONS_MOST: Final = 10_000
 SESSION_LETTERS: Final = 64
 
@@ -37,20 +39,24 @@ class GuestAllowlist:
         self._sessions: dict[str, str] = {}
         """The person who first used each Gradio session; nobody else may use it, so its events stay private."""
         self._open: Counter[str] = Counter()
+        self._open_by_household: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         person = who_in(scope).name
-        if self._open[person] >= OPEN_MOST:
-            await Response(status_code=429)(scope, receive, send)
+        household = household_of(person)
+        if self._open[person] >= OPEN_MOST or self._open_by_household[household] >= HOUSEHOLD_OPEN_MOST:
+            await Response(status_code=429, headers={"Retry-After": "5"})(scope, receive, send)
             return
         self._open[person] += 1
+        self._open_by_household[household] += 1
         try:
             await self._serve_allowed(scope, receive, send, person)
         finally:
-            self._open[person] -= 1
+            self._open -= Counter({person: 1})  # drops those at zero
+            self._open_by_household -= Counter({household: 1})
 
     async def _serve_allowed(self, scope: Scope, receive: Receive, send: Send, person: str) -> None:
         path = scope["path"]
@@ -65,9 +71,10 @@ class GuestAllowlist:
             body = await read_body(receive)
             try:
                 given = json.loads(body or b"{}")
-            except ValueError:
-                given = None
-            if not isinstance(given, dict) or not set(named_files(given)) <= self._files_of(person):
+                files = named_files(given)
+            except (ValueError, RecursionError):
+                given, files = None, set()
+            if not isinstance(given, dict) or not files <= self._files_of(person):
                 await Response(status_code=403)(scope, receive, send)
                 return
             sessions.append(given.get("session_hash", ""))
@@ -91,17 +98,18 @@ class GuestAllowlist:
         return self._sessions.setdefault(session, person) == person
 
 
-def named_files(value: Any) -> Iterator[str]:
-    """Find every file path in a request body, however deeply nested."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            if name == "path" and inner is not None:
-                yield str(inner)
-            else:
-                yield from named_files(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from named_files(inner)
+def named_files(value: Any) -> set[str]:
+    """Find every file path in a request body; raise ValueError where it is nested deeper than any page does."""
+    files: set[str] = set()
+    level = [value]
+    for _ in range(DEPTH_MOST):
+        if not level:
+            return files
+        tables = [each for each in level if isinstance(each, dict)]
+        lists = [each for each in level if isinstance(each, list)]
+        files |= {str(each["path"]) for each in tables if each.get("path") is not None}
+        level = [inner for each in tables for inner in each.values()] + [inner for each in lists for inner in each]
+    raise ValueError("nested too deeply")
 
 
 async def read_body(receive: Receive) -> bytes:

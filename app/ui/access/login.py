@@ -1,13 +1,15 @@
-"""Require a password: server-side logins, a throttle against guessing, and the login page."""
+"""Require a password: server-side logins, and the login page."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import html
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -15,15 +17,17 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.engine.jobs.owners import new_guest
+from app.engine.jobs.owners import household_of, new_guest
 from app.languages import COOKIE, languages
 from app.palette import by_system
 from app.paths import assets
 from app.sentence import Sentence, say
+from app.ui.access.address import find_address
+from app.ui.access.guesses import Guesses
 from app.ui.access.request_guard import is_loopback, parse_host, refusal
 from app.ui.page.translate import language, text, translate
 from app.ui.state.person import KEY, OWNER, Person
@@ -35,9 +39,6 @@ PUBLIC_PATHS: Final = frozenset({"/gradio_api/startup-events", "/hearth/ping", "
 """Served without a login: Gradio's start-up request, a second start's ping, the login page's icon. No secrets."""
 API_PREFIXES: Final = ("/v1/", "/sdapi/")
 """The only paths where the API key works: browsers never send one by themselves."""
-TRIES_AT_ONCE: Final = 10
-REFILL_S: Final = 3.0
-REFILL_MOST_S: Final = 60.0
 LOGINS_MOST: Final = 40
 IDLE_S: Final = 600.0
 """A guest idle for this long may be logged out to make room for another."""
@@ -73,34 +74,6 @@ class Login:
 
 
 @dataclass(slots=True)
-class Throttle:
-    """A token bucket for all clients: a tunnel hides their addresses. Failures slow the refill; a success resets it."""
-
-    tries_left: float = TRIES_AT_ONCE
-    refill_s: float = REFILL_S
-    refilled_s: float = 0.0
-
-    def take_try(self, now_s: float) -> float:
-        """Take one try and return 0.0, or return the seconds until there is one."""
-        self.tries_left = min(TRIES_AT_ONCE, self.tries_left + (now_s - self.refilled_s) / self.refill_s)
-        self.refilled_s = now_s
-        if self.tries_left < 1:
-            return (1 - self.tries_left) * self.refill_s
-        self.tries_left -= 1
-        return 0.0
-
-    def is_empty(self, now_s: float) -> bool:
-        """Return whether no try is left, without taking one."""
-        return self.tries_left + (now_s - self.refilled_s) / self.refill_s < 1
-
-    def slow_down(self) -> None:
-        self.refill_s = min(REFILL_MOST_S, self.refill_s * 1.2)
-
-    def reset(self) -> None:
-        self.tries_left, self.refill_s = TRIES_AT_ONCE, REFILL_S
-
-
-@dataclass(slots=True)
 class Logins:
     """Everyone who is logged in. Passwords, keys and tokens are stored as digests only."""
 
@@ -114,9 +87,11 @@ class Logins:
     """Served to the outside over https: the cookie is then marked Secure."""
     clock: Callable[[], float] = time.monotonic
     by_token: dict[bytes, Login] = field(default_factory=dict)
-    password_throttle: Throttle = field(default_factory=Throttle)
-    key_throttle: Throttle = field(default_factory=Throttle)
-    """Separate, so that guessing API keys does not block the login page."""
+    guesses: Guesses = field(default_factory=Guesses)
+    behind_tunnel: bool = False
+    """Served through a tunnel, which tells a guest's address."""
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(16))
+    """Turns addresses into households, so that none is stored."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -128,29 +103,36 @@ class Logins:
             self.until_s = self.clock()
             self.by_token.clear()
 
-    def log_in(self, given_password: str, nickname: str) -> str | Sentence:
-        """Return a new token, or the reason for refusing. The throttle also refuses the right password: otherwise it would limit nothing."""
+    def find_household(self, address: str) -> str:
+        return hmac.digest(self.secret, address.encode(), "sha256").hex()[:12]
+
+    def log_in(self, given_password: str, nickname: str, address: str = "") -> str | Sentence:
+        """Return a new token, or the reason for refusing. The right password is let in, whatever was guessed before."""
+        household = self.find_household(address)
         with self.lock:
             now_s = self.clock()
             if self.closed:
                 return say("login.closed", "This share has ended. Ask for a new link.")
-            if wait_s := self.password_throttle.take_try(now_s):
-                return too_many_tries(wait_s)
             if not hmac.compare_digest(digest_password(given_password), self.password_digest):
-                self.password_throttle.slow_down()
                 return say("login.wrong", "Wrong password. Check it and try again.")
-            self.password_throttle.reset()
-            if len(self.by_token) >= LOGINS_MOST and not self._make_room(now_s):
+            self.guesses.forget(household)
+            person = OWNER if self.owner else Person(new_guest(household), False)
+            if len(self.by_token) >= LOGINS_MOST and not self._make_room(household_of(person.name), now_s):
                 return say("login.full", "This share is full ({most} guests). Try again later.", most=LOGINS_MOST)
             token = secrets.token_urlsafe(32)
-            person = OWNER if self.owner else Person(new_guest(), False)
             self.by_token[digest_token(token)] = Login(person, nickname[:NAME_LETTERS].strip(), now_s, now_s)
             return token
 
-    def _make_room(self, now_s: float) -> bool:
-        """Log out the person idle longest, a guest only after IDLE_S: a guest's open page asks every few seconds."""
-        longest_idle = min(self.by_token, key=lambda each: self.by_token[each].seen_s)
-        removable = self.owner or now_s - self.by_token[longest_idle].seen_s > IDLE_S
+    def _make_room(self, household: str, now_s: float) -> bool:
+        """Log out the one idle longest: of the household with most logins if it has more than this one; else a guest
+        only after IDLE_S, because a guest's open page asks every few seconds."""
+        homes = {key: household_of(login.person.name) for key, login in self.by_token.items()}
+        logins = Counter(homes.values())
+        largest, most = logins.most_common(1)[0]
+        crowded = most > max(1, logins[household])
+        candidates = [key for key in homes if homes[key] == largest] if crowded else [*homes]
+        longest_idle = min(candidates, key=lambda each: self.by_token[each].seen_s)
+        removable = self.owner or crowded or now_s - self.by_token[longest_idle].seen_s > IDLE_S
         if removable:
             del self.by_token[longest_idle]
         return removable
@@ -164,18 +146,16 @@ class Logins:
             self.by_token[key] = replace(login, seen_s=self.clock())
             return login.person
 
-    def check_key(self, given: str) -> bool | Sentence:
-        """Return whether the API key is right; a wrong one takes a try. Without tries left the right one is refused too."""
-        with self.lock:
-            if self.api_key_digest is None or self.closed:
-                return False
-            if self.key_throttle.is_empty(self.clock()):
-                return too_many_tries(self.key_throttle.refill_s)
-            if hmac.compare_digest(digest_token(given), self.api_key_digest):
-                return True
-            self.key_throttle.take_try(self.clock())
-            self.key_throttle.slow_down()
-            return False
+    def check_key(self, given: str) -> bool:
+        """Return whether the API key is right; after the share's end none is."""
+        known = self.api_key_digest
+        return known is not None and not self.closed and hmac.compare_digest(digest_token(given), known)
+
+    async def hold_wrong(self, address: str) -> Sentence | None:
+        """Hold back the answer to a wrong guess; return what to answer instead if too many are held already."""
+        household = self.find_household(address)
+        delay_s = self.guesses.add_wrong(household, self.clock())
+        return None if await self.guesses.hold(household, delay_s) else too_many_tries(delay_s)
 
     def log_out(self, name: str) -> None:
         with self.lock:
@@ -218,14 +198,18 @@ class LoginRequired:
 
     async def _serve_program(self, scope: Scope, receive: Receive, send: Send) -> None:
         scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
-        accepted = self._logins.check_key(given) if scheme.lower() == "bearer" and given else False
-        if accepted is True:
-            scope[KEY] = OWNER
-            await self._app(scope, receive, send)
-        elif accepted is False:
-            await refusal(scope, 401, say("login.key", "Send Hearth's API key, as: Authorization: Bearer KEY"))(scope, receive, send)  # fmt: skip
-        else:
-            await refusal(scope, 429, accepted)(scope, receive, send)
+        if scheme.lower() == "bearer" and given:
+            if self._logins.check_key(given):
+                scope[KEY] = OWNER
+                await self._app(scope, receive, send)
+                return
+            if trouble := await self._logins.hold_wrong(self._find_address(scope)):
+                await refusal(scope, 429, trouble)(scope, receive, send)
+                return
+        await refusal(scope, 401, say("login.key", "Send Hearth's API key, as: Authorization: Bearer KEY"))(scope, receive, send)  # fmt: skip
+
+    def _find_address(self, scope: Scope) -> str:
+        return find_address(scope, self._logins.behind_tunnel)
 
     async def _answer_form(self, request: Request) -> Response:
         if request.method == "POST":
@@ -239,13 +223,17 @@ class LoginRequired:
 
     async def _answer_login(self, request: Request) -> Response:
         body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > FORM_BYTES:
-                return Response(status_code=413)
+        with contextlib.suppress(ClientDisconnect):  # nobody waits for the answer
+            async for piece in request.stream():
+                body += piece
+                if len(body) > FORM_BYTES:
+                    return Response(status_code=413)
         given = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
-        outcome = self._logins.log_in(given.get("password", ""), given.get("name", ""))
+        address = self._find_address(request.scope)
+        outcome = self._logins.log_in(given.get("password", ""), given.get("name", ""), address)
         if isinstance(outcome, Sentence):
+            if outcome.key == "login.wrong":
+                outcome = await self._logins.hold_wrong(address) or outcome
             return render_page(request, outcome, STATUS.get(outcome.key, 401))
         answer = RedirectResponse("/", 303)
         secure = self._logins.secure and not is_loopback(parse_host(request.headers.get("host", "")))

@@ -26,6 +26,10 @@ READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 OWNER_BYTES: Final = 512 << 20
 """Enough for a LoRA of a few hundred megabytes; a gigabyte is a mistake or an attack."""
 GUEST_BYTES: Final = 32 << 20
+VALUES_MOST: Final = 20_000
+"""Most brackets, braces and commas in a body that is not a file: 2 MB of nothing else keeps Gradio busy for seconds."""
+BINARY_PATHS: Final = frozenset({"/gradio_api/upload", "/v1/images/edits"})
+"""Paths that take files, whose bytes are counted and no more."""
 GRACE_S: Final = 20.0
 SLOWEST_BYTES_PER_S: Final = 8 << 10
 """After GRACE_S a body must have arrived at least this fast."""
@@ -33,6 +37,8 @@ IDLE_S: Final = 10.0
 """How long a connection may stay open without a complete request."""
 LAST_ANSWERS_S: Final = 2
 """How long a server that ends waits for the answers it is sending."""
+IDLE_MOST: Final = 1000
+"""How many may at once; launch.py asks for four times as many open files."""
 HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::\d+)?")
 SECURITY_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "SAMEORIGIN",
@@ -132,10 +138,11 @@ class Guard:
 
     async def _serve_within_limits(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun_s, received_bytes, complete, started = time.monotonic(), 0, False, False
+        values, counted = 0, scope["path"].rstrip("/") not in BINARY_PATHS
         fault: tuple[int, Sentence] | None = None
 
         async def receive_counted() -> Message:
-            nonlocal received_bytes, complete, fault
+            nonlocal received_bytes, values, complete, fault
             if complete:
                 return await receive()
             left_s = begun_s + GRACE_S + received_bytes / SLOWEST_BYTES_PER_S - time.monotonic()
@@ -144,7 +151,12 @@ class Guard:
             except TimeoutError as late:
                 fault = 408, say("guard.slow", "The upload was too slow. Try again on a faster connection.")
                 raise BodyRefused from late
-            received_bytes += len(message.get("body", b""))
+            body = message.get("body", b"")
+            received_bytes += len(body)
+            values += sum(map(body.count, b"[{,")) if counted else 0
+            if values > VALUES_MOST:
+                fault = 413, say("guard.values", "This has more than {most} values. Send fewer.", most=VALUES_MOST)
+                raise BodyRefused
             if received_bytes > self._most_bytes:
                 fault = 413, self._too_large()
                 raise BodyRefused
@@ -197,8 +209,9 @@ async def close_idle_connections(server: Any, idle_s: float = IDLE_S, every_s: f
             each: since[each] if each in since and since[each][0] is cycle else (cycle, now_s)
             for each, cycle in idle.items()
         }
-        for each, (_, since_s) in since.items():
-            if now_s - since_s > idle_s:
+        oldest_first = sorted(since, key=lambda each: since[each][1])
+        for place, each in enumerate(oldest_first):
+            if now_s - since[each][1] > idle_s or place < len(oldest_first) - IDLE_MOST:
                 each.transport.abort()
         await asyncio.sleep(every_s)
 

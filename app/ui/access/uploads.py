@@ -6,15 +6,19 @@ import asyncio
 import json
 import tempfile
 import zipfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Final
 
 import soundfile
 from PIL import Image
+from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.sentence import Sentence, Trouble, say
+from app.engine.jobs.owners import household_of
+from app.sentence import Trouble, say
 from app.ui.access.request_guard import refusal
+from app.ui.state.guest_files import GuestFiles
 from app.ui.state.person import who_in
 
 PIXELS_MOST: Final = 40_000_000
@@ -22,8 +26,6 @@ SECONDS_MOST: Final = 600.0
 PICTURES: Final = frozenset({"PNG", "JPEG", "WEBP"})
 HEADER_MOST: Final = 32 << 20
 """Largest accepted header of a safetensors file."""
-GUEST_HOLDS_BYTES: Final = 256 << 20
-"""Upload space of one guest; files are deleted after a day."""
 SPOOL_BYTES: Final = 1 << 20
 UNFINISHED: Final = "tmp*"
 """Names of the files that Gradio is still writing."""
@@ -90,14 +92,24 @@ def is_safetensors(path: Path) -> bool:
 class CheckUploads:
     """Middleware: let Gradio store an upload, then check it before answering with its path. Rejected files are deleted."""
 
-    def __init__(self, app: ASGIApp, folder: Path, files_by_person: dict[str, set[str]]) -> None:
-        self._app, self._folder, self._files_by_person = app, folder, files_by_person
+    def __init__(
+        self, app: ASGIApp, folder: Path, files_by_person: dict[str, set[str]], guest_files: GuestFiles | None = None
+    ) -> None:
+        """`files_by_person`: what each login may use. `guest_files`: what all guests hold; none for the owner."""
+        self._app, self._folder, self._files_by_person, self._guest_files = app, folder, files_by_person, guest_files
         self._one_at_a_time = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"].rstrip("/") != UPLOAD_PATH or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
+        try:
+            with self._guest_files.receiving(household(scope)) if self._guest_files else nullcontext():
+                await self._receive(scope, receive, send)
+        except Trouble as trouble:
+            await refusal(scope, 429 if trouble.sentence.key == "upload.busy" else 415, trouble.sentence)(scope, receive, send)  # fmt: skip
+
+    async def _receive(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         with tempfile.SpooledTemporaryFile(max_size=SPOOL_BYTES, dir=str(self._folder)) as body:
             more = True
@@ -115,10 +127,8 @@ class CheckUploads:
                     for path in set(self._folder.glob(UNFINISHED)) - before:
                         path.unlink(missing_ok=True)
         answer = b"".join(each.get("body", b"") for each in messages)
-        rejected = self._reject(scope, answer) if succeeded(messages) else None
-        if rejected is not None:
-            await refusal(scope, 415, rejected)(scope, receive, send)
-            return
+        if succeeded(messages):
+            await run_in_threadpool(self._check, scope, answer)
         for message in messages:
             await send(message)
 
@@ -136,33 +146,25 @@ class CheckUploads:
         await self._app(scope, again, hold)
         return messages
 
-    def _reject(self, scope: Scope, body: bytes) -> Sentence | None:
-        """Check the stored files; delete them and return the reason if one is not acceptable, else note whose they are."""
+    def _check(self, scope: Scope, body: bytes) -> None:
+        """Check the stored files and note whose they are; delete them and raise Trouble if one is not acceptable."""
         person = who_in(scope)
         paths = [Path(each) for each in json.loads(body)]
-        sent = self._files_by_person.setdefault(person.name, set())
         try:
             for path in paths:
                 check_upload(path, weights=person.owner)
-            if not person.owner and sum(map(size_of, {*sent, *map(str, paths)})) > GUEST_HOLDS_BYTES:
-                raise Trouble(
-                    say(
-                        "upload.full",
-                        "You have used your {most} MB of upload space. Use the files you sent, or come back tomorrow.",
-                        most=GUEST_HOLDS_BYTES >> 20,
-                    )
-                )
-        except Trouble as trouble:
+            if self._guest_files:
+                self._guest_files.add(household(scope), paths)
+        except Trouble:
             for path in paths:
                 if self._folder.resolve() in path.resolve().parents:
                     path.unlink(missing_ok=True)
-            return trouble.sentence
-        sent.update(map(str, paths))
-        return None
+            raise
+        self._files_by_person.setdefault(person.name, set()).update(map(str, paths))
 
 
-def size_of(path: str) -> int:
-    return Path(path).stat().st_size if Path(path).is_file() else 0
+def household(scope: Scope) -> str:
+    return household_of(who_in(scope).name)
 
 
 def succeeded(messages: list[Message]) -> bool:

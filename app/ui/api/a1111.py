@@ -17,6 +17,7 @@ from app.engine.jobs.schedulers import NAMES
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
 from app.sentence import Trouble, say
+from app.ui.api.following import work
 from app.ui.api.openai import build_routes, find_model, no_such_model
 from app.ui.api.shared import decode_base64, encode_base64, read_json, run_job, save_mask, save_picture
 from app.ui.state.desk import Desk
@@ -45,15 +46,15 @@ async def answer_img2img(desk: Desk, asked: Request, person: Person) -> Response
     starts = given.get("init_images") or []
     if len(starts) != 1:
         raise Trouble(say("a1111.one-image", "Send exactly one picture in init_images; this request has {count}.", count=len(starts)))  # fmt: skip
-    image = await run_in_threadpool(save_picture, desk, decode_base64(starts[0]), "start.png")
+    image = await work(save_picture, desk, decode_base64(starts[0]), "start.png")
     mask = None
     if given.get("mask"):
-        mask = str(await run_in_threadpool(save_mask, desk, decode_base64(given["mask"]), False))
+        mask = str(await work(save_mask, desk, decode_base64(given["mask"]), False))
     return await paint(desk, person, given, str(image), mask)
 
 
 async def paint(desk: Desk, person: Person, given: dict[str, Any], image: str | None, mask: str | None) -> Response:
-    request = picture_request(desk, given, image, mask)
+    request = await work(picture_request, desk, given, image, mask)
     job, files = await run_job(desk, request, person)
     seeds = [part.seed for part in desk.keeper.get_progress(job).parts]
     info = {
@@ -63,7 +64,7 @@ async def paint(desk: Desk, person: Person, given: dict[str, Any], image: str | 
         "all_seeds": seeds,
     }
     sent = files if given.get("send_images", True) else ()
-    images = [await run_in_threadpool(encode_base64, file) for file in sent]
+    images = [await work(encode_base64, file) for file in sent]
     parameters = {key: value for key, value in given.items() if key not in ("init_images", "mask")}
     return JSONResponse({"images": images, "parameters": parameters, "info": json.dumps(info)})
 

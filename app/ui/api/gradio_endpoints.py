@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Final
 
 import gradio as gr
 from gradio.events import api
+from gradio.route_utils import get_fn
+from starlette.exceptions import HTTPException
 
 from app.engine.jobs.events import END, Event, Failed, PartDone, Preview, Step
+from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.extras import install_command
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import is_loopback
+from app.ui.api.following import follow, news, work
 from app.ui.api.openai import add_speaker_tag, find_model, find_voice
+from app.ui.api.shared import RETRY, STATUS
+from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.jobs_desk import kind_of
-from app.ui.state.person import Person, who
+from app.ui.state.person import who
+
+JOB_ENDPOINTS: Final = ("speak", "paint")
+BEGUN: Final = "hearth.begun"
+"""The key of a Future in a request's scope, set when its job is in the journal or refused."""
+BEGUN_POLL_S: Final = 0.5
 
 
 def check_assistants(wanted: bool, host: str) -> None:
@@ -39,7 +52,7 @@ def check_assistants(wanted: bool, host: str) -> None:
 def build(desk: Desk) -> None:
     """Add the endpoints to the owner's Blocks, within which this is called."""
     endpoints = Endpoints(desk)
-    # Long jobs wait in Hearth's own queue, in threads; Gradio's queue must not hold them back a second time.
+    # Long jobs wait in Hearth's own queue, without a thread; Gradio's queue must not hold them back a second time.
     api(endpoints.speak, api_name="speak", concurrency_limit=None)
     api(endpoints.paint, api_name="paint", concurrency_limit=None)
     api(endpoints.stop, api_name="stop", queue=False)
@@ -52,9 +65,9 @@ class Endpoints:
 
     desk: Desk
 
-    def speak(
+    async def speak(
         self, text: str, voice: str = "", model: str = "", seed: int | None = None, speed: float = 1.0, format: str = "wav", request: gr.Request | None = None
-    ) -> Iterator[dict[str, Any]]:  # fmt: skip
+    ) -> AsyncIterator[dict[str, Any]]:  # fmt: skip
         """
         Speak a script.
         Parameters:
@@ -72,12 +85,13 @@ class Endpoints:
             found, prompt = find_model(self.desk, model, "speech"), find_voice(self.desk, voice)
             return SpeechRequest(add_speaker_tag(text), found, prompt, seed, speed=speed, format=format)
 
-        yield from run(self.desk, make_request, who(request))
+        async for seen in run(self.desk, make_request, request):
+            yield seen
 
-    def paint(
+    async def paint(
         self, prompt: str, negative: str = "", model: str = "", width: int | None = None, height: int | None = None, steps: int | None = None,
         seed: int | None = None, batch: int = 1, request: gr.Request | None = None,
-    ) -> Iterator[dict[str, Any]]:  # fmt: skip
+    ) -> AsyncIterator[dict[str, Any]]:  # fmt: skip
         """
         Paint a picture.
         Parameters:
@@ -97,7 +111,8 @@ class Endpoints:
             found = find_model(self.desk, model, "picture")
             return PictureRequest(prompt, found, negative, width, height, steps, seed=seed, batch=batch)
 
-        yield from run(self.desk, make_request, who(request))
+        async for seen in run(self.desk, make_request, request):
+            yield seen
 
     def stop(self, kind: str = "speech", request: gr.Request | None = None) -> str:
         """
@@ -124,22 +139,65 @@ class Endpoints:
         }  # fmt: skip
 
 
-def run(desk: Desk, make_request: Callable[[], Request], person: Person) -> Iterator[dict[str, Any]]:
+async def run(
+    desk: Desk, make_request: Callable[[], Request], asked: gr.Request | None
+) -> AsyncIterator[dict[str, Any]]:
     """Run a job and yield its events. A client that disconnects does not stop it, like a closed tab: /stop does."""
+    person, sent = who(asked), Progress()
     try:
-        request = make_request()
-        job = desk.jobs.begin(request, person)
-        for event in desk.keeper.follow(job):
-            if isinstance(event, Failed):
-                raise Trouble(event.sentence, *event.objections, cure=event.cure)
-            if isinstance(event, END):
-                urls = [f"hearth/creation/{each.id}" for each in desk.keeper.shelf.list_of_job(job)]
-                name, files = type(event).__name__.lower(), list(event.files)
-                yield {"event": name, "job": job, "kind": kind_of(request), "files": files, "urls": urls}
-            elif (seen := describe_event(event)) is not None:
-                yield seen
+        with report_begin(asked):
+            request = await work(make_request)
+            job = await work(desk.jobs.begin, request, person, by_program=True)
+        async for progress in follow(desk.keeper, job):
+            for event in news(sent, progress):
+                if isinstance(event, Failed):
+                    raise Trouble(event.sentence, *event.objections, cure=event.cure)
+                if isinstance(event, END):
+                    urls = [f"hearth/creation/{each.id}" for each in await work(desk.keeper.shelf.list_of_job, job)]
+                    name, files = type(event).__name__.lower(), list(event.files)
+                    yield {"event": name, "job": job, "kind": kind_of(request), "files": files, "urls": urls}
+                elif (seen := describe_event(event)) is not None:
+                    yield seen
+            sent = progress
     except Trouble as trouble:
         raise gr.Error(str(redact_for(person, trouble)), print_exception=False) from trouble
+
+
+@contextmanager
+def report_begin(asked: gr.Request | None) -> Iterator[None]:
+    """Tell `answer_when_begun`, where it waits, that the job is in the journal, or why it is not."""
+    begun: asyncio.Future[Trouble | None] | None = getattr(getattr(asked, "request", None), "scope", {}).get(BEGUN)
+    outcome: Trouble | None = None
+    try:
+        yield
+    except Trouble as trouble:
+        outcome = trouble
+        raise
+    finally:
+        if begun is not None and not begun.done():
+            begun.set_result(outcome)
+
+
+def answer_when_begun(window: gr.Blocks) -> None:
+    """Make Gradio's queue answer a call once its job is in the journal. Gradio by itself answers at once, and loses the
+    calls that wait for one of its places when the process ends."""
+    queue = window._queue
+    push = queue.push
+
+    async def push_and_wait(body: Any, request: Any, username: str | None) -> Any:
+        if body.fn_index is None or get_fn(window, None, body).api_name not in JOB_ENDPOINTS:
+            return await push(body, request, username)
+        begun: asyncio.Future[Trouble | None] = asyncio.get_running_loop().create_future()
+        request.scope[BEGUN] = begun
+        answer = await push(body, request, username)
+        while answer[0] and not begun.done() and answer[1] in queue.event_ids_to_events:
+            await asyncio.wait([begun], timeout=BEGUN_POLL_S)  # a call that Gradio cannot read never begins
+        trouble = begun.result() if begun.done() else None
+        if trouble is not None and (status := STATUS.get(trouble.sentence.key)):
+            raise HTTPException(status, translate(trouble.sentence, language(request)), RETRY)
+        return answer  # any other trouble is told on the call's own stream
+
+    queue.push = push_and_wait  # type: ignore[method-assign]
 
 
 SHOWN_FIELDS: Final[Mapping[type[Event], tuple[str, tuple[str, ...]]]] = {

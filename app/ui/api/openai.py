@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
 import soundfile
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
@@ -18,13 +17,24 @@ from starlette.routing import Route
 
 from app.engine.files import stream_encoding
 from app.engine.files.outward import public_name
-from app.engine.jobs.events import END, Event, Failed, Finished, PartDone, Stopped
+from app.engine.jobs.events import Failed
+from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest
 from app.engine.models.model import Kind
 from app.engine.models.on_disk import locate
 from app.engine.text import voices
 from app.sentence import Trouble, say
-from app.ui.api.shared import encode_base64, error_answer, read_json, require_owner, run_job, save_mask, save_picture
+from app.ui.api.following import WORKERS, follow, work
+from app.ui.api.shared import (
+    begin_job,
+    encode_base64,
+    error_answer,
+    read_json,
+    require_owner,
+    run_job,
+    save_mask,
+    save_picture,
+)
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import Person
@@ -34,9 +44,6 @@ EVENTS: Final = "text/event-stream"
 DONE: Final = (
     b'data: {"type": "speech.audio.done", "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}}\n\n'
 )
-STATUS: Final = {"api.no-model": 404, "programs.owner": 401}
-"""HTTP status by the sentence; any other error is 400."""
-PartOrEnd = PartDone | Finished | Stopped | Failed
 Handler = Callable[[Desk, Request, Person], Awaitable[Response]]
 
 
@@ -55,7 +62,7 @@ def build_routes(desk: Desk, table: list[tuple[str, str, Handler]]) -> list[Rout
             try:
                 return await handler(desk, asked, require_owner(asked))
             except Trouble as trouble:
-                return error_answer(asked, trouble, STATUS.get(trouble.sentence.key, 400))
+                return error_answer(asked, trouble)
             except (ValueError, TypeError) as fault:
                 return error_answer(asked, Trouble(say("programs.value", "A value in the request has the wrong type: {fault}.", fault=str(fault))))  # fmt: skip
 
@@ -68,7 +75,7 @@ async def answer_speech(desk: Desk, asked: Request, person: Person) -> Response:
     given = await read_json(asked)
     wanted = str(given.get("response_format") or "mp3")
     stream_encoding.require_available(wanted)
-    request = speech_request(desk, given, wanted)
+    request = await work(speech_request, desk, given, wanted)
     streaming = str(given.get("stream_format") or "")
     if streaming not in ("", "audio", "sse"):
         raise Trouble(say("api.stream", "stream_format {wanted} is not supported. Use audio or sse.", wanted=streaming))
@@ -77,14 +84,14 @@ async def answer_speech(desk: Desk, asked: Request, person: Person) -> Response:
     _, (file, *_) = await run_job(desk, request, person)
     if streaming != "sse" and wanted in FORMATS:
         return FileResponse(file, media_type=stream_encoding.MEDIA[wanted])
-    sound = await run_in_threadpool(stream_encoding.encode_file, wanted, file)
+    sound = await work(stream_encoding.encode_file, wanted, file)
     if streaming == "sse":
         return Response(audio_event(sound) + DONE, media_type=EVENTS)
     return Response(sound, media_type=stream_encoding.MEDIA[wanted])
 
 
 async def list_models(desk: Desk, asked: Request, person: Person) -> Response:
-    names = await run_in_threadpool(
+    names = await work(
         lambda: [public_name(each.id) for each in desk.models.list_all() if locate(desk.keeper.home, each)]
     )
     return JSONResponse({"object": "list", "data": [model_entry(each) for each in names]})
@@ -99,7 +106,7 @@ async def show_model(desk: Desk, asked: Request, person: Person) -> Response:
 
 async def answer_generation(desk: Desk, asked: Request, person: Person) -> Response:
     given = await read_json(asked)
-    return await paint(desk, asked, person, picture_request(desk, given), given)
+    return await paint(desk, asked, person, await work(picture_request, desk, given), given)
 
 
 async def answer_edit(desk: Desk, asked: Request, person: Person) -> Response:
@@ -108,9 +115,9 @@ async def answer_edit(desk: Desk, asked: Request, person: Person) -> Response:
         first, second = [await read_upload(form.get(each) or form.get(f"{each}[]")) for each in ("image", "mask")]
     if first is None:
         raise Trouble(say("api.no-image", "An edit needs a picture to start from. Send it as image."))
-    image = await run_in_threadpool(save_picture, desk, first, "start.png")
-    mask = None if second is None else str(await run_in_threadpool(save_mask, desk, second, True))
-    return await paint(desk, asked, person, picture_request(desk, given, str(image), mask), given)
+    image = await work(save_picture, desk, first, "start.png")
+    mask = None if second is None else str(await work(save_mask, desk, second, True))
+    return await paint(desk, asked, person, await work(picture_request, desk, given, str(image), mask), given)
 
 
 async def read_upload(part: Any) -> bytes | None:
@@ -176,46 +183,50 @@ async def paint(desk: Desk, asked: Request, person: Person, request: PictureRequ
         here = f"{asked.url.scheme}://{asked.url.netloc}"
         data = [{"url": f"{here}/hearth/creation/{each.id}"} for each in desk.keeper.shelf.list_of_job(job)]
     else:
-        data = [{"b64_json": await run_in_threadpool(encode_base64, file)} for file in files]
+        data = [{"b64_json": await work(encode_base64, file)} for file in files]
     return JSONResponse({"created": int(time.time()), "data": data})
 
 
 async def stream_speech(desk: Desk, request: SpeechRequest, person: Person, wanted: str, events: bool) -> Response:
     """Send each part once spoken, before the whole speech is levelled. A job that fails at once gets an error
     answer."""
-    try:
-        job = desk.jobs.begin(request, person)
-    except Trouble as trouble:
-        raise redact_for(person, trouble) from trouble
-    following = desk.keeper.follow(job)
-    first = await run_in_threadpool(next_part, following)
-    if isinstance(first, Failed):
-        raise redact_for(person, Trouble(first.sentence, *first.objections))
-    body = encode_parts(desk, job, wanted, first, following)
+    job = await begin_job(desk, request, person)
+    following = follow(desk.keeper, job)
+    progress = await anext(following)
+    while not progress.parts and progress.end is None:
+        progress = await anext(following)
+    if not progress.parts and isinstance(progress.end, Failed):
+        raise redact_for(person, Trouble(progress.end.sentence, *progress.end.objections))
+    body = encode_parts(desk, job, wanted, progress, following)
     if events:
         return StreamingResponse(as_events(body), media_type=EVENTS)
     return StreamingResponse(body, media_type=stream_encoding.MEDIA[wanted])
 
 
 async def encode_parts(
-    desk: Desk, job: str, wanted: str, first: PartOrEnd, following: Iterator[Event]
+    desk: Desk, job: str, wanted: str, progress: Progress, following: AsyncGenerator[Progress]
 ) -> AsyncGenerator[bytes]:
-    """Encode each spoken part as it arrives; stop the job if the listener goes away."""
-    event = first
+    """Encode each spoken part once, as it arrives; stop the job if the listener goes away."""
     coder: stream_encoding.Encoder | None = None
+    sent: set[int] = set()
     try:
-        while isinstance(event, PartDone):
-            if coder is None:
-                coder = await run_in_threadpool(
-                    stream_encoding.open_encoder, wanted, soundfile.info(event.path).samplerate
-                )
-            yield await run_in_threadpool(stream_encoding.encode_part, coder, Path(event.path))
-            event = await run_in_threadpool(next_part, following)
+        while True:
+            for part in progress.parts:
+                if part.index in sent:
+                    continue
+                if coder is None:
+                    coder = await work(stream_encoding.open_encoder, wanted, soundfile.info(part.path).samplerate)
+                yield await work(stream_encoding.encode_part, coder, Path(part.path))
+                sent.add(part.index)
+            if progress.end is not None:
+                break
+            progress = await anext(following)
         if coder is not None:
-            yield await run_in_threadpool(coder.end)
+            yield await work(coder.end)
     finally:
-        if not isinstance(event, END):
-            desk.keeper.stop(job)
+        if progress.end is None:
+            WORKERS.submit(desk.keeper.stop, job)
+        await following.aclose()
 
 
 async def as_events(pieces: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
@@ -232,7 +243,3 @@ async def as_events(pieces: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
 def audio_event(piece: bytes) -> bytes:
     event = {"type": "speech.audio.delta", "audio": base64.b64encode(piece).decode()}
     return f"data: {json.dumps(event)}\n\n".encode()
-
-
-def next_part(events: Iterator[Event]) -> PartOrEnd:
-    return next(each for each in events if isinstance(each, PartDone | Finished | Stopped | Failed))

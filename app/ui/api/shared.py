@@ -6,21 +6,27 @@ import base64
 import binascii
 import io
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from PIL import Image
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse
 
-from app.engine.jobs.events import END, Failed, Finished, Stopped
+from app.engine.jobs.events import Failed, Finished, Stopped
 from app.engine.jobs.request import Request
 from app.sentence import Trouble, say
 from app.ui.access import uploads
+from app.ui.api import pacing
+from app.ui.api.following import WORKERS, follow, work
 from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import Person, who
+
+STATUS: Final = {"api.no-model": 404, "programs.owner": 401, "queue.full": 503}
+"""HTTP status by the sentence; any other error is 400."""
+RETRY: Final = {"Retry-After": "10"}
+"""In seconds: a job takes longer, but clients give up after a few tries."""
 
 
 def require_owner(asked: Asked) -> Person:
@@ -43,14 +49,11 @@ async def read_json(asked: Asked) -> dict[str, Any]:
 
 async def run_job(desk: Desk, request: Request, person: Person) -> tuple[str, tuple[Path, ...]]:
     """Queue a job, wait for its end, and return its id and files; a stopped job returns its finished files."""
+    job = await begin_job(desk, request, person)
     try:
-        job = desk.jobs.begin(request, person)
-    except Trouble as trouble:
-        raise redact_for(person, trouble) from trouble
-    try:
-        end = await run_in_threadpool(wait_for_end, desk, job)
+        end = await wait_for_end(desk, job)
     except BaseException:
-        desk.keeper.stop(job)  # the client is gone
+        WORKERS.submit(desk.keeper.stop, job)  # the client is gone
         raise
     if isinstance(end, Failed):
         raise redact_for(person, Trouble(end.sentence, *end.objections, cure=end.cure))
@@ -61,16 +64,21 @@ async def run_job(desk: Desk, request: Request, person: Person) -> tuple[str, tu
     return job, tuple(map(Path, end.files))
 
 
-def wait_for_end(desk: Desk, job: str) -> Finished | Stopped | Failed:
-    for event in desk.keeper.follow(job):
-        if isinstance(event, END):
-            return event
-    raise Trouble(
-        say(
-            "programs.gone",
-            "The job ended without a result; Hearth may be closing. Start it again, then repeat the request.",
-        )
-    )
+async def begin_job(desk: Desk, request: Request, person: Person) -> str:
+    """Queue a program's job: it is in the journal when this returns its id."""
+    try:
+        job = await work(desk.jobs.begin, request, person, by_program=True)
+    except Trouble as trouble:
+        raise redact_for(person, trouble) from trouble
+    pacing.leave()
+    return job
+
+
+async def wait_for_end(desk: Desk, job: str) -> Finished | Stopped | Failed:
+    async for progress in follow(desk.keeper, job):
+        if progress.end is not None:
+            return progress.end
+    raise AssertionError("a job is followed to its end")
 
 
 def save_picture(desk: Desk, data: bytes, name: str) -> Path:
@@ -116,8 +124,9 @@ def save_mask(desk: Desk, data: bytes, transparent_is_new: bool) -> Path:
     return path
 
 
-def error_answer(asked: Asked, trouble: Trouble, status: int = 400) -> JSONResponse:
-    """Write an error so that both OpenAI's and A1111's clients can read it."""
+def error_answer(asked: Asked, trouble: Trouble) -> JSONResponse:
+    """Write an error so that both OpenAI's and A1111's clients can read it, and know whether to try again later."""
+    status = STATUS.get(trouble.sentence.key, 400)
     words = " ".join(translate(each, language(asked)) for each in (trouble.sentence, *trouble.objections))
     error = {"message": words, "type": "invalid_request_error", "code": trouble.sentence.key, "param": None}
-    return JSONResponse({"error": error, "detail": words}, status_code=status)
+    return JSONResponse({"error": error, "detail": words}, status, RETRY if status == 503 else None)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.jobs.owners import is_guest
+from app.engine.jobs.journal import HOUR_S
+from app.engine.jobs.owners import household_of, is_guest
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models import catalog
 from app.engine.models.model import Model
@@ -18,9 +19,10 @@ from app.engine.process.keeper import Keeper
 from app.sentence import Trouble, say
 from app.ui.state.person import Person
 
-HOUR_S: Final = 3600.0
 SAVED: Final = "visitors"
 """The key of the guests' limits in the owner's settings, as files have it."""
+ONE_HOUSEHOLD: Final = 0.5
+"""The part of the guests' time that one household may use."""
 OF_THE_REQUEST: Final = (
     "request.",
     "script.",
@@ -44,7 +46,7 @@ NOT_MADE: Final = say(
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Limits of one guest; the share of the time is that of all guests."""
+    """Limits of one guest, over all logins from their address; `waiting_all` and `share` are those of all guests."""
 
     letters: int = 2000
     side: int = 1024
@@ -147,8 +149,10 @@ def redact_for(person: Person, trouble: Trouble) -> Trouble:
 
 
 def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
-    waiting = [job for job in keeper.journal.list_waiting() if is_guest(job.owner)]
-    if sum(job.owner == person.name for job in waiting) >= limits.waiting:
+    """Raise Trouble if this guest may not queue anything now. All logins of a household count as one."""
+    waiting = [household_of(job.owner) for job in keeper.journal.list_waiting() if is_guest(job.owner)]
+    household = household_of(person.name)
+    if waiting.count(household) >= limits.waiting:
         raise Trouble(
             say(
                 "guest.waiting",
@@ -158,8 +162,18 @@ def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
         )
     if len(waiting) >= limits.waiting_all:
         raise Trouble(say("guest.full", "The guest queue is full. Try again in a few minutes."))
-    if limits.share < 1 and keeper.journal.sum_guest_seconds(time.time() - HOUR_S) > limits.share * HOUR_S:
+    if limits.share >= 1:
+        return
+    used_s = keeper.journal.sum_guest_seconds(time.time() - HOUR_S)
+    if used_s.total() > limits.share * HOUR_S:
         raise Trouble(say("guest.share", "Guests have used up their share of this machine's time. Try again within the hour."))  # fmt: skip
+    if used_s[household] > limits.share * HOUR_S * ONE_HOUSEHOLD:
+        raise Trouble(
+            say(
+                "guest.share-own",
+                "You have used up your share of this machine's time; the rest is for other guests. Try again within the hour.",
+            )
+        )
 
 
 def model_for(kind: str, keeper: Keeper, owners: Mapping[str, str]) -> str:

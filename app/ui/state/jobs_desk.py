@@ -7,9 +7,11 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from app.compat.planning.types import Choice
+from app.engine.jobs.owners import household_of
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.shelf import Creation
@@ -20,6 +22,7 @@ from app.engine.text import script
 from app.sentence import Sentence, Trouble, say
 from app.ui.page import views
 from app.ui.state import retry_smaller
+from app.ui.state.guest_files import GuestFiles
 from app.ui.state.guest_limits import SAVED, check_turn, grant_request, read_allowance
 from app.ui.state.machine_desk import MachineDesk
 from app.ui.state.models_desk import ModelsDesk
@@ -27,7 +30,9 @@ from app.ui.state.person import Person
 from app.ui.state.settings import Settings
 
 GRID_MOST: Final = 36
-QUEUE_MOST: Final = 200
+QUEUE_MOST: Final = 240
+PROGRAMS_MOST: Final = 200
+"""Waiting jobs beyond which other programs are refused: the rest of the queue is the page's."""
 SPLIT_SCRIPTS_KEPT: Final = 100
 
 
@@ -54,19 +59,22 @@ class JobsDesk:
     """(person, kind) -> the job that tab shows; a tab opened later picks it up."""
     grids: dict[str, Grid] = field(default_factory=dict)
     """The last grid of each person."""
+    guest_files: GuestFiles = field(init=False)
     beginning: threading.Lock = field(default_factory=threading.Lock)
     """Held while a job is checked and queued, so that limits hold for requests that arrive at once."""
     split_scripts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Job -> the parts of its script, for scripts shown lately."""
 
-    def begin(self, request: Request, person: Person, choice: Choice | None = None) -> str:
+    def __post_init__(self) -> None:
+        self.guest_files = GuestFiles(self.keeper.home.scratch / "uploads")
+
+    def begin(self, request: Request, person: Person, choice: Choice | None = None, by_program: bool = False) -> str:
         """Queue a job; every tab of this person shows it from now on."""
         with self.beginning:
             if not person.owner:
-                limits, chosen = read_allowance(self.settings.get(SAVED, {})), self.models.chosen_by_owner()
-                request, choice = grant_request(request, person, self.keeper, limits, chosen), None
-            elif len(self.keeper.journal.list_waiting()) >= QUEUE_MOST:
-                raise Trouble(say("queue.full", "The queue is full ({most} jobs). Clear it, or wait for some jobs to finish.", most=QUEUE_MOST))  # fmt: skip
+                request, choice = self._grant(request, person), None
+            elif self.keeper.journal.count_waiting() >= (most := PROGRAMS_MOST if by_program else QUEUE_MOST):
+                raise Trouble(say("queue.full", "The queue is full ({most} jobs). Clear it, or wait for some jobs to finish.", most=most))  # fmt: skip
             try:
                 job = self.keeper.submit(request, choice or self.machine.read_choice(person), person.name)
             except Trouble as trouble:
@@ -74,6 +82,19 @@ class JobsDesk:
                 raise Trouble(trouble.sentence, *trouble.objections, cure=cure) from trouble
         self.latest[person.name, kind_of(request)] = job.id
         return job.id
+
+    def _grant(self, request: Request, person: Person) -> Request:
+        """Check a guest's request, and count the pictures written for it; delete them if it is refused."""
+        limits, chosen = read_allowance(self.settings.get(SAVED, {})), self.models.chosen_by_owner()
+        pictures = (request.image, request.mask) if isinstance(request, PictureRequest) else ()
+        files = [Path(each) for each in pictures if each]
+        try:
+            granted = grant_request(request, person, self.keeper, limits, chosen)
+            self.guest_files.add(household_of(person.name), files)
+        except Trouble:
+            self.guest_files.discard_unknown(files)
+            raise
+        return granted
 
     def check_turn(self, person: Person) -> None:
         """Raise Trouble if this guest may not queue anything now."""

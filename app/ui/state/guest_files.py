@@ -1,0 +1,95 @@
+"""Bound what guests' files hold on disk: of one household and of all together, whichever link or login sent them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from app.engine.process.job_folder import UPLOADS_S
+from app.sentence import Trouble, say
+
+HOUSEHOLD_BYTES: Final = 256 << 20
+HOUSEHOLD_FILES: Final = 200
+GUESTS_BYTES: Final = 1 << 30
+GUESTS_FILES: Final = 1000
+UNDER_WAY_OF_ONE: Final = 3
+UNDER_WAY: Final = 16
+"""Uploads that arrive at once; each may hold request_guard.GUEST_BYTES more until it is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    household: str
+    size: int
+    sent_s: float
+
+
+@dataclass(slots=True)
+class GuestFiles:
+    """All files under `folder` that guests sent, or that were written for a job of theirs, until they are a day old."""
+
+    folder: Path
+    sent: dict[Path, Sent] = field(default_factory=dict)
+    under_way: Counter[str] = field(default_factory=Counter)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextlib.contextmanager
+    def receiving(self, household: str) -> Iterator[None]:
+        """Hold one of the places for uploads under way; raise Trouble if there is none, or no room to keep the file."""
+        with self.lock:
+            self._require_room(household, 1)
+            if self.under_way[household] >= UNDER_WAY_OF_ONE or self.under_way.total() >= UNDER_WAY:
+                raise Trouble(say("upload.busy", "Too many uploads at once. Wait for one to finish, then send this again."))  # fmt: skip
+            self.under_way[household] += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.under_way -= Counter({household: 1})  # drops those at zero
+
+    def add(self, household: str, paths: Iterable[Path]) -> None:
+        """Count new files of a household, or raise Trouble and count none."""
+        now_s = time.time()
+        with self.lock:
+            self._drop_old(now_s)
+            new = {each: Sent(household, each.stat().st_size, now_s) for each in paths if each.is_file()}
+            new = {path: file for path, file in new.items() if path not in self.sent}
+            self._require_room(household, sum(each.size for each in new.values()), len(new))
+            self.sent |= new
+
+    def discard_unknown(self, paths: Iterable[Path]) -> None:
+        """Delete files that were written for a request which was then refused."""
+        for path in paths:
+            if path not in self.sent and self.folder.resolve() in path.resolve().parents:
+                path.unlink(missing_ok=True)
+
+    def _drop_old(self, now_s: float) -> None:
+        for path in [each for each, file in self.sent.items() if now_s - file.sent_s > UPLOADS_S or not each.exists()]:
+            del self.sent[path]
+            path.unlink(missing_ok=True)
+
+    def _require_room(self, household: str, more: int, files: int = 1) -> None:
+        own = [each.size for each in self.sent.values() if each.household == household]
+        everyones = [each.size for each in self.sent.values()]
+        if sum(own) + more > HOUSEHOLD_BYTES or len(own) + files > HOUSEHOLD_FILES:
+            raise Trouble(
+                say(
+                    "upload.full",
+                    "You have used your upload space ({most} MB, {files} files). Use the files you sent, or come back tomorrow.",
+                    most=HOUSEHOLD_BYTES >> 20,
+                    files=HOUSEHOLD_FILES,
+                )
+            )
+        if sum(everyones) + more > GUESTS_BYTES or len(everyones) + files > GUESTS_FILES:
+            raise Trouble(
+                say(
+                    "upload.all-full",
+                    "Guests have used all of their upload space. Use the files you sent, or come back tomorrow.",
+                )
+            )
