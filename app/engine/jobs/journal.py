@@ -94,10 +94,12 @@ class Journal:
         """The requests of the waiting jobs, which the page asks for several times a second; they never change."""
 
     def queue(self, request: Request, choice: Choice, owner: str = OWNER) -> Job:
+        """Queue a job behind those that wait, also where the clock was set back meanwhile."""
         id_ = uuid.uuid4().hex
         now = time.time()
         self._db.write(
-            "INSERT INTO jobs (id, owner, request, choice, state, position, runner, created_s) VALUES (?,?,?,?,'queued',?,?,?)",
+            "INSERT INTO jobs (id, owner, request, choice, state, position, runner, created_s) VALUES (?,?,?,?,'queued',"
+            " MAX(?, 1e-3 + COALESCE((SELECT MAX(position) FROM jobs WHERE state='queued'), 0)),?,?)",
             id_, owner, json.dumps(to_json(request)), json.dumps(dataclasses.asdict(choice)), now, self._me, now,
         )  # fmt: skip
         return self.get(id_)

@@ -133,7 +133,7 @@ class Keeper:
         self._loop.settle(job)
         known = self.journal.find(job)
         if known is not None and known.state in ("interrupted", "failed"):
-            self._board.open(job)
+            self._board.reopen(job)
             self.journal.resume(job)
             self._loop.wake()
 

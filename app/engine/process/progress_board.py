@@ -24,9 +24,16 @@ class ProgressBoard:
         self._followers: dict[str, list[queue.SimpleQueue[Event]]] = {}
         self._watchers: dict[str, list[Callable[[], None]]] = {}
 
-    def open(self, job: str) -> None:
+    def reopen(self, job: str) -> None:
+        """Forget what was posted about a job that is to run again."""
         with self._lock:
-            self._progress[job] = Progress()
+            self._progress.pop(job, None)
+            self.open(job)
+
+    def open(self, job: str) -> None:
+        """Know a job from now on; what was already posted stays, as its end may come before this call."""
+        with self._lock:
+            self._progress.setdefault(job, Progress())
             ended = [
                 each for each, progress in self._progress.items() if progress.end and is_task(each) == is_task(job)
             ]
