@@ -61,7 +61,7 @@ LARGE = (
 """Libraries imported once, with whatever of their modules the first tests bring."""
 FILE_S = 10
 """Processor time that a test file has to show what it covers; its later tests are left out."""
-CHANGE_S = 5
+CHANGE_S = 8
 """Processor time for a file's tests of one change, by what they take without it."""
 MOST_FILES = 3
 PYTEST = ("-q", "-n0", "-p", "no:cacheprovider", "--timeout=120", "-W", "ignore::pytest.PytestAssertRewriteWarning")
@@ -89,16 +89,21 @@ class Recorder:
 
 
 class Chooser:
-    """Keep the chosen tests alone, in their order, and remember the first that fails."""
+    """Run chosen tests in their order, or all as long as there is time, and remember the first that fails."""
 
-    def __init__(self, chosen: list[str]) -> None:
-        self.place, self.noticed = {name: number for number, name in enumerate(chosen)}, ""
+    def __init__(self, chosen: list[str] | None) -> None:
+        self.place = None if chosen is None else {name: number for number, name in enumerate(chosen)}
+        self.noticed, self.ran = "", 0
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = sorted(
-            (item for item in items if item.nodeid in self.place), key=lambda item: self.place[item.nodeid]
-        )
+        if (place := self.place) is not None:
+            items[:] = sorted((item for item in items if item.nodeid in place), key=lambda item: place[item.nodeid])
+
+    def pytest_runtest_logfinish(self) -> None:
+        self.ran += 1
+        if self.place is None and sum(os.times()[:4]) > CHANGE_S:
+            pytest.exit("long enough", 0)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -203,7 +208,7 @@ def files_of(change: MutationSpec, widely: bool) -> list[str]:
     return [str(path) for path in ([*direct, *others] if widely else near or others)]
 
 
-def tests_of(change: MutationSpec, file: str, widely: bool) -> list[str]:
+def tests_of(change: MutationSpec, file: str) -> list[str]:
     """Tests of one file that cover the change, quickest first; all of them, if asked for or if an import or another process runs the change."""
     kept = map_of(file)
     if not kept.exists():
@@ -213,7 +218,7 @@ def tests_of(change: MutationSpec, file: str, widely: bool) -> list[str]:
     covered.read()
     by_line = covered.contexts_by_lineno(str(change.module_path))
     contexts = {name for line in range(change.start_pos[0], change.end_pos[0] + 1) for name in by_line.get(line, ())}
-    every = widely or "" in contexts or (not contexts and change.module_path.stem in file)
+    every = "" in contexts or (not contexts and change.module_path.stem in file)
     took_s = {
         test: seconds
         for test, seconds in seen["took_s"].items()
@@ -229,15 +234,14 @@ def tests_of(change: MutationSpec, file: str, widely: bool) -> list[str]:
 
 def meet(number: str, change: MutationSpec, widely: bool) -> tuple[str, WorkResult]:
     """Apply one change to this worker's copy and run tests, file by file, until one fails."""
-    began, tests, noticed = time.monotonic(), 0, ""
+    began, file, noticed = time.monotonic(), "", ""
     operator = get_operator(change.operator_name)(**change.operator_args)
     before = change.module_path.read_text("utf-8")
     after = mutate_code(before, operator, change.occurrence)
     for file in files_of(change, widely):
-        chosen = tests_of(change, file, widely)
-        if not chosen:
+        chosen = tests_of(change, file) if widely else None
+        if widely and not chosen:
             continue
-        tests += len(chosen)
         with use_mutation(change.module_path, operator, change.occurrence):
             os.utime(
                 change.module_path, (int(number), int(number))
@@ -246,13 +250,13 @@ def meet(number: str, change: MutationSpec, widely: bool) -> tuple[str, WorkResu
         if noticed != "":
             break
     changed = next((new for old, new in zip(before.split("\n"), after.split("\n"), strict=True) if old != new), "")
-    output = f"{tests} tests, {time.monotonic() - began:.0f} s. {'too slow, or died' if noticed is None else noticed}"
+    output = f"{file}, {time.monotonic() - began:.0f} s. {'too slow, or died' if noticed is None else noticed}"
     return number, WorkResult(
         WorkerOutcome.NORMAL, output, TestOutcome.SURVIVED if noticed == "" else TestOutcome.KILLED, changed.strip()
     )
 
 
-def run(file: str, chosen: list[str]) -> str:
+def run(file: str, chosen: list[str] | None) -> str:
     """What the first test that fails says; nothing if none does."""
     chooser = Chooser(chosen)
     code = pytest.main([*PYTEST, "-x", file], plugins=[chooser])
