@@ -1,0 +1,86 @@
+"""The tile that a call gets: what is free, what was set by hand, and what a cache holds decide it, to the exact size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from app.compat.attention import tiled
+from app.compat.attention.call import AttentionCall
+from app.compat.attention.dispatch import Dispatcher
+from app.compat.attention.seam import applied
+from app.compat.attention.tiled import Tile, is_step
+from app.compat.planning.quickest_way import Way
+from tests.support.plans import plan
+
+MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tiles are at least as many heads as there are threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def call(heads: int, queries: int, keys: int, width: int, dtype: torch.dtype = torch.float32) -> AttentionCall:
+    query, key = (torch.empty(1, dtype=dtype).expand(1, heads, length, width) for length in (queries, keys))
+    return AttentionCall(query, key, key)
+
+
+def dispatcher(**fields: object) -> Dispatcher:
+    return Dispatcher(plan(kernels=("math",), **fields), torch.nn.functional.scaled_dot_product_attention)
+
+
+@pytest.mark.parametrize(("free_mib", "limit_mib"), [(4000, 1000), (8000, 1024), (400, 100), (40, 16)])
+def test_scores_may_take_a_quarter_of_what_is_free(
+    monkeypatch: pytest.MonkeyPatch, free_mib: int, limit_mib: int
+) -> None:
+    """A chunk set by hand up to the plan's budget of 1 GiB, any other up to what a cache holds."""
+    monkeypatch.setattr(tiled, "ask_free", lambda device: free_mib * MIB)
+    cpu = torch.device("cpu")
+    assert dispatcher().limit_bytes(cpu, by_hand=True) == limit_mib * MIB
+    assert dispatcher().limit_bytes(cpu, by_hand=False) == min(limit_mib, 16) * MIB
+
+
+@pytest.mark.parametrize(
+    ("most", "asked", "way_rows", "wanted"),
+    [(None, None, 0, None), (None, 70, 0, 70), (None, None, 80, 80), (64, None, 0, 64), (64, 70, 0, 64), (512, None, 0, None), (100, None, 0, None)],
+)  # fmt: skip
+def test_queries_at_a_time_are_those_set_by_hand_or_by_the_way_within_the_plan(
+    most: int | None, asked: int | None, way_rows: int, wanted: int | None
+) -> None:
+    assert dispatcher(chunk_most=most).wanted_rows(asked, Way("torch", way_rows), 100) == wanted
+
+
+@pytest.mark.parametrize(
+    ("dtype", "heads"), [(torch.float32, 64), (torch.bfloat16, 16), (torch.float16, 16)], ids=["float32", "bfloat16", "float16"]
+)  # fmt: skip
+def test_halves_are_widened_a_few_heads_at_a_time(dtype: torch.dtype, heads: int) -> None:
+    """Keys and values of 16 heads are 4 MiB in float32: 16 x 1024 x (32 + 32) x 4."""
+    assert dispatcher().own_tile(call(64, 8, 1024, 32, dtype), None, None, None, 64 * MIB) == Tile(heads, 8, None)
+
+
+def test_own_arithmetic_takes_eight_bytes_a_score() -> None:
+    """1 MiB holds 131072 scores: 8 heads of 16 queries and 1024 keys."""
+    assert dispatcher().own_tile(call(64, 16, 1024, 32), None, None, None, MIB) == Tile(8, 16, None)
+
+
+def test_the_largest_call_is_told_and_forgotten() -> None:
+    with applied(plan()) as seam:
+        assert seam.take_largest() is None
+        for queries in (3, 9, 5):
+            torch.nn.functional.scaled_dot_product_attention(*(torch.randn(1, 2, queries, 8) for _ in range(3)))
+        largest = seam.take_largest()
+        assert largest is not None and largest.queries == 9
+        assert seam.take_largest() is None
+
+
+def test_only_grouped_heads_take_the_step_of_speech() -> None:
+    key = torch.empty(2, 4, 3072, 128)
+    found = [is_step(torch.empty(2, heads, 1, 128), key, key, {torch.float32}) for heads in (4, 8, 16, 18, 512)]
+    assert found == [False, True, True, False, False]
