@@ -116,6 +116,19 @@ def test_reads_comfyui(tmp_path: Path) -> None:
     assert keys(restored) == ["restore.loras", "restore.model", "restore.number"], "its seed has more than 32 bits"
 
 
+def test_a_comfyui_text_is_found_behind_a_dozen_nodes(tmp_path: Path) -> None:
+    for nodes in (1, 12, 13):
+        chain = {str(20 + place): {"inputs": {"conditioning": [str(21 + place), 0]}} for place in range(nodes)}
+        chain[str(19 + nodes)]["inputs"]["conditioning"] = ["6", 0]
+        sampler = {**COMFY["3"], "inputs": {**COMFY["3"]["inputs"], "positive": ["20", 0]}}
+        path = write_text(tmp_path / "p.png", prompt=json.dumps({**COMFY, "3": sampler, **chain}))
+        if nodes > 12:
+            with pytest.raises(Trouble):
+                picture_settings.read(path)
+        else:
+            assert picture_settings.read(path).request.prompt == "a glass bottle"
+
+
 def test_a_graph_that_bites_its_tail_ends(tmp_path: Path) -> None:
     ring = {**COMFY, "6": {"class_type": "X", "inputs": {"conditioning": ["12", 0]}}}
     with pytest.raises(Trouble):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -199,10 +200,13 @@ def test_a_full_disk_leaves_no_half_file_and_says_what_is_free(tmp_path: Path) -
         "import resource, signal, sys, numpy; from pathlib import Path; from app.engine.files import sound; from app.sentence import Trouble\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
         "try: sound.write(Path(sys.argv[1]) / 'part-000.wav', numpy.zeros(100_000, numpy.float32), 16000)\n"
-        "except Trouble as trouble: print(trouble.sentence.key)\n"
+        "except Trouble as trouble: print(trouble.sentence.key, dict(trouble.sentence.values)['free'])\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=TOP, capture_output=True, text=True)
-    assert done.stdout.strip() == "sound.unwritten", done.stderr
+    key, free_mb = done.stdout.split()
+    assert key == "sound.unwritten" and abs(int(free_mb) - shutil.disk_usage(tmp_path).free / (1 << 20)) < 2000, (
+        done.stderr
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -34,6 +34,8 @@ OFF = {
     "a small red circle and a red circle": "a small red circle left of a red circle on a white background",
     "a big red circle in the middle": "a big red circle on a white background",
     "green hills by day with a house, a tree and a sun": "green hills by day with a red house at the left, a tree at the right and a sun at the left",
+    "4 green hearts on a black background": "three green hearts in a row on a black background",
+    "a red circle on a white background blue": "a red circle on a white background",
     "green hills by day with three trees": "green hills by day with two trees",
     "green hills by day with two houses": "green hills by day with a red house at the left",
 }  # fmt: skip
