@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -117,9 +118,9 @@ def test_reads_comfyui(tmp_path: Path) -> None:
 
 
 def test_a_comfyui_text_is_found_behind_a_dozen_nodes(tmp_path: Path) -> None:
-    for nodes in (1, 12, 13):
-        chain = {str(20 + place): {"inputs": {"conditioning": [str(21 + place), 0]}} for place in range(nodes)}
-        chain[str(19 + nodes)]["inputs"]["conditioning"] = ["6", 0]
+    for nodes, kind in product((1, 12, 13), ("conditioning", "text")):
+        chain = {str(20 + place): {"inputs": {kind: [str(21 + place), 0]}} for place in range(nodes)}
+        chain[str(19 + nodes)]["inputs"][kind] = ["6", 0]
         sampler = {**COMFY["3"], "inputs": {**COMFY["3"]["inputs"], "positive": ["20", 0]}}
         path = write_text(tmp_path / "p.png", prompt=json.dumps({**COMFY, "3": sampler, **chain}))
         if nodes > 12:

@@ -59,17 +59,3 @@ def test_what_is_not_written_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_encoding, "find_spec", lambda name: None)
     with pytest.raises(Trouble, match="AAC needs the library PyAV"):
         stream_encoding.open_encoder("aac", RATE)
-
-
-@pytest.mark.parametrize(
-    ("header", "rate", "length"),
-    [(b"\xff\xfb\x90\x64", 44_100, 417), (b"\xff\xfb\x92\x64", 44_100, 418), (b"\xff\xfb\x54\x64", 48_000, 192), (b"\xff\xf3\x20\xc4", 22_050, 52),
-     (b"\xff\xf3\x84\xc4", 24_000, 192), (b"\xff\xf3\xe6\xc4", 24_000, 481)],
-)  # fmt: skip
-def test_the_frame_that_states_a_length_is_cut_off_whole(header: bytes, rate: int, length: int) -> None:
-    """128 kbit/s of MPEG 1 at 44.1 kHz are frames of 417 bytes, or 418 padded; 16 kbit/s of MPEG 2 at 22.05 kHz 52."""
-    frame, rest = header + bytes(17) + b"Info" + bytes(length - 25), header + b"sound"
-    assert stream_encoding.drop_length_frame(frame + rest, rate) == rest
-    assert stream_encoding.drop_length_frame(rest + frame.replace(b"Info", b"\0"), rate) == rest + frame.replace(
-        b"Info", b"\0"
-    )
