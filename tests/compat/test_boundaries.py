@@ -80,6 +80,10 @@ def test_a_learned_budget_names_the_chunk_and_what_it_needs(most: int) -> None:
     enough = 3 * 16 * most * 8192 * 4
     assert plan.budget_bytes == min(max(enough, SCORES_AT_LEAST), SCORES_AT_MOST)
     assert dict(sentence.values)["mib"] == plan.budget_bytes // MIB and str(most) in str(sentence)
+    by_hand = decide(MACHINES["cpu"], need, Choice(chunk=4096), verdicts={taught.subject: taught})
+    said = because(by_hand, "chunk_q").sentence
+    assert by_hand.chunk_q == most and said.key == "chunk_q.bounded"
+    assert (dict(said.values)["asked"], dict(said.values)["chunk"]) == (4096, most)
 
 
 def test_a_row_that_limits_the_scores_is_told_with_its_limit() -> None:

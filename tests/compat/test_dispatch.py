@@ -13,6 +13,7 @@ from app.compat.attention.dispatch import Dispatcher
 from app.compat.attention.seam import applied
 from app.compat.attention.tiled import Tile, is_step
 from app.compat.planning.quickest_way import Way
+from app.sentence import Trouble
 from tests.support.plans import plan
 
 MIB = 1 << 20
@@ -84,3 +85,10 @@ def test_only_grouped_heads_take_the_step_of_speech() -> None:
     key = torch.empty(2, 4, 3072, 128)
     found = [is_step(torch.empty(2, heads, 1, 128), key, key, {torch.float32}) for heads in (4, 8, 16, 18, 512)]
     assert found == [False, True, True, False, False]
+
+
+def test_grouped_heads_need_four_dimensions() -> None:
+    """torch would take the keys' batch for their heads."""
+    query, key = torch.randn(2, 4, 1, 8), torch.randn(2, 2, 8)
+    with applied(plan()), pytest.raises((RuntimeError, Trouble)):
+        torch.nn.functional.scaled_dot_product_attention(query, key, key, enable_gqa=True)

@@ -167,7 +167,7 @@ def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:
     before, after = (float(np.std(each[1000:-1000])) for each in (samples[:32000], samples[32000:]))
     assert after / before == pytest.approx(2, rel=0.05)  # what was softer stays softer
     join_sound.join(pieces, tmp_path / "loud.wav", Finish(loudness_lufs=0.0, tail_s=0), {})
-    assert np.abs(sound.read(tmp_path / "loud.wav")[0]).max() <= join_sound.PEAK + 1e-3
+    assert 0.85 < np.abs(sound.read(tmp_path / "loud.wav")[0]).max() <= 0.892, "1 dB below the largest number"
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.2, 0.39, 0.41, 2.0])
