@@ -13,7 +13,6 @@ from app.compat.attention.dispatch import Dispatcher
 from app.compat.attention.seam import applied
 from app.compat.attention.tiled import Tile, is_step
 from app.compat.planning.quickest_way import Way
-from app.sentence import Trouble
 from tests.support.plans import plan
 
 MIB = 1 << 20
@@ -87,8 +86,12 @@ def test_only_grouped_heads_take_the_step_of_speech() -> None:
     assert found == [False, True, True, False, False]
 
 
-def test_grouped_heads_need_four_dimensions() -> None:
-    """torch would take the keys' batch for their heads."""
-    query, key = torch.randn(2, 4, 1, 8), torch.randn(2, 2, 8)
-    with applied(plan()), pytest.raises((RuntimeError, Trouble)):
-        torch.nn.functional.scaled_dot_product_attention(query, key, key, enable_gqa=True)
+@pytest.mark.parametrize("heads", [4, 2])
+def test_keys_without_a_batch_are_those_of_every_row(heads: int) -> None:
+    """As many heads as queries have rows, so that their shapes look alike."""
+    query, key = torch.randn(heads, 4, 3, 8), torch.randn(heads, heads, 8)
+    every = key.repeat_interleave(4 // heads, 0).expand(heads, 4, heads, 8)
+    wanted = torch.nn.functional.scaled_dot_product_attention(query, every, every)
+    with applied(plan()):
+        found = torch.nn.functional.scaled_dot_product_attention(query, key, key, enable_gqa=heads < 4)
+    torch.testing.assert_close(found, wanted)

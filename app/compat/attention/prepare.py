@@ -41,7 +41,12 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
             )
         )  # fmt: skip
     asked, held = query.shape, key.shape
-    if len(asked) == 4 and held[:3] == value.shape[:3] and asked[0] == held[0] and divides(held[1], asked[1]):
+    if (
+        len(asked) == len(held) == 4
+        and held[:3] == value.shape[:3]
+        and asked[0] == held[0]
+        and divides(held[1], asked[1])
+    ):
         return query, key, value, asked[:1]
     dims = max(query.dim(), key.dim(), value.dim(), 4)
     query, key, value = (each[(None,) * (dims - each.dim())] for each in (query, key, value))
