@@ -95,3 +95,37 @@ def test_keys_without_a_batch_are_those_of_every_row(heads: int) -> None:
     with applied(plan()):
         found = torch.nn.functional.scaled_dot_product_attention(query, key, key, enable_gqa=heads < 4)
     torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize(("few", "wide"), [(2, 4), (4, 2), (1, 2)])
+def test_keys_and_values_may_have_different_numbers_of_heads(few: int, wide: int) -> None:
+    query, key, value = (torch.randn(2, heads, 5, 8) for heads in (4, few, wide))
+    every = (each.repeat_interleave(4 // each.shape[1], 1) for each in (key, value))
+    wanted = torch.nn.functional.scaled_dot_product_attention(query, *every)
+    with applied(plan()):
+        found = torch.nn.functional.scaled_dot_product_attention(query, key, value, enable_gqa=True)
+    torch.testing.assert_close(found, wanted)
+
+
+def test_a_step_of_speech_is_short_only_where_heads_are_folded() -> None:
+    found = [
+        dispatcher(**fields).steps
+        for fields in (
+            {},
+            {"gqa": "native"},
+            {"gqa": "expanded"},
+            {"chunk_k": 64},
+            {"contiguous": True},
+            {"device": "mps"},
+        )
+    ]
+    assert found == [{torch.float32}, set(), set(), set(), set(), set()]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "computed"),
+    [(torch.float16, torch.float32), (torch.bfloat16, torch.bfloat16), (torch.float64, torch.float64)],
+)
+def test_float16_is_computed_in_float32_by_a_processor(dtype: torch.dtype, computed: torch.dtype) -> None:
+    prepared = dispatcher().prepare(call(4, 3, 5, 8, dtype))[0]
+    assert [each.dtype for each in (prepared.query, prepared.key, prepared.value)] == [computed] * 3
