@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -129,3 +130,9 @@ def test_a_step_of_speech_is_short_only_where_heads_are_folded() -> None:
 def test_float16_is_computed_in_float32_by_a_processor(dtype: torch.dtype, computed: torch.dtype) -> None:
     prepared = dispatcher().prepare(call(4, 3, 5, 8, dtype))[0]
     assert [each.dtype for each in (prepared.query, prepared.key, prepared.value)] == [computed] * 3
+
+
+def test_a_chunk_that_was_read_from_a_file_is_automatic_too() -> None:
+    with applied(plan(chunk_q=json.loads('"auto"'))) as seam:
+        torch.nn.functional.scaled_dot_product_attention(*(torch.randn(1, 2, 100, 8) for _ in range(3)))
+    assert seam.paths == {"as torch": 1}
