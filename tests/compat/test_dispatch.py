@@ -138,3 +138,12 @@ def test_a_chunk_that_was_read_from_a_file_is_automatic_too() -> None:
     attend = compose(plan(chunk_q=json.loads('"auto"')), observe=lambda path, *rest: paths.append(path))
     attend(*(torch.randn(1, 2, 100, 8) for _ in range(3)))
     assert paths == ["as torch"]
+
+
+@pytest.mark.parametrize("keys", [0, 1])
+def test_the_smallest_call_is_a_call(keys: int) -> None:
+    with applied(plan()) as seam:
+        torch.nn.functional.scaled_dot_product_attention(
+            torch.ones(1, 1, 1, 8), *(torch.ones(1, 1, keys, 8) for _ in range(2))
+        )
+        assert seam.take_largest() is not None
