@@ -19,7 +19,7 @@ from app.engine.process.recovery import fail_start
 from app.paths import assets
 from app.sentence import Trouble, say
 from app.ui import start_failure
-from app.ui.live_view import owner_view, visitor_view
+from app.ui.live_view import owner_view, guest_view
 from app.ui.page.bundle import FOLDERS, STATIC, bundle
 from app.ui.page.contact_sheet import contact_sheet
 from app.ui.page.translate import catalog, language, translate
@@ -58,7 +58,7 @@ def send_live(desk: Desk, request: Request) -> Response:
     person, spoken = who(request), language(request)
     if person.owner:
         return JSONResponse(owner_view(desk, person, spoken, with_charts="charts" in request.query_params))
-    return JSONResponse(visitor_view(desk, person, spoken))
+    return JSONResponse(guest_view(desk, person, spoken))
 
 
 def send_plan(desk: Desk, request: Request) -> Response:

@@ -22,8 +22,8 @@ SECONDS_MOST: Final = 600.0
 PICTURES: Final = frozenset({"PNG", "JPEG", "WEBP"})
 HEADER_MOST: Final = 32 << 20
 """Largest accepted header of a safetensors file."""
-VISITOR_HOLDS_BYTES: Final = 256 << 20
-"""Upload space of one visitor; files are deleted after a day."""
+GUEST_HOLDS_BYTES: Final = 256 << 20
+"""Upload space of one guest; files are deleted after a day."""
 SPOOL_BYTES: Final = 1 << 20
 UNFINISHED: Final = "tmp*"
 """Names of the files that Gradio is still writing."""
@@ -144,12 +144,12 @@ class CheckUploads:
         try:
             for path in paths:
                 check_upload(path, weights=person.owner)
-            if not person.owner and sum(map(size_of, {*sent, *map(str, paths)})) > VISITOR_HOLDS_BYTES:
+            if not person.owner and sum(map(size_of, {*sent, *map(str, paths)})) > GUEST_HOLDS_BYTES:
                 raise Trouble(
                     say(
                         "upload.full",
                         "You have used your {most} MB of upload space. Use the files you sent, or come back tomorrow.",
-                        most=VISITOR_HOLDS_BYTES >> 20,
+                        most=GUEST_HOLDS_BYTES >> 20,
                     )
                 )
         except Trouble as trouble:

@@ -44,7 +44,7 @@ async def answer_img2img(desk: Desk, asked: Request, person: Person) -> Response
     given = await read_json(asked)
     starts = given.get("init_images") or []
     if len(starts) != 1:
-        raise Trouble(say("sdapi.one-image", "Send exactly one picture in init_images; this request has {count}.", count=len(starts)))  # fmt: skip
+        raise Trouble(say("a1111.one-image", "Send exactly one picture in init_images; this request has {count}.", count=len(starts)))  # fmt: skip
     image = await run_in_threadpool(save_picture, desk, decode_base64(starts[0]), "start.png")
     mask = None
     if given.get("mask"):
@@ -123,7 +123,7 @@ def picture_request(desk: Desk, given: dict[str, Any], image: str | None, mask: 
     if batch > BATCH_MOST:
         raise Trouble(
             say(
-                "sdapi.batch",
+                "a1111.batch",
                 "This asks for {asked} pictures, but one job may have at most {most}. Ask for fewer.",
                 asked=batch,
                 most=BATCH_MOST,

@@ -27,7 +27,7 @@ from app.sentence import Trouble, say
 from app.ui.api.shared import encode_base64, error_answer, read_json, require_owner, run_job, save_mask, save_picture
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
-from app.ui.state.visitor_limits import redact_for
+from app.ui.state.guest_limits import redact_for
 
 TAG: Final = "[S1] "
 EVENTS: Final = "text/event-stream"
