@@ -47,13 +47,13 @@ def test_a_task_is_still_shown_after_many_jobs(desk: Desk, page: TestClient) -> 
         desk.keeper._board.open(f"job {number}")
         desk.keeper._board.post(f"job {number}", Stopped((), 0.0))
     answer = page.get("/hearth/live")
-    assert answer.status_code == 200 and answer.json()["errand"]["end"]["kind"] == "finished"
+    assert answer.status_code == 200 and answer.json()["measuring"]["end"]["kind"] == "finished"
     assert len(desk.keeper._board._progress) < REMEMBERED + 4
 
 
 def test_a_task_that_nobody_remembers_has_ended(desk: Desk, page: TestClient) -> None:
     desk.measuring.job, desk.measuring.kind = "errand-1", "SelfTest"
-    assert page.get("/hearth/live").json()["errand"]["end"]["kind"] == "failed"
+    assert page.get("/hearth/live").json()["measuring"]["end"]["kind"] == "failed"
     assert not desk.measuring.is_running()
     assert isinstance(list(desk.keeper.follow("errand-1"))[-1], END)
 

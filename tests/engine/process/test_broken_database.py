@@ -22,7 +22,7 @@ from app.engine.jobs import backups, database, salvage
 from app.engine.jobs.database import Database, list_columns
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.jobs.shelf import Creation, RunSummary, Shelf
+from app.engine.jobs.shelf import Creation, RunSummary, Search, Shelf
 from app.engine.process import open_database as opening
 from app.engine.process.open_database import open_database
 from app.paths import Home, home
@@ -56,7 +56,7 @@ def make_home(folder: Path, pictures: int = 8, jobs: int = 60) -> Home:
         job = journal.queue(request, Choice())
         shelf.keep(job, [file], RunSummary("starter-painter"))
         journal.end(job.id, "finished")
-    for newest in shelf.find(most=1):
+    for newest in shelf.find(Search(most=1)):
         shelf.delete(newest.id)
     for number in range(jobs):
         journal.queue(SpeechRequest(f"[S1] Waiting, number {number}. " + "Good day. " * 40, seed=number), Choice())
@@ -66,7 +66,7 @@ def make_home(folder: Path, pictures: int = 8, jobs: int = 60) -> Home:
 
 def shelf_of(place: Home, opened: Database) -> list[Creation]:
     shelf = Shelf(opened, place.creations)
-    return [*shelf.find(most=-1), *shelf.find(binned=True, most=-1)]
+    return [*shelf.find(Search(most=-1)), *shelf.find(Search(binned=True, most=-1))]
 
 
 @pytest.mark.parametrize("name", DAMAGES)

@@ -15,7 +15,7 @@ import pytest
 from app import notices
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import SpeechRequest
-from app.engine.jobs.shelf import Shelf
+from app.engine.jobs.shelf import Search, Shelf
 from app.engine.process import child, disk_room, engine_loop
 from app.engine.process.keeper import Keeper
 from app.paths import home
@@ -81,7 +81,7 @@ def test_hearth_starts_on_a_full_disk_and_goes_on_when_there_is_room(
         until(lambda: keeper.state.obstacle is not None)
         assert str(place.root) in str(keeper.state.obstacle)
         shelf = keeper.shelf
-        assert len(shelf.find(most=-1)) + len(shelf.find(binned=True)) == 3
+        assert len(shelf.find(Search(most=-1))) + len(shelf.find(Search(binned=True))) == 3
         assert len(keeper.interrupted) == 4 and not notices.list_notices()
         try:
             job = keeper.submit(SpeechRequest(SCRIPT, seed=5)).id
