@@ -120,7 +120,7 @@ def test_a_backup_has_what_no_page_has_any_more(place: Home) -> None:
     assert backups.make_backup(place)
     kept = Database(place.database)
     shelf = Shelf(kept, place.creations)
-    (first, *_) = shelf.find()
+    (first, *_) = shelf.find(Search())
     shelf.set_favourite(first.id, True)
     late = place.scratch / "late.png"
     picture_settings.write(

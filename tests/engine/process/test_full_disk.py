@@ -117,10 +117,10 @@ def test_a_disk_that_fills_while_a_job_runs(small_disk: Path, monkeypatch: pytes
     try:
         job = keeper.submit(SpeechRequest(SCRIPT, seed=5)).id
         until(lambda: filled and keeper.state.obstacle is not None)
-        assert keeper.journal.get(job).state == "running" and not keeper.shelf.find()
+        assert keeper.journal.get(job).state == "running" and not keeper.shelf.find(Search())
         filled[0].unlink()
         assert isinstance(last_of(keeper, job), Finished)
-        (kept,) = keeper.shelf.find()
+        (kept,) = keeper.shelf.find(Search())
         assert kept.job == job and not kept.condition and len(list(place.creations.iterdir())) == 1
     finally:
         keeper.close()
