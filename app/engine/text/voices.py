@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from app.engine.files import sound
+from app.engine.files.bounded_json import read_json
 from app.engine.files.sound import Samples
 from app.engine.jobs.request import VoicePrompt
 from app.engine.text import script
@@ -139,7 +140,7 @@ def find_speaker(clip: Path) -> str | None:
     neither says. None: a voice saved before Hearth recorded this."""
     about = clip.with_suffix(".json")
     try:
-        noted = json.loads(about.read_text("utf-8")) if about.is_file() else {}
+        noted = read_json(about) if about.is_file() else {}
         if "transcript" in noted:
             return None if (spoken_by := noted.get("spoken_by")) is None else str(spoken_by)
         return str((sound.read_settings(clip) or {}).get("model", ""))
@@ -172,7 +173,7 @@ def list_voices(home: Home) -> tuple[Voice, ...]:
     for about in sorted(home.voices.glob("*.json")) if home.voices.is_dir() else ():
         path = about.with_suffix(".wav")
         try:
-            values = json.loads(about.read_text("utf-8"))
+            values = read_json(about)
             prompt = VoicePrompt(str(path), str(values["transcript"]))
             found.append(Voice(str(values["name"]), prompt, sound.measure_seconds(path), find_speaker(path)))
         except (OSError, ValueError, KeyError, TypeError, RuntimeError):  # libsndfile's own is a RuntimeError
