@@ -9,13 +9,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import gradio as gr
 import segno
-from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -23,6 +21,7 @@ from starlette.routing import Route
 
 from app.sentence import Trouble, say
 from app.ui import routes as page_routes
+from app.ui.access.gradio_fence import GradioFence
 from app.ui.access.login import LoginRequired, Logins, digest_password, make_password
 from app.ui.access.request_guard import VISITOR_BYTES, Guard, is_loopback, limit_idle_connections, recognise_hosts
 from app.ui.access.tunnel import OpenTunnel
@@ -30,8 +29,9 @@ from app.ui.access.uploads import CheckUploads
 from app.ui.access.visitor_allowlist import VisitorAllowlist
 from app.ui.page.theme import theme
 from app.ui.page.translate import Language, i18n, language, translate, word
+from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
-from app.ui.state.person import who
+from app.ui.state.json_routes import owner_route
 from app.ui.state.visitor_limits import RANGES, read_allowance
 from app.ui.tabs import paint, speak
 from app.ui.window import HEAD, HeadInjection, configure_queue
@@ -144,7 +144,7 @@ class Share:
         middleware = [
             Middleware(Guard, is_own_host=self._is_own_host, most_bytes=VISITOR_BYTES), Middleware(LoginRequired, logins=logins),
             Middleware(VisitorAllowlist, files_by_person=files_by_person), Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person),
-            Middleware(HeadInjection),
+            Middleware(GradioFence), Middleware(HeadInjection),
         ]  # fmt: skip
         server.launch(
             server_name=self._host, server_port=find_free_port(self._host), prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
@@ -190,37 +190,45 @@ def draw_qr(address: str) -> str:
     return drawn.getvalue().decode()
 
 
+class ShareAsked(Asked):
+    """An act on the share; the numbers are the visitors' limits."""
+
+    act: Word
+    hours: float | None = None
+    id: str = ""
+    letters: float | None = None
+    side: float | None = None
+    steps: float | None = None
+    batch: float | None = None
+    waiting: float | None = None
+    waiting_all: float | None = None
+    share: float | None = None
+
+
 def routes(share: Share) -> list[Route]:
     """Return the routes of the owner's panel. Only the owner's server has them, and each checks the person again."""
     return [
-        Route("/hearth/share", partial(answer_view, share)),
-        Route("/hearth/share/{act}", partial(answer_act, share), methods=["POST"]),
+        owner_route(share, "/hearth/share", answer_view),
+        owner_route(share, "/hearth/share/{act}", answer_act, ["POST"], ShareAsked),
     ]
 
 
-async def answer_view(share: Share, request: Request) -> Response:
-    if not who(request).owner:
-        return Response(status_code=404)
-    view = await run_in_threadpool(share.view, language(request))
-    return JSONResponse(view, headers={"Cache-Control": "no-store"})
+def answer_view(share: Share, request: Request) -> Response:
+    return JSONResponse(share.view(language(request)), headers={"Cache-Control": "no-store"})
 
 
-async def answer_act(share: Share, request: Request) -> Response:
-    if not who(request).owner:
-        return Response(status_code=404)
-    given, act = await request.json(), request.path_params["act"]
+def answer_act(share: Share, request: Request, asked: ShareAsked) -> Response:
     try:
-        if act == "begin":
-            hours = given.get("hours")
-            await run_in_threadpool(share.begin, hours if hours in HOURS else HOURS[0])
-        elif act == "end":
-            await run_in_threadpool(share.end)
-        elif act == "send-away":
-            share.send_away(str(given.get("id", "")))
-        elif act == "limits":
-            share.limit(given)
+        if asked.act == "begin":
+            share.begin(asked.hours if asked.hours in HOURS else HOURS[0])
+        elif asked.act == "end":
+            share.end()
+        elif asked.act == "send-away":
+            share.send_away(asked.id)
+        elif asked.act == "limits":
+            share.limit(asked.model_dump(include=set(RANGES), exclude_none=True))
         else:
             return Response(status_code=404)
     except Trouble as trouble:
         return JSONResponse({"trouble": translate(trouble.sentence, language(request))}, status_code=409)
-    return await answer_view(share, request)
+    return answer_view(share, request)

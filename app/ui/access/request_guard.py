@@ -32,6 +32,7 @@ SLOWEST_BYTES_PER_S: Final = 8 << 10
 IDLE_S: Final = 10.0
 """How long a connection may stay open without a complete request."""
 HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::\d+)?")
+LENGTH: Final = re.compile(r"[0-9]{1,18}")
 SECURITY_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "SAMEORIGIN",
 }  # fmt: skip
@@ -106,7 +107,7 @@ class Guard:
         if foreign and not (scope["method"] in READS and headers.get("sec-fetch-mode") == "navigate"):
             return 403, say("guard.site", "This request came from another website. Open Hearth's own page instead.")
         declared = headers.get("content-length", "0")
-        if not declared.isascii() or not declared.isdigit():
+        if not LENGTH.fullmatch(declared):
             return 400, say("guard.length", "This request has an invalid Content-Length. Send a number.")
         if int(declared) > self._most_bytes:
             return 413, self._too_large()
@@ -116,7 +117,10 @@ class Guard:
         """Accept no Origin (a program), the Host itself, or, where a tunnel rewrote the Host, a public name of ours."""
         if origin is None:
             return True
-        netloc = urlsplit(origin).netloc.lower()
+        try:
+            netloc = urlsplit(origin).netloc.lower()
+        except ValueError:  # such as http://[
+            return False
         name = parse_host(netloc)
         public = bool(name) and name not in LOOPBACK and not is_address(name)
         return netloc == host.lower() or (public and self._is_own_host(name))

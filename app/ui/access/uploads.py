@@ -9,10 +9,16 @@ import zipfile
 from pathlib import Path
 from typing import IO, Final
 
+import anyio
+import anyio.to_thread
 import soundfile
 from PIL import Image
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.engine.files.bounded_json import parse_json
+from app.engine.files.picture_header import open_header
+from app.engine.files.safetensors import HEADER
+from app.engine.files.sound import CHANNELS_MOST, RATE_MOST
 from app.sentence import Sentence, Trouble, say
 from app.ui.access.request_guard import refusal
 from app.ui.state.person import who_in
@@ -20,11 +26,11 @@ from app.ui.state.person import who_in
 PIXELS_MOST: Final = 40_000_000
 SECONDS_MOST: Final = 600.0
 PICTURES: Final = frozenset({"PNG", "JPEG", "WEBP"})
-HEADER_MOST: Final = 32 << 20
-"""Largest accepted header of a safetensors file."""
 VISITOR_HOLDS_BYTES: Final = 256 << 20
 """Upload space of one visitor; files are deleted after a day."""
 SPOOL_BYTES: Final = 1 << 20
+CHECKS_AT_ONCE, CHECK_S = 2, 30.0
+"""Threads that check uploads, apart from those that serve the page; and how long one may take."""
 UNFINISHED: Final = "tmp*"
 """Names of the files that Gradio is still writing."""
 UPLOAD_PATH: Final = "/gradio_api/upload"
@@ -42,11 +48,11 @@ def check_upload(path: Path, weights: bool) -> None:
 
 def is_picture(path: Path) -> bool:
     try:
-        with Image.open(path, formats=sorted(PICTURES)) as opened:
+        with open_header(path, tuple(sorted(PICTURES))) as opened:
             width, height = opened.size
     except Image.DecompressionBombError as fault:
         raise too_many_pixels(path) from fault
-    except (OSError, ValueError, SyntaxError):
+    except (OSError, ValueError):
         return False
     if width * height > PIXELS_MOST:
         raise too_many_pixels(path)
@@ -71,7 +77,12 @@ def is_sound(path: Path) -> bool:
         found = soundfile.info(str(path))
     except (soundfile.SoundFileError, OSError):
         return False
-    if found.samplerate <= 0 or found.frames / found.samplerate > SECONDS_MOST or found.channels > 8:
+    if (
+        found.samplerate <= 0
+        or found.samplerate > RATE_MOST
+        or found.frames / found.samplerate > SECONDS_MOST
+        or found.channels > CHANNELS_MOST
+    ):
         raise Trouble(say("upload.long", "{name} is longer than {most} minutes. Shorten it first.", name=path.name, most=round(SECONDS_MOST / 60)))  # fmt: skip
     return True
 
@@ -79,10 +90,10 @@ def is_sound(path: Path) -> bool:
 def is_safetensors(path: Path) -> bool:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        if not 2 <= length <= min(HEADER_MOST, path.stat().st_size - 8):
+        if not 2 <= length <= min(HEADER.most_bytes, path.stat().st_size - 8):
             return False
         try:
-            return isinstance(json.loads(file.read(length)), dict)
+            return isinstance(parse_json(file.read(length), HEADER), dict)
         except ValueError:
             return False
 
@@ -93,6 +104,7 @@ class CheckUploads:
     def __init__(self, app: ASGIApp, folder: Path, files_by_person: dict[str, set[str]]) -> None:
         self._app, self._folder, self._files_by_person = app, folder, files_by_person
         self._one_at_a_time = asyncio.Lock()
+        self._checks = anyio.CapacityLimiter(CHECKS_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"].rstrip("/") != UPLOAD_PATH or scope["method"] != "POST":
@@ -115,7 +127,7 @@ class CheckUploads:
                     for path in set(self._folder.glob(UNFINISHED)) - before:
                         path.unlink(missing_ok=True)
         answer = b"".join(each.get("body", b"") for each in messages)
-        rejected = self._reject(scope, answer) if succeeded(messages) else None
+        rejected = await self._check_in_time(scope, answer) if succeeded(messages) else None
         if rejected is not None:
             await refusal(scope, 415, rejected)(scope, receive, send)
             return
@@ -135,6 +147,16 @@ class CheckUploads:
 
         await self._app(scope, again, hold)
         return messages
+
+    async def _check_in_time(self, scope: Scope, answer: bytes) -> Sentence | None:
+        """Check in a thread, so that nobody's page waits. Every reader bounds what it reads; a disk that does not answer ends with the deadline."""
+        try:
+            with anyio.fail_after(CHECK_S):
+                return await anyio.to_thread.run_sync(
+                    self._reject, scope, answer, abandon_on_cancel=True, limiter=self._checks
+                )
+        except TimeoutError:
+            return say("upload.slow", "This file could not be checked in time. Send it again, or send a smaller one.")
 
     def _reject(self, scope: Scope, body: bytes) -> Sentence | None:
         """Check the stored files; delete them and return the reason if one is not acceptable, else note whose they are."""

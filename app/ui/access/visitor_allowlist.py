@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -10,8 +9,11 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.sentence import Trouble
+from app.ui.access.gradio_fence import BODY, read_body, read_object, replay
+from app.ui.access.request_guard import refusal
 from app.ui.access.uploads import UPLOAD_PATH
 from app.ui.state.person import who_in
 
@@ -22,7 +24,6 @@ ALLOWED: Final = re.compile(
 )
 """Every path that the Speak and Paint page requests, as recorded in a browser. No API docs, monitoring, recordings or proxies."""
 FILE_PATH: Final = "/gradio_api/file="
-BODY_BYTES: Final = 2 << 20
 OPEN_MOST: Final = 32
 """Concurrent requests of one person; a page keeps two open and sends a few more."""
 SESSIONS_MOST: Final = 10_000
@@ -62,12 +63,13 @@ class VisitorAllowlist:
             sessions.append(path.rpartition("/")[2])
         # Whatever its content type: Gradio also parses bodies as JSON that are not declared so.
         if scope["method"] != "GET" and path.rstrip("/") != UPLOAD_PATH:
-            body = await read_body(receive)
+            body = await read_body(receive, BODY.most_bytes)
             try:
-                given = json.loads(body or b"{}")
-            except ValueError:
-                given = None
-            if not isinstance(given, dict) or not set(named_files(given)) <= self._files_of(person):
+                given = await read_object(body)
+            except Trouble as trouble:
+                await refusal(scope, 400, trouble.sentence)(scope, receive, send)
+                return
+            if not set(named_files(given)) <= self._files_of(person):
                 await Response(status_code=403)(scope, receive, send)
                 return
             sessions.append(given.get("session_hash", ""))
@@ -92,36 +94,15 @@ class VisitorAllowlist:
 
 
 def named_files(value: Any) -> Iterator[str]:
-    """Find every file path in a request body, however deeply nested."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            if name == "path" and inner is not None:
-                yield str(inner)
-            else:
-                yield from named_files(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from named_files(inner)
-
-
-async def read_body(receive: Receive) -> bytes:
-    body = b""
-    while True:
-        message = await receive()
-        body += bytes(message.get("body", b""))
-        if not message.get("more_body", False) or len(body) > BODY_BYTES:
-            return body
-
-
-def replay(body: bytes, receive: Receive) -> Receive:
-    """Return a receive channel that yields the body already read, then the rest."""
-    first = True
-
-    async def again() -> Message:
-        nonlocal first
-        if first:
-            first = False
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await receive()
-
-    return again
+    """Find every file path in a request body; its depth is bounded, its order is of no importance."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            for name, inner in each.items():
+                if name == "path" and inner is not None:
+                    yield str(inner)
+                else:
+                    waiting.append(inner)
+        elif isinstance(each, list):
+            waiting += each

@@ -21,6 +21,9 @@ from app.ui.state.person import Person
 HOUR_S: Final = 3600.0
 OF_THE_REQUEST: Final = (
     "request.",
+    "asked.",
+    "programs.json",
+    "programs.object",
     "script.",
     "voice.",
     "visitor.",
