@@ -118,12 +118,10 @@ def served(folder: Path) -> Iterator[tuple[Desk, str, share.Share]]:
         sharing.begin(1)
 
         def end_jobs() -> None:
-            seen: set[str] = set()
             while not done.wait(0.02):
-                waiting = {job.id for job in desk.keeper.journal.list_waiting()}
-                for job in waiting & seen:
-                    desk.keeper.stop(job)
-                seen = waiting
+                for job in desk.keeper.journal.list_waiting():
+                    if desk.keeper._board.find(job.id) is not None:  # its follower has begun to listen
+                        desk.keeper.stop(job.id)
 
         ending = threading.Thread(target=end_jobs)
         ending.start()

@@ -38,7 +38,13 @@ def parse_json(data: bytes | str, bounds: Bounds = Bounds()) -> Any:
 
 def _check_shape(raw: bytes, bounds: Bounds) -> None:
     """Strings are removed; of the rest only brackets and commas count. Each pass over the brackets removes one level of depth."""
-    bare = _STRING.sub(b"", raw)
+    pieces, end = [], 0
+    for index, string in enumerate(_STRING.finditer(raw)):
+        if index > 2 * bounds.values:
+            raise ValueError(f"more than {bounds.values} values")
+        pieces.append(raw[end : string.start()])
+        end = string.end()
+    bare = b"".join((*pieces, raw[end:]))
     brackets = bare.translate(_TO_SQUARE, _BRACKETS)
     if bare.count(b",") + len(brackets) // 2 > bounds.values:
         raise ValueError(f"more than {bounds.values} values")
