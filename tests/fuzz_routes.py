@@ -277,7 +277,9 @@ class Fuzzer:
         return b"".join(pieces) + rng.choice((b"--x--\r\n", b"", b"--x"))
 
     def run(self, requests: int) -> Outcome:
-        for _ in range(requests):
+        for count in range(requests):
+            if count and count % 1000 == 0:
+                print(f"{count} requests, {sum(self.outcome.bad.values())} bad answers", flush=True)
             who, route, method, path, headers, body = self.draw()
             if path.startswith(("/hearth/share/end", "/hearth/share/begin")):
                 continue

@@ -93,7 +93,10 @@ def explain(fault: ValidationError) -> Sentence:
         return say("asked.least", "{field} must be at least {least}.", field=field, least=limits["ge"])
     if kind in ("less_than", "less_than_equal"):
         return say(
-            "asked.most", "{field} must be at most {most}.", field=field, most=limits.get("le", limits.get("lt"))
+            "asked.most",
+            "{field} must be at most {most}.",
+            field=field,
+            most=limits["le"] if "le" in limits else limits["lt"],
         )
     if kind == "string_too_long":
         return say(

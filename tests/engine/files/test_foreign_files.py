@@ -9,6 +9,7 @@ import json
 import random
 import struct
 import time
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from PIL import ExifTags, Image
 from PIL.PngImagePlugin import PngInfo
 
 from app.engine.files import picture_header, picture_settings, safetensors, sound
+from app.engine.pictures import input_images
 from app.sentence import Trouble
 from app.ui.access import uploads
 from tests.support.nasty import RAW, TEXTS, break_object
@@ -174,6 +176,17 @@ def test_exif_whose_entries_all_name_the_same_bytes() -> None:
     begun_s = time.thread_time()
     assert picture_header.read_user_comment(exif) == b""
     assert time.thread_time() - begun_s < 0.2
+
+
+def test_a_picture_to_start_from_loses_such_exif(tmp_path: Path) -> None:
+    entries = b"".join(struct.pack("<HHII", 256 + index, 7, 200_000, 8) for index in range(5000))
+    exif = b"II*\0" + struct.pack("<IH", 8, 5000) + entries + bytes(200_000)
+    plain = make_picture("PNG")
+    (tmp_path / "a.png").write_bytes(plain[:33] + chunk(b"eXIf", exif) + plain[33:])
+    tracemalloc.start()
+    assert input_images.open_image(str(tmp_path / "a.png")).size == (16, 16)
+    assert tracemalloc.get_traced_memory()[1] < 20 << 20
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "WEBP"])
