@@ -6,15 +6,12 @@ import argparse
 import contextlib
 import http.client
 import json
-import logging
 import random
 import re
 import socket
 import sys
 import tempfile
-import threading
 import time
-import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -25,21 +22,11 @@ from urllib.parse import quote, urlencode, urlsplit
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gradio as gr
-import numpy as np
-from PIL import Image
 from starlette.routing import BaseRoute
 
-from app.compat.machine.hardware import Hardware
-from app.engine.files import sound
-from app.engine.jobs.request import SpeechRequest
-from app.engine.jobs.shelf import RunSummary
-from app.ui import launch, share, single_instance
+from app.ui import share
 from app.ui.access.gradio_fence import IN_USE, OURS
-from app.ui.launch import LaunchOptions
-from app.ui.state.desk import Desk
-from app.ui.state.person import OWNER
-from app.ui.tabs import models, shelf
-from tests.support.guests import desk_at, no_tunnel
+from tests.support.both_servers import served
 from tests.support.nasty import TEXTS, break_object, break_text, draw_value
 
 ANSWER_S: Final = 30.0
@@ -102,57 +89,6 @@ def list_routes(app: Any) -> list[tuple[str, tuple[str, ...]]]:
 
     walk(app.routes, "")
     return list(dict.fromkeys(found))
-
-
-@contextlib.contextmanager
-def served(folder: Path) -> Iterator[tuple[Desk, str, share.Share]]:
-    """Serve the owner's window and a share, with every route and guard. The engine is never started; jobs that wait are ended at once."""
-    with desk_at(folder) as desk:
-        place, done = desk.keeper.home, threading.Event()
-        sharing = share.Share(desk, no_tunnel)
-        middleware, _ = launch.build_guards(place)
-        more = [single_instance.ping_route("fuzz"), *share.routes(sharing)]
-        address = launch.start_server(LaunchOptions(place), desk, None, more, middleware)
-        keep_creations(desk)
-        desk.keeper._set(ready=True, hardware=Hardware(kind="cpu", name="light"))
-        sharing.begin(1)
-
-        def end_jobs() -> None:
-            while not done.wait(0.02):
-                for job in desk.keeper.journal.list_waiting():
-                    if desk.keeper._board.find(job.id) is not None:  # its follower has begun to listen
-                        desk.keeper.stop(job.id)
-
-        ending = threading.Thread(target=end_jobs)
-        ending.start()
-        try:
-            yield desk, address, sharing
-        finally:
-            done.set()
-            ending.join()
-            sharing.end()
-            gr.close_all(verbose=False)
-
-
-def keep_creations(desk: Desk) -> None:
-    """Put one sound and one picture on the shelf."""
-    for name in ("a.wav", "b.png"):
-        job = desk.keeper.journal.queue(SpeechRequest("hello"), desk.machine.read_choice(OWNER))
-        desk.keeper.journal.withdraw(job.id)
-        folder = desk.keeper.folder(job.id)
-        folder.mkdir(parents=True)
-        if name == "a.wav":
-            sound.write(folder / name, np.zeros(16_000, np.float32), 16_000)
-        else:
-            Image.new("RGB", (8, 8)).save(folder / name)
-        made = RunSummary(
-            model="", seconds=0.0, rate=0.0, unit="", elapsed_s=0.0, highest_bytes=0, whole=True, plan="{}"
-        )
-        desk.keeper.shelf.keep(job, [str(folder / name)], made)
-
-
-def do_nothing(*_: object) -> None:
-    """Stand in for what leaves this machine or opens a window on it: file managers and downloads."""
 
 
 class Fuzzer:
@@ -310,39 +246,18 @@ class Fuzzer:
         worded = status in (503, 507) and b"Error" not in answer
         if (status >= 500 and not worded) or status < 0:
             self.outcome.bad[f"{name} -> {status}"] += 1
-            self.outcome.examples.setdefault(
-                f"{name} -> {status}", f"{path[:200]} {headers} {body[:300]!r} -> {answer[:200]!r}"
-            )
+            example = f"{path[:200]} {headers} {body[:300]!r} -> {answer[:200]!r}"
+            self.outcome.examples.setdefault(f"{name} -> {status}", example)
+            print(f"{name} -> {status}: {example}", flush=True)
 
 
 def find_app(address: str) -> Any:
     return next(each.app for each in gr.Blocks.get_instances() if each.local_url == address)
 
 
-class Faults(logging.Handler):
-    """Counts the exceptions that the server logs, by where they were raised."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.counts: Counter[str] = Counter()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.exc_info and record.exc_info[1] is not None:
-            fault = record.exc_info[1]
-            frames = [
-                each for each in traceback.extract_tb(fault.__traceback__) if "/app/" in each.filename
-            ] or traceback.extract_tb(fault.__traceback__)
-            last = frames[-1] if frames else None
-            self.counts[
-                f"{type(fault).__name__}: {str(fault)[:80]!r} at {last and f'{Path(last.filename).name}:{last.lineno}'}"
-            ] += 1
-
-
 @contextlib.contextmanager
 def fuzzer(folder: Path, seed: int) -> Iterator[Fuzzer]:
-    models.reveal = shelf.reveal = do_nothing  # type: ignore[attr-defined]
-    with served(folder) as (desk, address, sharing):
-        desk.downloads.start = do_nothing  # type: ignore[method-assign]
+    with served(folder) as (_, address, sharing):
         yield Fuzzer(address, sharing, seed)
 
 
@@ -352,9 +267,6 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     asked = parser.parse_args(arguments)
     print(f"seed {asked.seed}", flush=True)
-    faults = Faults()
-    logging.getLogger("uvicorn.error").addHandler(faults)
-    logging.getLogger("uvicorn.error").propagate = False
     begun_s = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, fuzzer(Path(folder), asked.seed) as fuzz:
         print(f"{len(fuzz.targets)} routes", flush=True)
@@ -365,8 +277,6 @@ def main(arguments: list[str]) -> int:
     print(f"slowest {outcome.slowest_s:.2f} s: {outcome.slowest}")
     for name, count in outcome.bad.most_common():
         print(f"{count:5} {name}\n      {outcome.examples[name]}")
-    for name, count in faults.counts.most_common():
-        print(f"{count:5} raised {name}")
     print(f"bad answers: {sum(outcome.bad.values())}")
     return 1 if outcome.bad else 0
 

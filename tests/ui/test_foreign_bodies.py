@@ -12,7 +12,7 @@ import pytest
 
 from app.ui import share
 from app.ui.access import visitor_allowlist
-from tests.fuzz_routes import served
+from tests.support.both_servers import served
 from tests.support.guests import visitor
 
 pytestmark = [
