@@ -66,19 +66,22 @@ def test_a_large_body_stalls_nobody(owner: httpx.Client, guest: httpx.Client, na
             for path in ("/gradio_api/run/predict", "/gradio_api/queue/join", "/hearth/check"):
                 statuses.add(guest.post(path, content=BODIES[name], headers=headers).status_code)
 
+    def wait_s(client: httpx.Client) -> float:
+        begun_s = time.monotonic()
+        assert client.get("/hearth/live").status_code == 200
+        return time.monotonic() - begun_s
+
+    alone_s = [
+        wait_s(client) for client in (owner, guest) * 5
+    ]  # where other programs take the machine, this is long, too
     sending = threading.Thread(target=send)
-    owner.get("/hearth/live"), guest.get("/hearth/live")
     sending.start()
     try:
-        waits_s = []
-        for client in (owner, guest) * 10:
-            begun_s = time.monotonic()
-            assert client.get("/hearth/live").status_code == 200
-            waits_s.append(time.monotonic() - begun_s)
+        waits_s = [wait_s(client) for client in (owner, guest) * 10]
     finally:
         done.set()
         sending.join()
-    assert max(waits_s) < LIVE_S, waits_s
+    assert max(waits_s) < LIVE_S + 2 * max(alone_s), (waits_s, alone_s)
     assert statuses == {400}
 
 
