@@ -220,7 +220,7 @@ def answer_view(share: Share, request: Request) -> Response:
 def answer_act(share: Share, request: Request, asked: ShareAsked) -> Response:
     try:
         if asked.act == "begin":
-            share.begin(asked.hours if asked.hours in HOURS else HOURS[0])
+            share.begin(next((each for each in HOURS if each == asked.hours), HOURS[0]))
         elif asked.act == "end":
             share.end()
         elif asked.act == "send-away":

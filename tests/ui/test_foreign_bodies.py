@@ -71,9 +71,8 @@ def test_a_large_body_stalls_nobody(owner: httpx.Client, guest: httpx.Client, na
         assert client.get("/hearth/live").status_code == 200
         return time.monotonic() - begun_s
 
-    alone_s = [
-        wait_s(client) for client in (owner, guest) * 5
-    ]  # where other programs take the machine, this is long, too
+    # Where other programs take the machine, this is long, too.
+    alone_s = [wait_s(client) for client in (owner, guest) * 5]
     sending = threading.Thread(target=send)
     sending.start()
     try:
