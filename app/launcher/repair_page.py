@@ -34,18 +34,18 @@ AWAY_S: Final = 150.0
 BODY_BYTES: Final = 4096
 BYE_S: Final = 4.0
 
-TITLE: Final = say("mend.title", "Hearth did not start")
-AGAIN: Final = say("mend.again", "The environment was rebuilt, but Hearth still does not start. Please open an issue and attach the report below.")  # fmt: skip
-OFFER: Final = say("mend.offer",
+TITLE: Final = say("repair.title", "Hearth did not start")
+AGAIN: Final = say("repair.again", "The environment was rebuilt, but Hearth still does not start. Please open an issue and attach the report below.")  # fmt: skip
+OFFER: Final = say("repair.offer",
     "Repair rebuilds Hearth's environment; your creations and models stay. "
     "Missing packages are downloaded, which may take minutes.")  # fmt: skip
-COPY: Final = say("mend.line", "To rebuild Hearth's environment, copy this line into a terminal. Your creations and models stay.")  # fmt: skip
-BUTTON: Final = say("mend.button", "Repair")
-DOING: Final = say("mend.doing", "Rebuilding the environment")
-STARTS: Final = say("mend.starts", "Repaired. Hearth now opens in its own window; you can close this page.")
-GONE: Final = say("mend.gone", "The program behind this page has ended. Start Hearth again.")
-REPORT: Final = say("mend.report", "For a bug report")
-TAKE: Final = say("mend.take", "Copy")
+COPY: Final = say("repair.line", "To rebuild Hearth's environment, copy this line into a terminal. Your creations and models stay.")  # fmt: skip
+BUTTON: Final = say("repair.button", "Repair")
+DOING: Final = say("repair.doing", "Rebuilding the environment")
+STARTS: Final = say("repair.starts", "Repaired. Hearth now opens in its own window; you can close this page.")
+GONE: Final = say("repair.gone", "The program behind this page has ended. Start Hearth again.")
+REPORT: Final = say("repair.report", "For a bug report")
+TAKE: Final = say("repair.take", "Copy")
 
 
 def prefers_chinese(headers: Message[str, str]) -> bool:

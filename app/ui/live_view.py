@@ -1,4 +1,4 @@
-"""The data that the page requests every second: the strip, the shown jobs, the queue; less of it for visitors."""
+"""The data that the page requests every second: the strip, the shown jobs, the queue; less of it for guests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.ui.page import views
 from app.ui.page.translate import Language, text, translate
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
-from app.ui.state.visitor_limits import NOT_MADE, redact_for
+from app.ui.state.guest_limits import NOT_MADE, redact_for
 from app.ui.tabs import machine_view, paint_view, speak_view
 
 CHART_POINTS: Final = 120
@@ -40,13 +40,13 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     return answer
 
 
-def visitor_view(desk: Desk, person: Person, spoken: Language) -> views.View:
-    """Show a visitor their own work and whether the engine is busy; nothing of the machine or of others."""
+def guest_view(desk: Desk, person: Person, spoken: Language) -> views.View:
+    """Show a guest their own work and whether the engine is busy; nothing of the machine or of others."""
     state = desk.keeper.state
     own = state.job if state.job and desk.jobs.owns(state.job, person) else ""
     strip = views.strip_view(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", spoken)
     if state.job and not own:
-        strip["doing"] = text("visitor.busy", "busy with another person's job", spoken)
+        strip["doing"] = text("guest.busy", "busy with another person's job", spoken)
     answer: views.View = {
         "strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.jobs.list_queue(person),
     }  # fmt: skip

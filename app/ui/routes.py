@@ -19,7 +19,7 @@ from app.engine.process.recovery import fail_start
 from app.paths import assets
 from app.sentence import Trouble, say
 from app.ui import start_failure
-from app.ui.live_view import owner_view, visitor_view
+from app.ui.live_view import owner_view, guest_view
 from app.ui.page.bundle import FOLDERS, STATIC, bundle
 from app.ui.page.contact_sheet import contact_sheet
 from app.ui.page.translate import catalog, language, translate
@@ -38,8 +38,8 @@ TEXT_MOST: Final = 200_000
 """Longest text, in characters, that is checked or saved while typing."""
 SHOWN_SMALLER: Final = ("text", "width", "height")
 """Fields of a retried request that the page puts back into its form."""
-VISITOR_TEXT_MOST: Final = 20_000
-"""The same for a visitor, who may never speak more."""
+GUEST_TEXT_MOST: Final = 20_000
+"""The same for a guest, who may never speak more."""
 FILE_NAME: Final = re.compile(r"[\w-]+\.\w+")
 SCRIPT_SENTENCE: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
 
@@ -118,7 +118,7 @@ def send_live(desk: Desk, request: Request, asked: LiveAsked) -> Response:
     person, spoken = who(request), language(request)
     if person.owner:
         return JSONResponse(owner_view(desk, person, spoken, with_charts=asked.charts is not None))
-    return JSONResponse(visitor_view(desk, person, spoken))
+    return JSONResponse(guest_view(desk, person, spoken))
 
 
 def send_plan(desk: Desk, request: Request, asked: PlanAsked) -> Response:
@@ -134,7 +134,7 @@ def check_text(desk: Desk, request: Request, asked: CheckAsked) -> Response:
     person = who(request)
     kind = "picture" if asked.kind == "picture" else "speech"
     view_of = paint_view.prompt_view if kind == "picture" else speak_view.script_view
-    most = VISITOR_TEXT_MOST if kind == "picture" or not person.owner else TEXT_MOST
+    most = GUEST_TEXT_MOST if kind == "picture" or not person.owner else TEXT_MOST
     view = view_of(desk, asked.text[:most], desk.models.resolve(kind, asked.model, person), language(request))
     for each in view["problems"]:
         each["cure"] = desk.models.resolve_cure(each["cure"])

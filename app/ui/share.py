@@ -1,4 +1,4 @@
-"""Share Hearth with visitors: a second server with its own window, and a tunnel to that server only."""
+"""Share Hearth with guests: a second server with its own window, and a tunnel to that server only."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from app.sentence import Trouble, say
 from app.ui import routes as page_routes
 from app.ui.access.gradio_fence import GradioFence
 from app.ui.access.login import LoginRequired, Logins, digest_password, make_password
-from app.ui.access.request_guard import VISITOR_BYTES, Guard, is_loopback, limit_idle_connections, recognise_hosts
+from app.ui.access.request_guard import GUEST_BYTES, Guard, is_loopback, limit_idle_connections, recognise_hosts
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.access.uploads import CheckUploads
-from app.ui.access.visitor_allowlist import VisitorAllowlist
+from app.ui.access.guest_allowlist import GuestAllowlist
 from app.ui.page.theme import theme
 from app.ui.page.translate import Language, i18n, language, translate, word
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
-from app.ui.state.visitor_limits import RANGES, read_allowance
+from app.ui.state.guest_limits import RANGES, read_allowance
 from app.ui.tabs import paint, speak
 from app.ui.window import HEAD, HeadInjection, configure_queue
 
@@ -41,18 +41,18 @@ OpensTunnel = Callable[[int], OpenTunnel]
 """Opens a tunnel to a port of this machine."""
 
 
-def build_visitor_window(desk: Desk) -> gr.Blocks:
+def build_guest_window(desk: Desk) -> gr.Blocks:
     """Build a window with Speak and Paint only, so that nothing else can be reached through it."""
-    visitors: gr.Blocks
-    with gr.Blocks(title="Hearth", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as visitors:
+    guests: gr.Blocks
+    with gr.Blocks(title="Hearth", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)) as guests:
         gr.HTML(HEAD, elem_id="h-head", apply_default_css=False)
         gr.HTML('<div id="h-strip"></div>', elem_id="h-under-head", apply_default_css=False)
         with gr.Tabs(elem_id="h-rooms"):
             with gr.Tab(word("tab.speak", "Speak"), id="speak"):
-                speak.build(desk, visitor=True)
+                speak.build(desk, guest=True)
             with gr.Tab(word("tab.paint", "Paint"), id="paint"):
-                paint.build(desk, visitor=True)
-    return visitors
+                paint.build(desk, guest=True)
+    return guests
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Share:
     def __init__(
         self, desk: Desk, open_tunnel: OpensTunnel, host: str = "127.0.0.1", tls: tuple[str, str] | None = None
     ) -> None:
-        """With a `host` other than loopback visitors connect to this machine directly, without a tunnel."""
+        """With a `host` other than loopback guests connect to this machine directly, without a tunnel."""
         self._desk, self._open_tunnel, self._host, self._tls = desk, open_tunnel, host, tls
         self._lock = threading.Lock()
         self._open: OpenShare | None = None
@@ -132,23 +132,23 @@ class Share:
             self._open.logins.log_out(name)
 
     def limit(self, changes: Mapping[str, Any]) -> None:
-        """Change the visitors' limits; a value out of range becomes the nearest allowed one."""
+        """Change the guests' limits; a value out of range becomes the nearest allowed one."""
         wanted = {name: clamp(changes[name], *RANGES[name]) for name in RANGES if name in changes}
         self._desk.settings.change("visitors", {}, lambda kept: dataclasses.asdict(read_allowance({**kept, **wanted})))
 
     def _serve(self, logins: Logins) -> gr.Blocks:
         files_by_person: dict[str, set[str]] = {}
         uploads = self._desk.keeper.home.scratch / "uploads"
-        server = build_visitor_window(self._desk)
+        server = build_guest_window(self._desk)
         configure_queue(server, most=64)
         middleware = [
-            Middleware(Guard, is_own_host=self._is_own_host, most_bytes=VISITOR_BYTES), Middleware(LoginRequired, logins=logins),
-            Middleware(VisitorAllowlist, files_by_person=files_by_person), Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person),
+            Middleware(Guard, is_own_host=self._is_own_host, most_bytes=GUEST_BYTES), Middleware(LoginRequired, logins=logins),
+            Middleware(GuestAllowlist, files_by_person=files_by_person), Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person),
             Middleware(GradioFence), Middleware(HeadInjection),
         ]  # fmt: skip
         server.launch(
             server_name=self._host, server_port=find_free_port(self._host), prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(),
-            footer_links=[], show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False, max_file_size=VISITOR_BYTES,
+            footer_links=[], show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False, max_file_size=GUEST_BYTES,
             strict_cors=True, ssl_verify=False, ssl_certfile=self._tls and self._tls[0], ssl_keyfile=self._tls and self._tls[1], share=False,
             app_kwargs={"routes": page_routes.routes(self._desk), "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None},
         )  # fmt: skip
@@ -191,7 +191,7 @@ def draw_qr(address: str) -> str:
 
 
 class ShareAsked(Asked):
-    """An act on the share; the numbers are the visitors' limits."""
+    """An act on the share; the numbers are the guests' limits."""
 
     act: Word
     hours: float | None = None

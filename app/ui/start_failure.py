@@ -64,7 +64,7 @@ def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> fail
     english, chinese = (
         " ".join(translate(part, each) for part in (fault.sentence, *fault.objections))
         if isinstance(fault, Trouble)
-        else text("failing.unknown", "Hearth could not start. The report below shows the reason.", each)
+        else text("start.unknown", "Hearth could not start. The report below shows the reason.", each)
         for each in ("en", "zh")
     )
     trace = "" if isinstance(fault, Trouble) else "".join(traceback.format_exception(fault))

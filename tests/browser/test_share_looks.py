@@ -96,7 +96,7 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
         page.evaluate(DROP, [picture.name, base64.b64encode(picture.read_bytes()).decode()])
         expect(page.locator("#paint-prompt textarea")).to_have_value("a lighthouse in fog", timeout=WAIT_MS)
         assert page.locator("#paint-begin-with").count() == 0, "whose button would ask for a file by its path"
-        assert not refused, "the page asks for what visitors may not have"
+        assert not refused, "the page asks for what guests may not have"
         assert not shut_out(page)
 
 

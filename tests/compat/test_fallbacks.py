@@ -520,11 +520,11 @@ def test_every_rung_has_a_sentence_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("code", "words", "wedged", "fault", "key"),
     [
-        (-9, "", False, "memory", "death.killed"),
-        (-6, "", False, "crash", "death.aborted"),
-        (-11, "", False, "crash", "death.signal"),
-        (1, "Traceback", False, "crash", "death.exit"),
-        (None, "", True, "crash", "death.wedged"),
+        (-9, "", False, "memory", "engine.killed"),
+        (-6, "", False, "crash", "engine.aborted"),
+        (-11, "", False, "crash", "engine.signal"),
+        (1, "Traceback", False, "crash", "engine.exit"),
+        (None, "", True, "crash", "engine.wedged"),
     ],
 )
 def test_a_death_is_told_by_its_code(code: int | None, words: str, wedged: bool, fault: Fault, key: str) -> None:
@@ -534,7 +534,7 @@ def test_a_death_is_told_by_its_code(code: int | None, words: str, wedged: bool,
 
 @pytest.mark.parametrize(
     ("free_gib", "key", "fault"),
-    [(18, "death.outside", None), (2, "death.killed", "memory"), (0, "death.killed", "memory")],
+    [(18, "engine.outside", None), (2, "engine.killed", "memory"), (0, "engine.killed", "memory")],
 )
 def test_memory_is_blamed_only_where_it_was_short(free_gib: int, key: str, fault: Any) -> None:
     """0.6 of 19 GB were taken, and the person was told to close other programs."""

@@ -1,4 +1,4 @@
-"""The window for tests of guards and sharing: a real server each for owner and visitors, an engine that is never asked to think."""
+"""The window for tests of guards and sharing: a real server each for owner and guests, an engine that is never asked to think."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def shared(desk: Desk, hours: float = 1) -> Iterator[tuple[str, str, Share]]:
 
 
 @contextmanager
-def visitor(address: str, words: str, name: str = "") -> Iterator[httpx.Client]:
+def guest_client(address: str, words: str, name: str = "") -> Iterator[httpx.Client]:
     with httpx.Client(base_url=address, timeout=60) as client:
         entered = client.post("/hearth/login", data={"password": words, "name": name})
         assert entered.status_code == 303, entered.text

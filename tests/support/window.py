@@ -159,7 +159,7 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Contexts:
-    """One for each kind of visitor, kept: what the page is made of is fetched once."""
+    """One for each kind of guest, kept: what the page is made of is fetched once."""
 
     browser: Browser
     kept: dict[str, BrowserContext] = field(default_factory=dict)

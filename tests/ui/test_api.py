@@ -308,7 +308,7 @@ def test_an_assistant_by_mcp(served: tuple[Desk, str]) -> None:
 
     tools, painted, told = asyncio.run(talk())
     assert tools == {"speak", "paint", "stop", "machine"}
-    assert "finished" in painted and ".png" in painted, "a visitor's answer would have no facts"
+    assert "finished" in painted and ".png" in painted, "a guest's answer would have no facts"
     assert "'ready': True" in told and "'memory_bytes': None" not in told, "an assistant is the owner's"
     for headers, status in (({"Host": "evil.example"}, 421), ({"Origin": "https://evil.example"}, 403)):
         assert httpx.post(url, json={}, headers=headers).status_code == status

@@ -11,14 +11,14 @@ import gradio as gr
 import httpx
 import pytest
 
-from app.ui.access import uploads, visitor_allowlist
+from app.ui.access import uploads, guest_allowlist
 from app.ui.access.login import TRIES_AT_ONCE, Logins, digest_password
 from app.ui.access.tunnel import OpenTunnel
-from app.ui.access.visitor_allowlist import VisitorAllowlist
+from app.ui.access.guest_allowlist import GuestAllowlist
 from app.ui.launch import build_guards
 from app.ui.share import Share
 from app.ui.state.desk import Desk
-from tests.support.guests import desk_at, plain, shared, visitor
+from tests.support.guests import desk_at, plain, shared, guest_client
 from tests.ui.test_request_guard import png
 
 pytestmark = [
@@ -40,7 +40,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 @pytest.fixture(scope="module")
 def two(desk: Desk) -> Iterator[tuple[httpx.Client, httpx.Client]]:
-    with shared(desk) as (address, words, _), visitor(address, words) as ada, visitor(address, words) as eve:
+    with shared(desk) as (address, words, _), guest_client(address, words) as ada, guest_client(address, words) as eve:
         yield ada, eve
 
 
@@ -120,8 +120,8 @@ def test_who_shares_by_the_same_service_is_not_us(desk: Desk) -> None:
 
 
 def test_the_disk_cannot_be_filled(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "VISITOR_HOLDS_BYTES", 3 * len(png(6, 6)))
-    with shared(desk) as (address, words, _), visitor(address, words) as guest:
+    monkeypatch.setattr(uploads, "GUEST_HOLDS_BYTES", 3 * len(png(6, 6)))
+    with shared(desk) as (address, words, _), guest_client(address, words) as guest:
         answers = [guest.post("/gradio_api/upload", files={"files": (f"{n}.png", png(6, 6 + n), "image/png")}) for n in range(6)]  # fmt: skip
         codes = [each.status_code for each in answers]
         assert codes[:2] == [200, 200] and codes[-1] == 415 and "upload space" in answers[-1].text
@@ -130,7 +130,7 @@ def test_the_disk_cannot_be_filled(desk: Desk, monkeypatch: pytest.MonkeyPatch) 
 def test_one_guest_cannot_hold_every_line(
     two: tuple[httpx.Client, httpx.Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visitor_allowlist, "OPEN_MOST", 3)
+    monkeypatch.setattr(guest_allowlist, "OPEN_MOST", 3)
     ada, eve = two
     with ExitStack() as held:
         lines = [held.enter_context(eve.stream("GET", f"/gradio_api/heartbeat/eves{n}")) for n in range(4)]
@@ -139,8 +139,8 @@ def test_one_guest_cannot_hold_every_line(
 
 
 def test_names_of_sessions_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visitor_allowlist, "SESSIONS_MOST", 3)
-    kept = VisitorAllowlist(lambda *_: None, {})  # type: ignore[arg-type, return-value]
+    monkeypatch.setattr(guest_allowlist, "SESSIONS_MOST", 3)
+    kept = GuestAllowlist(lambda *_: None, {})  # type: ignore[arg-type, return-value]
     assert all(kept._owns_session(f"s{n}", "eve") for n in range(10)) and len(kept._sessions) == 3
     assert (
         not kept._owns_session("x" * 65, "eve")

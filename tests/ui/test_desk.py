@@ -266,17 +266,17 @@ def test_what_cannot_be_written_changes_nothing_and_is_told(tmp_path: Path, monk
 
 
 def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
-    """A visitor's runs without what the owner forced; what Models says is about the next job."""
+    """A guest's runs without what the owner forced; what Models says is about the next job."""
     with desk_at(tmp_path) as desk:
         hardware = dataclasses.replace(MACHINES["cpu"], pretended="")
         desk.keeper.state = dataclasses.replace(desk.keeper.state, hardware=hardware)
         desk.machine.keep_choice(Choice(dtype="bfloat16"))
         own = desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
-        visitors = decide(hardware, describe_need(catalog.find("sd15")), Choice())
-        assert own.dtype != visitors.dtype
+        guests = decide(hardware, describe_need(catalog.find("sd15")), Choice())
+        assert own.dtype != guests.dtype
         job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, job=job)
-        desk.keeper._board.set_plan(job, "sd15", visitors)
+        desk.keeper._board.set_plan(job, "sd15", guests)
         seen = machine_view.tab_view(desk, "sd15", "", "en")
         assert seen["note"] == "This is the plan of the running job."
         assert machine_view.tab_view(desk, "sd15", "", "zh")["note"] == "这是正在运行的任务的方案。"
@@ -284,7 +284,7 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
         assert desk.machine.offer(catalog.find("sd15")).forecast.plan == own  # type: ignore[union-attr]
         desk.keeper._board.set_plan(job, "sd15", own)
         assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "the next would get the same"
-        desk.keeper._board.set_plan(job, "sd15", visitors)
+        desk.keeper._board.set_plan(job, "sd15", guests)
         desk.keeper.state = dataclasses.replace(desk.keeper.state, job="")
         assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "nothing runs"
 
@@ -300,7 +300,7 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
             )
         assert owner.get("/hearth/live").json()["standing"] is None
         desk.keeper._engine._failed_starts = engine_life.STARTS
-        desk.keeper._set(trouble=Death(say("death.exit", "The engine stopped with exit code {code}; see its log for details.", code=7), "crash"))  # fmt: skip
+        desk.keeper._set(trouble=Death(say("engine.exit", "The engine stopped with exit code {code}; see its log for details.", code=7), "crash"))  # fmt: skip
         until(lambda: desk.keeper.state.gave_up)
         standing = owner.get("/hearth/live").json()["standing"]
         assert standing["cure"] == "repair" and "does not start" in standing["text"] and "code 7" in standing["text"]

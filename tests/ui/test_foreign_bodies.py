@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from app.ui import share
-from app.ui.access import visitor_allowlist
+from app.ui.access import guest_allowlist
 from tests.support.both_servers import served
-from tests.support.guests import visitor
+from tests.support.guests import guest_client
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
@@ -40,7 +40,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Clien
         shown = share.Share.view(sharing)
         with (
             httpx.Client(base_url=address, timeout=60) as owner,
-            visitor(shown["address"], shown["password"], "Eve") as guest,
+            guest_client(shown["address"], shown["password"], "Eve") as guest,
         ):
             yield owner, guest
 
@@ -88,7 +88,7 @@ def test_paths_are_found_at_any_depth() -> None:
     value: object = {"path": "/etc/passwd"}
     for _ in range(5000):
         value = [value]
-    assert list(visitor_allowlist.named_files({"data": value, "path": 5})) == ["5", "/etc/passwd"]
+    assert list(guest_allowlist.named_files({"data": value, "path": 5})) == ["5", "/etc/passwd"]
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_a_size_that_automatic_fixes_is_told_with_its_reason() -> None:
     assert explain_chunk(plan, AUTO, "zh").startswith("自动：每次 256 个查询。")
 
 
-def test_a_visitors_job_that_gives_way_says_why(tmp_path: Path) -> None:
+def test_a_guests_job_that_gives_way_says_why(tmp_path: Path) -> None:
     def decided(chunk: Chunk) -> Plan:
         return make_plan(home(tmp_path).create(), TIGHT, find("pixart-sigma"), Choice(chunk=chunk), yields=True)
 

@@ -25,7 +25,7 @@ from tests.cli.test_models_command import DAC, DIA, REPOS
 from tests.support.hub import Hub, serving
 from tests.support.tiny_voices import STARTER, save_voice
 
-VISITOR = Person("visitor", False)
+GUEST = Person("guest", False)
 
 
 @pytest.fixture
@@ -65,8 +65,8 @@ def person(monkeypatch: pytest.MonkeyPatch) -> dict[str, Person]:
     return asking
 
 
-def test_a_visitor_finds_nothing_there(page: TestClient, person: dict[str, Person], desk: Desk, hub: Hub) -> None:
-    person["now"] = VISITOR
+def test_a_guest_finds_nothing_there(page: TestClient, person: dict[str, Person], desk: Desk, hub: Hub) -> None:
+    person["now"] = GUEST
     assert [page.get(f"/hearth/{each}").status_code for each in ("models", "downloads", "greeting")] == [404] * 3
     for deed in models.ACTIONS:
         assert page.post(f"/hearth/models/{deed}", json={"value": "dia-1.6b"}).status_code == 404

@@ -42,7 +42,7 @@ from app.ui.launch import build_guards
 from app.ui.state.desk import Desk
 from app.ui.state.person import NOBODY, OWNER, Person, who
 from app.ui.tabs import shelf
-from tests.support.guests import desk_at, plain, press, shared, until, visitor
+from tests.support.guests import desk_at, plain, press, shared, until, guest_client
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
@@ -91,13 +91,13 @@ def share(desk: Desk) -> Iterator[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def ada(share: tuple[str, str]) -> Iterator[httpx.Client]:
-    with visitor(*share, "Ada") as client:
+    with guest_client(*share, "Ada") as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def eve(share: tuple[str, str]) -> Iterator[httpx.Client]:
-    with visitor(*share, "Eve") as client:
+    with guest_client(*share, "Eve") as client:
         yield client
 
 
@@ -319,7 +319,7 @@ def test_a_symlink_leads_nowhere(desk: Desk, owners: str) -> None:
     assert httpx.get(f"{owners}hearth/creation/{id_}").status_code == 404
 
 
-def test_a_visitor_reads_only_what_is_theirs(desk: Desk, ada: httpx.Client, eve: httpx.Client) -> None:
+def test_a_guest_reads_only_what_is_theirs(desk: Desk, ada: httpx.Client, eve: httpx.Client) -> None:
     adas, eves = name_of(ada, desk), name_of(eve, desk)
     assert adas != eves and adas.startswith("visitor-")
     for client, own, other in ((ada, adas, eves), (eve, eves, adas)):
@@ -348,7 +348,7 @@ def test_an_upload_is_its_senders_alone(naive: str, ada: httpx.Client, eve: http
     assert eve.post("/gradio_api/queue/join", json=body).status_code == 403
 
 
-# What does not exist for a visitor.
+# What does not exist for a guest.
 
 
 @pytest.mark.parametrize(
@@ -389,7 +389,7 @@ def test_hidden_places_do_not_exist(ada: httpx.Client, path: str) -> None:
         assert answer.status_code in (401, 404, 405) and "secret" not in answer.text
 
 
-def test_every_event_of_the_visitors_window_is_a_visitors(desk: Desk, ada: httpx.Client, naive: str) -> None:
+def test_every_event_of_the_guests_window_is_a_guests(desk: Desk, ada: httpx.Client, naive: str) -> None:
     """All events of the window, by their numbers: none downloads, forces a plan, changes settings or sees the shelf."""
     with httpx.Client() as client:
         client.post(f"{naive}login", data={"username": "owner", "password": "secret"})
@@ -413,7 +413,7 @@ def test_every_event_of_the_visitors_window_is_a_visitors(desk: Desk, ada: httpx
 
 def test_the_owners_drafts_and_voices_are_not_in_the_page(desk: Desk, tmp_path: Path) -> None:
     desk.settings.put({"speak": {"text": "a private draft"}, "paint": {"prompt": "a private prompt"}})
-    with shared(desk) as (address, words, _), visitor(address, words) as client:
+    with shared(desk) as (address, words, _), guest_client(address, words) as client:
         page = client.get("/").text + client.get("/config").text
         assert "private" not in re.sub(r'"api_visibility": ?"private"', "", page)
         assert str(desk.keeper.home.root) not in page
@@ -441,23 +441,23 @@ def test_another_persons_events_are_not_heard(ada: httpx.Client, eve: httpx.Clie
 @pytest.mark.parametrize(
     ("asked", "key"),
     [
-        (SpeechRequest("one " * 501), "visitor.letters"),
-        (PictureRequest("a red circle", width=2048), "visitor.side"),
-        (PictureRequest("a red circle", width=512, upscale=4), "visitor.side"),
-        (PictureRequest("a red circle", steps=51), "visitor.steps"),
-        (PictureRequest("a red circle", batch=3), "visitor.batch"),
-        (PictureRequest("a red circle", image="/etc/passwd"), "visitor.files"),
+        (SpeechRequest("one " * 501), "guest.letters"),
+        (PictureRequest("a red circle", width=2048), "guest.side"),
+        (PictureRequest("a red circle", width=512, upscale=4), "guest.side"),
+        (PictureRequest("a red circle", steps=51), "guest.steps"),
+        (PictureRequest("a red circle", batch=3), "guest.batch"),
+        (PictureRequest("a red circle", image="/etc/passwd"), "guest.files"),
     ],
 )
-def test_a_visitors_limits(desk: Desk, asked: SpeechRequest | PictureRequest, key: str) -> None:
+def test_a_guests_limits(desk: Desk, asked: SpeechRequest | PictureRequest, key: str) -> None:
     with pytest.raises(Trouble) as caught:
         desk.jobs.begin(asked, Person("visitor-1", False))
     assert caught.value.sentence.key == key
-    if key != "visitor.files":
+    if key != "guest.files":
         desk.keeper.stop(desk.jobs.begin(asked, OWNER))
 
 
-def test_what_a_visitor_leaves_open_is_within_the_limits(desk: Desk) -> None:
+def test_what_a_guest_leaves_open_is_within_the_limits(desk: Desk) -> None:
     """The page sends a size with everything; a request made by hand need not, and its model's own would be taken."""
     starter = catalog.find("starter-painter").settings
     desk.settings.put({"visitors": {"steps": 5, "side": 256}})
@@ -469,12 +469,12 @@ def test_what_a_visitor_leaves_open_is_within_the_limits(desk: Desk) -> None:
         assert (asked.width, asked.height, asked.steps) == (starter.width, starter.height, 5)
         with pytest.raises(Trouble) as caught:
             desk.jobs.begin(PictureRequest("a red circle", upscale=4), Person("visitor-4", False))
-        assert caught.value.sentence.key == "visitor.side"
+        assert caught.value.sentence.key == "guest.side"
     finally:
         desk.settings.put({"visitors": {}})
 
 
-def test_a_visitor_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -> None:
+def test_a_guest_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -> None:
     picture = {
         "background": {"path": uploaded(ada, "a.png", png(64, 64)), "meta": {"_type": "gradio.FileData"}},
         "layers": [],
@@ -497,7 +497,7 @@ def test_a_visitor_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -
     assert not fresh
 
 
-def test_a_visitor_takes_out_what_is_theirs(desk: Desk, ada: httpx.Client, eve: httpx.Client) -> None:
+def test_a_guest_takes_out_what_is_theirs(desk: Desk, ada: httpx.Client, eve: httpx.Client) -> None:
     assert press(ada, "speak-go", {"speak-text": "[S1] Hello."}).status_code == 200
     (job,) = desk.keeper.journal.list_waiting()
     assert eve.post(f"/hearth/queue/{job.id}/remove").status_code == 404
@@ -514,7 +514,7 @@ def test_a_sound_in_another_format_leaves_nothing_behind(desk: Desk, ada: httpx.
     until(lambda: set((desk.keeper.home.scratch / "uploads").iterdir()) == folders)
 
 
-def test_a_visitor_has_no_say_in_model_or_plan(desk: Desk) -> None:
+def test_a_guest_has_no_say_in_model_or_plan(desk: Desk) -> None:
     job = desk.jobs.begin(SpeechRequest("one", model="/etc/passwd"), Person("visitor-2", False))
     known = desk.keeper.journal.get(job)
     desk.keeper.stop(job)
@@ -522,7 +522,7 @@ def test_a_visitor_has_no_say_in_model_or_plan(desk: Desk) -> None:
 
 
 def test_five_hundred_jobs(desk: Desk, eve: httpx.Client, naive: str) -> None:
-    """Gradio's own queue takes all of them; of one visitor two may wait."""
+    """Gradio's own queue takes all of them; of one guest two may wait."""
     with httpx.Client(base_url=naive) as client:
         client.post("login", data={"username": "owner", "password": "secret"})
         asked = {"data": ["again"], "fn_index": 0, "session_hash": "flood"}
@@ -555,7 +555,7 @@ def test_a_share_of_the_time(desk: Desk) -> None:
     )
     with pytest.raises(Trouble) as caught:
         desk.jobs.begin(SpeechRequest("one"), Person("visitor-9", False))
-    assert caught.value.sentence.key == "visitor.share"
+    assert caught.value.sentence.key == "guest.share"
     desk.keeper.database.write("DELETE FROM jobs WHERE id=?", job.id)
 
 
@@ -585,7 +585,7 @@ def test_a_gigabyte(owners: str, ada: httpx.Client, desk: Desk) -> None:
 
 def test_who_sends_all_before_reading_is_told(share: tuple[str, str]) -> None:
     """As the tunnel's program does: on a line closed at once it would meet a reset in place of the answer."""
-    body = bytes(request_guard.VISITOR_BYTES + 1)
+    body = bytes(request_guard.GUEST_BYTES + 1)
     host = urlsplit(share[0]).netloc
     head = f"POST /gradio_api/upload HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
     assert b" 413 " in raw(share[0], head.encode() + body)

@@ -1,4 +1,4 @@
-"""A share from its beginning to its end, as visitors and the owner's panel see it; test_tunnel.py has the tunnel itself."""
+"""A share from its beginning to its end, as guests and the owner's panel see it; test_tunnel.py has the tunnel itself."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from app.ui.access.tunnel import OpenTunnel
 from app.ui.launch import build_guards
 from app.ui.share import Share
 from app.ui.state.desk import Desk
-from app.ui.state.visitor_limits import Allowance, read_allowance
-from tests.support.guests import desk_at, no_tunnel, press, shared, visitor
+from app.ui.state.guest_limits import Allowance, read_allowance
+from tests.support.guests import desk_at, no_tunnel, press, shared, guest_client
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
@@ -53,8 +53,8 @@ def test_a_share_from_beginning_to_end(desk: Desk) -> None:
     with pytest.raises(Trouble):
         sharing.begin(1)
     with (
-        visitor(first["address"], first["password"], "Ada") as ada,
-        visitor(first["address"], first["password"]) as eve,
+        guest_client(first["address"], first["password"], "Ada") as ada,
+        guest_client(first["address"], first["password"]) as eve,
     ):
         assert [each["name"] for each in sharing.view()["guests"]] == ["Ada", ""]
         assert press(ada, "speak-go", {"speak-text": "[S1] Hello."}).status_code == 200
@@ -178,7 +178,7 @@ def test_events_come_while_they_happen(desk: Desk, monkeypatch: pytest.MonkeyPat
     came_s = []
     with (
         shared(desk) as (address, words, _),
-        visitor(address, words) as ada,
+        guest_client(address, words) as ada,
         ada.stream("GET", "/gradio_api/heartbeat/adas1") as events,
     ):
         assert events.headers["content-type"].startswith("text/event-stream")
@@ -193,6 +193,6 @@ def test_large_bodies_come_through_whole(desk: Desk) -> None:
     noise = io.BytesIO()
     Image.fromarray(np.random.default_rng(1).integers(0, 255, (1100, 1100, 3), np.uint8)).save(noise, "PNG")
     assert len(noise.getvalue()) > 3 << 20
-    with shared(desk) as (address, words, _), visitor(address, words) as ada:
+    with shared(desk) as (address, words, _), guest_client(address, words) as ada:
         (path,) = ada.post("/gradio_api/upload", files={"files": ("noise.png", noise.getvalue())}).json()
         assert ada.get(f"/gradio_api/file={path}").content == noise.getvalue()

@@ -61,7 +61,7 @@ class Seam:
         if chunk != AUTO and (type(chunk) is not int or not 1 <= chunk <= LONGEST_CHUNK):
             raise Trouble(
                 say(
-                    "seam.chunk",
+                    "attention.chunk",
                     "{chunk} is not a valid chunk size. Use a whole number of queries from 1 to {longest}, or leave it automatic.",
                     chunk=repr(chunk), longest=LONGEST_CHUNK,
                 ),

@@ -32,54 +32,54 @@ CHUNK_RUNG: Final = "smaller-chunk"
 RUNGS: Final[tuple[Rung, ...]] = (
     Rung(
         "contiguous", frozenset({"numbers", "crash"}), ("contiguous/no",),
-        say("ladder.contiguous", "Tensors are made contiguous before attention."),
+        say("fallback.contiguous", "Tensors are made contiguous before attention."),
     ),
     Rung(
         "float32-scores", frozenset({"numbers"}), ("score_dtype/kernel",),
-        say("ladder.float32-scores", "Attention scores are computed in float32."),
+        say("fallback.float32-scores", "Attention scores are computed in float32."),
     ),
     Rung(
         "float32-decoder", frozenset({"numbers"}), ("decoder/float16", "decoder/bfloat16"),
-        say("ladder.float32-decoder", "The decoder computes in float32."),
+        say("fallback.float32-decoder", "The decoder computes in float32."),
         first_for="vae",
     ),
     Rung(
         "own-arithmetic", frozenset({"numbers", "crash"}),
         ("kernels/flash", "kernels/cudnn", "kernels/efficient", "kernels/math", "explicit_mask/no", "expand_mask/no"),
-        say("ladder.own-arithmetic", "Hearth computes attention itself instead of torch's kernels."),
+        say("fallback.own-arithmetic", "Hearth computes attention itself instead of torch's kernels."),
     ),
     Rung(
         "float32", frozenset({"numbers"}), ("dtype/float16", "dtype/bfloat16"),
-        say("ladder.float32", "The whole model computes in float32."),
+        say("fallback.float32", "The whole model computes in float32."),
     ),
     Rung(
         CHUNK_RUNG, frozenset({"memory", "crash"}), (),
-        say("ladder.smaller-chunk", "Attention works in smaller chunks."),
+        say("fallback.smaller-chunk", "Attention works in smaller chunks."),
     ),
     Rung(
         "tiled-decoder", frozenset({"memory"}), ("vae/whole",),
-        say("ladder.tiled-decoder", "The picture is decoded in tiles."),
+        say("fallback.tiled-decoder", "The picture is decoded in tiles."),
         first_for="vae",
     ),
     Rung(
         "small-tiles", frozenset({"memory"}), ("vae/whole", "vae/512"),
-        say("ladder.small-tiles", "The picture is decoded in small tiles."),
+        say("fallback.small-tiles", "The picture is decoded in small tiles."),
         first_for="vae",
     ),
     Rung(
         "offload", frozenset({"memory"}), ("offload/none",),
-        say("ladder.offload", "Idle model parts are moved off the device."),
+        say("fallback.offload", "Idle model parts are moved off the device."),
     ),
     Rung(
         "offload-all", frozenset({"memory"}), ("offload/none", "offload/model", "offload/group"),
-        say("ladder.offload-all", "Weights are moved to the device layer by layer, which is slow."),
+        say("fallback.offload-all", "Weights are moved to the device layer by layer, which is slow."),
     ),
 )  # fmt: skip
 BY_ID: Final = {rung.id: rung for rung in RUNGS}
 CAUSES: Final[dict[Fault, Sentence]] = {
-    "numbers": say("fault.numbers", "The model produced NaN or infinity; the run continues from the last good step."),
-    "memory": say("fault.memory", "Memory ran out; the run continues with less."),
-    "crash": say("fault.crash", "torch failed at this calculation; the run continues another way."),
+    "numbers": say("failure.numbers", "The model produced NaN or infinity; the run continues from the last good step."),
+    "memory": say("failure.memory", "Memory ran out; the run continues with less."),
+    "crash": say("failure.crash", "torch failed at this calculation; the run continues another way."),
 }
 
 
@@ -99,14 +99,14 @@ def describe_failure(seen: RunFailure) -> Sentence:
     """Word a failure for the user."""
     if seen.step is None:
         return {
-            "numbers": say("seen.numbers", "{dtype} produced NaN or infinity.", dtype=seen.dtype),
-            "memory": say("seen.memory", "Memory ran out."),
-            "crash": say("seen.crash", "The calculation failed in torch or in the graphics system."),
+            "numbers": say("learned.numbers", "{dtype} produced NaN or infinity.", dtype=seen.dtype),
+            "memory": say("learned.memory", "Memory ran out."),
+            "crash": say("learned.crash", "The calculation failed in torch or in the graphics system."),
         }[seen.fault]
     return {
-        "numbers": say("seen.numbers-at", "{dtype} produced NaN or infinity at step {step}.", dtype=seen.dtype, step=seen.step),
-        "memory": say("seen.memory-at", "Memory ran out at step {step}.", step=seen.step),
-        "crash": say("seen.crash-at", "The calculation failed in torch or in the graphics system at step {step}.", step=seen.step),
+        "numbers": say("learned.numbers-at", "{dtype} produced NaN or infinity at step {step}.", dtype=seen.dtype, step=seen.step),
+        "memory": say("learned.memory-at", "Memory ran out at step {step}.", step=seen.step),
+        "crash": say("learned.crash-at", "The calculation failed in torch or in the graphics system at step {step}.", step=seen.step),
     }[seen.fault]  # fmt: skip
 
 

@@ -89,7 +89,7 @@ class Journal:
         return _read_job(rows[0]) if rows else None
 
     def list_waiting(self) -> list[Job]:
-        """List waiting jobs in the order they will run: the owner's before visitors'."""
+        """List waiting jobs in the order they will run: the owner's before guests'."""
         rows = self._db.query(
             "SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY owner<>?, position, created_s",
             self._me,
@@ -98,7 +98,7 @@ class Journal:
         return [_read_job(row) for row in rows]
 
     def sum_guest_seconds(self, since_s: float) -> float:
-        """Sum the engine time that visitors used since then."""
+        """Sum the engine time that guests used since then."""
         rows = self._db.query(
             "SELECT SUM(MAX(0, COALESCE(ended_s, ?) - MAX(started_s, ?))) AS used FROM jobs WHERE owner<>? AND started_s IS NOT NULL",
             time.time(), since_s, OWNER,

@@ -34,7 +34,7 @@ class Run:
     folder: str
     died: Died | None = None
     yields: bool = False
-    """For a visitor's job: ignore the owner's chunk size if it cannot run here."""
+    """For a guest's job: ignore the owner's chunk size if it cannot run here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Tell the owner's jobs from visitors'; a visitor's name is random, so that nobody can guess it."""
+"""Tell the owner's jobs from guests'; a guest's name is random, so that nobody can guess it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ OWNER: Final = OwnerName("owner")
 _PREFIX: Final = "visitor-"
 
 
-def new_visitor() -> OwnerName:
+def new_guest() -> OwnerName:
     return OwnerName(f"{_PREFIX}{secrets.token_hex(8)}")
 
 
-def is_visitor(owner: str) -> bool:
+def is_guest(owner: str) -> bool:
     return owner.startswith(_PREFIX)

@@ -65,7 +65,7 @@ def check_quantised(plan: Plan, loaded: dict[str, torch.nn.Module], parts: tuple
         if part.name in loaded and is_quantised(part, plan.quantised) and not has_quantised_weights(loaded[part.name]):
             raise Trouble(
                 say(
-                    "small.not-done",
+                    "quantise.not-done",
                     "{part} should have {kind} weights but was loaded without them. Choose another quantisation, or none.",
                     kind=plan.quantised, part=part.name,
                 ),
@@ -77,7 +77,7 @@ def refuse_single_file(plan: Plan, file: Path) -> None:
     if plan.quantised in ("bnb-nf4", "bnb-int8", "awq"):
         raise Trouble(
             say(
-                "small.single-file",
+                "quantise.single-file",
                 "{path} is a single file; {kind} weights can only be made from a folder. Choose torchao-int8 or none.",
                 path=str(file), kind=plan.quantised,
             ),

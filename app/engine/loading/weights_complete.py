@@ -30,7 +30,7 @@ def check_weights(
         )
         raise Trouble(
             say(
-                "whole.missing",
+                "weights.missing",
                 "{path} is incomplete: {count} of its weights are missing or have another shape ({names}). Download it again.",
                 path=str(path), count=len(names), names=_format_names(names),
             ),
@@ -65,7 +65,7 @@ def explain_missing(path: Path) -> Iterator[None]:
             raise
         raise Trouble(
             say(
-                "whole.missing-some",
+                "weights.missing-some",
                 "{path} is incomplete: some of its weights are missing. Download it again.",
                 path=str(path),
             ),
@@ -75,7 +75,7 @@ def explain_missing(path: Path) -> Iterator[None]:
 
 def _describe_unexpected(path: Path, names: list[str]) -> Sentence:
     return say(
-        "whole.unexpected",
+        "weights.unexpected",
         "{path} also contains {count} weights that this model does not use ({names}); they were ignored.",
         path=path.name, count=len(names), names=_format_names(names),
     )  # fmt: skip

@@ -109,7 +109,7 @@ class Downloads:
     def start(self, model: Model, quantised: Quantised = "none") -> None:
         """Start or resume a download; does nothing if it is already running."""
         if not list_sources(model, quantised):
-            raise Trouble(say("fetch.here", "{model} is already installed.", model=model.title))  # fmt: skip
+            raise Trouble(say("download.here", "{model} is already installed.", model=model.title))  # fmt: skip
         with self._lock:
             known = self._jobs.get(model.id)
             if known is not None and known.state in ("queued", "running"):
@@ -183,7 +183,7 @@ class Downloads:
             job.sentence, job.cure, job.state = trouble.sentence, trouble.cure, "failed"
         except Exception as fault:
             job.sentence = say(
-                "fetch.fault",
+                "download.fault",
                 "The download of {model} failed: {fault}. The part already downloaded is kept; try again later.",
                 model=job.model.title,
                 fault=type(fault).__name__,
@@ -248,7 +248,7 @@ class Downloads:
                     raise trouble from fault
                 wait_s = max(waits.pop(0), asked_s)
                 job.sentence = say(
-                    "fetch.waits",
+                    "download.waits",
                     "The connection was lost or Hugging Face is busy; retrying in {seconds} s.",
                     seconds=round(wait_s),
                 )

@@ -63,7 +63,7 @@ def make_forecast(
     yields: bool = False,
 ) -> Forecast:
     """Forecast a request. `hardware` as it is now; memory that Hearth itself holds and would release counts as free.
-    `frames`: the estimated length of the speech. `yields`: for a visitor, as in `planned`."""
+    `frames`: the estimated length of the speech. `yields`: for a guest, as in `planned`."""
     asked, free = find_need(home, hardware, model, request), free_bytes(hardware)
 
     def cures_of() -> tuple[Cure, ...]:

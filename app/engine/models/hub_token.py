@@ -36,7 +36,7 @@ def store(token: str) -> None:
     if not _TOKEN.fullmatch(token):
         raise Trouble(
             say(
-                "gate.not-one",
+                "token.not-one",
                 "This does not look like an access token. Copy one from {tokens}; it begins with hf_.",
                 tokens=TOKENS_URL,
             )
@@ -55,7 +55,7 @@ def store(token: str) -> None:
         if status in (401, 403):
             raise Trouble(
                 say(
-                    "gate.wrong",
+                    "token.wrong",
                     "{host} rejected this token. It may be incomplete or deleted; make a new one at {tokens}.",
                     host=constants.ENDPOINT,
                     tokens=TOKENS_URL,
@@ -63,7 +63,7 @@ def store(token: str) -> None:
             ) from None
         raise Trouble(
             say(
-                "gate.unproven",
+                "token.unproven",
                 "Could not check the token: {host} answered {status}. Try again later.",
                 host=constants.ENDPOINT,
                 status=status,
@@ -72,7 +72,7 @@ def store(token: str) -> None:
     except httpx2.TransportError:
         raise Trouble(
             say(
-                "gate.away",
+                "token.away",
                 "Could not check the token: cannot connect to {host}. Check your network.",
                 host=constants.ENDPOINT,
             )
@@ -80,7 +80,7 @@ def store(token: str) -> None:
     except ValueError:
         raise Trouble(
             say(
-                "gate.organisation",
+                "token.organisation",
                 "This token belongs to an organisation. Gated models need a token of your own account: {tokens}.",
                 tokens=TOKENS_URL,
             )

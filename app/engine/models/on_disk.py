@@ -156,7 +156,7 @@ def remove(home: Home, model: Model, others: Iterable[Model], keep: Collection[s
     if model.path:
         raise Trouble(
             say(
-                "stock.not-ours",
+                "models.not-ours",
                 "{model} is in {path}, where Hearth did not download it. Delete it there yourself.",
                 model=model.title,
                 path=model.path,

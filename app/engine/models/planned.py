@@ -26,7 +26,7 @@ def make_plan(
     request: Request | None = None, *, itself: bool = False, yields: bool = False,
 ) -> Plan:  # fmt: skip
     """Plan how the engine would run this model now; without a model, any attention. `itself`: show a pretended
-    machine's own plan, not the one this computer can run in its place. `yields`: for a visitor, whose job must not fail
+    machine's own plan, not the one this computer can run in its place. `yields`: for a guest, whose job must not fail
     because of the owner's chunk size: one that cannot run gives way to automatic."""
     asked = find_need(home, hardware, model, request, itself=itself)
     try:

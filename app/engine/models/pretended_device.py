@@ -28,7 +28,7 @@ def list_impossible(hardware: Hardware, model: Model, home: Home) -> tuple[tuple
     if not hardware.pretended:
         return ()
     why = say(
-        "ground.whole",
+        "pretend.no-weights",
         "{machine} is only simulated here; this computer's processor does the work and cannot make these weights.",
         machine=hardware.name,
     )

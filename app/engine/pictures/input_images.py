@@ -24,7 +24,7 @@ def open_image(path: str) -> Image.Image:
     """Return the picture in RGB, upright; raise a Trouble if it is unreadable, too small or too large."""
     file = Path(path)
     if not is_file(file):
-        raise Trouble(say("canvas.missing", "The picture {path} was not found. Choose it again.", path=path))
+        raise Trouble(say("image.missing", "The picture {path} was not found. Choose it again.", path=path))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked right below
@@ -44,7 +44,7 @@ def open_image(path: str) -> Image.Image:
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as fault:
         raise Trouble(
             say(
-                "canvas.not-a-picture",
+                "image.not-a-picture",
                 "{path} cannot be read as a picture; it may be damaged. Choose another one ({formats}).",
                 path=path,
                 formats=", ".join(FORMATS),
@@ -58,7 +58,7 @@ def _check_size(path: str, width: int, height: int) -> None:
     if min(width, height) < LEAST_PIXELS_A_SIDE:
         raise Trouble(
             say(
-                "canvas.too-small",
+                "image.too-small",
                 "{path} is only {width} x {height} pixels. Choose a picture of at least {least} pixels a side.",
                 path=path,
                 width=width,
@@ -71,7 +71,7 @@ def _check_size(path: str, width: int, height: int) -> None:
 def _too_large(path: str) -> Trouble:
     return Trouble(
         say(
-            "canvas.too-large",
+            "image.too-large",
             "{path} has more than {most} million pixels, too many to open safely. Scale it down first.",
             path=path,
             most=MOST_PIXELS // 1_000_000,
@@ -95,7 +95,7 @@ def choose_size(
         if value % settings.multiple or value < settings.least:
             raise Trouble(
                 say(
-                    "canvas.multiple",
+                    "image.multiple",
                     "{name} is {value}, but this model needs a multiple of {multiple}, at least {least}. Try {near}.",
                     name=name,
                     value=value,
@@ -122,7 +122,7 @@ def open_mask(path: str, width: int, height: int) -> Image.Image:
     if drawn.getextrema() == (0, 0):
         raise Trouble(
             say(
-                "canvas.empty-mask",
+                "image.empty-mask",
                 "Nothing is marked in the mask. Mark the area to repaint in white.",
             )
         )

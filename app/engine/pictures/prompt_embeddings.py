@@ -23,7 +23,7 @@ def strip_weights(prompt: str) -> tuple[str, Sentence | None]:
     if not _WRITTEN_OUT.search(prompt):
         return prompt, None
     note = say(
-        "words.no-weights", "Prompt weights such as (word:1.2) work with SD 1.5 and SDXL only; they were ignored."
+        "prompt.no-weights", "Prompt weights such as (word:1.2) work with SD 1.5 and SDXL only; they were ignored."
     )
     return "".join(text for text, _ in split_weights(prompt)), note
 

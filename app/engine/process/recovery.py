@@ -33,21 +33,21 @@ class Death:
 def diagnose(exit_code: int | None, last_words: str, wedged: bool = False, last: Reading | None = None) -> Death:
     """Explain a death. `last`: the memory a moment before."""
     if wedged:
-        return Death(say("death.wedged", "The engine stopped responding during a step and was shut down."), "crash")
+        return Death(say("engine.wedged", "The engine stopped responding during a step and was shut down."), "crash")
     if quirk := match_symptom(last_words):
         return Death(quirk.sentence, "crash", quirk.id)
     killed = exit_code == -getattr(signal, "SIGKILL", 9)
     roomy = last is not None and last.system_free_bytes > last.system_bytes // 4 > 0
     if exit_code in ASKED_TO_END or (killed and roomy):
-        return Death(say("death.outside", "Another program stopped the engine; there was enough memory."), None)
+        return Death(say("engine.outside", "Another program stopped the engine; there was enough memory."), None)
     if killed:
-        return Death(say("death.killed", "The system stopped the engine, probably because memory ran out."), "memory")
+        return Death(say("engine.killed", "The system stopped the engine, probably because memory ran out."), "memory")
     if exit_code == -getattr(signal, "SIGABRT", 6):
-        return Death(say("death.aborted", "The graphics driver stopped the engine during a calculation."), "crash")
+        return Death(say("engine.aborted", "The graphics driver stopped the engine during a calculation."), "crash")
     if exit_code is not None and exit_code < 0:
-        return Death(say("death.signal", "The engine was stopped by signal {number}.", number=-exit_code), "crash")
+        return Death(say("engine.signal", "The engine was stopped by signal {number}.", number=-exit_code), "crash")
     return Death(
-        say("death.exit", "The engine stopped with exit code {code}; see its log for details.", code=exit_code or 0),
+        say("engine.exit", "The engine stopped with exit code {code}; see its log for details.", code=exit_code or 0),
         "crash",
     )
 
@@ -64,7 +64,7 @@ def give_up_on_job(death: Death, lives: DeathRecord) -> Failed:
 def end_measuring(death: Death) -> Failed:
     """End a measuring task; it has no partial results, so it is not retried automatically."""
     return Failed(
-        say("errand.died", "The engine crashed, so the measurement was cancelled. Start it again if you still need it."),
+        say("measuring.died", "The engine crashed, so the measurement was cancelled. Start it again if you still need it."),
         (death.sentence,), "report",
     )  # fmt: skip
 

@@ -1,1 +1,1 @@
-"""Access control: logins, the guard of requests, the share tunnel, uploads, the visitors' allowlist."""
+"""Access control: logins, the guard of requests, the share tunnel, uploads, the guests' allowlist."""

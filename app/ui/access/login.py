@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.engine.jobs.owners import new_visitor
+from app.engine.jobs.owners import new_guest
 from app.palette import by_system
 from app.paths import assets
 from app.sentence import Sentence, say
@@ -142,7 +142,7 @@ class Logins:
             if len(self.by_token) >= LOGINS_MOST and not self._make_room(now_s):
                 return say("login.full", "This share is full ({most} guests). Try again later.", most=LOGINS_MOST)
             token = secrets.token_urlsafe(32)
-            person = OWNER if self.owner else Person(new_visitor(), False)
+            person = OWNER if self.owner else Person(new_guest(), False)
             self.by_token[digest_token(token)] = Login(person, nickname[:NAME_LETTERS].strip(), now_s, now_s)
             return token
 

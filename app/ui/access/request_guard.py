@@ -25,7 +25,7 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 OWNER_BYTES: Final = 512 << 20
 """Enough for a LoRA of a few hundred megabytes; a gigabyte is a mistake or an attack."""
-VISITOR_BYTES: Final = 32 << 20
+GUEST_BYTES: Final = 32 << 20
 GRACE_S: Final = 20.0
 SLOWEST_BYTES_PER_S: Final = 8 << 10
 """After GRACE_S a body must have arrived at least this fast."""

@@ -26,8 +26,8 @@ from app.ui.state.person import who_in
 PIXELS_MOST: Final = 40_000_000
 SECONDS_MOST: Final = 600.0
 PICTURES: Final = frozenset({"PNG", "JPEG", "WEBP"})
-VISITOR_HOLDS_BYTES: Final = 256 << 20
-"""Upload space of one visitor; files are deleted after a day."""
+GUEST_HOLDS_BYTES: Final = 256 << 20
+"""Upload space of one guest; files are deleted after a day."""
 SPOOL_BYTES: Final = 1 << 20
 CHECKS_AT_ONCE, CHECK_S = 2, 30.0
 """Threads that check uploads, apart from those that serve the page; and how long one may take."""
@@ -166,12 +166,12 @@ class CheckUploads:
         try:
             for path in paths:
                 check_upload(path, weights=person.owner)
-            if not person.owner and sum(map(size_of, {*sent, *map(str, paths)})) > VISITOR_HOLDS_BYTES:
+            if not person.owner and sum(map(size_of, {*sent, *map(str, paths)})) > GUEST_HOLDS_BYTES:
                 raise Trouble(
                     say(
                         "upload.full",
                         "You have used your {most} MB of upload space. Use the files you sent, or come back tomorrow.",
-                        most=VISITOR_HOLDS_BYTES >> 20,
+                        most=GUEST_HOLDS_BYTES >> 20,
                     )
                 )
         except Trouble as trouble:

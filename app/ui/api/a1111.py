@@ -83,7 +83,7 @@ async def answer_txt2img(desk: Desk, asked: Request, person: Person, given: Pain
 async def answer_img2img(desk: Desk, asked: Request, person: Person, given: PaintAsked) -> Response:
     starts = given.init_images or []
     if len(starts) != 1:
-        raise Trouble(say("sdapi.one-image", "Send exactly one picture in init_images; this request has {count}.", count=len(starts)))  # fmt: skip
+        raise Trouble(say("a1111.one-image", "Send exactly one picture in init_images; this request has {count}.", count=len(starts)))  # fmt: skip
     image = await run_in_threadpool(lambda: save_picture(desk, decode_base64(starts[0]), "start.png"))
     mask = None
     if drawn := given.mask:
@@ -157,7 +157,7 @@ def picture_request(desk: Desk, given: PaintAsked, image: str | None, mask: str 
     if batch > BATCH_MOST:
         raise Trouble(
             say(
-                "sdapi.batch",
+                "a1111.batch",
                 "This asks for {asked} pictures, but one job may have at most {most}. Ask for fewer.",
                 asked=batch,
                 most=BATCH_MOST,

@@ -19,7 +19,7 @@ from app.ui.api.openai import add_speaker_tag, find_model, find_voice
 from app.ui.state.desk import Desk
 from app.ui.state.jobs_desk import kind_of
 from app.ui.state.person import Person, who
-from app.ui.state.visitor_limits import redact_for
+from app.ui.state.guest_limits import redact_for
 
 
 def check_assistants(wanted: bool, host: str) -> None:

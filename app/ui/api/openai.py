@@ -30,7 +30,7 @@ from app.ui.api.shared import encode_base64, error_answer, require_owner, run_jo
 from app.ui.state.asked import Asked, Whole, Word, fit, read_asked
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
-from app.ui.state.visitor_limits import redact_for
+from app.ui.state.guest_limits import redact_for
 
 TAG: Final = "[S1] "
 EVENTS: Final = "text/event-stream"

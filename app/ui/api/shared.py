@@ -19,11 +19,11 @@ from app.ui.access import uploads
 from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person, who
-from app.ui.state.visitor_limits import redact_for
+from app.ui.state.guest_limits import redact_for
 
 
 def require_owner(asked: Asked) -> Person:
-    """Return the owner; visitors have no API."""
+    """Return the owner; guests have no API."""
     person = who(asked)
     if not person.owner:
         raise Trouble(say("programs.owner", "This API needs the owner's key. Send it as: Authorization: Bearer KEY"))

@@ -1,1 +1,1 @@
-"""What the window holds: the desk, a person's settings and presets, what a visitor may do. Knows no page."""
+"""What the window holds: the desk, a person's settings and presets, what a guest may do. Knows no page."""

@@ -12,7 +12,7 @@ from app.engine.files.bounded_json import Bounds, parse_json
 from app.sentence import Sentence, Trouble, say
 
 JSON: Final = Bounds(most_bytes=128 << 20, depth=64, values=20_000)
-"""128 MB carry a picture of 40 million pixels as base64. Visitors may send less: VisitorAllowlist."""
+"""128 MB carry a picture of 40 million pixels as base64. Guests may send less: GuestAllowlist."""
 AT_ONCE_BYTES: Final = 64 << 10
 """A longer body is parsed in a thread, away from everybody's page."""
 Id = Annotated[int, Field(ge=0, lt=2**63)]

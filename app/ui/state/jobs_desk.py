@@ -24,7 +24,7 @@ from app.ui.state.machine_desk import MachineDesk
 from app.ui.state.models_desk import ModelsDesk
 from app.ui.state.person import Person
 from app.ui.state.settings import Settings
-from app.ui.state.visitor_limits import check_turn, grant_request, read_allowance
+from app.ui.state.guest_limits import check_turn, grant_request, read_allowance
 
 GRID_MOST: Final = 36
 QUEUE_MOST: Final = 200
@@ -76,7 +76,7 @@ class JobsDesk:
         return job.id
 
     def check_turn(self, person: Person) -> None:
-        """Raise Trouble if this visitor may not queue anything now."""
+        """Raise Trouble if this guest may not queue anything now."""
         if not person.owner:
             check_turn(person, self.keeper, read_allowance(self.settings.get("visitors", {})))
 
@@ -162,14 +162,14 @@ class JobsDesk:
         return known is not None and (person.owner or known.owner == person.name)
 
     def find_creation(self, id_: int, person: Person) -> Creation:
-        """Return a creation; to a visitor, others' creations do not exist."""
+        """Return a creation; to a guest, others' creations do not exist."""
         creation = self.keeper.shelf.get(id_)
         if not person.owner and creation.owner != person.name:
             raise Trouble(say("shelf.not-yours", "You have no creation number {id}.", id=id_))
         return creation
 
     def list_queue(self, person: Person) -> list[views.View]:
-        """List the waiting jobs in order; a visitor sees only their own."""
+        """List the waiting jobs in order; a guest sees only their own."""
         waiting = self.keeper.journal.list_waiting()
         return [
             {"id": job.id, "place": place + 1, "text": views.shorten_text(job.request), "kind": kind_of(job.request)}

@@ -15,7 +15,7 @@ from app.sentence import Trouble
 from app.ui.page.translate import language, translate
 from app.ui.state.asked import Asked, read_asked
 from app.ui.state.person import who
-from app.ui.state.visitor_limits import redact_for
+from app.ui.state.guest_limits import redact_for
 
 Handler = Callable[..., Any]
 """Takes what the route belongs to, the request and, if the route has a schema, what was asked; may be a coroutine."""

@@ -34,7 +34,7 @@ class MachineDesk:
     """Held while the choice is written, so that keeper and settings always agree on the chunk size."""
 
     def read_choice(self, person: Person) -> Choice:
-        """Read what the owner forced on the Machine tab; a visitor gets the automatic choice."""
+        """Read what the owner forced on the Machine tab; a guest gets the automatic choice."""
         saved = parse_choice(self.settings.get("choice")) if person.owner else Choice()
         return dataclasses.replace(saved, chunk=self.keeper.chunk)
 

@@ -14,7 +14,7 @@ from app.engine.text.voice_limits import DIA, VoiceLimits, read_limits
 from app.sentence import Trouble
 from app.ui.state.person import Person
 from app.ui.state.settings import Settings
-from app.ui.state.visitor_limits import model_for
+from app.ui.state.guest_limits import model_for
 
 TABS: dict[str, str] = {"speech": "speak", "picture": "paint"}
 """The tab whose settings name the owner's model, by kind of job."""
@@ -38,11 +38,11 @@ class ModelsDesk:
         return [*CATALOG, *added]
 
     def chosen_by_owner(self) -> dict[str, str]:
-        """Return the model that the owner chose for each kind of job; visitors use it too."""
+        """Return the model that the owner chose for each kind of job; guests use it too."""
         return {kind: self.settings.get(tab, {}).get("model", "") for kind, tab in TABS.items()}
 
     def resolve(self, kind: str, model: str | None, person: Person) -> str:
-        """Return the model a text is checked for: the chosen one, else the last one chosen; a visitor's is fixed."""
+        """Return the model a text is checked for: the chosen one, else the last one chosen; a guest's is fixed."""
         if not person.owner:
             return model_for(kind, self.keeper, self.chosen_by_owner())
         return self.chosen_by_owner()[kind] if model is None else model

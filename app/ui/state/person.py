@@ -1,4 +1,4 @@
-"""Who sends a request: the owner, a visitor by name, or nobody. app/ui/access lets people in."""
+"""Who sends a request: the owner, a guest by name, or nobody. app/ui/access lets people in."""
 
 from __future__ import annotations
 

@@ -165,8 +165,8 @@ def downloads_view(desk: Desk, spoken: Language) -> View:
 
 def download_view(status: Status, spoken: Language) -> View:
     words = {
-        "queued": text("fetch.queued", "queued", spoken), "running": text("fetch.running", "downloading", spoken),
-        "paused": text("fetch.paused", "paused", spoken), "failed": text("fetch.failed", "stopped", spoken), "done": "",
+        "queued": text("download.queued", "queued", spoken), "running": text("download.running", "downloading", spoken),
+        "paused": text("download.paused", "paused", spoken), "failed": text("download.failed", "stopped", spoken), "done": "",
     }  # fmt: skip
     said: dict[str, Any] = asdict(status)
     said["sentence"] = translate(status.sentence, spoken) if status.sentence is not None else ""

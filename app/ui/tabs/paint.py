@@ -40,12 +40,12 @@ LARGE: Final = "sd15"
 """The model offered where a small painter does not know a word."""
 
 
-def build(desk: Desk, visitor: bool = False) -> Refresh:
-    """Build the tab; a visitor's has nothing of the owner's: no saved settings, models, LoRAs, grid or forecast."""
-    saved = {} if visitor else desk.settings.get("paint", {})
-    tab = PaintTab(desk, build_fields(desk, saved, visitor), visitor)
+def build(desk: Desk, guest: bool = False) -> Refresh:
+    """Build the tab; a guest's has nothing of the owner's: no saved settings, models, LoRAs, grid or forecast."""
+    saved = {} if guest else desk.settings.get("paint", {})
+    tab = PaintTab(desk, build_fields(desk, saved, guest), guest)
     connect(tab)
-    if visitor:
+    if guest:
         own = tab.fields.settings
         keep_empty([own.seed, own.width, own.height, own.steps, own.guidance])
     else:
@@ -61,16 +61,14 @@ class PaintTab:
 
     desk: Desk
     fields: PaintFields
-    visitor: bool
+    guest: bool
 
     def request_from(self, values: dict[Any, Any]) -> PictureRequest:
         """Make a request of the fields' values; an own width or height comes before the size chosen."""
         chosen, own = self.fields, self.fields.settings
         image, mask = paint_form.save_pictures(self.desk, values[chosen.start.image])
         width, height = values[chosen.model.size].split("x") if values[chosen.model.size] else (None, None)
-        loras = (
-            () if self.visitor else tuple(paint_form.parse_loras(values[own.loras] or [], values[own.weights] or ""))
-        )
+        loras = () if self.guest else tuple(paint_form.parse_loras(values[own.loras] or [], values[own.weights] or ""))
         return PictureRequest(
             prompt=values[chosen.prompt.prompt], model=values[chosen.model.model], negative=values[chosen.prompt.negative] or "",
             width=whole_number(values[own.width]) or whole_number(width), height=whole_number(values[own.height]) or whole_number(height),
@@ -131,7 +129,7 @@ class PaintTab:
 
     def _restore(self, request: PictureRequest, notes: Sequence[Sentence], spoken: Language) -> list[Any]:
         """Give values for the restored fields, and notes on what could not be restored."""
-        model, missing = find_model_again(self.desk, KIND, request.model, self.visitor)
+        model, missing = find_model_again(self.desk, KIND, request.model, self.guest)
         return [
             request.prompt, request.negative, request.seed, model, request.width, request.height, request.steps, request.guidance,
             request.scheduler or "", request.batch, request.upscale, request.strength, views.notes_html([*missing, *notes], spoken),
@@ -178,7 +176,7 @@ class PaintTab:
 
 
 def connect(tab: PaintTab) -> None:
-    """Connect the events that owner and visitors have."""
+    """Connect the events that owner and guests have."""
     fields, own, hidden, message = tab.fields, tab.fields.settings, tab.fields.hidden, tab.fields.go.message
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
     fields.go.stop.click(tab.stop, None, None, **QUICK)

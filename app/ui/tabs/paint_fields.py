@@ -116,14 +116,14 @@ class PaintFields:
         return {*self.restored, self.model.size, self.start.image, self.settings.loras, self.settings.weights, *grid}
 
 
-def build_fields(desk: Desk, saved: Saved, visitor: bool) -> PaintFields:
+def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
     with gr.Row(elem_classes="h-room"):
         with gr.Column():
             prompt = _build_prompt()
-            model = _build_model(desk, saved, visitor)
+            model = _build_model(desk, saved, guest)
             start = _build_start(saved)
-            settings = _build_settings(desk, saved, visitor)
-            grid = _build_grid(visitor)
+            settings = _build_settings(desk, saved, guest)
+            grid = _build_grid(guest)
             go = build_go_and_stop("paint", word("paint.go", "Paint"))
         with gr.Column():
             gr.HTML('<section id="h-canvas" class="h-card"></section>', apply_default_css=False)
@@ -144,13 +144,13 @@ def _build_prompt() -> PromptCard:
     return PromptCard(prompt, negative)
 
 
-def _build_model(desk: Desk, saved: Saved, visitor: bool) -> ModelCard:
+def _build_model(desk: Desk, saved: Saved, guest: bool) -> ModelCard:
     chosen = paint_form.find_model(desk, saved.get("model", ""))
     with gr.Column(elem_classes="h-card"):
         with gr.Row():
             model = gr.Dropdown(
-                model_choices(desk, KIND, visitor), value=saved.get("model", ""), label=word("paint.model", "Model"),
-                visible=not visitor, elem_id="paint-model",
+                model_choices(desk, KIND, guest), value=saved.get("model", ""), label=word("paint.model", "Model"),
+                visible=not guest, elem_id="paint-model",
             )  # fmt: skip
             size = gr.Dropdown(
                 paint_form.list_sizes(chosen), value=paint_form.default_size(chosen), label=word("paint.size", "Size"), elem_id="paint-size"
@@ -182,9 +182,9 @@ def _build_start(saved: Saved) -> StartCard:
     return StartCard(image, strength)
 
 
-def _build_settings(desk: Desk, saved: Saved, visitor: bool) -> SettingsCard:
+def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:
     with gr.Accordion(word("paint.settings", "Settings"), open=False, elem_classes="h-card", elem_id="paint-settings"):
-        presets = build_preset_row("paint", desk, visitor)
+        presets = build_preset_row("paint", desk, guest)
         with gr.Row(elem_classes="h-pair"):
             width = gr.Number(
                 saved.get("width"), precision=0, label=word("paint.width", "Width"), elem_id="paint-width",
@@ -213,18 +213,18 @@ def _build_settings(desk: Desk, saved: Saved, visitor: bool) -> SettingsCard:
             batch = gr.Slider(1, 8, saved.get("batch", 1), step=1, label=word("paint.batch", "Pictures"))
             upscale = gr.Dropdown([("1x", 1), ("2x", 2), ("4x", 4)], value=saved.get("upscale", 1), label=word("paint.upscale", "Upscale"))  # fmt: skip
         loras = gr.File(
-            file_count="multiple", file_types=[".safetensors"], label=word("paint.loras", "LoRAs"), height=90, visible=not visitor
+            file_count="multiple", file_types=[".safetensors"], label=word("paint.loras", "LoRAs"), height=90, visible=not guest
         )  # fmt: skip
         weights = gr.Textbox(
-            "", label=word("paint.weights", "LoRA weights, separated by commas"), placeholder="1.0, 0.7", visible=not visitor
+            "", label=word("paint.weights", "LoRA weights, separated by commas"), placeholder="1.0, 0.7", visible=not guest
         )  # fmt: skip
     return SettingsCard(
         presets, width, height, steps, guidance, scheduler, seed, dice, reuse, batch, upscale, loras, weights
     )
 
 
-def _build_grid(visitor: bool) -> GridCard:
-    with gr.Accordion(word("paint.grid", "Compare two settings in a grid"), open=False, elem_classes="h-card", visible=not visitor):  # fmt: skip
+def _build_grid(guest: bool) -> GridCard:
+    with gr.Accordion(word("paint.grid", "Compare two settings in a grid"), open=False, elem_classes="h-card", visible=not guest):  # fmt: skip
         with gr.Row():
             across = gr.Dropdown(paint_form.list_axes(), value="steps", label=word("grid.across", "Columns"))
             across_values = gr.Textbox("", label=word("grid.values", "Values, separated by commas"), placeholder="8, 16, 24")  # fmt: skip

@@ -21,7 +21,7 @@ from app.ui.page.translate import language, word
 from app.ui.state import presets
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
-from app.ui.state.visitor_limits import redact_for
+from app.ui.state.guest_limits import redact_for
 
 QUICK: Final[Mapping[str, Any]] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """For actions: a double click runs once."""
@@ -62,7 +62,7 @@ def build_go_and_stop(tab: str, label: I18nData) -> GoAndStop:
         message = gr.HTML("", elem_id=f"{tab}-message", apply_default_css=False)
         with gr.Row(elem_classes="h-go"):
             go = gr.Button(label, variant="primary", elem_id=f"{tab}-go")
-            stop = gr.Button(word("go.stop", "Stop and keep"), elem_id=f"{tab}-stop")
+            stop = gr.Button(word("job.stop", "Stop and keep"), elem_id=f"{tab}-stop")
             gr.HTML('<span class="h-soft h-keys"></span>', apply_default_css=False)
     return GoAndStop(go, stop, message)
 
@@ -89,11 +89,11 @@ def roll_seed() -> int:
     return random.randrange(SEED_LIMIT)
 
 
-def model_choices(desk: Desk, kind: str, visitor: bool = False) -> list[tuple[Any, str]]:
+def model_choices(desk: Desk, kind: str, guest: bool = False) -> list[tuple[Any, str]]:
     installed = [
-        each for each in desk.models.list_all() if not visitor and each.kind == kind and locate(desk.keeper.home, each)
+        each for each in desk.models.list_all() if not guest and each.kind == kind and locate(desk.keeper.home, each)
     ]
-    return [(word("model.best", "Best installed model"), ""), *((each.title, each.id) for each in installed)]
+    return [(word("models.best", "Best installed model"), ""), *((each.title, each.id) for each in installed)]
 
 
 def run_or_explain(run: Callable[[], object], request: gr.Request) -> str:
@@ -110,26 +110,26 @@ def explain(trouble: Trouble, request: gr.Request) -> str:
     return views.trouble_html(redact_for(who(request), trouble), language(request))
 
 
-def find_model_again(desk: Desk, kind: str, model: str, visitor: bool = False) -> tuple[str, tuple[Sentence, ...]]:
+def find_model_again(desk: Desk, kind: str, model: str, guest: bool = False) -> tuple[str, tuple[Sentence, ...]]:
     """Find the model of restored settings, by its id or by its name alone; say so where there is no one such model."""
-    installed = [id_ for _, id_ in model_choices(desk, kind, visitor)]
+    installed = [id_ for _, id_ in model_choices(desk, kind, guest)]
     found = (
         [model] if model in installed else [id_ for id_ in installed if id_ and public_name(id_) == public_name(model)]
     )
     if len(found) == 1:
         return found[0], ()
-    notes = () if visitor else (say("restore.model", "This was made with {model}. Choose the model to use.", model=public_name(model)),)  # fmt: skip
+    notes = () if guest else (say("restore.model", "This was made with {model}. Choose the model to use.", model=public_name(model)),)  # fmt: skip
     return "", notes
 
 
-def build_preset_row(tab: str, desk: Desk, visitor: bool) -> PresetRow:
-    with gr.Row(elem_classes="h-inline", visible=not visitor):
+def build_preset_row(tab: str, desk: Desk, guest: bool) -> PresetRow:
+    with gr.Row(elem_classes="h-inline", visible=not guest):
         choice = gr.Dropdown(
-            [] if visitor else presets.list_choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
+            [] if guest else presets.list_choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
             label=word("preset.label", "Preset"), info=word("preset.info", "Choose one, or type a name and save the settings below."),
         )  # fmt: skip
-        save = gr.Button(word("preset.keep", "Save"), size="sm", min_width=60, elem_id=f"{tab}-preset-keep")
-        delete = gr.Button(word("preset.drop", "Delete"), size="sm", min_width=60, elem_id=f"{tab}-preset-drop")
+        save = gr.Button(word("preset.save", "Save"), size="sm", min_width=60, elem_id=f"{tab}-preset-keep")
+        delete = gr.Button(word("preset.delete", "Delete"), size="sm", min_width=60, elem_id=f"{tab}-preset-drop")
     return PresetRow(choice, save, delete)
 
 

@@ -36,12 +36,12 @@ LARGE: Final = "dia-1.6b"
 """The model offered where a small voice does not know a word."""
 
 
-def build(desk: Desk, visitor: bool = False) -> Refresh:
-    """Build the tab; a visitor's has nothing of the owner's: no saved settings, voices or models."""
-    saved = {} if visitor else desk.settings.get("speak", {})
-    tab = SpeakTab(desk, build_fields(desk, saved, visitor), visitor)
+def build(desk: Desk, guest: bool = False) -> Refresh:
+    """Build the tab; a guest's has nothing of the owner's: no saved settings, voices or models."""
+    saved = {} if guest else desk.settings.get("speak", {})
+    tab = SpeakTab(desk, build_fields(desk, saved, guest), guest)
     connect(tab)
-    if visitor:
+    if guest:
         keep_empty([tab.fields.settings.seed])
     else:
         connect_owner(tab)
@@ -56,7 +56,7 @@ class SpeakTab:
 
     desk: Desk
     fields: SpeakFields
-    visitor: bool
+    guest: bool
 
     def request_from(self, values: dict[Any, Any]) -> SpeechRequest:
         """Make a request of the fields' values."""
@@ -84,7 +84,7 @@ class SpeakTab:
         return VoicePrompt(values[voice.clip], values[voice.transcript] or "") if values[voice.clip] else None
 
     def _list_voices(self) -> list[voices.Voice]:
-        return [] if self.visitor else [*voices.list_voices(self.desk.keeper.home)]
+        return [] if self.guest else [*voices.list_voices(self.desk.keeper.home)]
 
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.begin(self.request_from(values), who(request)), request)
@@ -108,7 +108,7 @@ class SpeakTab:
             if restored.voice is None or voice != FRESH
             else [say("restore.voice", "This used a recording as its voice. Choose the recording again.")]
         )
-        model, missing = find_model_again(self.desk, KIND, restored.model, self.visitor)
+        model, missing = find_model_again(self.desk, KIND, restored.model, self.guest)
         by_hand = (restored.guidance, restored.temperature, restored.top_p, restored.cfg_filter)
         sampled = [gr.skip() if each is None else each for each in by_hand]
         loudness = gr.skip() if restored.loudness_lufs is None else restored.loudness_lufs
@@ -164,7 +164,7 @@ class SpeakTab:
 
 
 def connect(tab: SpeakTab) -> None:
-    """Connect the events that owner and visitors have."""
+    """Connect the events that owner and guests have."""
     fields, own, hidden, message = tab.fields, tab.fields.settings, tab.fields.hidden, tab.fields.go.message
     fields.go.go.click(tab.begin, fields.asked, message, **QUICK)
     fields.go.stop.click(tab.stop, None, None, **QUICK)

@@ -107,7 +107,7 @@ class SpeakFields:
         return {*self.restored, self.voice.clip, self.voice.transcript}
 
 
-def build_fields(desk: Desk, saved: Saved, visitor: bool) -> SpeakFields:
+def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
     with gr.Row(elem_classes="h-room"):
         with gr.Column():
             with gr.Column(elem_classes="h-card"):
@@ -116,8 +116,8 @@ def build_fields(desk: Desk, saved: Saved, visitor: bool) -> SpeakFields:
                     placeholder=word("speak.placeholder", "[S1] Type what to say. [S2] A second voice answers."),
                 )  # fmt: skip
                 gr.HTML('<div id="h-scripts"></div><div id="h-script"></div>', apply_default_css=False)
-            voice = _build_voice(desk, visitor)
-            settings = _build_settings(desk, saved, visitor)
+            voice = _build_voice(desk, guest)
+            settings = _build_settings(desk, saved, guest)
             go = build_go_and_stop("speak", word("speak.go", "Speak"))
         with gr.Column():
             gr.HTML('<section id="h-parts" class="h-card"></section>', apply_default_css=False)
@@ -127,20 +127,20 @@ def build_fields(desk: Desk, saved: Saved, visitor: bool) -> SpeakFields:
     return SpeakFields(script, voice, settings, go, HiddenFields(*numbers, *buttons))
 
 
-def voice_choices(desk: Desk, visitor: bool = False) -> list[tuple[Any, str]]:
-    saved = [] if visitor else voices.list_voices(desk.keeper.home)
+def voice_choices(desk: Desk, guest: bool = False) -> list[tuple[Any, str]]:
+    saved = [] if guest else voices.list_voices(desk.keeper.home)
     return [(word("speak.fresh", "New random voice"), FRESH), *((each.name, each.name) for each in saved)]
 
 
-def _build_voice(desk: Desk, visitor: bool) -> VoiceCard:
+def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
     with gr.Column(elem_classes="h-card"):
         with gr.Row(elem_classes="h-inline"):
             voice = gr.Dropdown(
-                voice_choices(desk, visitor), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice", scale=3,
+                voice_choices(desk, guest), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice", scale=3,
                 info=word("speak.voice-info", "A saved voice sounds the same every time."),
             )  # fmt: skip
             delete = gr.Button(
-                word("preset.drop", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-drop"
+                word("preset.delete", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-drop"
             )
         with gr.Accordion(word("speak.new-voice", "Create a voice from a recording"), open=False) as drawer:
             clip = gr.Audio(
@@ -153,18 +153,18 @@ def _build_voice(desk: Desk, visitor: bool) -> VoiceCard:
             )
             load_on_open(drawer, clip)
             transcript = gr.Textbox(label=word("speak.transcript", "Exactly what is said in the recording"), lines=2)
-            with gr.Row(visible=not visitor, elem_classes="h-inline"):
+            with gr.Row(visible=not guest, elem_classes="h-inline"):
                 name = gr.Textbox(label=word("speak.voice-name", "Name"), scale=2)
                 save = gr.Button(word("speak.keep-voice", "Save voice"), scale=1)
     return VoiceCard(voice, delete, clip, transcript, name, save)
 
 
-def _build_settings(desk: Desk, saved: Saved, visitor: bool) -> SettingsCard:
+def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:
     with gr.Accordion(word("speak.settings", "Settings"), open=False, elem_classes="h-card", elem_id="speak-settings"):
-        presets = build_preset_row("speak", desk, visitor)
+        presets = build_preset_row("speak", desk, guest)
         model = gr.Dropdown(
-            model_choices(desk, KIND, visitor), value=saved.get("model", ""), label=word("speak.model", "Model"),
-            visible=not visitor, elem_id="speak-model",
+            model_choices(desk, KIND, guest), value=saved.get("model", ""), label=word("speak.model", "Model"),
+            visible=not guest, elem_id="speak-model",
         )  # fmt: skip
         with gr.Row(elem_classes="h-inline"):
             seed = gr.Number(

@@ -193,11 +193,11 @@ def test_ten_thousand_creations_are_searched_in_under_50_ms(shelf: Shelf, journa
 
 
 def test_the_owner_goes_first_and_the_queue_can_be_reordered(journal: Journal) -> None:
-    visitor = journal.queue(PictureRequest("v"), Choice(), owner="visitor")
+    guest = journal.queue(PictureRequest("v"), Choice(), owner="guest")
     first, second = (journal.queue(PictureRequest(name), Choice()) for name in "ab")
-    assert [job.id for job in journal.list_waiting()] == [first.id, second.id, visitor.id]
+    assert [job.id for job in journal.list_waiting()] == [first.id, second.id, guest.id]
     journal.move(second.id, before=first.id)
-    assert [job.id for job in journal.list_waiting()] == [second.id, first.id, visitor.id]
+    assert [job.id for job in journal.list_waiting()] == [second.id, first.id, guest.id]
     assert journal.withdraw(first.id) and not journal.withdraw(first.id)
     taken = journal.take()
     assert taken is not None and taken.id == second.id and taken.state == "running" and taken.attempts == 1

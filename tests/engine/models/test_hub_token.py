@@ -72,7 +72,7 @@ def test_it_lies_in_the_keyring_and_opens_the_gate(served: Hub, kept: dict[tuple
 
 
 def test_a_wrong_one_is_kept_nowhere(served: Hub, kept: dict[tuple[str, str], str]) -> None:
-    for wrong, key in (("hf_thisiswrong", "gate.wrong"), ("api_org_whatever", "gate.organisation")):
+    for wrong, key in (("hf_thisiswrong", "token.wrong"), ("api_org_whatever", "token.organisation")):
         with pytest.raises(Trouble) as told:
             hub_token.store(wrong)
         assert told.value.sentence.key == key and told.value.__cause__ is None

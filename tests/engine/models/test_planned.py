@@ -218,16 +218,16 @@ def test_settings_that_mean_nothing_are_automatic(kept: str, tmp_path: Path) -> 
     assert read_choice(place) == Choice() and place.settings.read_text() == kept, "who only reads puts nothing aside"
 
 
-# A visitor and the owner's slider.
+# A guest and the owner's slider.
 
 
-def test_a_visitors_job_does_not_fail_for_a_size_that_the_owner_cannot_run_either(tmp_path: Path) -> None:
-    """More pairs than Metal bears: the owner is told, the visitor's picture is made with what runs."""
+def test_a_guests_job_does_not_fail_for_a_size_that_the_owner_cannot_run_either(tmp_path: Path) -> None:
+    """More pairs than Metal bears: the owner is told, the guest's picture is made with what runs."""
     request = PictureRequest("a tree", "sd15", width=1024, height=1024)
     session = Session(home(tmp_path).create(), "m1-8gb", Dial(1 << 16))
     plans, end = run(session, request, tmp_path / "owner", Choice())
     assert not plans and isinstance(end, Failed) and "chunk_q" in str(end.sentence)
-    plans, end = run(session, request, tmp_path / "visitor", Choice(), yields=True)
+    plans, end = run(session, request, tmp_path / "guest", Choice(), yields=True)
     assert [plan.chunk_q for plan in plans] == [AUTO] and isinstance(end, Failed) and end.cure == "get:sd15"
     session.dial.chunk = 64
     assert run(session, request, tmp_path / "small", Choice(), yields=True)[0][0].chunk_q == 64, "one that runs counts"

@@ -128,4 +128,4 @@ def test_a_coarse_decoder_asks_for_larger_strides(folders: Any, tmp_path: Path) 
     paints = painter.load(folders["sd15", 16], coarse, tiny.make_plan(coarse), {})
     with pytest.raises(Trouble) as told:
         list(paints.run(PictureRequest("a", width=72, height=64), Control(), None, tmp_path))
-    assert told.value.sentence.key == "canvas.multiple"
+    assert told.value.sentence.key == "image.multiple"

@@ -120,7 +120,7 @@ def test_a_model_that_takes_no_weights_says_so(
     plain = list(paints.run(PictureRequest("a red ball", **SMALL), Control(), None, tmp_path / "plain"))
     weighted = list(paints.run(PictureRequest("a (red:1.6) ball", **SMALL), Control(), None, tmp_path / "weighted"))
     assert not [event for event in plain if isinstance(event, Note)]
-    assert [event.sentence.key for event in weighted if isinstance(event, Note)] == ["words.no-weights"]
+    assert [event.sentence.key for event in weighted if isinstance(event, Note)] == ["prompt.no-weights"]
     assert torch.equal(decoded[0], decoded[1])
 
 

@@ -104,10 +104,10 @@ def png(path: Path, size: tuple[int, int]) -> Path:
 
 
 BAD_PICTURES: dict[str, Callable[[Path], Any]] = {
-    "canvas.missing": lambda path: None,
-    "canvas.not-a-picture": lambda path: path.write_text("a text file"),
-    "canvas.too-small": lambda path: png(path, (1, 1)),
-    "canvas.too-large": lambda path: path.write_bytes(huge()),
+    "image.missing": lambda path: None,
+    "image.not-a-picture": lambda path: path.write_text("a text file"),
+    "image.too-small": lambda path: png(path, (1, 1)),
+    "image.too-large": lambda path: path.write_bytes(huge()),
 }
 
 
@@ -142,7 +142,7 @@ def test_a_cut_off_picture_is_told(folders: dict[str, Path], tmp_path: Path, gra
 @pytest.mark.parametrize(
     ("key", "family", "more"),
     [
-        ("canvas.multiple", "flux", {"width": 72}),
+        ("image.multiple", "flux", {"width": 72}),
         ("scheduler.unknown", "sd15", {"scheduler": "Magic"}),
         ("paint.no-image", "pixart-sigma", {"image": "GRADIENT"}),
         ("paint.no-image", "pixart-sigma", {"image": "GRADIENT", "mask": "GRADIENT"}),

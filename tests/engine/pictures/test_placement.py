@@ -261,7 +261,7 @@ def test_a_single_file_is_made_smaller_or_refused(tmp_path: Path, loaded: Any) -
     painted(paints, tmp_path / "job")
     with pytest.raises(Trouble) as told:
         loaded(file, configs, quantised="bnb-nf4")
-    assert told.value.sentence.key == "small.single-file"
+    assert told.value.sentence.key == "quantise.single-file"
 
 
 def test_gguf_that_waits_paints_the_same(folders: dict[str, Path], loaded: Any, tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_way_that_did_nothing_is_refused(folders: dict[str, Path], loaded: Any
     """GGUF was planned but its file is missing: full weights must not be used silently."""
     with pytest.raises(Trouble) as told:
         loaded(folders["flux"], quantised="gguf")
-    assert told.value.sentence.key == "small.not-done"
+    assert told.value.sentence.key == "quantise.not-done"
 
 
 XL = Need(

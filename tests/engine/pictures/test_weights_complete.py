@@ -49,7 +49,9 @@ def test_a_voice_that_lacks_a_weight_is_refused(part: str, place: int, tmp_path:
     with pytest.raises(Trouble) as told:
         loader.load(folder, plan)
     assert (
-        told.value.sentence.key == "whole.missing" and gone in str(told.value) and str(folder / part) in str(told.value)
+        told.value.sentence.key == "weights.missing"
+        and gone in str(told.value)
+        and str(folder / part) in str(told.value)
     )
 
 
@@ -60,7 +62,7 @@ def test_a_folder_that_lacks_a_weight_is_refused(part: str, tmp_path: Path) -> N
     row = catalog.find(str(folder))
     with pytest.raises(Trouble) as told:
         painter.load(folder, row, tiny.make_plan(row), {})
-    assert told.value.sentence.key == "whole.missing" and gone in str(told.value)
+    assert told.value.sentence.key == "weights.missing" and gone in str(told.value)
 
 
 @pytest.mark.parametrize("part", ["unet", "vae", "text_encoder"])
@@ -73,7 +75,7 @@ def test_a_weight_of_another_shape_is_refused(part: str, tmp_path: Path) -> None
     row = catalog.find(str(folder))
     with pytest.raises(Trouble) as told:
         painter.load(folder, row, tiny.make_plan(row), {})
-    assert told.value.sentence.key in ("whole.missing", "load.broken") and str(folder) in str(told.value)
+    assert told.value.sentence.key in ("weights.missing", "load.broken") and str(folder) in str(told.value)
 
 
 def test_weights_that_nothing_uses_are_told(tmp_path: Path) -> None:
@@ -99,7 +101,7 @@ def test_a_single_file_that_lacks_a_weight_is_refused(mark: str, tmp_path: Path)
     row = catalog.find(str(file))
     with pytest.raises(Trouble) as told:
         painter.load(file, row, tiny.make_plan(row), configs)
-    assert told.value.sentence.key.startswith("whole.missing"), told.value
+    assert told.value.sentence.key.startswith("weights.missing"), told.value
 
 
 def test_a_single_file_tells_what_it_has_beside(tmp_path: Path) -> None:
@@ -124,7 +126,7 @@ def test_a_gguf_that_lacks_a_weight_is_refused(mark: str, named: str, folders: d
     painter.load(folder, row, plan, {"gguf": make_gguf(folder, tmp_path / "whole.gguf", original=original)}).close()
     with pytest.raises(Trouble) as told:
         painter.load(folder, row, plan, {"gguf": make_gguf(folder, tmp_path / "less.gguf", mark, original)})
-    assert told.value.sentence.key.startswith("whole.missing") and "less.gguf" in str(told.value), told.value
+    assert told.value.sentence.key.startswith("weights.missing") and "less.gguf" in str(told.value), told.value
 
 
 def test_a_gguf_of_another_model_or_cut_off_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -145,4 +147,4 @@ def test_a_gguf_that_lacks_what_is_looked_up_first_is_told_by_its_name(
     write_gguf({f"{kind}_blocks.0.norm.scale": torch.ones(4) for kind in ("double", "single")}, file)
     with pytest.raises(Trouble) as told:
         painter.load(folders["flux"], row, tiny.make_plan(row, quantised="gguf"), {"gguf": file})
-    assert told.value.sentence.key == "whole.missing" and "time_in.in_layer.weight" in str(told.value)
+    assert told.value.sentence.key == "weights.missing" and "time_in.in_layer.weight" in str(told.value)

@@ -89,10 +89,10 @@ def test_pictures_that_are_none_or_too_large_or_too_small(tmp_path: Path) -> Non
     Image.new("1", (20_000, 20_000)).save(huge)
     Image.new("1", (11_000, 10_000)).save(tmp_path / "large.png")  # which Pillow itself would still open
     for path, key in (
-        (text, "canvas.not-a-picture"),
-        (tiny, "canvas.too-small"),
-        (huge, "canvas.too-large"),
-        (tmp_path / "large.png", "canvas.too-large"),
+        (text, "image.not-a-picture"),
+        (tiny, "image.too-small"),
+        (huge, "image.too-large"),
+        (tmp_path / "large.png", "image.too-large"),
     ):
         with pytest.raises(Trouble) as told:
             input_images.open_image(str(path))

@@ -124,10 +124,10 @@ def test_speech_and_pictures_unload_one_another_where_both_do_not_fit(
 @pytest.mark.parametrize(
     ("fault", "cause", "rung"),
     [
-        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."), "fault.memory", "smaller-chunk"),
-        (RuntimeError("MPS backend out of memory (MPS allocated: 5.00 GB)"), "fault.memory", "smaller-chunk"),
-        (RuntimeError("Invalid buffer size: 19.38 GiB"), "fault.memory", "smaller-chunk"),
-        (NumbersBroke(7), "fault.numbers", "contiguous"),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."), "failure.memory", "smaller-chunk"),
+        (RuntimeError("MPS backend out of memory (MPS allocated: 5.00 GB)"), "failure.memory", "smaller-chunk"),
+        (RuntimeError("Invalid buffer size: 19.38 GiB"), "failure.memory", "smaller-chunk"),
+        (NumbersBroke(7), "failure.numbers", "contiguous"),
     ],
 )
 def test_a_broken_run_takes_a_rung_and_goes_on(

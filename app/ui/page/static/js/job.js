@@ -10,7 +10,7 @@
   // `doing`: shown where the job has no words of its own; `heard`: what is new, for screen readers.
   Hearth.drawJob = (element, view, doing, heard = "") => {
     const { end } = view;
-    const asked_to_stop = !end && stopping.has(view.job) && t("go.stopping", "stopping…");
+    const asked_to_stop = !end && stopping.has(view.job) && t("job.stopping", "stopping…");
     const waits = view.place ? t("parts.waits", "number {n} in the queue", { n: view.place }) : "";
     text(element.querySelector(".h-now"), asked_to_stop || waits || view.doing || doing);
     text(element.querySelector(".h-heard"), asked_to_stop || waits || view.doing || (end ? doing : heard));
@@ -60,8 +60,8 @@
     element.innerHTML = `<kbd></kbd> <span></span> <kbd>Esc</kbd> <span></span>`;
     text(element.firstElementChild, /Mac|iP/.test(navigator.platform) ? "\u2318 Enter" : "Ctrl Enter");
     const [begins, stops] = element.querySelectorAll("span");
-    text(begins, t("go.begins", "starts"));
-    text(stops, t("go.stops", "stops"));
+    text(begins, t("job.begins", "starts"));
+    text(stops, t("job.stops", "stops"));
   });
 
   // On narrow screens, scroll the result into view once a job starts.

@@ -150,7 +150,7 @@
       const shown = (value) => (name === "rate" ? speed(value) : `${gb(value)} GB`);
       const [what, highest] = figure.querySelectorAll("span");
       text(what, title());
-      text(figure.querySelector("b"), name === "rate" && !now ? t("chart.rests", "idle") : shown(now));
+      text(figure.querySelector("b"), name === "rate" && !now ? t("chart.idle", "idle") : shown(now));
       text(highest, `${t("chart.highest", "peak")} ${shown(top)}`);
     });
   });
@@ -167,16 +167,16 @@
     if (!element.firstElementChild) {
       element.innerHTML = `<div class="h-share"><i></i></div><p class="h-soft"></p><p class="h-heard" role="status"></p><p class="h-chips"><button type="button"></button></p>`;
       const stop = element.querySelector("button");
-      text(stop, t("errand.stop", "Stop"));
+      text(stop, t("measuring.stop", "Stop"));
       stop.addEventListener("click", () => Hearth.press("machine-stop"));
     }
     const { end, done, total } = errand, share = element.querySelector(".h-share");
     share.hidden = element.querySelector(".h-chips").hidden = Boolean(end);
     share.firstElementChild.style.width = `${errand.share * 100}%`;
     const left = { done, total, time: Hearth.time(errand.eta_s) };
-    const counted = errand.eta_s ? t("errand.done-left", "{done} of {total}, about {time} left", left) : t("errand.done", "{done} of {total}", left);
-    const under_way = total ? counted : t("errand.waits", "waiting for the engine");
-    const closing = { failed: end?.text, stopped: t("errand.stopped", "stopped") }[end?.kind] ?? errand.said.map((each) => each.text).join(" ");
+    const counted = errand.eta_s ? t("measuring.done-left", "{done} of {total}, about {time} left", left) : t("measuring.done", "{done} of {total}", left);
+    const under_way = total ? counted : t("measuring.waits", "waiting for the engine");
+    const closing = { failed: end?.text, stopped: t("measuring.stopped", "stopped") }[end?.kind] ?? errand.said.map((each) => each.text).join(" ");
     text(element.querySelector("p"), end ? closing : under_way);
     text(element.querySelector(".h-heard"), end ? closing : "");
   });

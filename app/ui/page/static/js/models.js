@@ -111,8 +111,8 @@
     text(fit, each.fit?.word ?? t("models.unknown", "not known yet"));
     const here = card.querySelector(".h-here");
     here.hidden = !each.here;
-    text(here, each.starter ? t("models.built-in", "included with Hearth") : t("models.is-here", "installed"));
-    text(card.querySelector(".h-because"), each.fit ? [each.fit.sentence, ...each.fit.cures].join(" ") : t("models.waking", "The engine is still starting; you will see in a moment whether this model fits."));
+    text(here, each.starter ? t("models.built-in", "included with Hearth") : t("models.installed", "installed"));
+    text(card.querySelector(".h-because"), each.fit ? [each.fit.sentence, ...each.fit.cures].join(" ") : t("models.starting", "The engine is still starting; you will see in a moment whether this model fits."));
     list(card.querySelector(".h-facts"), each.facts, (fact) => fact, (fact) => Object.assign(el("<p></p>"), { textContent: fact }));
     const sizes = each.here || !each.download ? each.bytes && t("models.takes", "{size} on this disk", { size: size(each.bytes) }) : t("models.about", "about {size} to download", { size: size(each.download) });
     text(card.querySelector(".h-size"), [each.kind === "speech" ? t("models.speech", "speech") : t("models.picture", "pictures"), sizes, each.licence, each.path].filter(Boolean).join(" · "));

@@ -18,11 +18,11 @@
     });
 
   Hearth.voiceDropped = async (voice) =>
-    !voice || (await Hearth.sure(t("voice.sure", "Delete the voice \"{name}\" and its recording?", { name: voice }), t("preset.gone", "Delete"))) ? voice : null;
+    !voice || (await Hearth.sure(t("voice.sure", "Delete the voice \"{name}\" and its recording?", { name: voice }), t("preset.delete", "Delete"))) ? voice : null;
 
   // Presets that come with Hearth cannot be deleted; the server says so.
   Hearth.dropped = async (preset) => {
     const name = preset?.startsWith("own:") && preset.slice(4);
-    return !name || (await Hearth.sure(t("preset.sure", "Delete the preset \"{name}\"?", { name }), t("preset.gone", "Delete"))) ? preset : null;
+    return !name || (await Hearth.sure(t("preset.sure", "Delete the preset \"{name}\"?", { name }), t("preset.delete", "Delete"))) ? preset : null;
   };
 })();

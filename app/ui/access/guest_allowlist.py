@@ -1,4 +1,4 @@
-"""Serve visitors only the listed paths, and only the files and Gradio sessions that are theirs."""
+"""Serve guests only the listed paths, and only the files and Gradio sessions that are theirs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SESSIONS_MOST: Final = 10_000
 SESSION_LETTERS: Final = 64
 
 
-class VisitorAllowlist:
+class GuestAllowlist:
     """Middleware behind LoginRequired: 404 for other paths, 403 for other people's files, 429 beyond OPEN_MOST."""
 
     def __init__(self, app: ASGIApp, files_by_person: dict[str, set[str]]) -> None:

@@ -1,4 +1,4 @@
-"""What a visitor may ask for: limits set by the owner, checked where every job is queued."""
+"""What a guest may ask for: limits set by the owner, checked where every job is queued."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.jobs.owners import is_visitor
+from app.engine.jobs.owners import is_guest
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models import catalog
 from app.engine.models.model import Model
@@ -26,7 +26,7 @@ OF_THE_REQUEST: Final = (
     "programs.object",
     "script.",
     "voice.",
-    "visitor.",
+    "guest.",
     "starter.",
     "paint.no-mask",
     "job.missing",
@@ -39,13 +39,13 @@ OF_THE_REQUEST: Final = (
 )
 """Keys of sentences about the request itself; all others speak of the owner's machine and files."""
 NOT_MADE: Final = say(
-    "visitor.failed", "This could not be made. Try something smaller, or tell the owner of this machine."
+    "guest.failed", "This could not be made. Try something smaller, or tell the owner of this machine."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Limits of one visitor; the share of the time is that of all visitors."""
+    """Limits of one guest; the share of the time is that of all guests."""
 
     letters: int = 2000
     side: int = 1024
@@ -80,7 +80,7 @@ def grant_request(
         if len(request.text) > limits.letters:
             raise Trouble(
                 say(
-                    "visitor.letters",
+                    "guest.letters",
                     "The script has {asked} characters; guests may use up to {most}.",
                     asked=len(request.text),
                     most=limits.letters,
@@ -94,7 +94,7 @@ def grant_request(
         kind = "picture"
     uploads = (keeper.home.scratch / "uploads").resolve()
     if any(uploads not in Path(file).resolve().parents for file in files):
-        raise Trouble(say("visitor.files", "You can only use files that you uploaded yourself."))
+        raise Trouble(say("guest.files", "You can only use files that you uploaded yourself."))
     check_turn(person, keeper, limits)
     return dataclasses.replace(request, model=model_for(kind, keeper, owners))
 
@@ -110,7 +110,7 @@ def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> 
     if side > limits.side:
         raise Trouble(
             say(
-                "visitor.side",
+                "guest.side",
                 "The picture would be {asked} pixels on its longer side; guests may use up to {most}.",
                 asked=side,
                 most=limits.side,
@@ -119,7 +119,7 @@ def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> 
     if (request.steps or 0) > limits.steps:
         raise Trouble(
             say(
-                "visitor.steps",
+                "guest.steps",
                 "You asked for {asked} steps; guests may use up to {most}.",
                 asked=request.steps or 0,
                 most=limits.steps,
@@ -128,19 +128,19 @@ def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> 
     if request.batch > limits.batch:
         raise Trouble(
             say(
-                "visitor.batch",
+                "guest.batch",
                 "You asked for {asked} pictures at once; guests may make up to {most}.",
                 asked=request.batch,
                 most=limits.batch,
             )
         )
     if request.loras:
-        raise Trouble(say("visitor.loras", "Only the owner of this machine can use LoRAs."))
+        raise Trouble(say("guest.loras", "Only the owner of this machine can use LoRAs."))
     return dataclasses.replace(request, preview_every=max(2, request.preview_every))
 
 
 def redact_for(person: Person, trouble: Trouble) -> Trouble:
-    """Return what this person may hear of a Trouble: a visitor hears what they can change, nothing of the owner's machine."""
+    """Return what this person may hear of a Trouble: a guest hears what they can change, nothing of the owner's machine."""
     if person.owner:
         return trouble
     own = [each for each in (trouble.sentence, *trouble.objections) if each.key.startswith(OF_THE_REQUEST)]
@@ -148,19 +148,19 @@ def redact_for(person: Person, trouble: Trouble) -> Trouble:
 
 
 def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
-    waiting = [job for job in keeper.journal.list_waiting() if is_visitor(job.owner)]
+    waiting = [job for job in keeper.journal.list_waiting() if is_guest(job.owner)]
     if sum(job.owner == person.name for job in waiting) >= limits.waiting:
         raise Trouble(
             say(
-                "visitor.waiting",
+                "guest.waiting",
                 "You have {most} jobs in the queue already. Wait for one to finish, or stop one.",
                 most=limits.waiting,
             )
         )
     if len(waiting) >= limits.waiting_all:
-        raise Trouble(say("visitor.full", "The guest queue is full. Try again in a few minutes."))
+        raise Trouble(say("guest.full", "The guest queue is full. Try again in a few minutes."))
     if limits.share < 1 and keeper.journal.sum_guest_seconds(time.time() - HOUR_S) > limits.share * HOUR_S:
-        raise Trouble(say("visitor.share", "Guests have used up their share of this machine's time. Try again within the hour."))  # fmt: skip
+        raise Trouble(say("guest.share", "Guests have used up their share of this machine's time. Try again within the hour."))  # fmt: skip
 
 
 def model_for(kind: str, keeper: Keeper, owners: Mapping[str, str]) -> str:

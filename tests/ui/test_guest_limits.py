@@ -1,4 +1,4 @@
-"""What a failure says to whom, by every way in: the owner all of it, a visitor what they can change, nothing of the owner's machine."""
+"""What a failure says to whom, by every way in: the owner all of it, a guest what they can change, nothing of the owner's machine."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from app.engine.jobs.shelf import RunSummary
 from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui.api import gradio_endpoints, openai, shared
-from app.ui.live_view import visitor_view
+from app.ui.live_view import guest_view
 from app.ui.state.desk import Desk
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import KEY, OWNER, Person
-from app.ui.state.visitor_limits import NOT_MADE, OF_THE_REQUEST
+from app.ui.state.guest_limits import NOT_MADE, OF_THE_REQUEST
 from app.ui.tabs import shared_controls
 from tests.support.guests import desk_at, until
 from tests.support.places import TOP
@@ -87,7 +87,7 @@ def test_every_way_in(
             told.join()
             words = caught.value.message if isinstance(caught.value, gr.Error) else str(caught.value)
             assert words == " ".join(map(str, said))
-        page = visitor_view(desk, ADA, "en")["speech"]["end"]
+        page = guest_view(desk, ADA, "en")["speech"]["end"]
         assert (page["text"], page["cure"]) == (" ".join(map(str, heard)), "")
 
 
@@ -177,6 +177,6 @@ def test_a_sound_that_cannot_be_recoded_is_told_in_the_same_way(tmp_path: Path) 
             assert (answer.json()["trouble"] == str(NOT_MADE)) != person.owner
 
 
-def test_every_key_that_visitors_may_hear_is_a_sentences() -> None:
+def test_every_key_that_guests_may_hear_is_a_sentences() -> None:
     keys = json.loads((TOP / "app" / "locale" / "zh.json").read_text("utf-8"))
     assert not [each for each in OF_THE_REQUEST if not any(key.startswith(each) for key in keys)]
