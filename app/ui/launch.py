@@ -24,6 +24,7 @@ from app.paths import Home
 from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui import share, single_instance, start_failure
+from app.ui.access.gradio_fence import GradioFence
 from app.ui.access.login import LoginRequired, Logins, digest_password, digest_token, make_password
 from app.ui.access.request_guard import (
     OWNER_BYTES,
@@ -244,11 +245,16 @@ def build_guards(
     local."""
     uploads = Middleware(CheckUploads, folder=place.scratch / "uploads", files_by_person={})
     if is_loopback(host):
-        return [Middleware(Guard), Middleware(OwnerOnly), uploads], ""
+        return [Middleware(Guard), Middleware(OwnerOnly), uploads, Middleware(GradioFence)], ""
     given, key = os.environ.get(PASSWORD_VARIABLE, ""), os.environ.get(KEY_VARIABLE, "")
     password = given or make_password()
     logins = Logins(
         digest_password(password), owner=True, api_key_digest=digest_token(key) if key else None, secure=tls is not None
     )
     guard = Middleware(Guard, is_own_host=recognise_hosts(host))
-    return [guard, Middleware(LoginRequired, logins=logins), uploads], "" if given else password
+    return [
+        guard,
+        Middleware(LoginRequired, logins=logins),
+        uploads,
+        Middleware(GradioFence),
+    ], "" if given else password

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import Field
 from starlette.background import BackgroundTask
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -25,6 +25,7 @@ from app.ui.live_view import guest_view, owner_view
 from app.ui.page.bundle import FOLDERS, bundle, list_script_sentences
 from app.ui.page.contact_sheet import contact_sheet
 from app.ui.page.translate import language, translate
+from app.ui.state.asked import Asked, Id, Name, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route, refuse, route
 from app.ui.state.person import who
@@ -37,74 +38,133 @@ RESULT_TYPES: Final = {
 }  # fmt: skip
 TEXT_MOST: Final = 200_000
 """Longest text, in characters, that is checked or saved while typing."""
-NOTICE_BYTES: Final = 10_000
 SHOWN_SMALLER: Final = ("text", "width", "height")
 """Fields of a retried request that the page puts back into its form."""
-DRAFTS: Final = ("speak-text", "paint-prompt", "paint-negative")
-"""Fields whose text is saved while typing."""
+GUEST_TEXT_MOST: Final = 20_000
+"""The same for a guest, who may never speak more."""
 FILE_NAME: Final = re.compile(r"[\w-]+\.\w+")
+
+
+class LiveAsked(Asked):
+    charts: str | None = None
+
+
+class PlanAsked(Asked):
+    model: str = ""
+    machine: Word = Field("", alias="as")
+
+
+class CheckAsked(Asked):
+    kind: str = "speech"
+    text: str = ""
+    model: str | None = None
+
+
+class JobFileAsked(Asked):
+    job: Word
+    name: Word
+
+
+class CreationAsked(Asked):
+    id: Id
+    format: Word = ""
+    download: str | None = None
+
+
+class KindAsked(Asked):
+    kind: Word
+
+
+class JobActAsked(Asked):
+    job: Word
+    act: Word
+
+
+class VoiceAsked(Asked):
+    id: Id
+    name: Name = ""
+
+
+class NoticeAsked(Asked):
+    id: str
+
+
+class ActAsked(Asked):
+    act: Word
+
+
+class StaticAsked(Asked):
+    name: Word
+
+
+class DraftsAsked(Asked):
+    """Fields whose text is saved while typing."""
+
+    speak_text: str | None = Field(None, alias="speak-text")
+    paint_prompt: str | None = Field(None, alias="paint-prompt")
+    paint_negative: str | None = Field(None, alias="paint-negative")
 
 
 def routes(desk: Desk) -> list[Route]:
     return [
-        Route("/hearth/words", send_sentences), Route("/hearth/static/{name}", send_static), route(desk, "/hearth/live", send_live),
-        route(desk, "/hearth/check", check_text, ["POST"]), route(desk, "/hearth/made/{job}/{name}", send_job_file),
-        route(desk, "/hearth/creation/{id:int}", send_creation), route(desk, "/hearth/sheet", send_contact_sheet),
-        route(desk, "/hearth/smaller/{kind}", retry_smaller, ["POST"]), route(desk, "/hearth/queue/{job}/{act}", act_on_job, ["POST"]),
-        owner_route(desk, "/hearth/notices", dismiss_notice, ["POST"]),
-        owner_route(desk, "/hearth/machine", send_plan), owner_route(desk, "/hearth/voices", keep_voice, ["POST"]),
-        owner_route(desk, "/hearth/engine/{act}", restart_or_repair, ["POST"]), owner_route(desk, "/hearth/drafts", keep_drafts, ["GET", "POST"]),
+        Route("/hearth/words", send_sentences), route(desk, "/hearth/static/{name}", send_static, schema=StaticAsked),
+        route(desk, "/hearth/live", send_live, schema=LiveAsked), route(desk, "/hearth/check", check_text, ["POST"], CheckAsked),
+        route(desk, "/hearth/made/{job}/{name}", send_job_file, schema=JobFileAsked),
+        route(desk, "/hearth/creation/{id}", send_creation, schema=CreationAsked), route(desk, "/hearth/sheet", send_contact_sheet),
+        route(desk, "/hearth/smaller/{kind}", retry_smaller, ["POST"], KindAsked),
+        route(desk, "/hearth/queue/{job}/{act}", act_on_job, ["POST"], JobActAsked),
+        owner_route(desk, "/hearth/notices", dismiss_notice, ["POST"], NoticeAsked),
+        owner_route(desk, "/hearth/machine", send_plan, schema=PlanAsked), owner_route(desk, "/hearth/voices", keep_voice, ["POST"], VoiceAsked),
+        owner_route(desk, "/hearth/engine/{act}", restart_or_repair, ["POST"], ActAsked),
+        owner_route(desk, "/hearth/drafts", keep_drafts, ["GET", "POST"], DraftsAsked),
     ]  # fmt: skip
 
 
-def send_live(desk: Desk, request: Request) -> Response:
+def send_live(desk: Desk, request: Request, asked: LiveAsked) -> Response:
     person, spoken = who(request), language(request)
     if person.owner:
-        return JSONResponse(owner_view(desk, person, spoken, with_charts="charts" in request.query_params))
+        return JSONResponse(owner_view(desk, person, spoken, with_charts=asked.charts is not None))
     return JSONResponse(guest_view(desk, person, spoken))
 
 
-def send_plan(desk: Desk, request: Request) -> Response:
-    asked = request.query_params
+def send_plan(desk: Desk, request: Request, asked: PlanAsked) -> Response:
     try:
-        view = machine_view.tab_view(desk, asked.get("model", ""), asked.get("as", ""), language(request))
+        view = machine_view.tab_view(desk, asked.model, asked.machine, language(request))
     except Trouble as trouble:
         return refuse(trouble, request, status=400)
     return JSONResponse(view)
 
 
-async def check_text(desk: Desk, request: Request) -> Response:
+def check_text(desk: Desk, request: Request, asked: CheckAsked) -> Response:
     """Check a script or prompt while it is typed; for a script also return its turns and its length."""
-    asked, person = await request.json(), who(request)
-    kind = "picture" if asked.get("kind") == "picture" else "speech"
+    person = who(request)
+    kind = "picture" if asked.kind == "picture" else "speech"
     view_of = paint_view.prompt_view if kind == "picture" else speak_view.script_view
-    model = desk.models.resolve(kind, asked.get("model"), person)
-    view = view_of(desk, str(asked.get("text", ""))[:TEXT_MOST], model, language(request))
+    most = GUEST_TEXT_MOST if kind == "picture" or not person.owner else TEXT_MOST
+    view = view_of(desk, asked.text[:most], desk.models.resolve(kind, asked.model, person), language(request))
     for each in view["problems"]:
         each["cure"] = desk.models.resolve_cure(each["cure"])
     return JSONResponse(view)
 
 
-def send_job_file(desk: Desk, request: Request) -> Response:
+def send_job_file(desk: Desk, request: Request, asked: JobFileAsked) -> Response:
     """Send a file of a job's folder, and nothing outside it, to people who may see the job."""
-    job, name = request.path_params["job"], request.path_params["name"]
-    if not desk.jobs.owns(job, who(request)) or not FILE_NAME.fullmatch(name):
+    if not desk.jobs.owns(asked.job, who(request)) or not FILE_NAME.fullmatch(asked.name):
         return Response(status_code=404)
-    return send_file(desk.keeper.folder(job) / name)
+    return send_file(desk.keeper.folder(asked.job) / asked.name)
 
 
-def send_creation(desk: Desk, request: Request) -> Response:
+def send_creation(desk: Desk, request: Request, asked: CreationAsked) -> Response:
     """Send a creation of the shelf; speech also in another format."""
     try:
-        found = desk.jobs.find_creation(int(request.path_params["id"]), who(request))
+        found = desk.jobs.find_creation(asked.id, who(request))
     except Trouble:
         return Response(status_code=404)
-    wanted = request.query_params.get("format", "")
-    if not wanted or found.kind != "speech":
-        return send_file(found.path, download="download" in request.query_params)
+    if not asked.format or found.kind != "speech":
+        return send_file(found.path, download=asked.download is not None)
     folder = desk.make_upload_folder()
     try:
-        answer = send_file(recode(found, wanted, folder), download=True)
+        answer = send_file(recode(found, asked.format, folder), download=True)
         answer.background = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
         return answer
     except Trouble as trouble:
@@ -117,42 +177,41 @@ def send_contact_sheet(desk: Desk, request: Request) -> Response:
     return Response(contact_sheet(*cells), media_type="image/png") if cells else Response(status_code=404)
 
 
-def retry_smaller(desk: Desk, request: Request) -> Response:
+def retry_smaller(desk: Desk, request: Request, asked: KindAsked) -> Response:
     """Retry a job that did not fit with smaller settings; answer with only these settings."""
     try:
-        retried, change = desk.jobs.retry_smaller(request.path_params["kind"], who(request))
+        retried, change = desk.jobs.retry_smaller(asked.kind, who(request))
     except Trouble as trouble:
         return refuse(trouble, request)
     fields = {name: value for name, value in to_json(retried).items() if name in SHOWN_SMALLER}
     return JSONResponse({"text": translate(change, language(request)), "request": fields})
 
 
-def act_on_job(desk: Desk, request: Request) -> Response:
+def act_on_job(desk: Desk, request: Request, asked: JobActAsked) -> Response:
     """Remove, move up, resume or discard a job; only for the person who made it."""
-    job, person = request.path_params["job"], who(request)
-    act = desk.jobs.queue_actions(person).get(request.path_params["act"])
-    if act is None or not desk.jobs.owns(job, person):
+    person = who(request)
+    act = desk.jobs.queue_actions(person).get(asked.act)
+    if act is None or not desk.jobs.owns(asked.job, person):
         return Response(status_code=404)
     try:
-        act(job)
+        act(asked.job)
     except Trouble as trouble:
         return refuse(trouble, request)
     return JSONResponse({})
 
 
-async def keep_voice(desk: Desk, request: Request) -> Response:
+def keep_voice(desk: Desk, request: Request, asked: VoiceAsked) -> Response:
     """Save the voice of a creation under a name."""
-    asked = await request.json()
     try:
-        desk.keep_voice(int(asked.get("id", -1)), str(asked.get("name", "")))
+        desk.keep_voice(asked.id, asked.name)
     except Trouble as trouble:
         return refuse(trouble, request)
     return JSONResponse({})
 
 
-def restart_or_repair(desk: Desk, request: Request) -> Response:
+def restart_or_repair(desk: Desk, request: Request, asked: ActAsked) -> Response:
     """Start a failed engine again, or hand over to start.py, whose page repairs the environment."""
-    if request.path_params["act"] == "again":
+    if asked.act == "again":
         desk.keeper.retry_start()
     elif not start_failure.is_supervised():
         line = say(
@@ -169,23 +228,22 @@ def restart_or_repair(desk: Desk, request: Request) -> Response:
     return JSONResponse({"text": ""})
 
 
-async def dismiss_notice(desk: Desk, request: Request) -> Response:
+def dismiss_notice(desk: Desk, request: Request, asked: NoticeAsked) -> Response:
     """Forget a notice that the owner has read."""
-    notices.dismiss((await request.body())[:NOTICE_BYTES].decode("utf-8", "replace"))
+    notices.dismiss(asked.id)
     return JSONResponse({})
 
 
-async def keep_drafts(desk: Desk, request: Request) -> Response:
+def keep_drafts(desk: Desk, request: Request, asked: DraftsAsked) -> Response:
     """Save the owner's typed text, field by field; return it after a restart."""
     if request.method == "POST":
-        asked = await request.json()
-        fresh = {name: str(asked[name])[:TEXT_MOST] for name in DRAFTS if name in asked}
+        fresh = {name: text[:TEXT_MOST] for name, text in asked.model_dump(by_alias=True).items() if text is not None}
 
         def merge(saved: dict[str, Any]) -> dict[str, Any]:
             return {**saved, **fresh}
 
         try:
-            await run_in_threadpool(desk.settings.change, "drafts", {}, merge)
+            desk.settings.change("drafts", {}, merge)
         except Trouble as trouble:
             return refuse(trouble, request, status=507)
     return JSONResponse(desk.settings.get("drafts", {}))
@@ -205,8 +263,8 @@ def send_sentences(request: Request) -> Response:
     return JSONResponse({key: known[key] for key in list_script_sentences() if key in known})
 
 
-def send_static(request: Request) -> Response:
-    name = request.path_params["name"]
+def send_static(desk: Desk, request: Request, asked: StaticAsked) -> Response:
+    name = asked.name
     for kind in (".js", ".css"):
         if name == bundle(kind).name:
             forever = {"Cache-Control": "max-age=31536000, immutable"}

@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 import gradio as gr
 import segno
-from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -22,12 +21,14 @@ from starlette.routing import Route
 
 from app.sentence import Trouble, say
 from app.ui import routes as page_routes
+from app.ui.access.gradio_fence import GradioFence
 from app.ui.access.guest_allowlist import GuestAllowlist
 from app.ui.access.login import LoginRequired, Logins, digest_password, make_password
 from app.ui.access.request_guard import GUEST_BYTES, Guard, is_loopback, recognise_hosts
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.access.uploads import CheckUploads
 from app.ui.page.translate import Language, language, translate
+from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import RANGES, SAVED, read_allowance
 from app.ui.state.json_routes import owner_route, refuse
@@ -129,6 +130,7 @@ class Share:
             Middleware(Guard, is_own_host=self._is_own_host, most_bytes=GUEST_BYTES), Middleware(LoginRequired, logins=logins),
             Middleware(GuestAllowlist, files_by_person=files_by_person),
             Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person, guest_files=self._desk.jobs.guest_files),
+            Middleware(GradioFence),
         ]  # fmt: skip
         own = Serving(
             self._host, find_free_port(self._host), self._tls, page_routes.routes(self._desk), middleware, GUEST_BYTES
@@ -171,33 +173,45 @@ def draw_qr(address: str) -> str:
     return drawn.getvalue().decode()
 
 
+class ShareAsked(Asked):
+    """An act on the share; the numbers are the guests' limits."""
+
+    act: Word
+    hours: float | None = None
+    id: str = ""
+    letters: float | None = None
+    side: float | None = None
+    steps: float | None = None
+    batch: float | None = None
+    waiting: float | None = None
+    waiting_all: float | None = None
+    share: float | None = None
+
+
 def routes(share: Share) -> list[Route]:
     """Return the routes of the owner's panel. Only the owner's server has them, and each checks the person again."""
     return [
         owner_route(share, "/hearth/share", answer_view),
-        owner_route(share, "/hearth/share/{act}", answer_act, ["POST"]),
+        owner_route(share, "/hearth/share/{act}", answer_act, ["POST"], ShareAsked),
     ]
 
 
-async def answer_view(share: Share, request: Request) -> Response:
-    view = await run_in_threadpool(share.view, language(request))
-    return JSONResponse(view, headers={"Cache-Control": "no-store"})
+def answer_view(share: Share, request: Request) -> Response:
+    return JSONResponse(share.view(language(request)), headers={"Cache-Control": "no-store"})
 
 
-async def answer_act(share: Share, request: Request) -> Response:
-    given, act = await request.json(), request.path_params["act"]
+def answer_act(share: Share, request: Request, asked: ShareAsked) -> Response:
     try:
-        if act == "begin":
-            hours = given.get("hours")
-            await run_in_threadpool(share.begin, hours if hours in HOURS else HOURS[0])
-        elif act == "end":
-            await run_in_threadpool(share.end)
-        elif act == "send-away":
-            share.send_away(str(given.get("id", "")))
-        elif act == "limits":
-            share.limit(given)
+        if asked.act == "begin":
+            share.begin(next((each for each in HOURS if each == asked.hours), HOURS[0]))
+        elif asked.act == "end":
+            share.end()
+        elif asked.act == "send-away":
+            share.send_away(asked.id)
+        elif asked.act == "limits":
+            share.limit(asked.model_dump(include=set(RANGES), exclude_none=True))
         else:
             return Response(status_code=404)
     except Trouble as trouble:
         return refuse(trouble, request)
-    return await answer_view(share, request)
+    return answer_view(share, request)

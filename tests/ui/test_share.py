@@ -131,12 +131,10 @@ def test_the_panel_is_the_owners(desk: Desk) -> None:
                 and begun.json()["left_s"] > 4 * 3600 - 60
             )
             assert owner.post("/hearth/share/begin", json={"hours": 4}).status_code == 409
-            assert (
-                owner.post("/hearth/share/limits", json={"letters": 77, "steps": "many", "owner": True}).json()[
-                    "limits"
-                ]["letters"]
-                == 77
-            )
+            limited = owner.post("/hearth/share/limits", json={"letters": 77, "owner": True}).json()["limits"]
+            assert limited["letters"] == 77
+            wrong = owner.post("/hearth/share/limits", json={"letters": 99, "steps": "many"})
+            assert wrong.status_code == 400 and wrong.json()["trouble"] == "steps must be a number."
             nearest = owner.post("/hearth/share/limits", json={"letters": 20, "share": 0}).json()["limits"]
             assert (nearest["letters"], nearest["share"]) == (50, 0.05), "what is wished tighter is not made looser"
             assert owner.post("/hearth/share/nothing", json={}).status_code == 404

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from app.engine.files.bounded_json import Bounds, parse_json
 from app.engine.jobs import schedulers
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.sentence import Sentence, Trouble, say
@@ -50,8 +50,16 @@ def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
     return tuple(notes)
 
 
-_SETTING: Final = re.compile(r'\s*([\w /-]+):\s*("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)')
-_LORA: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:>]+)(?::[^>]*)?>")
+TEXT_MOST: Final = 200_000
+"""Letters of A1111's text that are read: no prompt is longer."""
+GRAPH: Final = Bounds(most_bytes=8 << 20, depth=32, values=200_000)
+"""The largest graph of ComfyUI that is read."""
+VISITS_MOST: Final = 1000
+"""Nodes looked at on the way to a prompt."""
+# Linear: every quantifier is possessive, so that no letter is tried in two ways.
+_SETTING: Final = re.compile(r'([^:,]*+)(?::\s*+("(?:[^"\\]|\\.)*+"|[^,]*+))?+,?+')
+_LORA: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:<>]++)(?::[^<>]*+)?+>")
+_STEPS: Final = re.compile(r"\s*+Steps:\s*+\d")
 _SAMPLERS: Final[Mapping[str, str]] = {
     "euler": "Euler", "euler a": "Euler a", "euler_ancestral": "Euler a", "heun": "Heun", "dpm++ 2m": "DPM++ 2M",
     "dpmpp_2m": "DPM++ 2M", "dpm++ 2m karras": "DPM++ 2M Karras", "dpm++ 2m sde": "DPM++ 2M SDE",
@@ -64,8 +72,8 @@ _SAMPLERS: Final[Mapping[str, str]] = {
 
 def read_a1111(text: str) -> RestoredSettings:
     """Parse A1111's format: the prompt, "Negative prompt:" with its lines, and a last line that begins with Steps."""
-    *lines, last = text.strip().split("\n")
-    if not re.match(r"\s*Steps:\s*\d", last):
+    *lines, last = text[:TEXT_MOST].strip().split("\n")
+    if not _STEPS.match(last):
         lines, last = [*lines, last], ""
     body = "\n".join(lines)
     prompt, _, negative = body.partition("\nNegative prompt:") if "\nNegative prompt:" in body else (body, "", "")
@@ -86,10 +94,10 @@ def read_a1111(text: str) -> RestoredSettings:
 
 def read_comfyui(text: str) -> RestoredSettings:
     """Read a graph of nodes: the sampler holds the settings, and its two conditionings lead to the prompts."""
-    graph = json.loads(text)
-    sampler = next(each["inputs"] for each in graph.values() if "KSampler" in str(each.get("class_type")))
-    latent = _find_node(graph, sampler.get("latent_image")).get("inputs", {})
-    loaders = [each["inputs"] for each in graph.values() if "Loader" in str(each.get("class_type"))]
+    graph: dict[str, Any] = parse_json(text, GRAPH)
+    sampler = next(_inputs(each) for each in graph.values() if "KSampler" in _class_of(each))
+    latent = _inputs(_find_node(graph, sampler.get("latent_image")))
+    loaders = [_inputs(each) for each in graph.values() if "Loader" in _class_of(each)]
     named = next((str(each[key]) for each in loaders for key in ("ckpt_name", "unet_name") if key in each), "")
     name = str(sampler.get("sampler_name", ""))
     if sampler.get("scheduler") == "karras":
@@ -115,21 +123,37 @@ def _find_node(graph: Mapping[str, Any], link: Any) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _find_text(graph: Mapping[str, Any], link: Any, depth: int = 12) -> str:
-    """Find the first text upstream; conditionings pass through other nodes (ControlNet, combine, zero out)."""
-    node = _find_node(graph, link)
-    inputs = node.get("inputs", {})
-    for key in ("text", "text_g", "t5xxl", "prompt", "string", "value"):
-        value = inputs.get(key)
-        if isinstance(value, str):
-            return value
-        if isinstance(value, list) and depth:
-            return _find_text(graph, value, depth - 1)
-    for value in inputs.values():
-        if isinstance(value, list) and depth:
-            found = _find_text(graph, value, depth - 1)
-            if found:
-                return found
+def _class_of(node: Any) -> str:
+    kind = node.get("class_type") if isinstance(node, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def _inputs(node: Any) -> dict[str, Any]:
+    inputs = node.get("inputs") if isinstance(node, dict) else None
+    return inputs if isinstance(inputs, dict) else {}
+
+
+def _find_text(graph: Mapping[str, Any], link: Any) -> str:
+    """Find the first text upstream; conditionings pass through other nodes (ControlNet, combine, zero out).
+
+    Depth first, each node once and VISITS_MOST of them at most: a graph may link to itself."""
+    waiting, visited = [link], set[str]()
+    while waiting and len(visited) < VISITS_MOST:
+        found = waiting.pop()
+        name = str(found[0]) if isinstance(found, list) and found and isinstance(found[0], str | int) else ""
+        if not name or name in visited:
+            continue
+        visited.add(name)
+        inputs = _inputs(graph.get(name))
+        links = []
+        for key in ("text", "text_g", "t5xxl", "prompt", "string", "value"):
+            value = inputs.get(key)
+            if isinstance(value, str):
+                return value
+            if isinstance(value, list):
+                links = [value]
+                break
+        waiting += reversed(links or [each for each in inputs.values() if isinstance(each, list)])
     return ""
 
 

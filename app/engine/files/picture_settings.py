@@ -7,12 +7,14 @@ import json
 from pathlib import Path, PurePath
 from typing import Final
 
-from PIL import ExifTags, Image, UnidentifiedImageError
+from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from app import __version__, atomic_write
+from app.engine.files.bounded_json import parse_json
 from app.engine.files.foreign_settings import RestoredSettings, list_by_hand, read_a1111, read_comfyui
 from app.engine.files.outward import public_name, strip_paths
+from app.engine.files.picture_header import open_header, read_user_comment
 from app.engine.jobs.request import PictureRequest, from_json, to_json
 from app.sentence import Trouble, say
 
@@ -49,26 +51,26 @@ def read(path: Path) -> RestoredSettings:
     """Read a picture's settings; raise a Trouble if it is no picture or has no valid settings. Values from other
     programs are limited to what a request allows."""
     try:
-        with Image.open(path, formats=("PNG", "JPEG", "WEBP")) as picture:
+        with open_header(path, ("PNG", "JPEG", "WEBP")) as picture:
             text = {name: value for name, value in picture.info.items() if isinstance(value, str)}
-            exif = picture.getexif().get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.UserComment)
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as fault:
+            exif = picture.info.get("exif", b"")
+    except (OSError, ValueError, Image.DecompressionBombError) as fault:
         raise Trouble(
             say("restore.no-picture", "{path} is not a picture that Hearth can read.", path=path.name)
         ) from fault
-    if isinstance(exif, bytes) and PARAMETERS not in text:
-        text[PARAMETERS] = _decode_comment(exif)
+    if isinstance(exif, bytes) and PARAMETERS not in text and (comment := read_user_comment(exif)):
+        text[PARAMETERS] = _decode_comment(comment)
     for key, reader in ((OURS, _read_ours), (PARAMETERS, read_a1111), ("prompt", read_comfyui)):
         if key in text:
             try:
                 return reader(text[key])
-            except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RecursionError):
+            except (ValueError, TypeError, KeyError, AttributeError, StopIteration):
                 continue  # another program's text under the same name
     raise Trouble(say("restore.nothing", "{path} has no settings that Hearth can read.", path=path.name))
 
 
 def _read_ours(text: str) -> RestoredSettings:
-    request = from_json(json.loads(text)["request"])
+    request = from_json(parse_json(text)["request"])
     if not isinstance(request, PictureRequest):
         raise ValueError("not a picture's settings")
     return RestoredSettings(request, list_by_hand(request))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from dataclasses import dataclass
@@ -10,11 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from app.compat.planning.types import ModelPart, Role
+from app.engine.files.bounded_json import Bounds, parse_json
 from app.sentence import Trouble, say
 
 PICKLES: Final = frozenset({".ckpt", ".pt", ".pth", ".bin", ".pkl", ".pickle"})
-_HEADER_MOST_BYTES: Final = 100_000_000
-"""The format's own limit."""
+HEADER: Final = Bounds(most_bytes=16 << 20, depth=8, values=500_000)
+"""Far more than any model has; the format itself allows 100 MB, which would take seconds to parse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,16 @@ def read_header(path: Path) -> dict[str, Entry]:
     with path.open("rb") as file:
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-        if not 2 <= length <= min(_HEADER_MOST_BYTES, max(size_bytes - 8, 0)):
+        if not 2 <= length <= min(HEADER.most_bytes, max(size_bytes - 8, 0)):
             raise _no_safetensors(path)
         try:
-            table = json.loads(file.read(length))
+            table = parse_json(file.read(length), HEADER)
             entries = {
                 str(name): (Entry(str(row["dtype"]), tuple(map(int, row["shape"]))), int(row["data_offsets"][1]))
                 for name, row in table.items()
                 if name != "__metadata__"
             }
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as fault:
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as fault:
             raise _no_safetensors(path) from fault
     end = 8 + length + max((last for _, last in entries.values()), default=0)
     if end != size_bytes:

@@ -21,6 +21,7 @@ import soxr
 from numpy.typing import NDArray
 
 from app import atomic_write
+from app.engine.files.bounded_json import Bounds, parse_json
 from app.engine.files.outward import strip_paths
 from app.engine.files.path_checks import is_file
 from app.sentence import Trouble, say
@@ -44,6 +45,10 @@ CONVERTERS = (
 """Converters for what libsndfile cannot read, such as a phone's m4a; the second is part of macOS."""
 
 
+CHANNELS_MOST, RATE_MOST = 8, 384_000
+"""No recording has more; a header that claims it would have gigabytes set aside."""
+CHUNKS_MOST, TAG_MOST_BYTES = 1000, 8 << 20
+"""Parts of a WAV that are walked over to find its settings, and how long these may be, also once unpacked."""
 CONVERTED_S = 300
 """Convert at most this much: of a long recording only a few seconds are used."""
 
@@ -73,6 +78,14 @@ def read(path: Path, most_s: float | None = None) -> tuple[Samples, int]:
 
 def _read(path: Path, most_s: float | None) -> tuple[Samples, int]:
     with soundfile.SoundFile(path) as file:
+        if file.channels > CHANNELS_MOST or file.samplerate > RATE_MOST:
+            raise Trouble(
+                say(
+                    "sound.unusual",
+                    "{name} has {channels} channels at {rate} Hz, more than Hearth reads. Convert it to mono at 44100 Hz.",
+                    name=path.name, channels=file.channels, rate=file.samplerate,
+                )
+            )  # fmt: skip
         frames = -1 if most_s is None else int(most_s * file.samplerate)
         samples: Samples = file.read(frames, dtype="float32", always_2d=True).mean(axis=1, dtype=np.float32)
         return np.nan_to_num(samples, posinf=0.0, neginf=0.0), int(file.samplerate)
@@ -186,8 +199,8 @@ def read_settings(path: Path) -> dict[str, Any] | None:
     try:
         comment = _read_wav_comment(path) if path.suffix.lower() == ".wav" else _read_comment(path)
         if comment.startswith("zlib:"):
-            comment = zlib.decompress(base64.b64decode(comment[5:])).decode()
-        settings = json.loads(comment)
+            comment = zlib.decompressobj().decompress(base64.b64decode(comment[5:]), TAG_MOST_BYTES).decode()
+        settings = parse_json(comment, Bounds(TAG_MOST_BYTES))
     except (ValueError, zlib.error, soundfile.LibsndfileError, struct.error):
         return None
     return settings if isinstance(settings, dict) else None
@@ -202,14 +215,24 @@ def _read_wav_comment(path: Path) -> str:
     with path.open("rb") as file:
         if file.read(12)[8:] != b"WAVE":
             return ""
-        while len(head := file.read(8)) == 8:
+        for _ in range(CHUNKS_MOST):
+            head = file.read(8)
+            if len(head) < 8:
+                break
             name, size = struct.unpack("<4sI", head)
             begin = file.tell()
-            if name == b"LIST" and file.read(4) == b"INFO":
-                while file.tell() < begin + size:
-                    entry, length = struct.unpack("<4sI", file.read(8))
-                    text = file.read(length + length % 2)
-                    if entry == b"ICMT":
-                        return text[:length].rstrip(b"\0").decode("utf-8", errors="replace")
+            if name == b"LIST" and (found := _find_comment(file.read(min(size, TAG_MOST_BYTES)))):
+                return found
             file.seek(begin + size + size % 2)
+    return ""
+
+
+def _find_comment(listed: bytes) -> str:
+    """Return ICMT of a LIST chunk of the kind INFO."""
+    at = 4
+    while listed.startswith(b"INFO") and at + 8 <= len(listed):
+        entry, length = struct.unpack_from("<4sI", listed, at)
+        if entry == b"ICMT":
+            return listed[at + 8 : at + 8 + length].rstrip(b"\0").decode("utf-8", errors="replace")
+        at += 8 + length + length % 2
     return ""

@@ -25,6 +25,8 @@ from app.sentence import Trouble, say
 
 BIN = ".bin"
 NAME_LETTERS = 48
+NAMED_FROM_LETTERS = 1000
+"""A script may have a million letters; its name comes from the first of them."""
 TRIGRAM = 3
 """Full-text search needs this many letters; shorter words are searched row by row."""
 
@@ -88,7 +90,7 @@ class Search:
 
 def make_file_name(text: str, suffix: str, when_s: float) -> str:
     """Name a file by date and words, so that people can find it and every file system accepts it."""
-    words = " ".join(re.sub(r"[^\w\s-]", " ", re.sub(r"\[S\d]|\([^)]*\)", " ", text)).split())
+    words = " ".join(re.sub(r"[^\w\s-]", " ", re.sub(r"\[S\d]|\([^()]*+\)", " ", text[:NAMED_FROM_LETTERS])).split())
     if len(words) > NAME_LETTERS:
         words = words[:NAME_LETTERS].rsplit(" ", 1)[0]
     return f"{time.strftime('%Y-%m-%d %H%M', time.localtime(when_s))} {words or 'untitled'}{suffix}"

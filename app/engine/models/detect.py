@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Final
 
 from app.compat.planning.types import Role
 from app.engine.files import safetensors
+from app.engine.files.bounded_json import read_json
 from app.engine.models.model import Attention, Companion, Family, Model
 from app.sentence import Trouble, say
 
@@ -116,7 +116,7 @@ def _refuse_unknown(path: Path) -> Trouble:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        values = json.loads(path.read_text("utf-8"))
+        values = read_json(path)
     except (ValueError, OSError) as fault:
         raise Trouble(
             say(

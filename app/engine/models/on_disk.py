@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from huggingface_hub.file_download import repo_folder_name
 
 from app.compat.planning.types import Quantised
+from app.engine.files.bounded_json import read_json
 from app.engine.models import catalog
 from app.engine.models.model import Kind, Model, Source, list_sources
 from app.paths import Home
@@ -78,11 +78,11 @@ def is_complete(folder: Path, source: Source) -> bool:
 
 def _are_parts_complete(folder: Path, source: Source) -> bool:
     try:
-        index = json.loads((folder / "model_index.json").read_text("utf-8"))
+        index = read_json(folder / "model_index.json")
     except (OSError, ValueError):
         return False
     named = [
-        name for name, made_of in index.items()
+        name for name, made_of in (index.items() if isinstance(index, dict) else ())
         if isinstance(made_of, list) and made_of and made_of[0] and not _is_left_out(f"{name}/config.json", source)
     ]  # fmt: skip
     return all(

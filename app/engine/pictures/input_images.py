@@ -14,6 +14,8 @@ from app.sentence import Trouble, say
 
 FORMATS: Final = ("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF")
 LEAST_PIXELS_A_SIDE: Final = 16
+EXIF_MOST: Final = 1 << 16
+"""JPEG's own limit; a PNG may bring a megabyte, whose entries would fill the memory."""
 MOST_PIXELS: Final = 100_000_000
 """Allows a photo of 12,000 x 8,000; a decompression bomb is refused by its header."""
 
@@ -28,6 +30,9 @@ def open_image(path: str) -> Image.Image:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked right below
             with Image.open(file, formats=FORMATS) as picture:
                 _check_size(path, *picture.size)
+                for name in ("exif", "Raw profile type exif"):  # Pillow copies every entry, however large and many
+                    if len(picture.info.get(name, "")) > EXIF_MOST:
+                        del picture.info[name]
                 upright = ImageOps.exif_transpose(picture)
                 if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
                     rgba = upright.convert("RGBA")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from transformers import DacModel, DiaForConditionalGeneration, DiaTokenizer
 
 from app.compat.planning.types import Offload, Plan, Precision
 from app.engine.files import safetensors
+from app.engine.files.bounded_json import read_json
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event
 from app.engine.jobs.request import SpeechRequest
@@ -98,7 +98,7 @@ def _device_for(plan: Plan, how: Precision) -> str:
 def _check_kind(folder: Path, kind: str) -> None:
     path = folder / "config.json"
     try:
-        found = str(json.loads(path.read_text("utf-8")).get("model_type", "none"))
+        found = str(read_json(path).get("model_type", "none"))
     except (OSError, ValueError, AttributeError) as fault:
         raise Trouble(
             say("speech.no-config", "The voice's settings in {path} cannot be read: {fault}. Download the voice again.", path=str(path), fault=str(fault)),

@@ -7,42 +7,41 @@ from typing import Final
 
 STRONGER: Final = 1.1
 """Factor of bare brackets: (word) once, ((word)) twice, [word] its inverse."""
-_MARK: Final = re.compile(r"\\[()\[\]\\]|[()\[\]]|:\s*([0-4](?:\.\d+)?|\.\d+)\s*\)|[^\\()\[\]:]+|:|\\")
+WEIGHT_MOST: Final = 1000.0
+"""Brackets in brackets multiply; far below this a prompt has long ceased to be readable to a model."""
+_MARK: Final = re.compile(r"\\[()\[\]\\]|[()\[\]]|:\s*+([0-4](?:\.\d++)?+|\.\d++)\s*+\)|[^\\()\[\]:]++|:|\\")
 """Weights go to 4.99: (at 12:30) is a time of day."""
 
 
 def split_weights(prompt: str) -> list[tuple[str, float]]:
-    """Return pieces of text with their weights, in order. Unmatched brackets are text."""
-    found: list[tuple[str, float]] = []
-    opened: list[tuple[str, int]] = []
-    for match in _MARK.finditer(prompt):
-        token, number = match.group(), match.group(1)
+    """Return pieces of text with their weights, in order. Unmatched brackets are text.
+
+    Two linear passes: the first finds each closed bracket's weight, the second multiplies those that are open."""
+    tokens = [(match.group(), match.group(1)) for match in _MARK.finditer(prompt)]
+    opened: list[int] = []
+    weight_at: dict[int, float] = {}
+    closing: set[int] = set()
+    for at, (token, number) in enumerate(tokens):
         if token in ("(", "["):
-            opened.append((token, len(found)))
-            found.append((token, 1.0))
-        elif number is not None:
-            if not _close(found, opened, "(", float(number)):
-                found.append((token, 1.0))
-        elif token == ")":
-            if not _close(found, opened, "(", STRONGER):
-                found.append((token, 1.0))
-        elif token == "]":
-            if not _close(found, opened, "[", 1 / STRONGER):
-                found.append((token, 1.0))
+            opened.append(at)
+        elif number is not None or token in (")", "]"):
+            bracket, weight = (
+                ("[", 1 / STRONGER) if token == "]" else ("(", STRONGER if number is None else float(number))
+            )
+            if opened and tokens[opened[-1]][0] == bracket:
+                weight_at[opened.pop()] = weight
+                closing.add(at)
+    weights = [1.0]
+    merged: list[tuple[list[str], float]] = []
+    for at, (token, _) in enumerate(tokens):
+        if at in weight_at:
+            weights.append(min(weights[-1] * weight_at[at], WEIGHT_MOST))
+        elif at in closing:
+            weights.pop()
         else:
-            found.append((token[1:] if token[0] == "\\" and len(token) > 1 else token, 1.0))
-    merged: list[tuple[str, float]] = []
-    for text, weight in found:
-        if merged and merged[-1][1] == weight:
-            merged[-1] = (merged[-1][0] + text, weight)
-        else:
-            merged.append((text, weight))
-    return merged
-
-
-def _close(found: list[tuple[str, float]], opened: list[tuple[str, int]], bracket: str, weight: float) -> bool:
-    if not opened or opened[-1][0] != bracket:
-        return False
-    start = opened.pop()[1]
-    found[start:] = [(text, round(each * weight, 6)) for text, each in found[start + 1 :]]
-    return True
+            text, weight = token[1:] if token[0] == "\\" and len(token) > 1 else token, round(weights[-1], 6)
+            if merged and merged[-1][1] == weight:
+                merged[-1][0].append(text)
+            else:
+                merged.append(([text], weight))
+    return [("".join(texts), weight) for texts, weight in merged]

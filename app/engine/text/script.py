@@ -19,12 +19,14 @@ Severity = Literal["note", "warning", "fatal"]
 PAUSE_S = 0.5
 PAUSE_MOST_S = 30.0
 LONG_S = 600.0
+PROBLEMS_TOLD, ACCENTS_MOST = 100, 30
 WORDS_TOLD, ALIKE = 12, 0.7
 """How many unknown words are named, and how similar (difflib's ratio) a suggestion must be: houses and house, not hey
 and why."""
 
-_MARK = re.compile(r"\[\s*(?:s|speaker)\s*(\d{1,6})\s*\]|\(\s*pause\b([^()]*)\)", re.IGNORECASE)
-_LENGTH = re.compile(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*(ms|s|sec|seconds?)?\s*", re.IGNORECASE)
+# Possessive quantifiers keep these linear: scripts come from guests and other programs, too.
+_MARK = re.compile(r"\[\s*+(?:s|speaker)\s*+(\d{1,6})\s*+\]|\(\s*+pause\b([^()]*+)\)", re.IGNORECASE)
+_LENGTH = re.compile(r"\s*+(\d{1,6}(?:\.\d{1,6})?)\s*+(ms|seconds?|sec|s)?+\s*+", re.IGNORECASE)
 _SQUARE = re.compile(r"\[([^\[\]]{0,40})\]")
 _ROUND = re.compile(r"\(([^()]{1,40})\)")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
@@ -95,7 +97,7 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
             )
         )  # fmt: skip
     longest = max((len(part.text.encode()) for part in parts), default=0)
-    return ParsedScript(tuple(parts), tuple(problems), seconds, longest, pause_s)
+    return ParsedScript(tuple(parts), _shorten_list(problems), seconds, longest, pause_s)
 
 
 def require_speakable(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
@@ -108,8 +110,28 @@ def require_speakable(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
     return checked
 
 
+def _shorten_list(problems: list[Problem]) -> tuple[Problem, ...]:
+    """Keep what is fatal and the first of the others; a script may have a problem every three letters."""
+    if len(problems) <= PROBLEMS_TOLD:
+        return tuple(problems)
+    fatal = [each for each in problems if each.severity == "fatal"]
+    return (*[each for each in problems if each.severity != "fatal"][:PROBLEMS_TOLD], *fatal)
+
+
+def _limit_accents(text: str) -> str:
+    """Keep at most ACCENTS_MOST combining characters in a row: Python sorts them in quadratic time when it normalises."""
+    if text.isascii():
+        return text
+    kept, run = [], 0
+    for letter in text:
+        run = run + 1 if unicodedata.combining(letter) else 0
+        if run <= ACCENTS_MOST:
+            kept.append(letter)
+    return "".join(kept)
+
+
 def _clean(text: str, problems: list[Problem]) -> str:
-    plain = unicodedata.normalize("NFC", text).translate(_PLAIN)
+    plain = unicodedata.normalize("NFC", _limit_accents(text)).translate(_PLAIN)
     replaced = sum(text.count(chr(code)) for code in _PLAIN if chr(code) not in "\u00a0\u202f\u200b\u200d\ufeff\u00ad")
     if replaced:
         problems.append(

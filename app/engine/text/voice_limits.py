@@ -3,12 +3,12 @@ too."""
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from app.engine.files.bounded_json import read_json
 from app.sentence import Trouble, say
 
 NONVERBALS = frozenset({
@@ -117,5 +117,5 @@ def read_recommended(generation: dict[str, Any]) -> dict[str, float]:
 def _read_json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
-    values: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    values: dict[str, Any] = read_json(path)
     return values

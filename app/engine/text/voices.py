@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from app.engine.files import sound
+from app.engine.files.bounded_json import read_json
 from app.engine.files.sound import Samples
 from app.engine.jobs.request import VoicePrompt
 from app.engine.text import script
@@ -152,7 +153,7 @@ def find_speaker(clip: Path) -> str | None:
     neither says. None: a voice saved before Hearth recorded this."""
     about = clip.with_suffix(".json")
     try:
-        noted = json.loads(about.read_text("utf-8")) if about.is_file() else {}
+        noted = read_json(about) if about.is_file() else {}
         if is_right(STORED, noted) and "transcript" in noted:
             return None if (spoken_by := noted.get("spoken_by")) is None else str(spoken_by)
         return str((sound.read_settings(clip) or {}).get("model", ""))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import parse_qs
 
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.engine.jobs.owners import household_of
+from app.sentence import Trouble
+from app.ui.access.gradio_fence import BODY, read_body, read_object, replay
+from app.ui.access.request_guard import refusal
 from app.ui.access.uploads import UPLOAD_PATH
 from app.ui.state.person import who_in
 
@@ -22,11 +25,9 @@ ALLOWED: Final = re.compile(
 )
 """Every path that the Speak and Paint page requests, as recorded in a browser. No API docs, monitoring, recordings or proxies."""
 FILE_PATH: Final = "/gradio_api/file="
-BODY_BYTES: Final = 2 << 20
 OPEN_MOST: Final = 32
 HOUSEHOLD_OPEN_MOST: Final = 64
 """Concurrent requests of one login, and of all logins of one household; a page keeps two open and sends a few more."""
-DEPTH_MOST: Final = 64
 SESSIONS_MOST: Final = 10_000
 SESSION_LETTERS: Final = 64
 
@@ -68,13 +69,13 @@ class GuestAllowlist:
             sessions.append(path.rpartition("/")[2])
         # Whatever its content type: Gradio also parses bodies as JSON that are not declared so.
         if scope["method"] != "GET" and path.rstrip("/") != UPLOAD_PATH:
-            body = await read_body(receive)
+            body = await read_body(receive, BODY.most_bytes)
             try:
-                given = json.loads(body or b"{}")
-                files = named_files(given)
-            except (ValueError, RecursionError):
-                given, files = None, set()
-            if not isinstance(given, dict) or not files <= self._files_of(person):
+                given = await read_object(body)
+            except Trouble as trouble:
+                await refusal(scope, 400, trouble.sentence)(scope, receive, send)
+                return
+            if not set(named_files(given)) <= self._files_of(person):
                 await Response(status_code=403)(scope, receive, send)
                 return
             sessions.append(given.get("session_hash", ""))
@@ -98,38 +99,16 @@ class GuestAllowlist:
         return self._sessions.setdefault(session, person) == person
 
 
-def named_files(value: Any) -> set[str]:
-    """Find every file path in a request body; raise ValueError where it is nested deeper than any page does."""
-    files: set[str] = set()
-    level = [value]
-    for _ in range(DEPTH_MOST):
-        if not level:
-            return files
-        tables = [each for each in level if isinstance(each, dict)]
-        lists = [each for each in level if isinstance(each, list)]
-        files |= {str(each["path"]) for each in tables if each.get("path") is not None}
-        level = [inner for each in tables for inner in each.values()] + [inner for each in lists for inner in each]
-    raise ValueError("nested too deeply")
-
-
-async def read_body(receive: Receive) -> bytes:
-    body = b""
-    while True:
-        message = await receive()
-        body += bytes(message.get("body", b""))
-        if not message.get("more_body", False) or len(body) > BODY_BYTES:
-            return body
-
-
-def replay(body: bytes, receive: Receive) -> Receive:
-    """Return a receive channel that yields the body already read, then the rest."""
-    first = True
-
-    async def again() -> Message:
-        nonlocal first
-        if first:
-            first = False
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await receive()
-
-    return again
+def named_files(value: Any) -> Iterator[str]:
+    """Find every file path in a request body; its depth is bounded, its order is of no importance."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            for name, inner in each.items():
+                if name == "path" and inner is not None:
+                    yield str(inner)
+                else:
+                    waiting.append(inner)
+        elif isinstance(each, list):
+            waiting += each

@@ -10,11 +10,16 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Final
 
+import anyio
+import anyio.to_thread
 import soundfile
 from PIL import Image
-from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.engine.files.bounded_json import parse_json
+from app.engine.files.picture_header import open_header
+from app.engine.files.safetensors import HEADER
+from app.engine.files.sound import CHANNELS_MOST, RATE_MOST
 from app.engine.jobs.owners import household_of
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import refusal
@@ -24,9 +29,9 @@ from app.ui.state.person import who_in
 PIXELS_MOST: Final = 40_000_000
 SECONDS_MOST: Final = 600.0
 PICTURES: Final = frozenset({"PNG", "JPEG", "WEBP"})
-HEADER_MOST: Final = 32 << 20
-"""Largest accepted header of a safetensors file."""
 SPOOL_BYTES: Final = 1 << 20
+CHECKS_AT_ONCE, CHECK_S = 2, 30.0
+"""Threads that check uploads, apart from those that serve the page; and how long one may take."""
 UNFINISHED: Final = "tmp*"
 """Names of the files that Gradio is still writing."""
 UPLOAD_PATH: Final = "/gradio_api/upload"
@@ -44,11 +49,11 @@ def check_upload(path: Path, weights: bool) -> None:
 
 def is_picture(path: Path) -> bool:
     try:
-        with Image.open(path, formats=sorted(PICTURES)) as opened:
+        with open_header(path, tuple(sorted(PICTURES))) as opened:
             width, height = opened.size
     except Image.DecompressionBombError as fault:
         raise too_many_pixels(path) from fault
-    except (OSError, ValueError, SyntaxError):
+    except (OSError, ValueError):
         return False
     if width * height > PIXELS_MOST:
         raise too_many_pixels(path)
@@ -73,7 +78,12 @@ def is_sound(path: Path) -> bool:
         found = soundfile.info(str(path))
     except (soundfile.SoundFileError, OSError):
         return False
-    if found.samplerate <= 0 or found.frames / found.samplerate > SECONDS_MOST or found.channels > 8:
+    if (
+        found.samplerate <= 0
+        or found.samplerate > RATE_MOST
+        or found.frames / found.samplerate > SECONDS_MOST
+        or found.channels > CHANNELS_MOST
+    ):
         raise Trouble(say("upload.long", "{name} is longer than {most} minutes. Shorten it first.", name=path.name, most=round(SECONDS_MOST / 60)))  # fmt: skip
     return True
 
@@ -81,10 +91,10 @@ def is_sound(path: Path) -> bool:
 def is_safetensors(path: Path) -> bool:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        if not 2 <= length <= min(HEADER_MOST, path.stat().st_size - 8):
+        if not 2 <= length <= min(HEADER.most_bytes, path.stat().st_size - 8):
             return False
         try:
-            return isinstance(json.loads(file.read(length)), dict)
+            return isinstance(parse_json(file.read(length), HEADER), dict)
         except ValueError:
             return False
 
@@ -98,6 +108,7 @@ class CheckUploads:
         """`files_by_person`: what each login may use. `guest_files`: what all guests hold; none for the owner."""
         self._app, self._folder, self._files_by_person, self._guest_files = app, folder, files_by_person, guest_files
         self._one_at_a_time = asyncio.Lock()
+        self._checks = anyio.CapacityLimiter(CHECKS_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"].rstrip("/") != UPLOAD_PATH or scope["method"] != "POST":
@@ -128,7 +139,7 @@ class CheckUploads:
                         path.unlink(missing_ok=True)
         answer = b"".join(each.get("body", b"") for each in messages)
         if succeeded(messages):
-            await run_in_threadpool(self._check, scope, answer)
+            await self._check_in_time(scope, answer)
         for message in messages:
             await send(message)
 
@@ -145,6 +156,16 @@ class CheckUploads:
 
         await self._app(scope, again, hold)
         return messages
+
+    async def _check_in_time(self, scope: Scope, answer: bytes) -> None:
+        """Check in a thread, so that nobody's page waits. Every reader bounds what it reads; a disk that does not answer ends with the deadline."""
+        try:
+            with anyio.fail_after(CHECK_S):
+                await anyio.to_thread.run_sync(self._check, scope, answer, abandon_on_cancel=True, limiter=self._checks)
+        except TimeoutError as late:
+            raise Trouble(
+                say("upload.slow", "This file could not be checked in time. Send it again, or send a smaller one.")
+            ) from late
 
     def _check(self, scope: Scope, body: bytes) -> None:
         """Check the stored files and note whose they are; delete them and raise Trouble if one is not acceptable."""

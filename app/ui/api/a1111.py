@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import ConfigDict, field_validator
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -19,7 +20,8 @@ from app.engine.models.on_disk import find_best, locate
 from app.sentence import Trouble, say
 from app.ui.api.following import work
 from app.ui.api.openai import build_routes, find_model, no_such_model
-from app.ui.api.shared import decode_base64, encode_base64, read_json, run_job, save_mask, save_picture
+from app.ui.api.shared import decode_base64, encode_base64, run_job, save_mask, save_picture
+from app.ui.state.asked import Asked, Whole, Word
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
 
@@ -29,31 +31,68 @@ DENOISING: Final = 0.75
 """A1111's own default."""
 
 
+class OverridesAsked(Asked):
+    sd_model_checkpoint: str | None = None
+
+
+class PaintAsked(Asked):
+    """What A1111's clients send and Hearth uses; the rest is given back with the answer. Missing values, "" and -1 are left to the model."""
+
+    model_config = ConfigDict(extra="allow")
+
+    prompt: str | None = None
+    negative_prompt: str | None = None
+    width: Whole | None = None
+    height: Whole | None = None
+    steps: Whole | None = None
+    seed: Whole | None = None
+    batch_size: Whole | None = None
+    n_iter: Whole | None = None
+    cfg_scale: float | None = None
+    denoising_strength: float | None = None
+    sampler_name: Word | None = None
+    sampler_index: Word | None = None
+    scheduler: Word | None = None
+    override_settings: OverridesAsked | None = None
+    send_images: bool | None = None
+    init_images: list[str] | None = None
+    mask: str | None = None
+
+    @field_validator("width", "height", "steps", "seed", "batch_size", "n_iter", mode="before")
+    @classmethod
+    def left_out(cls, value: Any) -> Any:
+        return None if value in ("", -1) else value
+
+
+class ProgressAsked(Asked):
+    skip_current_image: Word = "false"
+
+
 def routes(desk: Desk) -> list[Route]:
     return build_routes(desk, [
-        ("/sdapi/v1/txt2img", "POST", answer_txt2img), ("/sdapi/v1/img2img", "POST", answer_img2img), ("/sdapi/v1/progress", "GET", show_progress),
-        ("/sdapi/v1/interrupt", "POST", interrupt), ("/sdapi/v1/samplers", "GET", list_samplers), ("/sdapi/v1/sd-models", "GET", list_models),
-        ("/sdapi/v1/options", "GET", show_options), ("/sdapi/v1/options", "POST", change_options),
+        ("/sdapi/v1/txt2img", "POST", answer_txt2img, PaintAsked), ("/sdapi/v1/img2img", "POST", answer_img2img, PaintAsked),
+        ("/sdapi/v1/progress", "GET", show_progress, ProgressAsked), ("/sdapi/v1/interrupt", "POST", interrupt, None),
+        ("/sdapi/v1/samplers", "GET", list_samplers, None), ("/sdapi/v1/sd-models", "GET", list_models, None),
+        ("/sdapi/v1/options", "GET", show_options, None), ("/sdapi/v1/options", "POST", change_options, OverridesAsked),
     ])  # fmt: skip
 
 
-async def answer_txt2img(desk: Desk, asked: Request, person: Person) -> Response:
-    return await paint(desk, person, await read_json(asked), None, None)
+async def answer_txt2img(desk: Desk, asked: Request, person: Person, given: PaintAsked) -> Response:
+    return await paint(desk, person, given, None, None)
 
 
-async def answer_img2img(desk: Desk, asked: Request, person: Person) -> Response:
-    given = await read_json(asked)
-    starts = given.get("init_images") or []
+async def answer_img2img(desk: Desk, asked: Request, person: Person, given: PaintAsked) -> Response:
+    starts = given.init_images or []
     if len(starts) != 1:
         raise Trouble(say("a1111.one-image", "Send exactly one picture in init_images; this request has {count}.", count=len(starts)))  # fmt: skip
     image = await work(save_picture, desk, decode_base64(starts[0]), "start.png")
     mask = None
-    if given.get("mask"):
-        mask = str(await work(save_mask, desk, decode_base64(given["mask"]), False))
+    if given.mask:
+        mask = str(await work(save_mask, desk, decode_base64(given.mask), False))
     return await paint(desk, person, given, str(image), mask)
 
 
-async def paint(desk: Desk, person: Person, given: dict[str, Any], image: str | None, mask: str | None) -> Response:
+async def paint(desk: Desk, person: Person, given: PaintAsked, image: str | None, mask: str | None) -> Response:
     request = await work(picture_request, desk, given, image, mask)
     job, files = await run_job(desk, request, person)
     seeds = [part.seed for part in desk.keeper.get_progress(job).parts]
@@ -63,18 +102,18 @@ async def paint(desk: Desk, person: Person, given: dict[str, Any], image: str | 
         "seed": seeds[0] if seeds else -1,
         "all_seeds": seeds,
     }
-    sent = files if given.get("send_images", True) else ()
+    sent = () if given.send_images is False else files
     images = [await work(encode_base64, file) for file in sent]
-    parameters = {key: value for key, value in given.items() if key not in ("init_images", "mask")}
+    parameters = given.model_dump(exclude={"init_images", "mask"}, exclude_unset=True)
     return JSONResponse({"images": images, "parameters": parameters, "info": json.dumps(info)})
 
 
-async def show_progress(desk: Desk, asked: Request, person: Person) -> Response:
+async def show_progress(desk: Desk, asked: Request, person: Person, given: ProgressAsked) -> Response:
     now = await run_in_threadpool(desk.jobs.find_progress, KIND, person)
     step = now.step if now is not None and now.end is None else None
     waits = bool(job := desk.jobs.find_current(KIND, person)) and desk.jobs.is_waiting(job)
     picture = None
-    if step and now and now.preview and asked.query_params.get("skip_current_image", "false").lower() != "true":
+    if step and now and now.preview and given.skip_current_image.lower() != "true":
         picture = await run_in_threadpool(read_preview, desk, person)
     state = {
         "skipped": False, "interrupted": False, "stopping_generation": False, "job": job if step or waits else "", "job_count": int(bool(step or waits)),
@@ -104,23 +143,18 @@ async def show_options(desk: Desk, asked: Request, person: Person) -> Response:
     return JSONResponse({"sd_model_checkpoint": public_name(current_model(desk)), "samples_format": "png"})
 
 
-async def change_options(desk: Desk, asked: Request, person: Person) -> Response:
-    wanted = (await read_json(asked)).get("sd_model_checkpoint")
+async def change_options(desk: Desk, asked: Request, person: Person, given: OverridesAsked) -> Response:
+    wanted = given.sd_model_checkpoint
     if wanted is not None:
         chosen = find_model(desk, wanted, KIND)
         if not chosen:
-            raise no_such_model(str(wanted))
+            raise no_such_model(wanted)
         desk.settings.change("paint", {}, lambda kept: {**kept, "model": chosen})
     return JSONResponse({})
 
 
-def picture_request(desk: Desk, given: dict[str, Any], image: str | None, mask: str | None) -> PictureRequest:
-    """Read a request; missing values and -1 are left to the model's recommended settings."""
-
-    def integer(key: str) -> int | None:
-        return int(given[key]) if given.get(key) not in (None, "", -1) else None
-
-    batch = (integer("batch_size") or 1) * (integer("n_iter") or 1)
+def picture_request(desk: Desk, given: PaintAsked, image: str | None, mask: str | None) -> PictureRequest:
+    batch = (given.batch_size or 1) * (given.n_iter or 1)
     if batch > BATCH_MOST:
         raise Trouble(
             say(
@@ -130,21 +164,20 @@ def picture_request(desk: Desk, given: dict[str, Any], image: str | None, mask: 
                 most=BATCH_MOST,
             )
         )
-    checkpoint = (given.get("override_settings") or {}).get("sd_model_checkpoint")
-    sampler = " ".join(filter(None, (given.get("sampler_name") or given.get("sampler_index"), scheduler_of(given))))
-    seed = integer("seed")
-    strength = float(given.get("denoising_strength") or DENOISING)
+    checkpoint = given.override_settings.sd_model_checkpoint if given.override_settings else None
+    sampler = " ".join(filter(None, (given.sampler_name or given.sampler_index, scheduler_of(given))))
+    seed = None if given.seed is None else given.seed % SEED_LIMIT
     return PictureRequest(
-        str(given.get("prompt") or ""), find_model(desk, checkpoint, KIND) or current_model(desk), str(given.get("negative_prompt") or ""),
-        integer("width"), integer("height"), integer("steps"), None if given.get("cfg_scale") is None else float(given["cfg_scale"]),
-        next((each for each in NAMES if each.lower() == sampler.lower()), None), None if seed is None else seed % SEED_LIMIT, batch, image, mask, strength,
+        given.prompt or "", find_model(desk, checkpoint, KIND) or current_model(desk), given.negative_prompt or "", given.width, given.height, given.steps,
+        given.cfg_scale, next((each for each in NAMES if each.lower() == sampler.lower()), None), seed, batch, image, mask,
+        given.denoising_strength or DENOISING,
     )  # fmt: skip
 
 
-def scheduler_of(given: dict[str, Any]) -> str:
+def scheduler_of(given: PaintAsked) -> str:
     """Return "Karras" if the request names it separately from the sampler, as newer clients do."""
-    wanted = str(given.get("scheduler") or "")
-    return "Karras" if wanted.lower() == "karras" and "karras" not in str(given.get("sampler_name")).lower() else ""
+    wanted = given.scheduler or ""
+    return "Karras" if wanted.lower() == "karras" and "karras" not in (given.sampler_name or "").lower() else ""
 
 
 def installed_models(desk: Desk) -> list[Model]:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import soundfile
+from pydantic import field_validator
 from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -29,12 +31,12 @@ from app.ui.api.shared import (
     begin_job,
     encode_base64,
     error_answer,
-    read_json,
     require_owner,
     run_job,
     save_mask,
     save_picture,
 )
+from app.ui.state.asked import Asked, Whole, Word, fit, read_asked
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import Person
@@ -44,39 +46,72 @@ EVENTS: Final = "text/event-stream"
 DONE: Final = (
     b'data: {"type": "speech.audio.done", "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}}\n\n'
 )
-Handler = Callable[[Desk, Request, Person], Awaitable[Response]]
+Handler = Callable[..., Awaitable[Response]]
+"""Takes desk, request, person and, if the route has a schema, what was asked."""
+Row = tuple[str, str, Handler, type[Asked] | None]
+
+
+class SpeechAsked(Asked):
+    input: str = ""
+    model: str | None = None
+    voice: Any = None
+    """A name; newer clients may send an object, which names no voice of Hearth's."""
+    response_format: Word | None = None
+    stream_format: Word | None = None
+    speed: float | None = None
+    seed: Whole | None = None
+
+
+class PictureAsked(Asked):
+    prompt: str = ""
+    model: str | None = None
+    negative_prompt: str | None = None
+    size: Word | None = None
+    n: Whole | None = None
+    seed: Whole | None = None
+    steps: Whole | None = None
+    response_format: Word | None = None
+
+    @field_validator("n", "seed", "steps", mode="before")
+    @classmethod
+    def empty_is_none(cls, value: Any) -> Any:
+        """Read a form's empty field as one that was left out."""
+        return None if value == "" else value
+
+
+class ModelAsked(Asked):
+    model: str
 
 
 def routes(desk: Desk) -> list[Route]:
     return build_routes(desk, [
-        ("/v1/audio/speech", "POST", answer_speech), ("/v1/models", "GET", list_models), ("/v1/models/{model:path}", "GET", show_model),
-        ("/v1/images/generations", "POST", answer_generation), ("/v1/images/edits", "POST", answer_edit),
+        ("/v1/audio/speech", "POST", answer_speech, SpeechAsked), ("/v1/models", "GET", list_models, None),
+        ("/v1/models/{model:path}", "GET", show_model, ModelAsked), ("/v1/images/generations", "POST", answer_generation, PictureAsked),
+        ("/v1/images/edits", "POST", answer_edit, None),
     ])  # fmt: skip
 
 
-def build_routes(desk: Desk, table: list[tuple[str, str, Handler]]) -> list[Route]:
+def build_routes(desk: Desk, table: list[Row]) -> list[Route]:
     """Serve each handler under its path, for the owner only, with every Trouble as JSON that clients can read."""
 
-    def route(path: str, method: str, handler: Handler) -> Route:
+    def route(path: str, method: str, handler: Handler, schema: type[Asked] | None) -> Route:
         async def answer(asked: Request) -> Response:
             try:
-                return await handler(desk, asked, require_owner(asked))
+                person = require_owner(asked)
+                return await handler(desk, asked, person, *([await read_asked(asked, schema)] if schema else []))
             except Trouble as trouble:
                 return error_answer(asked, trouble)
-            except (ValueError, TypeError) as fault:
-                return error_answer(asked, Trouble(say("programs.value", "A value in the request has the wrong type: {fault}.", fault=str(fault))))  # fmt: skip
 
         return Route(path, answer, methods=[method])
 
     return [route(*row) for row in table]
 
 
-async def answer_speech(desk: Desk, asked: Request, person: Person) -> Response:
-    given = await read_json(asked)
-    wanted = str(given.get("response_format") or "mp3")
+async def answer_speech(desk: Desk, asked: Request, person: Person, given: SpeechAsked) -> Response:
+    wanted = given.response_format or "mp3"
     stream_encoding.require_available(wanted)
     request = await work(speech_request, desk, given, wanted)
-    streaming = str(given.get("stream_format") or "")
+    streaming = given.stream_format or ""
     if streaming not in ("", "audio", "sse"):
         raise Trouble(say("api.stream", "stream_format {wanted} is not supported. Use audio or sse.", wanted=streaming))
     if streaming and request.speed == 1.0:  # another speed is made from the finished sound
@@ -97,22 +132,26 @@ async def list_models(desk: Desk, asked: Request, person: Person) -> Response:
     return JSONResponse({"object": "list", "data": [model_entry(each) for each in names]})
 
 
-async def show_model(desk: Desk, asked: Request, person: Person) -> Response:
-    wanted = asked.path_params["model"]
+async def show_model(desk: Desk, asked: Request, person: Person, given: ModelAsked) -> Response:
+    wanted = given.model
     if not any(public_name(each.id) == wanted and locate(desk.keeper.home, each) for each in desk.models.list_all()):
         raise no_such_model(wanted)
     return JSONResponse(model_entry(wanted))
 
 
-async def answer_generation(desk: Desk, asked: Request, person: Person) -> Response:
-    given = await read_json(asked)
+async def answer_generation(desk: Desk, asked: Request, person: Person, given: PictureAsked) -> Response:
     return await paint(desk, asked, person, await work(picture_request, desk, given), given)
 
 
 async def answer_edit(desk: Desk, asked: Request, person: Person) -> Response:
-    async with asked.form(max_files=4, max_part_size=1 << 20) as form:
-        given = {key: value for key, value in form.items() if isinstance(value, str)}
-        first, second = [await read_upload(form.get(each) or form.get(f"{each}[]")) for each in ("image", "mask")]
+    try:
+        async with asked.form(max_files=4, max_part_size=1 << 20) as form:
+            given = fit(PictureAsked, {key: value for key, value in form.items() if isinstance(value, str)})
+            first, second = [await read_upload(form.get(each) or form.get(f"{each}[]")) for each in ("image", "mask")]
+    except (LookupError, ValueError, MultiPartException) as fault:  # an unknown charset, a part that breaks off
+        raise Trouble(
+            say("api.form", "The form cannot be read ({fault}). Send it as multipart/form-data.", fault=str(fault))
+        ) from fault
     if first is None:
         raise Trouble(say("api.no-image", "An edit needs a picture to start from. Send it as image."))
     image = await work(save_picture, desk, first, "start.png")
@@ -152,34 +191,33 @@ def no_such_model(wanted: str) -> Trouble:
     )
 
 
-def speech_request(desk: Desk, given: dict[str, Any], wanted: str) -> SpeechRequest:
+def speech_request(desk: Desk, given: SpeechAsked, wanted: str) -> SpeechRequest:
     return SpeechRequest(
-        add_speaker_tag(str(given.get("input") or "")), find_model(desk, given.get("model"), "speech"), find_voice(desk, given.get("voice")),
-        None if given.get("seed") is None else int(given["seed"]), speed=float(given.get("speed") or 1.0), format=wanted if wanted in FORMATS else "wav",
+        add_speaker_tag(given.input), find_model(desk, given.model, "speech"), find_voice(desk, given.voice), given.seed,
+        speed=given.speed or 1.0, format=wanted if wanted in FORMATS else "wav",
     )  # fmt: skip
 
 
 def picture_request(
-    desk: Desk, given: dict[str, Any], image: str | None = None, mask: str | None = None
+    desk: Desk, given: PictureAsked, image: str | None = None, mask: str | None = None
 ) -> PictureRequest:
     width, height = None, None
-    if (size := str(given.get("size") or "auto")) != "auto":
+    if (size := given.size or "auto") != "auto":
         try:
             width, height = map(int, size.split("x"))
         except ValueError as fault:
             raise Trouble(
                 say("api.size", "{size} is not a valid size. Write it as 512x512, or auto.", size=size)
             ) from fault
-    seed, steps = (int(given[key]) if given.get(key) not in (None, "") else None for key in ("seed", "steps"))
     return PictureRequest(
-        str(given.get("prompt") or ""), find_model(desk, given.get("model"), "picture"), str(given.get("negative_prompt") or ""), width=width,
-        height=height, steps=steps, seed=seed, batch=int(given.get("n") or 1), image=image, mask=mask,
+        given.prompt, find_model(desk, given.model, "picture"), given.negative_prompt or "", width=width, height=height, steps=given.steps,
+        seed=given.seed, batch=given.n or 1, image=image, mask=mask,
     )  # fmt: skip
 
 
-async def paint(desk: Desk, asked: Request, person: Person, request: PictureRequest, given: dict[str, Any]) -> Response:
+async def paint(desk: Desk, asked: Request, person: Person, request: PictureRequest, given: PictureAsked) -> Response:
     job, files = await run_job(desk, request, person)
-    if given.get("response_format") == "url":
+    if given.response_format == "url":
         here = f"{asked.url.scheme}://{asked.url.netloc}"
         data = [{"url": f"{here}/hearth/creation/{each.id}"} for each in desk.keeper.shelf.list_of_job(job)]
     else:

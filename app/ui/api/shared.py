@@ -6,7 +6,7 @@ import base64
 import binascii
 import io
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from PIL import Image
 from starlette.requests import Request as Asked
@@ -35,16 +35,6 @@ def require_owner(asked: Asked) -> Person:
     if not person.owner:
         raise Trouble(say("programs.owner", "This API needs the owner's key. Send it as: Authorization: Bearer KEY"))
     return person
-
-
-async def read_json(asked: Asked) -> dict[str, Any]:
-    try:
-        given = await asked.json()
-    except ValueError as fault:
-        raise Trouble(say("programs.json", "The request is not valid JSON: {fault}.", fault=str(fault))) from fault
-    if not isinstance(given, dict):
-        raise Trouble(say("programs.object", "The request is not a JSON object. Send one."))
-    return given
 
 
 async def run_job(desk: Desk, request: Request, person: Person) -> tuple[str, tuple[Path, ...]]:
@@ -87,23 +77,23 @@ def save_picture(desk: Desk, data: bytes, name: str) -> Path:
     path.write_bytes(data)
     try:
         if not uploads.is_picture(path):
-            raise Trouble(
-                say(
-                    "programs.picture",
-                    "{name} is not a picture that Hearth can read. Send PNG, JPEG or WebP.",
-                    name=name,
-                )
-            )
+            raise not_a_picture(name)
     except Trouble:
         path.unlink()
         raise
     return path
 
 
-def decode_base64(text: Any) -> bytes:
+def not_a_picture(name: str) -> Trouble:
+    return Trouble(
+        say("programs.picture", "{name} is not a picture that Hearth can read. Send PNG, JPEG or WebP.", name=name)
+    )
+
+
+def decode_base64(text: str) -> bytes:
     """Decode base64, with or without the prefix of a data URL."""
     try:
-        return base64.b64decode(str(text).rpartition(",")[2], validate=True)
+        return base64.b64decode(text.rpartition(",")[2], validate=True)
     except (binascii.Error, ValueError) as fault:
         raise Trouble(say("programs.base64", "The picture is not valid base64: {fault}.", fault=str(fault))) from fault
 
@@ -115,11 +105,14 @@ def encode_base64(path: Path) -> str:
 def save_mask(desk: Desk, data: bytes, transparent_is_new: bool) -> Path:
     """Save a mask that is white where to repaint. OpenAI marks those places by transparency, A1111 by white."""
     path = save_picture(desk, data, "mask.png")
-    with Image.open(io.BytesIO(data)) as opened:
-        if transparent_is_new:
-            drawn = opened.convert("RGBA").getchannel("A").point(lambda alpha: 255 if alpha < 128 else 0)
-        else:
-            drawn = opened.convert("L")
+    try:
+        with Image.open(io.BytesIO(data), formats=sorted(uploads.PICTURES)) as opened:  # its pixels were counted above
+            if transparent_is_new:
+                drawn = opened.convert("RGBA").getchannel("A").point(lambda alpha: 255 if alpha < 128 else 0)
+            else:
+                drawn = opened.convert("L")
+    except Exception as fault:  # a decoder of other people's bytes may stumble in any way
+        raise not_a_picture("mask.png") from fault
     drawn.save(path, "PNG")
     return path
 

@@ -25,6 +25,9 @@ ONE_HOUSEHOLD: Final = 0.5
 """The part of the guests' time that one household may use."""
 OF_THE_REQUEST: Final = (
     "request.",
+    "asked.",
+    "programs.json",
+    "programs.object",
     "script.",
     "voice.",
     "guest.",

@@ -1,11 +1,10 @@
-"""Routes of the page: handlers bound to a desk, some for the owner alone; a Trouble as its JSON answer."""
+"""Routes of the page: handlers bound to a desk, each with the schema of its input, some for the owner alone; a Trouble as its JSON answer."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -15,34 +14,40 @@ from starlette.routing import Route
 from app.engine.process.disk_room import is_disk_full
 from app.sentence import Trouble, say
 from app.ui.page.translate import join, language
-from app.ui.state.desk import Desk
+from app.ui.state.asked import Asked, read_asked
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import who
 
-Given = TypeVar("Given")
-"""What a handler works on: the desk, or the share."""
-Handler = Callable[[Given, Request], Response | Awaitable[Response]]
+Handler = Callable[..., Any]
+"""Takes what the route belongs to, the request and, if the route has a schema, what was asked; may be a coroutine."""
 
 
-def route(desk: Desk, path: str, handler: Handler[Desk], methods: Sequence[str] = ("GET",)) -> Route:
-    """Bind a handler that asks by itself what this person may have."""
-    return Route(path, partial(handler, desk), methods=[*methods])
+def route(
+    desk: Any, path: str, handler: Handler, methods: Sequence[str] = ("GET",), schema: type[Asked] | None = None, owner: bool = False
+) -> Route:  # fmt: skip
+    """Bind a handler that asks by itself what this person may have. Input that its schema refuses is answered with 400 and a sentence."""
 
-
-def owner_route(given: Given, path: str, handler: Handler[Given], methods: Sequence[str] = ("GET",)) -> Route:
-    """Bind a handler that only the owner reaches; to anybody else it is as if it were not there."""
-
-    async def guarded(request: Request) -> Response:
-        if not who(request).owner:
+    async def answer(request: Request) -> Response:
+        if owner and not who(request).owner:
             return Response(status_code=404)
-        answer = (
-            handler(given, request)
-            if inspect.iscoroutinefunction(handler)
-            else await run_in_threadpool(handler, given, request)
-        )
-        return await answer if isinstance(answer, Awaitable) else answer
+        given = [desk, request]
+        if schema is not None:
+            try:
+                given.append(await read_asked(request, schema))
+            except Trouble as trouble:
+                return refuse(trouble, request, status=400)
+        if inspect.iscoroutinefunction(handler):
+            return await handler(*given)  # type: ignore[no-any-return]
+        return await run_in_threadpool(handler, *given)
 
-    return Route(path, guarded, methods=[*methods])
+    return Route(path, answer, methods=[*methods])
+
+
+def owner_route(
+    desk: Any, path: str, handler: Handler, methods: Sequence[str] = ("GET",), schema: type[Asked] | None = None
+) -> Route:
+    """Bind a handler that only the owner reaches; to anybody else it is as if it were not there."""
+    return route(desk, path, handler, methods, schema, owner=True)
 
 
 def answer_full_disk(request: Request, fault: Exception) -> Response:

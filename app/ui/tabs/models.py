@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -21,6 +20,7 @@ from app.engine.models.model import Model, list_sources
 from app.sentence import Trouble, say
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.page.views import View
+from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route, refuse
 from app.ui.tabs.file_manager import reveal
@@ -32,10 +32,15 @@ def build(desk: Desk) -> None:
     gr.HTML('<section id="h-models"></section>', apply_default_css=False)
 
 
+class ActAsked(Asked):
+    act: Word
+    value: str = ""
+
+
 def routes(desk: Desk) -> list[Route]:
     return [
         owner_route(desk, "/hearth/models", show_models), owner_route(desk, "/hearth/downloads", show_downloads),
-        owner_route(desk, "/hearth/models/{act}", act, ["POST"]),
+        owner_route(desk, "/hearth/models/{act}", act, ["POST"], ActAsked),
     ]  # fmt: skip
 
 
@@ -47,20 +52,15 @@ def show_downloads(desk: Desk, request: Request) -> Response:
     return JSONResponse(downloads_view(desk, language(request)))
 
 
-async def act(desk: Desk, request: Request) -> Response:
+def act(desk: Desk, request: Request, asked: ActAsked) -> Response:
     """Run an action on a model; only as JSON, which a form of another site cannot send without asking first."""
-    action = ACTIONS.get(request.path_params["act"])
+    action = ACTIONS.get(asked.act)
     if action is None:
         return Response(status_code=404)
     if request.headers.get("content-type", "").partition(";")[0] != "application/json":
         return Response(status_code=415)
     try:
-        asked = await request.json()
-    except ValueError:
-        return Response(status_code=400)
-    value = str(asked.get("value", "")) if isinstance(asked, dict) else ""
-    try:
-        await run_in_threadpool(action, desk, value)
+        action(desk, asked.value)
     except Trouble as trouble:
         return refuse(trouble, request)
     return JSONResponse({})

@@ -35,7 +35,9 @@ def picture_view(job: str, progress: Progress, spoken: Language) -> View:
 def prompt_view(desk: Desk, prompt: str, model: str, spoken: Language) -> View:
     """Check a prompt as it is typed: for a model with few captions, what it would paint instead and which to use."""
     chosen = paint_form.find_model(desk, model)
-    match = starter_words.match_prompt(Path(chosen.path), prompt) if chosen.starter else None
+    match = (
+        starter_words.match_prompt(Path(chosen.path), prompt) if chosen.starter and chosen.kind == "picture" else None
+    )
     if match is None or match.note is None:
         return {"problems": []}
     kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")

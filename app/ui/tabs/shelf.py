@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from typing import Any, Final
 
 import gradio as gr
 from starlette.background import BackgroundTask
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -17,12 +17,14 @@ from app.engine.jobs.shelf import Creation, Search, Shelf
 from app.sentence import Trouble
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text
+from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route, refuse
 from app.ui.tabs.file_manager import reveal
 
 PAGE: Final = 60
 ZIP_MOST: Final = 500
+ID: Final = re.compile(r"[0-9]{1,18}")
 ACTIONS: Final[dict[str, Callable[[Shelf, int], object]]] = {
     "favourite": lambda shelf, id_: shelf.set_favourite(id_, True), "plain": lambda shelf, id_: shelf.set_favourite(id_, False),
     "delete": lambda shelf, id_: shelf.delete(id_), "restore": lambda shelf, id_: shelf.restore(id_),
@@ -34,18 +36,35 @@ def build(desk: Desk) -> None:
     gr.HTML('<section id="h-shelf"></section>', apply_default_css=False)
 
 
+class SearchAsked(Asked):
+    words: Word = ""
+    kind: Word = ""
+    model: str = ""
+    favourite: str | None = None
+    binned: str | None = None
+    skip: Id = 0
+
+
+class ActAsked(Asked):
+    id: Id
+    act: Word
+
+
+class ExportAsked(Asked):
+    ids: str = ""
+
+
 def routes(desk: Desk) -> list[Route]:
     return [
-        owner_route(desk, "/hearth/shelf", search), owner_route(desk, "/hearth/shelf/empty", empty_bin, ["POST"]),
-        owner_route(desk, "/hearth/shelf/{id:int}/{act}", act, ["POST"]), owner_route(desk, "/hearth/export", export),
+        owner_route(desk, "/hearth/shelf", search, schema=SearchAsked), owner_route(desk, "/hearth/shelf/empty", empty_bin, ["POST"]),
+        owner_route(desk, "/hearth/shelf/{id}/{act}", act, ["POST"], ActAsked), owner_route(desk, "/hearth/export", export, schema=ExportAsked),
     ]  # fmt: skip
 
 
-def search(desk: Desk, request: Request) -> Response:
-    asked, spoken = request.query_params, language(request)
+def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
+    spoken = language(request)
     wanted = Search(
-        asked.get("words", ""), asked.get("kind", ""), asked.get("model", ""), "favourite" in asked, "binned" in asked,
-        most=PAGE + 1, skip=max(0, int(asked.get("skip", "0") or 0)),
+        asked.words, asked.kind, asked.model, asked.favourite is not None, asked.binned is not None, most=PAGE + 1, skip=asked.skip,
     )  # fmt: skip
     found = desk.keeper.shelf.find(wanted)
     creations = [creation_view(desk, each, spoken) for each in found[:PAGE]]
@@ -53,12 +72,12 @@ def search(desk: Desk, request: Request) -> Response:
     return JSONResponse({"creations": creations, "more": len(found) > PAGE, "models": models})
 
 
-def act(desk: Desk, request: Request) -> Response:
-    action = ACTIONS.get(request.path_params["act"])
+def act(desk: Desk, request: Request, asked: ActAsked) -> Response:
+    action = ACTIONS.get(asked.act)
     if action is None:
         return Response(status_code=404)
     try:
-        action(desk.keeper.shelf, int(request.path_params["id"]))
+        action(desk.keeper.shelf, asked.id)
     except Trouble as trouble:
         return refuse(trouble, request)
     except OSError as fault:
@@ -70,12 +89,12 @@ def empty_bin(desk: Desk, _: Request) -> Response:
     return JSONResponse({"gone": desk.keeper.shelf.empty_bin()})
 
 
-async def export(desk: Desk, request: Request) -> Response:
+def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
     """Send the selected creations as one zip, deleted once it is sent."""
-    ids = [int(each) for each in request.query_params.get("ids", "").split(",") if each.isdigit()][:ZIP_MOST]
+    ids = [int(each) for each in asked.ids.split(",")[:ZIP_MOST] if ID.fullmatch(each)]
     target = desk.make_upload_folder() / "hearth.zip"
     try:
-        await run_in_threadpool(desk.keeper.shelf.export, ids, target)
+        desk.keeper.shelf.export(ids, target)
     except Trouble as trouble:
         return refuse(trouble, request)
     clean_up = BackgroundTask(shutil.rmtree, target.parent, ignore_errors=True)

@@ -83,7 +83,7 @@
       element.after(banner);
       const read = banner.querySelector("button");
       text(read, t("notice.read", "OK"));
-      read.addEventListener("click", () => fetch("hearth/notices", { method: "POST", body: banner.dataset.notice }));
+      read.addEventListener("click", () => fetch("hearth/notices", { method: "POST", body: JSON.stringify({ id: banner.dataset.notice }) }));
     }
     banner.dataset.notice = notices[0].id;
     text(banner.firstElementChild, notices[0].text);

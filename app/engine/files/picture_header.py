@@ -1,0 +1,71 @@
+"""Read the header of a foreign picture: its size, texts and EXIF comment, each within bounds; no pixel is decoded."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from PIL import Image
+
+READS_MOST: Final = 20_000
+"""Pillow walks over chunks and markers in Python, a few reads each. A picture has hundreds; a made-up one may have millions."""
+EXIF_MOST_BYTES: Final = 1 << 20
+ENTRIES_MOST: Final = 1000
+EXIF_FOLDER, USER_COMMENT = 0x8769, 0x9286
+
+
+class _BoundedReads(io.BufferedReader):
+    """A file that refuses to be read in too many pieces."""
+
+    reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.reads += 1
+        if self.reads > READS_MOST:
+            raise OSError("the header has too many parts")
+        return super().read(size)
+
+
+@contextmanager
+def open_header(path: Path, formats: tuple[str, ...]) -> Iterator[Image.Image]:
+    """Open a picture without decoding it; raise an OSError for whatever is none.
+
+    What bounds it: the reads counted above, and Pillow's own limits of 1 MB for a compressed text and 64 MB for all texts."""
+    with io.FileIO(path) as raw, _BoundedReads(raw) as file:
+        try:
+            picture = Image.open(file, formats=formats)
+        except (MemoryError, Image.DecompressionBombError):
+            raise
+        except Exception as fault:  # a parser of other people's bytes may stumble in any way
+            raise OSError(f"not a picture: {fault}") from fault
+        with picture:
+            yield picture
+
+
+def read_user_comment(exif: bytes) -> bytes:
+    """Return EXIF's user comment; empty if there is none. Pillow's own reader would copy every entry, however large and many."""
+    body = exif.removeprefix(b"Exif\0\0")[:EXIF_MOST_BYTES]
+    order = {b"II": "<", b"MM": ">"}.get(body[:2])
+    try:
+        if order is None:
+            return b""
+        (first,) = struct.unpack_from(order + "I", body, 4)
+        folder = _find_entry(body, order, first, EXIF_FOLDER)
+        found = folder and _find_entry(body, order, folder[1], USER_COMMENT)
+        return body[found[1] : found[1] + found[0]] if found else b""
+    except struct.error:
+        return b""
+
+
+def _find_entry(body: bytes, order: str, start: int, wanted: int) -> tuple[int, int] | None:
+    """Return count and value of an entry of a TIFF folder."""
+    (count,) = struct.unpack_from(order + "H", body, start)
+    for index in range(min(count, ENTRIES_MOST)):
+        tag, _, length, value = struct.unpack_from(order + "HHII", body, start + 2 + 12 * index)
+        if tag == wanted:
+            return length, value
+    return None

@@ -1,0 +1,113 @@
+"""Read what a request asks for: JSON, query and path of every route go through a schema, and what does not fit gets a sentence."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from app.engine.files.bounded_json import Bounds, parse_json
+from app.sentence import Sentence, Trouble, say
+
+JSON: Final = Bounds(most_bytes=128 << 20, depth=64, values=20_000)
+"""128 MB carry a picture of 40 million pixels as base64. Guests may send less: GuestAllowlist."""
+AT_ONCE_BYTES: Final = 64 << 10
+"""A longer body is parsed in a thread, away from everybody's page."""
+Id = Annotated[int, Field(ge=0, lt=2**63)]
+"""A number of SQLite's."""
+Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Name = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Word = Annotated[str, Field(max_length=200)]
+
+
+class Asked(BaseModel):
+    """The base of all schemas. A number may be written as text, as many programs do; infinity is none, unknown fields are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, coerce_numbers_to_str=True)
+
+
+A = TypeVar("A", bound=Asked)
+
+
+async def read_asked(request: Request, schema: type[A]) -> A:
+    """Return what the request asks for; raise a Trouble for what no schema allows. The path goes before the body, the body before the query."""
+    given: dict[str, Any] = dict(request.query_params)
+    if request.method not in ("GET", "HEAD"):
+        given |= parse_object(body) if len(body := await read_body(request)) < AT_ONCE_BYTES else await run_in_threadpool(parse_object, body)  # fmt: skip
+    return fit(schema, {**given, **request.path_params})
+
+
+async def read_body(request: Request) -> bytes:
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > JSON.most_bytes:
+            raise Trouble(
+                say(
+                    "asked.large",
+                    "The request is larger than {most} MB. Send something smaller.",
+                    most=JSON.most_bytes >> 20,
+                )
+            )
+    return bytes(body)
+
+
+def parse_object(body: bytes, bounds: Bounds = JSON) -> dict[str, Any]:
+    """Parse a JSON object; an empty body is an empty one."""
+    if not body:
+        return {}
+    try:
+        given = parse_json(body, bounds)
+    except ValueError as fault:
+        said = str(fault).encode(errors="replace").decode()
+        raise Trouble(say("programs.json", "The request is not valid JSON: {fault}.", fault=said)) from fault
+    if not isinstance(given, dict):
+        raise Trouble(say("programs.object", "The request is not a JSON object. Send one."))
+    return given
+
+
+def fit(schema: type[A], given: dict[str, Any]) -> A:
+    try:
+        return schema.model_validate(given)
+    except ValidationError as fault:
+        raise Trouble(explain(fault)) from fault
+
+
+KINDS: Final = {
+    "int": say("asked.kind-int", "a whole number"), "float": say("asked.kind-float", "a number"), "finite": say("asked.kind-float", "a number"),
+    "string": say("asked.kind-text", "text"), "bool": say("asked.kind-bool", "true or false"), "list": say("asked.kind-list", "a list"),
+    "dict": say("asked.kind-object", "an object"), "model": say("asked.kind-object", "an object"),
+}  # fmt: skip
+"""What a field has to be, by the first word of pydantic's own name for the fault."""
+
+
+def explain(fault: ValidationError) -> Sentence:
+    """Word the first fault."""
+    first = fault.errors(include_url=False, include_input=False)[0]
+    field, kind, limits = ".".join(map(str, first["loc"])), first["type"], first.get("ctx", {})
+    if kind == "missing":
+        return say("asked.missing", "{field} is missing. Add it to the request.", field=field)
+    if kind == "greater_than_equal":
+        return say("asked.least", "{field} must be at least {least}.", field=field, least=limits["ge"])
+    if kind in ("less_than", "less_than_equal"):
+        return say(
+            "asked.most",
+            "{field} must be at most {most}.",
+            field=field,
+            most=limits["le"] if "le" in limits else limits["lt"],
+        )
+    if kind == "string_too_long":
+        return say(
+            "asked.long",
+            "{field} is longer than {most} characters. Shorten it.",
+            field=field,
+            most=limits["max_length"],
+        )
+    if kind == "string_pattern_mismatch":
+        return say("asked.control", "{field} contains control characters. Type it again.", field=field)
+    wanted = KINDS.get(kind.partition("_")[0])
+    if wanted is None:
+        return say("asked.unfit", "{field} has a value that cannot be used here.", field=field)
+    return say("asked.kind", "{field} must be {wanted}.", field=field, wanted=wanted)

@@ -1,0 +1,156 @@
+"""Bodies and addresses made to stall or stumble: nobody's page waits for them, and each is answered with a sentence."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from app.ui import share
+from app.ui.access import guest_allowlist
+from tests.support.both_servers import served
+from tests.support.guests import guest_client
+
+pytestmark = [
+    # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
+LARGE = 1_900_000
+LIVE_S = 0.5
+BODIES = {
+    "nested": b"[" * LARGE,
+    "nested and closed": b'{"data":' + b"[" * (LARGE // 2) + b"]" * (LARGE // 2) + b"}",
+    "small objects": b'{"data":[' + b",".join([b'{"a":{}}'] * (LARGE // 9)) + b"]}",
+    "many at a depth": b'{"data":' + b"[" * 900 + b",".join([b"{}"] * (LARGE // 3)) + b"]" * 900 + b"}",
+    "texts": b'{"data":[' + b",".join([b'""'] * (LARGE // 3)) + b"]}",
+}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Client, httpx.Client]]:
+    """The owner's client and a guest's."""
+    with served(tmp_path_factory.mktemp("home")) as (_, address, sharing):
+        shown = share.Share.view(sharing)
+        with (
+            httpx.Client(base_url=address, timeout=60) as owner,
+            guest_client(shown["address"], shown["password"], "Eve") as guest,
+        ):
+            yield owner, guest
+
+
+@pytest.fixture
+def owner(both: tuple[httpx.Client, httpx.Client]) -> httpx.Client:
+    return both[0]
+
+
+@pytest.fixture
+def guest(both: tuple[httpx.Client, httpx.Client]) -> httpx.Client:
+    return both[1]
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_large_body_stalls_nobody(owner: httpx.Client, guest: httpx.Client, name: str) -> None:
+    """While a guest sends it again and again, each of the owner's and the guest's own live answers comes in time."""
+    done, statuses = threading.Event(), set[int]()
+
+    def send() -> None:
+        headers = {"Content-Type": "application/json"}
+        while not done.is_set():
+            for path in ("/gradio_api/run/predict", "/gradio_api/queue/join", "/hearth/check"):
+                statuses.add(guest.post(path, content=BODIES[name], headers=headers).status_code)
+
+    def wait_s(client: httpx.Client) -> float:
+        begun_s = time.monotonic()
+        assert client.get("/hearth/live").status_code == 200
+        return time.monotonic() - begun_s
+
+    # Where other programs take the machine, this is long, too.
+    alone_s = [wait_s(client) for client in (owner, guest) * 5]
+    sending = threading.Thread(target=send)
+    sending.start()
+    try:
+        waits_s = [wait_s(client) for client in (owner, guest) * 10]
+    finally:
+        done.set()
+        sending.join()
+    assert max(waits_s) < LIVE_S + 2 * max(alone_s), (waits_s, alone_s)
+    assert statuses == {400}
+
+
+def test_paths_are_found_at_any_depth() -> None:
+    value: object = {"path": "/etc/passwd"}
+    for _ in range(5000):
+        value = [value]
+    assert list(guest_allowlist.named_files({"data": value, "path": 5})) == ["5", "/etc/passwd"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "status"),
+    [
+        ("Origin", "http://[", 403),
+        ("Origin", "http://[::1", 403),
+        ("Content-Length", "9" * 5000, 400),
+        ("Content-Length", "-1", 400),
+    ],
+)
+def test_headers_that_broke_the_guard(owner: httpx.Client, name: str, value: str, status: int) -> None:
+    asked = http.client.HTTPConnection(owner.base_url.host, owner.base_url.port or 0, timeout=30)
+    asked.request("GET", "/hearth/live", headers={name: value})
+    assert asked.getresponse().status == status
+    asked.close()
+
+
+def test_unused_routes_of_gradio_are_not_there(owner: httpx.Client) -> None:
+    for path in (
+        "/gradio_api/vibe-code",
+        "/gradio_api/proxy=http://127.0.0.1:1/",
+        "/monitoring",
+        "/gradio_api/dev/reload",
+        "/gradio_api/deep_link",
+    ):
+        answer = owner.get(path)
+        assert answer.status_code == 404 and answer.text == "There is nothing at this address.", path
+    assert owner.post("/gradio_api/component_server", json={}).status_code == 404
+
+
+def test_gradio_stumbles_over_values_not_as_itself(owner: httpx.Client) -> None:
+    """Gradio answers 500 to wrong values; here it is the request's fault, and what the page reads of the answer is kept."""
+    functions = owner.get("/config").json()["dependencies"]
+    wrong = [{"fn_index": each["id"], "data": ["x"] * len(each["inputs"]), "session_hash": "abc"} for each in functions]
+    answers = [owner.post("/gradio_api/run/predict", json=each) for each in wrong]
+    assert max(each.status_code for each in answers) == 422
+    assert any("error" in each.json() for each in answers if each.status_code == 422)
+    for answer in (
+        owner.post("/gradio_api/queue/join", json={"data": [], "fn_index": 10**9, "session_hash": "abc"}),
+        owner.post("/gradio_api/call/nothing", json={"data": []}),
+        owner.get("/assets/" + "a" * 5000), owner.get("/hearth/static/" + "a" * 5000),
+    ):  # fmt: skip
+        assert 400 <= answer.status_code < 500 and answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "given"),
+    [
+        ("/hearth/voices", {"id": 2**63, "name": "a"}), ("/hearth/voices", {"id": 1, "name": "a\x1b[2J"}), ("/hearth/drafts", {"speak-text": {}}),
+        ("/hearth/check", {"text": 5.5, "model": []}), ("/hearth/check", {"kind": {}}), ("/hearth/share/limits", {"letters": "many"}),
+        ("/hearth/models/get", {"value": []}), ("/v1/audio/speech", {"input": "a", "speed": "fast"}), ("/v1/images/generations", {"prompt": "a", "n": 2**70}),
+        ("/v1/images/generations", {"prompt": []}), ("/sdapi/v1/txt2img", {"prompt": "a", "cfg_scale": "1e999"}),
+        ("/sdapi/v1/txt2img", {"prompt": "a", "batch_size": 10**300, "n_iter": 10**300}), ("/sdapi/v1/img2img", {"init_images": "abc"}),
+        ("/sdapi/v1/options", {"sd_model_checkpoint": {}}), ("/sdapi/v1/txt2img", {"override_settings": []}),
+    ],
+)  # fmt: skip
+def test_wrong_kinds_get_a_sentence_in_both_languages(owner: httpx.Client, path: str, given: dict[str, object]) -> None:
+    said = set()
+    for spoken in ("en", "zh"):
+        answer = owner.post(path, json=given, headers={"Accept-Language": spoken})
+        assert answer.status_code == 400, answer.text
+        found = answer.json()
+        said.add(found.get("trouble") or found["detail"])
+    assert len(said) == 2 and all(len(each) > 5 for each in said)

@@ -1,0 +1,139 @@
+"""Every route of both servers answers nonsense with 4xx and a sentence, never with 500. The fuzzer itself is tests/fuzz_routes.py."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from starlette.requests import Request
+
+from app.sentence import Trouble
+from app.ui.page.translate import catalog
+from app.ui.state import asked
+from tests.fuzz_routes import fuzzer
+from tests.support.places import TOP
+
+pytestmark = [
+    # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
+OUTSIDE = {"app/ui/access/login.py", "app/ui/access/tunnel.py", "app/ui/single_instance.py", "app/ui/state/asked.py"}
+"""Files that read a request, or another server's answer, by themselves: the login's form, Gradio's share server, a second start."""
+
+
+def fuzz(folder: Path, requests: int, seed: int) -> None:
+    with fuzzer(folder, seed) as fuzz:
+        outcome = fuzz.run(requests)
+        assert not outcome.bad, outcome.examples
+        own = {each.path for each in fuzz.targets if each.path.startswith(("/hearth/", "/v1/", "/sdapi/"))}
+        assert len(own) > 25, "the table of routes was not found"
+    assert sum(outcome.statuses.values()) > requests * 0.9
+    assert outcome.statuses[200] > requests * 0.1 and outcome.statuses[400] > requests * 0.02, outcome.statuses
+
+
+def test_three_hundred_requests(tmp_path: Path) -> None:
+    fuzz(tmp_path, 300, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_twenty_thousand_requests(tmp_path: Path) -> None:
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    fuzz(tmp_path, 20_000, seed)
+
+
+def test_requests_are_read_in_one_place() -> None:
+    """A route that reads its JSON, query, path or form beside the schemas is found here."""
+    read = {"json", "form", "body", "stream", "query_params", "path_params"}
+    for path in sorted((TOP / "app" / "ui").rglob("*.py")):
+        name = path.relative_to(TOP).as_posix()
+        found = [
+            node
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Attribute) and node.attr in read
+        ]
+        if name == "app/ui/api/openai.py":
+            found = [each for each in found if each.attr != "form"]  # a form's fields go through the schema, too
+        assert name in OUTSIDE or not found, f"{name}:{found[0].lineno} reads {found[0].attr}"
+
+
+class Everything(asked.Asked):
+    whole: asked.Whole = 0
+    number: float = 0
+    text: asked.Word = ""
+    name: asked.Name = ""
+    flag: bool = False
+    many: list[str] | None = None
+    inner: asked.Asked | None = None
+    id: asked.Id
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"whole": "a"}, "whole must be a whole number."), ({"whole": 1.5}, "whole must be a whole number."), ({"whole": 2**63}, "whole must be at most"),
+        ({"number": "x"}, "number must be a number."), ({"number": float("inf")}, "number must be a number."), ({"text": []}, "text must be text."),
+        ({"text": "a" * 201}, "text is longer than 200"), ({"name": "a\x00"}, "name contains control characters."), ({"flag": "perhaps"}, "flag must be true"),
+        ({"many": 5}, "many must be a list."), ({"many": [{}]}, "many.0 must be text."), ({"inner": []}, "inner must be an object."),
+        ({"id": -1}, "id must be at least 0."), ({"id": None}, "id must be a whole number."),
+    ],
+)  # fmt: skip
+def test_what_no_schema_allows_gets_a_sentence(given: dict[str, object], said: str) -> None:
+    with pytest.raises(Trouble) as trouble:
+        asked.fit(Everything, {"id": 1, **given})
+    assert str(trouble.value).startswith(said)
+    assert "{" not in trouble.value.sentence.translate(catalog())
+
+
+def test_a_missing_field_is_named() -> None:
+    with pytest.raises(Trouble, match=r"id is missing\."):
+        asked.fit(Everything, {})
+
+
+def test_every_fault_of_pydantic_has_words() -> None:
+    """Faults that no table names fall back to a sentence of their own."""
+    try:
+        Everything.model_validate(5)
+    except ValidationError as fault:
+        assert asked.explain(fault).key == "asked.kind"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[", b"[]", b"null", b"5", b"\xff\xfe{\x00}\x00", b'{"a":NaN}', b'{"a":1e999}', b'{"a":"\\ud800"}', b'{"a":' + b"9" * 5000 + b"}", b"[" * 100_000,
+     b'{"a":' * 70 + b"1" + b"}" * 70, b'{"a":[' + b"1," * 20_000 + b"1]}"],
+)  # fmt: skip
+def test_bodies_that_are_refused(body: bytes) -> None:
+    with pytest.raises(Trouble) as trouble:
+        asked.parse_object(body)
+    assert trouble.value.sentence.key in ("programs.json", "programs.object")
+    str(trouble.value).encode()
+
+
+async def read(method: str, query: bytes, body: bytes) -> Everything:
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    scope = {
+        "type": "http",
+        "method": method,
+        "query_string": query,
+        "headers": [],
+        "path": "/",
+        "path_params": {"id": "7"},
+    }
+    return await asked.read_asked(Request(scope, receive), Everything)
+
+
+def test_path_body_and_query_come_together() -> None:
+    found = asyncio.run(read("POST", b"text=query&name=query", b'{"id": 1, "name": "body", "whole": "3"}'))
+    assert (found.id, found.name, found.text, found.whole) == (7, "body", "query", 3)
+    assert asyncio.run(read("GET", b"name=a", b"not read")).name == "a"
