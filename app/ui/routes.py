@@ -38,10 +38,10 @@ RESULT_TYPES: Final = {
 }  # fmt: skip
 TEXT_MOST: Final = 200_000
 """Longest text, in characters, that is checked or saved while typing."""
+SHORT_TEXT_MOST: Final = 20_000
+"""The same for prompts, and for all that a guest types."""
 SHOWN_SMALLER: Final = ("text", "width", "height")
 """Fields of a retried request that the page puts back into its form."""
-GUEST_TEXT_MOST: Final = 20_000
-"""The same for a guest, who may never speak more."""
 FILE_NAME: Final = re.compile(r"[\w-]+\.\w+")
 
 
@@ -140,7 +140,7 @@ def check_text(desk: Desk, request: Request, asked: CheckAsked) -> Response:
     person = who(request)
     kind = "picture" if asked.kind == "picture" else "speech"
     view_of = paint_view.prompt_view if kind == "picture" else speak_view.script_view
-    most = GUEST_TEXT_MOST if kind == "picture" or not person.owner else TEXT_MOST
+    most = SHORT_TEXT_MOST if kind == "picture" or not person.owner else TEXT_MOST
     view = view_of(desk, asked.text[:most], desk.models.resolve(kind, asked.model, person), language(request))
     for each in view["problems"]:
         each["cure"] = desk.models.resolve_cure(each["cure"])

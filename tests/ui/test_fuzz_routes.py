@@ -11,8 +11,8 @@ import pytest
 from pydantic import ValidationError
 from starlette.requests import Request
 
+from app.languages import templates
 from app.sentence import Trouble
-from app.ui.page.translate import catalog
 from app.ui.state import asked
 from tests.fuzz_routes import fuzzer
 from tests.support.places import TOP
@@ -90,7 +90,7 @@ def test_what_no_schema_allows_gets_a_sentence(given: dict[str, object], said: s
     with pytest.raises(Trouble) as trouble:
         asked.fit(Everything, {"id": 1, **given})
     assert str(trouble.value).startswith(said)
-    assert "{" not in trouble.value.sentence.translate(catalog())
+    assert "{" not in trouble.value.sentence.translate(templates("zh"))
 
 
 def test_a_missing_field_is_named() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +13,7 @@ from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import choices
 from app.compat.planning.plan_words import FIELDS, word_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
+from app.engine.files.bounded_json import read_json
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.models.model import Model, describe_need
 from app.engine.models.on_disk import locate
@@ -76,7 +76,7 @@ def find_need(
 def add_config_needs(need: Need, folder: Path) -> Need:
     """Add the attention and packing that config.json asks for, so that the plan says why it is rejected. Loading reports a damaged file."""
     try:
-        config = json.loads((folder / "config.json").read_text("utf-8"))
+        config = read_json(folder / "config.json")
     except (OSError, ValueError, RecursionError):
         return need
     config = config if isinstance(config, dict) else {}

@@ -23,14 +23,22 @@ def read_free_bytes(home: Home) -> int:
     return shutil.disk_usage(home.root).free
 
 
-def describe_lack(home: Home, needed_bytes: int) -> Sentence | None:
-    """Say how much to free and where; None if there is room."""
+def describe_lack(home: Home, needed_bytes: int, waits: bool = True) -> Sentence | None:
+    """Say how much to free and where, and whether jobs wait for it; None if there is room."""
     free = read_free_bytes(home)
     if free >= needed_bytes:
         return None
+    figures = {"free": free // MB, "needed": needed_bytes // MB, "lack": -(-(needed_bytes - free) // MB)}
+    if waits:
+        return say(
+            "disk.full",
+            "The disk with {folder} is full: {free} MB are free, and the next job needs {needed} MB. Free {lack} MB there, "
+            "for example by emptying the shelf's bin or removing a model. Jobs wait and then go on by themselves.",
+            folder=str(home.root), **figures,
+        )  # fmt: skip
     return say(
-        "disk.full",
-        "The disk with {folder} is full: {free} MB are free, and the next job needs {needed} MB. Free {lack} MB there, "
-        "for example by emptying the shelf's bin or removing a model. Jobs wait and then go on by themselves.",
-        folder=str(home.root), free=free // MB, needed=needed_bytes // MB, lack=-(-(needed_bytes - free) // MB),
+        "disk.full-now",
+        "The disk with {folder} is full: {free} MB are free, and this needs {needed} MB. Free {lack} MB there, for example "
+        "by emptying the shelf's bin or removing a model, and run the command again.",
+        folder=str(home.root), **figures,
     )  # fmt: skip

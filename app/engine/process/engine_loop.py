@@ -41,7 +41,8 @@ _log = logging.getLogger("hearth.keeper")
 
 
 class EngineLoop:
-    """All state changes in its thread. Other threads read, and call `wake`, `stop` and `end`."""
+    """What the engine does changes in its thread only. Other threads read, call `wake`, `stop`, `end` and `settle`, and these
+    change single entries of a set, list or dict, each in one step."""
 
     def __init__(
         self,
@@ -177,7 +178,7 @@ class EngineLoop:
 
     def _hand_next_if_room(self) -> None:
         """Jobs wait while the disk is full; nobody waits for a command's job, so it ends."""
-        lack = describe_lack(self._stores.home, self._needed_bytes)
+        lack = describe_lack(self._stores.home, self._needed_bytes, waits=self._patient)
         if lack is None:
             self._hand_next()
         elif not self._patient:

@@ -1,5 +1,5 @@
-"""End a job: move its results to the shelf and close its row in the journal. Never raises, because a follower waits for
-this end."""
+"""End a job: move its results to the shelf and close its row in the journal. Raises only where the disk is full, and
+then it is tried again: a follower waits for this end."""
 
 from __future__ import annotations
 

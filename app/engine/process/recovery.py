@@ -118,7 +118,7 @@ def explain_database_fault(file: Path, fault: Exception) -> Death:
 
 
 def recall_progress(job: Job | None, files: tuple[str, ...]) -> Progress:
-    """Rebuild the progress of a job that only journal and shelf still know; None if neither does."""
+    """Rebuild the progress of a job that only journal and shelf still know; one that nobody knows has failed."""
     if job is None:
         return Progress(
             end=Failed(say("job.forgotten", "This has ended, and Hearth has no record of it any more."), files=files)

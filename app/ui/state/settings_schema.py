@@ -54,7 +54,8 @@ class Presets(TypedDict, total=False):
 
 class SettingsValues(TypedDict, total=False):
     choice: ChoiceValues
-    guests: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
+    visitors: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
+    """The guests' limits: `guest_limits.SAVED`."""
     models: list[Words]
     speak: SpeakValues
     paint: PaintValues

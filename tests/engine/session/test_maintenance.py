@@ -15,7 +15,7 @@ from app.compat.attention.seam import applied
 from app.compat.machine.chunk_curve import Curve, Point, read_curve
 from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, load
-from app.compat.planning.fallbacks import CHUNK_RUNG
+from app.compat.planning.fallbacks import CHUNK_FALLBACK
 from app.compat.planning.types import Plan
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step, Stopped
@@ -100,7 +100,7 @@ def test_the_knee_is_the_smallest_chunk_that_is_hardly_slower(
     monkeypatch.setattr(maintenance, "time", SimpleNamespace(perf_counter=lambda: clock.now_s))
     monkeypatch.setattr(maintenance, "applied", clock.applied)
     monkeypatch.setattr(maintenance, "_synchronise", clock.synchronise)
-    refused = Verdict(Subject.rung(model.id, CHUNK_RUNG), False, seen=RunFailure("memory", 3, "float32", 64))
+    refused = Verdict(Subject.fallback(model.id, CHUNK_FALLBACK), False, seen=RunFailure("memory", 3, "float32", 64))
     events = list(maintenance.tune(model, machine("cpu"), place, {refused.subject: refused}, Control()))
     measured = [each for each in events if isinstance(each, Step)]
     assert [(each.done, each.total, each.eta_s) for each in measured[-2:]] == [
