@@ -229,7 +229,7 @@ class EngineLoop:
             hardware = with_room(hardware, beat.reading, beat.held_bytes)
         self._set(reading=beat.reading, model=beat.model, hardware=hardware)
         step = self._board.get(self._run.job).step if self._run is not None else None
-        self.history.append(Sample(time.time(), step.rate if step else 0.0, step.unit if step else "", beat.reading))
+        self.history.append(Sample(step.rate if step else 0.0, step.unit if step else "", beat.reading))
         if self._engine.child is not None and beat.quiet_s is not None and beat.quiet_s > self._quiet_s:
             self._reap(self._engine.child, wedged=True)
 

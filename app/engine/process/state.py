@@ -15,7 +15,6 @@ from app.sentence import Sentence
 class Sample:
     """One point of the live charts."""
 
-    time_s: float
     rate: float
     unit: str
     reading: Reading
