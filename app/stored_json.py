@@ -39,7 +39,7 @@ def read_stored(file: Path, schema: TypeAdapter[Any], depth: int | None = None) 
     wrong = drop_wrong(schema, values, depth)
     if wrong:
         aside = _put_aside(file)
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # no room, or half a surrogate pair
             atomic_write.write_text(file, json.dumps(values, ensure_ascii=False, indent=1))
         names = ", ".join(".".join(map(str, keys)) for keys in wrong[:NAMED_MOST]) + (
             " ..." if len(wrong) > NAMED_MOST else ""

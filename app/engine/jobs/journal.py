@@ -212,7 +212,9 @@ class Journal:
     def resume(self, id_: str) -> None:
         """Queue an unfinished job again; its folder still has the finished parts."""
         self._db.write(
-            "UPDATE jobs SET state='queued', runner=?, words='', ended_s=NULL, position=? WHERE id=? AND state IN ('interrupted', 'failed')",
+            "UPDATE jobs SET state='queued', runner=?, words='', ended_s=NULL,"
+            " position=MAX(?, 1e-3 + COALESCE((SELECT MAX(position) FROM jobs WHERE state='queued'), 0))"
+            " WHERE id=? AND state IN ('interrupted', 'failed')",
             self._me, time.time(), id_,
         )  # fmt: skip
 

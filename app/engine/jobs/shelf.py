@@ -247,7 +247,12 @@ class Shelf:
             _move(creation.path, path)
         else:
             path.unlink()
-        self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(path), binned_s, id_)
+        try:
+            self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(path), binned_s, id_)
+        except sqlite3.Error:
+            if path.exists():
+                _move(path, creation.path)  # The row still names the old place.
+            raise
 
     def _read_all(self, rows: list[sqlite3.Row]) -> list[Creation]:
         """Read rows; skip damaged ones, so that the others are still shown."""

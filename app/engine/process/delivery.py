@@ -18,6 +18,7 @@ from app.engine.jobs.request import Request, SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed
 from app.engine.models import catalog
 from app.engine.models.on_disk import find_best, locate
+from app.engine.process.disk_room import is_disk_full
 from app.engine.text import script
 from app.engine.text.voice_limits import DIA, VoiceLimits, read_limits
 from app.paths import Home
@@ -76,6 +77,8 @@ def deliver(home: Home, request: Request, folder: Path) -> Delivery:
             else _deliver_pictures(request.batch, folder)
         )
     except (OSError, Trouble, soundfile.LibsndfileError, ValueError) as fault:
+        if is_disk_full(fault):
+            raise
         return Delivery(fault=str(fault))
 
 

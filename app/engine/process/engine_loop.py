@@ -91,6 +91,7 @@ class EngineLoop:
         """Stop a running job within one step; take a waiting one out of the queue."""
         self._stopping.add(job)
         if self._queue.withdraw(job):
+            self._needed_bytes = ROOM_BYTES  # it may have been the one that filled the disk
             self._finish(job, Stopped((), 0.0))
         else:
             self._engine.send(Stop(job))

@@ -130,12 +130,16 @@ class Keeper:
     def resume(self, job: str) -> None:
         """Resume an interrupted or failed job after the last finished part."""
         self.journal.mark_interrupted()  # a full disk may have prevented it at the start
-        self._loop.settle(job)
         known = self.journal.find(job)
         if known is not None and known.state in ("interrupted", "failed"):
             self._board.reopen(job)
-            self.journal.resume(job)
-            self._loop.wake()
+            try:
+                self.journal.resume(job)
+            except sqlite3.Error:
+                self._board.forget(job)
+                raise
+        self._loop.settle(job)
+        self._loop.wake()
 
     def find_unfinished(self, request: Request, choice: Choice) -> Job | None:
         """Find the owner's latest unfinished job with exactly this request that left something to resume from."""
@@ -149,8 +153,8 @@ class Keeper:
 
     def discard(self, job: str) -> None:
         """Give up an interrupted job; move its finished parts to the shelf."""
-        self._loop.settle(job)
         self._loop.end(job, Stopped((), 0.0))
+        self._loop.settle(job)
 
     def folder(self, job: str) -> Path:
         return self._stores.job_folder(job)

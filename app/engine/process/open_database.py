@@ -41,6 +41,11 @@ def open_database(home: Home, alone: bool) -> Database:
     except (sqlite3.Error, OSError) as broken:
         if is_full(broken):
             return Database(file, _read_into_memory(file))
+        if is_in_use(broken):
+            raise Trouble(
+                say("database.in-use", "{file} is held by another program ({fault}). Close that program, then start Hearth again.",
+                    file=str(file), fault=str(broken))
+            ) from broken  # fmt: skip
         fault = str(broken)
     if alone:
         return _restore(home, fault)
@@ -52,6 +57,12 @@ def open_database(home: Home, alone: bool) -> Database:
             say("database.window-open", "{file} cannot be used ({fault}). Quit the Hearth window and open it again: it repairs the file.",
                 file=str(file), fault=fault)
         ) from None  # fmt: skip
+
+
+def is_in_use(fault: BaseException) -> bool:
+    """Tell whether the file is whole and only held by another program: it must stay where that program writes."""
+    code = getattr(fault, "sqlite_errorcode", 0) & 0xFF
+    return isinstance(fault, sqlite3.Error) and code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _restore(home: Home, fault: str) -> Database:

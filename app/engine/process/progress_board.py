@@ -27,8 +27,12 @@ class ProgressBoard:
     def reopen(self, job: str) -> None:
         """Forget what was posted about a job that is to run again."""
         with self._lock:
-            self._progress.pop(job, None)
+            self.forget(job)
             self.open(job)
+
+    def forget(self, job: str) -> None:
+        with self._lock:
+            self._progress.pop(job, None)
 
     def open(self, job: str) -> None:
         """Know a job from now on; what was already posted stays, as its end may come before this call."""

@@ -25,9 +25,10 @@ def find_unlisted(folder: Path, listed: Collection[str]) -> Iterator[dict[str, A
         for file in sorted(place.iterdir()) if place.is_dir() else ():
             if str(file) not in listed and file.suffix in PICTURES | SOUNDS:
                 try:
+                    str(file).encode()
                     yield _make_row(file, binned=place != folder)
-                except OSError:
-                    continue  # It is gone, or nobody may read it.
+                except (OSError, ValueError):
+                    continue  # It is gone, nobody may read it, or its name is no text, which no table holds.
 
 
 def _make_row(file: Path, binned: bool) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def _read_request(file: Path) -> Request:
             return picture_settings.read(file).request
         return from_json(sound.read_settings(file) or {})
     except Trouble:
-        words = DATE.sub("", file.stem) or file.stem
+        words = DATE.sub("", file.stem).strip() or file.stem.strip() or "?"
         return PictureRequest(words) if file.suffix in PICTURES else SpeechRequest(words)
 
 

@@ -24,7 +24,7 @@ IN_USE: Final = re.compile(
     r"|theme\.css|heartbeat/[\w-]+|file=.+|info/?|app_id/?|user/?|token/?|login_check/?|mcp(/.*)?)"
 )
 """What the page, Gradio's clients and assistants ask for; the rest of Gradio (proxies, recordings, its own assistant) is not reachable."""
-BODY: Final = Bounds(most_bytes=2 << 20)
+BODY: Final = Bounds(most_bytes=8 << 20)
 """Of a request to Gradio: the fields of a tab. Files go to /upload."""
 STUMBLED: Final = say(
     "fence.stumbled",

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.engine.jobs.owners import household_of
 from app.sentence import Trouble
-from app.ui.access.gradio_fence import BODY, read_body, read_object, replay
+from app.ui.access.gradio_fence import read_body, read_object, replay
 from app.ui.access.request_guard import refusal
 from app.ui.access.uploads import UPLOAD_PATH
 from app.ui.state.person import who_in
@@ -25,6 +25,7 @@ ALLOWED: Final = re.compile(
 )
 """Every path that the Speak and Paint page requests, as recorded in a browser. No API docs, monitoring, recordings or proxies."""
 FILE_PATH: Final = "/gradio_api/file="
+BODY_BYTES: Final = 2 << 20
 OPEN_MOST: Final = 32
 HOUSEHOLD_OPEN_MOST: Final = 64
 """Concurrent requests of one login, and of all logins of one household; a page keeps two open and sends a few more."""
@@ -69,7 +70,7 @@ class GuestAllowlist:
             sessions.append(path.rpartition("/")[2])
         # Whatever its content type: Gradio also parses bodies as JSON that are not declared so.
         if scope["method"] != "GET" and path.rstrip("/") != UPLOAD_PATH:
-            body = await read_body(receive, BODY.most_bytes)
+            body = await read_body(receive, BODY_BYTES)
             try:
                 given = await read_object(body)
             except Trouble as trouble:

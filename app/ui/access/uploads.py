@@ -21,6 +21,7 @@ from app.engine.files.picture_header import open_header
 from app.engine.files.safetensors import HEADER
 from app.engine.files.sound import CHANNELS_MOST, RATE_MOST
 from app.engine.jobs.owners import household_of
+from app.engine.process.disk_room import is_disk_full
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import refusal
 from app.ui.state.guest_files import GuestFiles
@@ -117,6 +118,12 @@ class CheckUploads:
         try:
             with self._guest_files.receiving(household(scope)) if self._guest_files else nullcontext():
                 await self._receive(scope, receive, send)
+        except OSError as fault:
+            if not is_disk_full(fault):
+                raise
+            await refusal(
+                scope, 507, say("upload.no-room", "The disk is full, so the file could not be stored. Try again later.")
+            )(scope, receive, send)
         except Trouble as trouble:
             await refusal(scope, 429 if trouble.sentence.key == "upload.busy" else 415, trouble.sentence)(scope, receive, send)  # fmt: skip
 

@@ -40,9 +40,9 @@ class Settings:
         if values != self._values:
             try:
                 atomic_write.write_text(self._file, json.dumps(values, ensure_ascii=False, indent=1))
-            except OSError as fault:
+            except (OSError, ValueError) as fault:
                 raise Trouble(
                     say("choice.not-kept", "The settings could not be saved ({fault}), so nothing changed. Fix this, then choose again.",
-                        fault=fault.strerror or str(fault))
+                        fault=getattr(fault, "strerror", None) or str(fault))
                 ) from fault  # fmt: skip
             self._values = values

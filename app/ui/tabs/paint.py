@@ -62,16 +62,19 @@ class PaintTab:
     def request_from(self, values: dict[Any, Any]) -> PictureRequest:
         """Make a request of the fields' values; an own width or height comes before the size chosen."""
         chosen, own = self.fields, self.fields.settings
-        image, mask = paint_form.save_pictures(self.desk, values[chosen.start.image])
         width, height = values[chosen.model.size].split("x") if values[chosen.model.size] else (None, None)
         loras = [] if self.shared.guest else paint_form.parse_loras(values[own.loras] or [], values[own.weights] or "")
-        return PictureRequest(
+        request = PictureRequest(
             prompt=values[chosen.prompt.prompt], model=values[chosen.model.model], negative=values[chosen.prompt.negative] or "",
             width=whole_number(values[own.width]) or whole_number(width), height=whole_number(values[own.height]) or whole_number(height),
             steps=whole_number(values[own.steps]), guidance=values[own.guidance], scheduler=values[own.scheduler] or None,
-            seed=whole_number(values[own.seed]), batch=int(values[own.batch]), image=image, mask=mask,
+            seed=whole_number(values[own.seed]), batch=int(values[own.batch]),
             strength=values[chosen.start.strength], upscale=int(values[own.upscale]), loras=tuple(loras),
         )  # fmt: skip
+        image, mask = paint_form.save_pictures(
+            self.desk, values[chosen.start.image]
+        )  # last: nothing is written for what is refused
+        return dataclasses.replace(request, image=image, mask=mask)
 
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
         def run() -> None:

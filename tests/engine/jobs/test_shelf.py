@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -102,6 +103,23 @@ def test_what_is_gone_for_good_leaves_its_number_to_nobody(shelf: Shelf, journal
     assert shelf.empty_bin() == 1
     (second,) = shelf.keep(journal.queue(PictureRequest("second"), Choice()), [made(tmp_path)], MADE)
     assert second.id > first.id
+
+
+def test_a_move_whose_row_cannot_be_written_is_undone(
+    shelf: Shelf, journal: Journal, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a full disk: the file stays where its row says, and can be deleted later."""
+    (kept,) = shelf.keep(journal.queue(PictureRequest("hills"), Choice()), [made(tmp_path)], MADE)
+
+    def write(*_: object) -> int:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as full, pytest.raises(sqlite3.OperationalError):
+        full.setattr(database, "write", write)
+        shelf.delete(kept.id)
+    assert shelf.get(kept.id).path.is_file() and shelf.find(Search()) == [kept]
+    shelf.delete(kept.id)
+    assert shelf.find(Search(binned=True))
 
 
 def test_a_file_that_another_program_has_open_stays_and_holds_up_no_other(

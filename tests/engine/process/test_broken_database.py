@@ -80,7 +80,7 @@ def test_the_shelf_is_whole_again_after(place: Home, name: str) -> None:
         assert sorted(each.text for each in found) == [f"a red boat, number {number}" for number in range(8)]
         assert sum(each.binned for each in found) == 1 and not any(each.condition for each in found)
         assert sorted(each.request.seed or 0 for each in found) == list(range(8))
-        assert Shelf(opened, place.creations).find("boat") and Journal(opened).list_live() is not None
+        assert Shelf(opened, place.creations).find(Search("boat")) and Journal(opened).list_live() is not None
         Journal(opened).queue(SpeechRequest("[S1] And on."), Choice())
     finally:
         opened.close()
@@ -182,15 +182,31 @@ def test_a_read_only_file_is_copied(place: Home) -> None:
     assert len(notices.list_notices()) == 1
 
 
-def test_a_locked_file_is_read_all_the_same(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_odd_names_do_not_keep_the_others_away(place: Home) -> None:
+    """A name that is no text at all cannot stand in a table; its file stays."""
+    odd = [place.creations / os.fsdecode(name) for name in (b" .png", b" .wav", b"caf\xe9.png")]
+    for file in odd:
+        file.write_bytes(b"no settings in here")
+    place.database.unlink()
+    opened = open_database(place, alone=True)
+    assert len(shelf_of(place, opened)) == 8 + 2 and all(file.is_file() for file in odd)
+    opened.close()
+
+
+def test_a_file_that_another_program_holds_stays_where_it_is(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is whole, and that program goes on writing into it."""
     monkeypatch.setattr(database, "BUSY_S", 0.2)
     with closing(sqlite3.connect(place.database, isolation_level=None)) as other:
-        other.execute("PRAGMA locking_mode=EXCLUSIVE")
-        other.execute("BEGIN EXCLUSIVE")
-        opened = open_database(place, alone=True)
-        assert len(Journal(opened).list_live()) == 60 and len(shelf_of(place, opened)) == 8
-        opened.close()
-    assert "locked" in str(notices.list_notices()[0])
+        other.execute("BEGIN IMMEDIATE")
+        before = sorted(place.root.iterdir())
+        with pytest.raises(Trouble, match="held by another program"):
+            open_database(place, alone=True)
+        other.execute("ROLLBACK")
+    assert {each for each in before if each.suffix == ".sqlite3"} == set(place.root.glob("*.sqlite3"))
+    assert not notices.list_notices()
+    opened = open_database(place, alone=True)
+    assert len(Journal(opened).list_live()) == 60
+    opened.close()
 
 
 def test_a_command_repairs_nothing_while_a_window_is_open(place: Home) -> None:
