@@ -41,9 +41,7 @@ def read_stored(file: Path, schema: TypeAdapter[Any], depth: int | None = None) 
         aside = _put_aside(file)
         with suppress(OSError, ValueError):  # no room, or half a surrogate pair
             atomic_write.write_text(file, json.dumps(values, ensure_ascii=False, indent=1))
-        names = ", ".join(".".join(map(str, keys)) for keys in wrong[:NAMED_MOST]) + (
-            " ..." if len(wrong) > NAMED_MOST else ""
-        )
+        names = ", ".join(".".join(map(str, keys)) for keys in wrong[:NAMED_MOST]) + (" ..." if len(wrong) > NAMED_MOST else "")
         notices.tell(
             say("stored.wrong", "These values of {file} were wrong and are back at their defaults: {names}. The old file is kept as {aside}.",
                 file=str(file), names=names, aside=str(aside))
@@ -60,9 +58,7 @@ def drop_wrong(schema: TypeAdapter[Any], values: Any, depth: int | None = None) 
             schema.validate_python(values, strict=True)
             return dropped
         except ValidationError as fault:
-            places = dict.fromkeys(
-                _deepest(values, error["loc"][:depth]) for error in fault.errors(include_url=False, include_input=False)
-            )
+            places = dict.fromkeys(_deepest(values, error["loc"][:depth]) for error in fault.errors(include_url=False, include_input=False))
         places = {keys: None for keys in places if not any(keys[:length] in places for length in range(len(keys)))}
         for keys in reversed(places):  # the later ones of a list first, so that the others keep their places
             if not keys:
@@ -90,9 +86,7 @@ def _deepest(values: Any, location: Sequence[str | int]) -> Keys:
     """Return as much of an error's location as exists: its end may name a missing field or one kind of several."""
     keys: list[str | int] = []
     for key in location:
-        if (isinstance(values, dict) and key in values) or (
-            isinstance(values, list) and isinstance(key, int) and key < len(values)
-        ):
+        if (isinstance(values, dict) and key in values) or (isinstance(values, list) and isinstance(key, int) and key < len(values)):
             keys.append(key)
             values = values[key]  # type: ignore[index]
         else:

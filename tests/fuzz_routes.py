@@ -100,9 +100,7 @@ class Fuzzer:
         self.cookie = ""
         self.enter()
         self.targets = [
-            Target(who, path, methods)
-            for who, address in self.address.items()
-            for path, methods in list_routes(find_app(address))
+            Target(who, path, methods) for who, address in self.address.items() for path, methods in list_routes(find_app(address))
         ]
         plain = [(re.sub(r"\{[^}]*\}", "x", each.path), each) for each in self.targets]
         self.served = [each for path, each in plain if OURS.fullmatch(path) or IN_USE.fullmatch(path)]
@@ -132,9 +130,7 @@ class Fuzzer:
             for each in config["dependencies"]
         ]
 
-    def send(
-        self, who: str, method: bytes, path: str, headers: dict[str, str], body: bytes, whole: bool = False
-    ) -> tuple[int, bytes]:
+    def send(self, who: str, method: bytes, path: str, headers: dict[str, str], body: bytes, whole: bool = False) -> tuple[int, bytes]:
         """Return the status, and the body where it is wanted. -1: no answer in time, -2: the connection ended without one."""
         parts = urlsplit(self.address[who])
         host = f"{parts.hostname}:{parts.port}"
@@ -160,9 +156,7 @@ class Fuzzer:
         """Draw one request: a route, its parameters, headers and body."""
         rng = self.random
         target = rng.choice(self.served if rng.random() < 0.85 else self.targets)
-        method = (
-            rng.choice(target.methods) if rng.random() < 0.97 else rng.choice(("POST", "PUT", "PATCH", "OPTIONS"))
-        ).encode()
+        method = (rng.choice(target.methods) if rng.random() < 0.97 else rng.choice(("POST", "PUT", "PATCH", "OPTIONS"))).encode()
 
         def fill(found: re.Match[str]) -> str:
             word = break_text(rng, str(rng.choice(GOOD.get(found[1], ("1",)))))
@@ -172,10 +166,7 @@ class Fuzzer:
         path = re.sub(r"\{(\w+)(?::\w+)?\}", fill, target.path)
         if rng.random() < 0.25:
             names = rng.sample(NAMES, rng.randrange(4))
-            query = [
-                (each, break_text(rng, str(rng.choice(GOOD[each]))).encode("utf-8", "surrogatepass")[:8000])
-                for each in names
-            ]
+            query = [(each, break_text(rng, str(rng.choice(GOOD[each]))).encode("utf-8", "surrogatepass")[:8000]) for each in names]
             path += "?" + urlencode(query) if rng.random() < 0.95 else "?%ff=%ff&a=%zz&=;"
         body, headers = b"", {}
         if method != b"GET":
@@ -200,15 +191,11 @@ class Fuzzer:
         pieces = []
         for _ in range(rng.randrange(4)):
             name = break_text(rng, rng.choice(("image", "mask", "prompt", "n", "files")))[:200]
-            file = rng.choice(
-                ("", '; filename="a.png"', f'; filename="{break_text(rng, "a.png")[:300]}"', "; filename*=klingon''%ff")
-            )
+            file = rng.choice(("", '; filename="a.png"', f'; filename="{break_text(rng, "a.png")[:300]}"', "; filename*=klingon''%ff"))
             kind = rng.choice(("", "Content-Type: image/png\r\n", "Content-Transfer-Encoding: base64\r\n"))
             value = rng.choice(TEXTS)[:5000].encode("utf-8", "surrogatepass")
             pieces.append(
-                f'--x\r\nContent-Disposition: form-data; name="{name}"{file}\r\n{kind}\r\n'.encode("utf-8", "replace")
-                + value
-                + b"\r\n"
+                f'--x\r\nContent-Disposition: form-data; name="{name}"{file}\r\n{kind}\r\n'.encode("utf-8", "replace") + value + b"\r\n"
             )
         return b"".join(pieces) + rng.choice((b"--x--\r\n", b"", b"--x"))
 
@@ -230,15 +217,7 @@ class Fuzzer:
         return self.outcome
 
     def note(
-        self,
-        who: str,
-        route: str,
-        method: bytes,
-        path: str,
-        headers: dict[str, str],
-        body: bytes,
-        status: int,
-        answer: bytes,
+        self, who: str, route: str, method: bytes, path: str, headers: dict[str, str], body: bytes, status: int, answer: bytes
     ) -> None:
         self.outcome.statuses[status] += 1
         name = f"{who} {method.decode()} {route}"
@@ -271,9 +250,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder, fuzzer(Path(folder), asked.seed) as fuzz:
         print(f"{len(fuzz.targets)} routes", flush=True)
         outcome = fuzz.run(asked.requests)
-    print(
-        f"{sum(outcome.statuses.values())} answers in {time.monotonic() - begun_s:.0f} s: {dict(sorted(outcome.statuses.items()))}"
-    )
+    print(f"{sum(outcome.statuses.values())} answers in {time.monotonic() - begun_s:.0f} s: {dict(sorted(outcome.statuses.items()))}")
     print(f"slowest {outcome.slowest_s:.2f} s: {outcome.slowest}")
     for name, count in outcome.bad.most_common():
         print(f"{count:5} {name}\n      {outcome.examples[name]}")

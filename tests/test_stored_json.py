@@ -151,9 +151,7 @@ def test_a_damaged_verdict_goes_alone(tmp_path: Path, wrong: Any) -> None:
     assert verdicts.load(tmp_path, HERE) == found and len(notices.list_notices()) == 1
 
 
-@pytest.mark.parametrize(
-    "content", [*WHOLE[:8], b'{"points": [{"chunk": "x"}], "model": 4}', b'{"points": 7}', b'{"name": [1]}']
-)
+@pytest.mark.parametrize("content", [*WHOLE[:8], b'{"points": [{"chunk": "x"}], "model": 4}', b'{"points": 7}', b'{"name": [1]}'])
 def test_no_damage_to_any_other_file_raises(tmp_path: Path, content: bytes) -> None:
     place = home(tmp_path).create()
     model = CATALOG[0]

@@ -78,9 +78,7 @@ class Guest:
         return " ".join(sorted({str(each.status_code) for each in await asyncio.gather(*asked)}))
 
     async def ask(self) -> str:
-        path = self.drawn.choice(
-            ["/", "/config", "/hearth/live", "/hearth/words", "/gradio_api/heartbeat/x", "/v1/models"]
-        )
+        path = self.drawn.choice(["/", "/config", "/hearth/live", "/hearth/words", "/gradio_api/heartbeat/x", "/v1/models"])
         async with self.client.stream("GET", path) as answer:
             return str(answer.status_code)
 
@@ -92,9 +90,10 @@ class Guest:
     async def queue(self) -> str:
         values: list[Any] = [None, 1, -1, "x" * self.drawn.randrange(2500), "[S1] Hello.", True, [], {}]
         body = {
-            "fn_index": self.drawn.choice(self.indices), "session_hash": f"s{id(self)}",
+            "fn_index": self.drawn.choice(self.indices),
+            "session_hash": f"s{id(self)}",
             "data": [self.drawn.choice(values) for _ in range(self.drawn.randrange(25))],
-        }  # fmt: skip
+        }
         path = self.drawn.choice(["run/predict", "queue/join"])
         return str((await self.client.post(f"/gradio_api/{path}", json=body)).status_code)
 
@@ -114,9 +113,7 @@ class Guest:
     async def read_slowly(self) -> str:
         reader, writer = await crowd.connect(self.share)
         cookie = f"hearth_guest={self.client.cookies.get('hearth_guest', '')}"
-        writer.write(
-            f"GET /config HTTP/1.1\r\nHost: {urlsplit(self.share).netloc}\r\nCookie: {cookie}\r\n\r\n".encode()
-        )
+        writer.write(f"GET /config HTTP/1.1\r\nHost: {urlsplit(self.share).netloc}\r\nCookie: {cookie}\r\n\r\n".encode())
         for _ in range(5):
             await asyncio.wait_for(reader.read(1), 5)
             await asyncio.sleep(1)
@@ -166,9 +163,7 @@ def live_through(home: Path, seed: int, seconds: float) -> Looks:
     with crowd.hearth(home) as place:
         process = psutil.Process(place.pid)
         before = process.memory_info().rss
-        guests = crowd.crowd(
-            "live_as_guests", place.share, place.password, seed, seconds, of="tests.endurance.worst_day"
-        )
+        guests = crowd.crowd("live_as_guests", place.share, place.password, seed, seconds, of="tests.endurance.worst_day")
         with guests as begin, crowd.looking(place.owner) as looks:
             told = begin()
         waiting = waiting_by_household(place)

@@ -68,7 +68,5 @@ def keep_creations(desk: Desk) -> None:
             sound.write(folder / name, np.zeros(16_000, np.float32), 16_000)
         else:
             Image.new("RGB", (8, 8)).save(folder / name)
-        made = RunSummary(
-            model="", seconds=0.0, rate=0.0, unit="", elapsed_s=0.0, highest_bytes=0, whole=True, plan="{}"
-        )
+        made = RunSummary(model="", seconds=0.0, rate=0.0, unit="", elapsed_s=0.0, highest_bytes=0, whole=True, plan="{}")
         desk.keeper.shelf.keep(job, [str(folder / name)], made)

@@ -104,7 +104,7 @@ class Looks:
 
     def describe(self, path: str = "/hearth/live") -> str:
         p50, p99 = (self.percentile(path, share) * 1000 for share in (0.5, 0.99))
-        return f"{path}: p50 {p50:.0f} ms, p99 {p99:.0f} ms, most {self.percentile(path, 1) * 1000:.0f} ms, {len(self.took_s[path])} looks"  # fmt: skip
+        return f"{path}: p50 {p50:.0f} ms, p99 {p99:.0f} ms, most {self.percentile(path, 1) * 1000:.0f} ms, {len(self.took_s[path])} looks"
 
 
 PATHS = ("/hearth/live", "/", "/sdapi/v1/interrupt")

@@ -54,9 +54,7 @@ def break_object(random: random.Random, given: dict[str, Any], names: Sequence[s
     given = dict(given)
     for _ in range(random.randrange(4)):
         name = random.choice((*given, *names)) if random.random() < 0.95 and (given or names) else draw_key(random)
-        given[name] = (
-            nest(draw_value(random), random.choice((50, 300, 800))) if random.random() < 0.05 else draw_value(random)
-        )
+        given[name] = nest(draw_value(random), random.choice((50, 300, 800))) if random.random() < 0.05 else draw_value(random)
     if random.random() < 0.1 and given:
         given.pop(random.choice(list(given)))
     plain = json.dumps(given, ensure_ascii=random.random() < 0.9)

@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
 FILE = {"files": ("a.png", png(5, 5), "image/png")}
-DISGUISES = [{"Content-Type": "application/vnd.x+json"}, {"Content-Type": "Application/JSON"}, {"Content-Type": "text/plain"}, {}]  # fmt: skip
+DISGUISES = [{"Content-Type": "application/vnd.x+json"}, {"Content-Type": "Application/JSON"}, {"Content-Type": "text/plain"}, {}]
 
 
 @pytest.fixture(scope="module")
@@ -108,11 +108,7 @@ def test_who_shares_by_the_same_service_is_not_us(desk: Desk) -> None:
 def test_the_disk_cannot_be_filled(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Logging in again gives no more room."""
     monkeypatch.setattr(guest_files, "HOUSEHOLD_BYTES", 3 * len(png(6, 6)))
-    with (
-        shared(desk) as (address, words, _),
-        guest_client(address, words) as first,
-        guest_client(address, words) as again,
-    ):
+    with shared(desk) as (address, words, _), guest_client(address, words) as first, guest_client(address, words) as again:
         answers = [
             guest.post("/gradio_api/upload", files={"files": (f"{n}.png", png(6, 6 + n), "image/png")})
             for n, guest in enumerate((first, first, again, again, first, again))
@@ -121,9 +117,7 @@ def test_the_disk_cannot_be_filled(desk: Desk, monkeypatch: pytest.MonkeyPatch) 
         assert codes[:2] == [200, 200] and codes[-1] == 415 and "upload space" in answers[-1].text
 
 
-def test_one_guest_cannot_hold_every_line(
-    two: tuple[httpx.Client, httpx.Client], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_guest_cannot_hold_every_line(two: tuple[httpx.Client, httpx.Client], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guest_allowlist, "OPEN_MOST", 3)
     ada, eve = two
     with ExitStack() as held:
@@ -136,8 +130,4 @@ def test_names_of_sessions_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(guest_allowlist, "SESSIONS_MOST", 3)
     kept = GuestAllowlist(lambda *_: None, {})  # type: ignore[arg-type, return-value]
     assert all(kept._owns_session(f"s{n}", "eve") for n in range(10)) and len(kept._sessions) == 3
-    assert (
-        not kept._owns_session("x" * 65, "eve")
-        and not kept._owns_session(["s9"], "eve")
-        and not kept._owns_session("s9", "ada")
-    )
+    assert not kept._owns_session("x" * 65, "eve") and not kept._owns_session(["s9"], "eve") and not kept._owns_session("s9", "ada")

@@ -17,7 +17,7 @@ from tests.support.crowd import Place
 AT_ONCE_S = 0.5
 BUSY_S = 2.5
 """Where other tests run beside it. The old server answered nothing for as long as the calls waited."""
-OWNERS_PATHS = ["/v1/audio/speech", "/sdapi/v1/txt2img", "/gradio_api/queue/join", "/gradio_api/run/predict", "/hearth/check"]  # fmt: skip
+OWNERS_PATHS = ["/v1/audio/speech", "/sdapi/v1/txt2img", "/gradio_api/queue/join", "/gradio_api/run/predict", "/hearth/check"]
 GUESTS_PATHS = ["/gradio_api/queue/join", "/gradio_api/run/predict", "/hearth/check"]
 
 
@@ -74,8 +74,7 @@ def test_by_gradios_own_client(place: Place) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "given"),
-    [("nested_bodies", (OWNERS_PATHS, 5, 2 << 20)), ("slow_readers", (50, 20.0)), ("half_open", (500, 20.0))],
+    ("name", "given"), [("nested_bodies", (OWNERS_PATHS, 5, 2 << 20)), ("slow_readers", (50, 20.0)), ("half_open", (500, 20.0))]
 )
 def test_other_lines(place: Place, name: str, given: tuple[Any, ...]) -> None:
     attack(place, name, place.owner, *given)

@@ -38,10 +38,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Clien
     """The owner's client and a guest's."""
     with served(tmp_path_factory.mktemp("home")) as (_, address, sharing):
         shown = share.Share.view(sharing)
-        with (
-            httpx.Client(base_url=address, timeout=60) as owner,
-            guest_client(shown["address"], shown["password"], "Eve") as guest,
-        ):
+        with httpx.Client(base_url=address, timeout=60) as owner, guest_client(shown["address"], shown["password"], "Eve") as guest:
             yield owner, guest
 
 
@@ -93,12 +90,7 @@ def test_paths_are_found_at_any_depth() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "status"),
-    [
-        ("Origin", "http://[", 403),
-        ("Origin", "http://[::1", 403),
-        ("Content-Length", "9" * 5000, 400),
-        ("Content-Length", "-1", 400),
-    ],
+    [("Origin", "http://[", 403), ("Origin", "http://[::1", 403), ("Content-Length", "9" * 5000, 400), ("Content-Length", "-1", 400)],
 )
 def test_headers_that_broke_the_guard(owner: httpx.Client, name: str, value: str, status: int) -> None:
     asked = http.client.HTTPConnection(owner.base_url.host, owner.base_url.port or 0, timeout=30)
@@ -130,8 +122,9 @@ def test_gradio_stumbles_over_values_not_as_itself(owner: httpx.Client) -> None:
     for answer in (
         owner.post("/gradio_api/queue/join", json={"data": [], "fn_index": 10**9, "session_hash": "abc"}),
         owner.post("/gradio_api/call/nothing", json={"data": []}),
-        owner.get("/assets/" + "a" * 5000), owner.get("/hearth/static/" + "a" * 5000),
-    ):  # fmt: skip
+        owner.get("/assets/" + "a" * 5000),
+        owner.get("/hearth/static/" + "a" * 5000),
+    ):
         assert 400 <= answer.status_code < 500 and answer.text
 
 

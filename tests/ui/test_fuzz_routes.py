@@ -55,11 +55,7 @@ def test_requests_are_read_in_one_place() -> None:
     read = {"json", "form", "body", "stream", "query_params", "path_params"}
     for path in sorted((TOP / "app" / "ui").rglob("*.py")):
         name = path.relative_to(TOP).as_posix()
-        found = [
-            node
-            for node in ast.walk(ast.parse(path.read_text("utf-8")))
-            if isinstance(node, ast.Attribute) and node.attr in read
-        ]
+        found = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Attribute) and node.attr in read]
         if name == "app/ui/api/openai.py":
             found = [each for each in found if each.attr != "form"]  # a form's fields go through the schema, too
         assert name in OUTSIDE or not found, f"{name}:{found[0].lineno} reads {found[0].attr}"
@@ -122,14 +118,7 @@ async def read(method: str, query: bytes, body: bytes) -> Everything:
     async def receive() -> dict[str, object]:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    scope = {
-        "type": "http",
-        "method": method,
-        "query_string": query,
-        "headers": [],
-        "path": "/",
-        "path_params": {"id": "7"},
-    }
+    scope = {"type": "http", "method": method, "query_string": query, "headers": [], "path": "/", "path_params": {"id": "7"}}
     return await asked.read_asked(Request(scope, receive), Everything)
 
 

@@ -58,21 +58,16 @@ def test_a_task_that_nobody_remembers_has_ended(desk: Desk, page: TestClient) ->
     assert isinstance(list(desk.keeper.follow("errand-1"))[-1], END)
 
 
-@pytest.mark.parametrize("damage", ["DELETE FROM jobs", "UPDATE jobs SET request='{\"kind\"'", "UPDATE jobs SET created_s='x', state='running'"])  # fmt: skip
+@pytest.mark.parametrize(
+    "damage", ["DELETE FROM jobs", "UPDATE jobs SET request='{\"kind\"'", "UPDATE jobs SET created_s='x', state='running'"]
+)
 def test_jobs_whose_rows_are_gone_or_damaged(desk: Desk, page: TestClient, damage: str) -> None:
     ids = [desk.jobs.begin(each, OWNER) for each in (SpeechRequest("[S1] One."), PictureRequest("a tree"))]
     desk.jobs.begin_grid(PictureRequest("a tree"), ("steps", [2]), ("guidance", [1.0]), OWNER)
     desk.keeper._board._progress.clear()
     desk.keeper.database.write(damage)
-    asked = [
-        ("GET", "/hearth/live"),
-        ("GET", "/hearth/sheet"),
-        ("POST", "/hearth/smaller/speech"),
-        ("POST", "/hearth/smaller/picture"),
-    ]
-    asked += [
-        ("POST", f"/hearth/queue/{id_}/{act}") for id_ in [*ids, "no"] for act in ("up", "go-on", "let-go", "remove")
-    ]
+    asked = [("GET", "/hearth/live"), ("GET", "/hearth/sheet"), ("POST", "/hearth/smaller/speech"), ("POST", "/hearth/smaller/picture")]
+    asked += [("POST", f"/hearth/queue/{id_}/{act}") for id_ in [*ids, "no"] for act in ("up", "go-on", "let-go", "remove")]
     asked += [("GET", f"/hearth/made/{id_}/part-000.wav") for id_ in ids]
     assert [(path, found) for method, path in asked if (found := page.request(method, path).status_code) >= 500] == []
     for id_ in ids:
@@ -86,12 +81,9 @@ def test_jobs_whose_rows_are_gone_or_damaged(desk: Desk, page: TestClient, damag
 
 
 @pytest.mark.parametrize(
-    "damage",
-    ["request='{'", "plan='[1'", "seconds=9e999", "rate='fast'", "path=x'00ff'", "created_s='soon'", "text=x'ff'"],
+    "damage", ["request='{'", "plan='[1'", "seconds=9e999", "rate='fast'", "path=x'00ff'", "created_s='soon'", "text=x'ff'"]
 )
-def test_one_damaged_row_leaves_the_others_on_the_shelf(
-    desk: Desk, page: TestClient, tmp_path: Path, damage: str
-) -> None:
+def test_one_damaged_row_leaves_the_others_on_the_shelf(desk: Desk, page: TestClient, tmp_path: Path, damage: str) -> None:
     files = [tmp_path / f"{number}.png" for number in range(3)]
     for file in files:
         file.write_bytes(file.name.encode())

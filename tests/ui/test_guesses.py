@@ -45,9 +45,7 @@ async def ask_key(asked: httpx.AsyncClient, given: str, address: str = "192.0.2.
 
 
 @pytest.mark.parametrize(("ask", "right", "inside"), [(ask_password, "A-b", 303), (ask_key, "key", 200)])
-def test_the_right_one_is_let_in_while_wrong_ones_are_slowed(
-    ask: Any, right: str, inside: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_right_one_is_let_in_while_wrong_ones_are_slowed(ask: Any, right: str, inside: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the same address, among hundreds of wrong ones that wait or were refused."""
     monkeypatch.setattr(guesses, "DELAY_MOST_S", 2 * DELAY_S)
 

@@ -56,15 +56,7 @@ def started(folder: Path) -> Iterator[httpx.Client]:
 
 def look(client: httpx.Client) -> tuple[int, list[str]]:
     """Return how many creations the shelf shows, and the notices."""
-    for path in (
-        "/",
-        "/hearth/live",
-        "/hearth/live?charts",
-        "/hearth/drafts",
-        "/hearth/models",
-        "/hearth/machine",
-        "/hearth/greeting",
-    ):
+    for path in ("/", "/hearth/live", "/hearth/live?charts", "/hearth/drafts", "/hearth/models", "/hearth/machine", "/hearth/greeting"):
         assert client.get(path).status_code < 500, path
     shown = sum(len(client.get("/hearth/shelf", params=each).json()["creations"]) for each in ({}, {"binned": "1"}))
     return shown, [each["text"] for each in client.get("/hearth/live").json()["notices"]]

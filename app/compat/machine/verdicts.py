@@ -140,10 +140,12 @@ def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
     """Store all verdicts atomically."""
     path = verdict_file(folder, hardware)
     record = {
-        "format": _FORMAT, "machine": hardware.name, "torch": hardware.torch,
+        "format": _FORMAT,
+        "machine": hardware.name,
+        "torch": hardware.torch,
         "system": f"{hardware.system} {hardware.system_version}",
         "verdicts": [as_json(each) for _, each in sorted(verdicts.items())],
-    }  # fmt: skip
+    }
     atomic_write.write_text(path, json.dumps(record, indent=1, allow_nan=False))
     return path
 

@@ -83,9 +83,11 @@ def _read(path: Path, most_s: float | None) -> tuple[Samples, int]:
                 say(
                     "sound.unusual",
                     "{name} has {channels} channels at {rate} Hz, more than Hearth reads. Convert it to mono at 44100 Hz.",
-                    name=path.name, channels=file.channels, rate=file.samplerate,
+                    name=path.name,
+                    channels=file.channels,
+                    rate=file.samplerate,
                 )
-            )  # fmt: skip
+            )
         frames = -1 if most_s is None else int(most_s * file.samplerate)
         samples: Samples = file.read(frames, dtype="float32", always_2d=True).mean(axis=1, dtype=np.float32)
         return np.nan_to_num(samples, posinf=0.0, neginf=0.0), int(file.samplerate)
@@ -96,9 +98,7 @@ def _convert(source: Path, target: Path) -> bool:
         if shutil.which(program):
             filled = [each.format(source=source, target=target) for each in arguments]
             try:
-                done = subprocess.run(
-                    [program, *filled], stdin=subprocess.DEVNULL, capture_output=True, timeout=CONVERTED_S
-                )
+                done = subprocess.run([program, *filled], stdin=subprocess.DEVNULL, capture_output=True, timeout=CONVERTED_S)
             except subprocess.TimeoutExpired:
                 return False
             if done.returncode == 0 and target.is_file():

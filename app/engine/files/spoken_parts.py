@@ -87,9 +87,7 @@ def find(path: Path) -> SpokenPart | None:
         if not is_right(STORED, values):
             return None
         codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"])
-        return SpokenPart(
-            values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes.astype(np.int16), path
-        )  # fmt: skip
+        return SpokenPart(values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes.astype(np.int16), path)
     except (OSError, ValueError, RecursionError):
         return None
 

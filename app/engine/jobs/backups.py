@@ -30,10 +30,7 @@ def make_backup(home: Home) -> Path | None:
         return None
     path = home.backups / f"hearth-{time.strftime('%Y-%m-%d-%H%M%S')}.sqlite3"
     with atomic_write.replacing(path) as unfinished:
-        with (
-            closing(sqlite3.connect(home.database, timeout=BUSY_S)) as source,
-            closing(sqlite3.connect(unfinished)) as copy,
-        ):
+        with closing(sqlite3.connect(home.database, timeout=BUSY_S)) as source, closing(sqlite3.connect(unfinished)) as copy:
             source.backup(copy)
             copy.execute("PRAGMA journal_mode=DELETE")  # one file, without -wal beside it
             ((verdict,),) = copy.execute("PRAGMA quick_check(1)")

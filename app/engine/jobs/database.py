@@ -44,7 +44,7 @@ def is_full(fault: BaseException) -> bool:
 
 def describe_tables(connection: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
     """Return the columns of the tables with their types, keys and defaults, and the names of all else."""
-    objects = [str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name")]  # fmt: skip
+    objects = [str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name")]
     columns = {name: [tuple(row) for row in connection.execute(f'PRAGMA table_info("{name}")')] for name in objects}
     return {name: rows for name, rows in columns.items() if not name.startswith("words_")}
 
@@ -59,9 +59,7 @@ def make_empty() -> sqlite3.Connection:
 def list_columns() -> dict[str, list[str]]:
     """Return the columns of the tables that hold rows of Hearth's own."""
     with closing(make_empty()) as empty:
-        return {
-            table: [row[1] for row in empty.execute(f"PRAGMA table_info({table})")] for table in ("jobs", "creations")
-        }
+        return {table: [row[1] for row in empty.execute(f"PRAGMA table_info({table})")] for table in ("jobs", "creations")}
 
 
 def check(connection: sqlite3.Connection) -> None:

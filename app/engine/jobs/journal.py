@@ -116,9 +116,7 @@ class Journal:
 
     def list_waiting(self) -> list[Job]:
         """List waiting jobs in the order they will run: the owner's, then one of each guest in turn."""
-        rows = self._db.query(
-            "SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY position, created_s", self._me
-        )
+        rows = self._db.query("SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY position, created_s", self._me)
         jobs = self._read_all(rows)
         guests = {household_of(job.owner) for job in jobs} - {OWNER}
         return order_fairly(jobs, self.sum_guest_seconds(time.time() - HOUR_S) if len(guests) > 1 else {})
@@ -151,9 +149,7 @@ class Journal:
     def begin(self, id_: str) -> None:
         """Count one more attempt, before the work begins, so that the next start notices a crash."""
         self._db.write(
-            "UPDATE jobs SET state='running', attempts=attempts+1, started_s=COALESCE(started_s, ?) WHERE id=?",
-            time.time(),
-            id_,
+            "UPDATE jobs SET state='running', attempts=attempts+1, started_s=COALESCE(started_s, ?) WHERE id=?", time.time(), id_
         )
 
     def put_back(self, id_: str) -> None:
@@ -173,9 +169,7 @@ class Journal:
 
     def withdraw(self, id_: str) -> bool:
         """Take a queued job out; return False if it already runs or has ended."""
-        return self._db.write(
-            "UPDATE jobs SET state='stopped', ended_s=? WHERE id=? AND state='queued'", time.time(), id_
-        ) > 0  # fmt: skip
+        return self._db.write("UPDATE jobs SET state='stopped', ended_s=? WHERE id=? AND state='queued'", time.time(), id_) > 0
 
     def mark_interrupted(self) -> list[Job]:
         """Mark the jobs of dead processes as interrupted; done at each start. On a full disk it is done when one of them
@@ -215,14 +209,17 @@ class Journal:
             "UPDATE jobs SET state='queued', runner=?, words='', ended_s=NULL,"
             " position=MAX(?, 1e-3 + COALESCE((SELECT MAX(position) FROM jobs WHERE state='queued'), 0))"
             " WHERE id=? AND state IN ('interrupted', 'failed')",
-            self._me, time.time(), id_,
-        )  # fmt: skip
+            self._me,
+            time.time(),
+            id_,
+        )
 
     def list_unfinished(self, request: Request, choice: Choice, owner: str = OWNER) -> list[Job]:
         """List unfinished jobs with exactly this request, the latest first."""
         rows = self._db.query(
             "SELECT * FROM jobs WHERE state IN ('interrupted', 'failed') AND owner=? AND request=? ORDER BY created_s DESC",
-            owner, json.dumps(to_json(request)),
-        )  # fmt: skip
+            owner,
+            json.dumps(to_json(request)),
+        )
         wanted = dataclasses.replace(choice, chunk=AUTO)
         return [job for job in self._read_all(rows) if job.choice == wanted]

@@ -34,11 +34,13 @@ def describe_lack(home: Home, needed_bytes: int, waits: bool = True) -> Sentence
             "disk.full",
             "The disk with {folder} is full: {free} MB are free, and the next job needs {needed} MB. Free {lack} MB there, "
             "for example by emptying the shelf's bin or removing a model. Jobs wait and then go on by themselves.",
-            folder=str(home.root), **figures,
-        )  # fmt: skip
+            folder=str(home.root),
+            **figures,
+        )
     return say(
         "disk.full-now",
         "The disk with {folder} is full: {free} MB are free, and this needs {needed} MB. Free {lack} MB there, for example "
         "by emptying the shelf's bin or removing a model, and run the command again.",
-        folder=str(home.root), **figures,
-    )  # fmt: skip
+        folder=str(home.root),
+        **figures,
+    )

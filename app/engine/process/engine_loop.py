@@ -45,15 +45,7 @@ class EngineLoop:
     change single entries of a set, list or dict, each in one step."""
 
     def __init__(
-        self,
-        stores: Stores,
-        engine: EngineLife,
-        queue: WorkQueue,
-        board: ProgressBoard,
-        *,
-        quiet_s: float,
-        rest_s: float,
-        patient: bool,
+        self, stores: Stores, engine: EngineLife, queue: WorkQueue, board: ProgressBoard, *, quiet_s: float, rest_s: float, patient: bool
     ) -> None:
         self.state = EngineState()
         self.history: deque[Sample] = deque(maxlen=HISTORY)

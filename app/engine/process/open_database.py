@@ -118,9 +118,7 @@ def _fill(made: Path, home: Home) -> tuple[int, int]:
                 _add(database, columns, salvage.read_rows(backup, columns))
             listed = {str(row["path"]) for row in database.query("SELECT path FROM creations")}
             _add(database, columns, {"creations": list(find_unlisted(home.creations, listed))})
-            counts = [
-                database.query(f"SELECT COUNT(*) AS rows FROM {table}")[0]["rows"] for table in ("jobs", "creations")
-            ]
+            counts = [database.query(f"SELECT COUNT(*) AS rows FROM {table}")[0]["rows"] for table in ("jobs", "creations")]
     finally:
         database.close()
     return counts[0], counts[1]

@@ -38,9 +38,7 @@ class ProgressBoard:
         """Know a job from now on; what was already posted stays, as its end may come before this call."""
         with self._lock:
             self._progress.setdefault(job, Progress())
-            ended = [
-                each for each, progress in self._progress.items() if progress.end and is_task(each) == is_task(job)
-            ]
+            ended = [each for each, progress in self._progress.items() if progress.end and is_task(each) == is_task(job)]
             for old in ended[:-REMEMBERED]:
                 del self._progress[old]
 

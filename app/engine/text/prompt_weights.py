@@ -25,9 +25,7 @@ def split_weights(prompt: str) -> list[tuple[str, float]]:
         if token in ("(", "["):
             opened.append(at)
         elif number is not None or token in (")", "]"):
-            bracket, weight = (
-                ("[", 1 / STRONGER) if token == "]" else ("(", STRONGER if number is None else float(number))
-            )
+            bracket, weight = ("[", 1 / STRONGER) if token == "]" else ("(", STRONGER if number is None else float(number))
             if opened and tokens[opened[-1]][0] == bracket:
                 weight_at[opened.pop()] = weight
                 closing.add(at)

@@ -27,8 +27,7 @@ IN_USE: Final = re.compile(
 BODY: Final = Bounds(most_bytes=8 << 20)
 """Of a request to Gradio: the fields of a tab. Files go to /upload."""
 STUMBLED: Final = say(
-    "fence.stumbled",
-    "This request cannot be answered: one of its values has the wrong kind. Correct it, or reload the page.",
+    "fence.stumbled", "This request cannot be answered: one of its values has the wrong kind. Correct it, or reload the page."
 )
 _log = logging.getLogger("hearth.window")
 

@@ -206,7 +206,7 @@ class LoginRequired:
             if trouble := await self._logins.hold_wrong(self._find_address(scope)):
                 await refusal(scope, 429, trouble)(scope, receive, send)
                 return
-        await refusal(scope, 401, say("login.key", "Send Hearth's API key, as: Authorization: Bearer KEY"))(scope, receive, send)  # fmt: skip
+        await refusal(scope, 401, say("login.key", "Send Hearth's API key, as: Authorization: Bearer KEY"))(scope, receive, send)
 
     def _find_address(self, scope: Scope) -> str:
         return find_address(scope, self._logins.behind_tunnel)
@@ -238,9 +238,7 @@ class LoginRequired:
         answer = RedirectResponse("/", 303)
         secure = self._logins.secure and not is_loopback(parse_host(request.headers.get("host", "")))
         left_s = None if self._logins.until_s is None else int(self._logins.until_s - self._logins.clock())
-        answer.set_cookie(
-            COOKIES[self._logins.owner], outcome, max_age=left_s, httponly=True, samesite="lax", secure=secure
-        )
+        answer.set_cookie(COOKIES[self._logins.owner], outcome, max_age=left_s, httponly=True, samesite="lax", secure=secure)
         return answer
 
 

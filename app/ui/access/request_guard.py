@@ -37,9 +37,7 @@ IDLE_MOST: Final = 1000
 """How many may at once; launch.py asks for four times as many open files."""
 HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::\d+)?")
 LENGTH: Final = re.compile(r"[0-9]{1,18}")
-SECURITY_HEADERS: Final = {
-    "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "SAMEORIGIN",
-}  # fmt: skip
+SECURITY_HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "SAMEORIGIN"}
 
 
 class OwnerOnly:
@@ -83,9 +81,7 @@ class Guard:
     the start, a second Host header must be refused, and the answer is a sentence in the reader's language.
     """
 
-    def __init__(
-        self, app: ASGIApp, is_own_host: Callable[[str], bool] = is_loopback, most_bytes: int = OWNER_BYTES
-    ) -> None:
+    def __init__(self, app: ASGIApp, is_own_host: Callable[[str], bool] = is_loopback, most_bytes: int = OWNER_BYTES) -> None:
         self._app, self._is_own_host, self._most_bytes = app, is_own_host, most_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,7 +99,7 @@ class Guard:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_own_host(parse_host(hosts[0])):
-            return 421, say("guard.host", "This is not Hearth's address. Open the address that Hearth printed when it started.")  # fmt: skip
+            return 421, say("guard.host", "This is not Hearth's address. Open the address that Hearth printed when it started.")
         foreign = headers.get("sec-fetch-site") == "cross-site"
         # For reads too: Gradio allows CORS to any page served on this computer.
         if not self._is_own_origin(headers.get("origin"), hosts[0]):
@@ -195,15 +191,8 @@ async def close_idle_connections(server: Any, idle_s: float = IDLE_S, every_s: f
     """By connection: its last request, and when it started waiting for the next."""
     while not server.should_exit:
         now_s = time.monotonic()
-        idle = {
-            each: each.cycle
-            for each in server.server_state.connections
-            if each.cycle is None or each.cycle.response_complete
-        }
-        since = {
-            each: since[each] if each in since and since[each][0] is cycle else (cycle, now_s)
-            for each, cycle in idle.items()
-        }
+        idle = {each: each.cycle for each in server.server_state.connections if each.cycle is None or each.cycle.response_complete}
+        since = {each: since[each] if each in since and since[each][0] is cycle else (cycle, now_s) for each, cycle in idle.items()}
         oldest_first = sorted(since, key=lambda each: since[each][1])
         for place, each in enumerate(oldest_first):
             if now_s - since[each][1] > idle_s or place < len(oldest_first) - IDLE_MOST:

@@ -85,7 +85,9 @@ def is_sound(path: Path) -> bool:
         or found.frames / found.samplerate > SECONDS_MOST
         or found.channels > CHANNELS_MOST
     ):
-        raise Trouble(say("upload.long", "{name} is longer than {most} minutes. Shorten it first.", name=path.name, most=round(SECONDS_MOST / 60)))  # fmt: skip
+        raise Trouble(
+            say("upload.long", "{name} is longer than {most} minutes. Shorten it first.", name=path.name, most=round(SECONDS_MOST / 60))
+        )
     return True
 
 
@@ -103,9 +105,7 @@ def is_safetensors(path: Path) -> bool:
 class CheckUploads:
     """Middleware: let Gradio store an upload, then check it before answering with its path. Rejected files are deleted."""
 
-    def __init__(
-        self, app: ASGIApp, folder: Path, files_by_person: dict[str, set[str]], guest_files: GuestFiles | None = None
-    ) -> None:
+    def __init__(self, app: ASGIApp, folder: Path, files_by_person: dict[str, set[str]], guest_files: GuestFiles | None = None) -> None:
         """`files_by_person`: what each login may use. `guest_files`: what all guests hold; none for the owner."""
         self._app, self._folder, self._files_by_person, self._guest_files = app, folder, files_by_person, guest_files
         self._one_at_a_time = asyncio.Lock()
@@ -121,11 +121,11 @@ class CheckUploads:
         except OSError as fault:
             if not is_disk_full(fault):
                 raise
-            await refusal(
-                scope, 507, say("upload.no-room", "The disk is full, so the file could not be stored. Try again later.")
-            )(scope, receive, send)
+            await refusal(scope, 507, say("upload.no-room", "The disk is full, so the file could not be stored. Try again later."))(
+                scope, receive, send
+            )
         except Trouble as trouble:
-            await refusal(scope, 429 if trouble.sentence.key == "upload.busy" else 415, trouble.sentence)(scope, receive, send)  # fmt: skip
+            await refusal(scope, 429 if trouble.sentence.key == "upload.busy" else 415, trouble.sentence)(scope, receive, send)
 
     async def _receive(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -170,9 +170,7 @@ class CheckUploads:
             with anyio.fail_after(CHECK_S):
                 await anyio.to_thread.run_sync(self._check, scope, answer, abandon_on_cancel=True, limiter=self._checks)
         except TimeoutError as late:
-            raise Trouble(
-                say("upload.slow", "This file could not be checked in time. Send it again, or send a smaller one.")
-            ) from late
+            raise Trouble(say("upload.slow", "This file could not be checked in time. Send it again, or send a smaller one.")) from late
 
     def _check(self, scope: Scope, body: bytes) -> None:
         """Check the stored files and note whose they are; delete them and raise Trouble if one is not acceptable."""

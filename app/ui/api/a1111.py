@@ -84,7 +84,7 @@ async def answer_txt2img(desk: Desk, asked: Request, person: Person, given: Pain
 async def answer_img2img(desk: Desk, asked: Request, person: Person, given: PaintAsked) -> Response:
     starts = given.init_images or []
     if len(starts) != 1:
-        raise Trouble(say("a1111.one-image", "Send exactly one picture in init_images; this request has {count}.", count=len(starts)))  # fmt: skip
+        raise Trouble(say("a1111.one-image", "Send exactly one picture in init_images; this request has {count}.", count=len(starts)))
     image = await work(save_picture, desk, decode_base64(starts[0]), "start.png")
     mask = None
     if given.mask:
@@ -96,12 +96,7 @@ async def paint(desk: Desk, person: Person, given: PaintAsked, image: str | None
     request = await work(picture_request, desk, given, image, mask)
     job, files = await run_job(desk, request, person)
     seeds = [part.seed for part in desk.keeper.get_progress(job).parts]
-    info = {
-        "prompt": request.prompt,
-        "negative_prompt": request.negative,
-        "seed": seeds[0] if seeds else -1,
-        "all_seeds": seeds,
-    }
+    info = {"prompt": request.prompt, "negative_prompt": request.negative, "seed": seeds[0] if seeds else -1, "all_seeds": seeds}
     sent = () if given.send_images is False else files
     images = [await work(encode_base64, file) for file in sent]
     parameters = given.model_dump(exclude={"init_images", "mask"}, exclude_unset=True)
@@ -121,9 +116,7 @@ async def show_progress(desk: Desk, asked: Request, person: Person, given: Progr
     }  # fmt: skip
     share = step.done / step.total if step and step.total else 0.0
     eta = (step.eta_s or 0.0) if step else 0.0
-    return JSONResponse(
-        {"progress": share, "eta_relative": eta, "state": state, "current_image": picture, "textinfo": None}
-    )
+    return JSONResponse({"progress": share, "eta_relative": eta, "state": state, "current_image": picture, "textinfo": None})
 
 
 async def interrupt(desk: Desk, asked: Request, person: Person) -> Response:

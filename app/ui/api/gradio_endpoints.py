@@ -46,7 +46,7 @@ def check_assistants(wanted: bool, host: str) -> None:
             )
         )
     if wanted and not is_loopback(host):
-        raise Trouble(say("mcp.listen", "MCP works on this computer only, because assistants cannot log in. Leave out --mcp or --listen."))  # fmt: skip
+        raise Trouble(say("mcp.listen", "MCP works on this computer only, because assistants cannot log in. Leave out --mcp or --listen."))
 
 
 def build(desk: Desk) -> None:
@@ -139,9 +139,7 @@ class Endpoints:
         }  # fmt: skip
 
 
-async def run(
-    desk: Desk, make_request: Callable[[], Request], asked: gr.Request | None
-) -> AsyncIterator[dict[str, Any]]:
+async def run(desk: Desk, make_request: Callable[[], Request], asked: gr.Request | None) -> AsyncIterator[dict[str, Any]]:
     """Run a job and yield its events. A client that disconnects does not stop it, like a closed tab: /stop does."""
     person, sent = who(asked), Progress()
     try:

@@ -27,15 +27,7 @@ from app.engine.models.on_disk import locate
 from app.engine.text import voices
 from app.sentence import Trouble, say
 from app.ui.api.following import WORKERS, follow, work
-from app.ui.api.shared import (
-    begin_job,
-    encode_base64,
-    error_answer,
-    require_owner,
-    run_job,
-    save_mask,
-    save_picture,
-)
+from app.ui.api.shared import begin_job, encode_base64, error_answer, require_owner, run_job, save_mask, save_picture
 from app.ui.state.asked import Asked, Whole, Word, fit, read_asked
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
@@ -43,9 +35,7 @@ from app.ui.state.person import Person
 
 TAG: Final = "[S1] "
 EVENTS: Final = "text/event-stream"
-DONE: Final = (
-    b'data: {"type": "speech.audio.done", "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}}\n\n'
-)
+DONE: Final = b'data: {"type": "speech.audio.done", "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}}\n\n'
 Handler = Callable[..., Awaitable[Response]]
 """Takes desk, request, person and, if the route has a schema, what was asked."""
 Row = tuple[str, str, Handler, type[Asked] | None]
@@ -126,9 +116,7 @@ async def answer_speech(desk: Desk, asked: Request, person: Person, given: Speec
 
 
 async def list_models(desk: Desk, asked: Request, person: Person) -> Response:
-    names = await work(
-        lambda: [public_name(each.id) for each in desk.models.list_all() if locate(desk.keeper.home, each)]
-    )
+    names = await work(lambda: [public_name(each.id) for each in desk.models.list_all() if locate(desk.keeper.home, each)])
     return JSONResponse({"object": "list", "data": [model_entry(each) for each in names]})
 
 
@@ -149,9 +137,7 @@ async def answer_edit(desk: Desk, asked: Request, person: Person) -> Response:
             given = fit(PictureAsked, {key: value for key, value in form.items() if isinstance(value, str)})
             first, second = [await read_upload(form.get(each) or form.get(f"{each}[]")) for each in ("image", "mask")]
     except (LookupError, ValueError, MultiPartException) as fault:  # an unknown charset, a part that breaks off
-        raise Trouble(
-            say("api.form", "The form cannot be read ({fault}). Send it as multipart/form-data.", fault=str(fault))
-        ) from fault
+        raise Trouble(say("api.form", "The form cannot be read ({fault}). Send it as multipart/form-data.", fault=str(fault))) from fault
     if first is None:
         raise Trouble(say("api.no-image", "An edit needs a picture to start from. Send it as image."))
     image = await work(save_picture, desk, first, "start.png")
@@ -186,9 +172,7 @@ def model_entry(id_: str) -> dict[str, Any]:
 
 
 def no_such_model(wanted: str) -> Trouble:
-    return Trouble(
-        say("api.no-model", "No model called {model} is installed. GET /v1/models lists those that are.", model=wanted)
-    )
+    return Trouble(say("api.no-model", "No model called {model} is installed. GET /v1/models lists those that are.", model=wanted))
 
 
 def speech_request(desk: Desk, given: SpeechAsked, wanted: str) -> SpeechRequest:
@@ -198,17 +182,13 @@ def speech_request(desk: Desk, given: SpeechAsked, wanted: str) -> SpeechRequest
     )  # fmt: skip
 
 
-def picture_request(
-    desk: Desk, given: PictureAsked, image: str | None = None, mask: str | None = None
-) -> PictureRequest:
+def picture_request(desk: Desk, given: PictureAsked, image: str | None = None, mask: str | None = None) -> PictureRequest:
     width, height = None, None
     if (size := given.size or "auto") != "auto":
         try:
             width, height = map(int, size.split("x"))
         except ValueError as fault:
-            raise Trouble(
-                say("api.size", "{size} is not a valid size. Write it as 512x512, or auto.", size=size)
-            ) from fault
+            raise Trouble(say("api.size", "{size} is not a valid size. Write it as 512x512, or auto.", size=size)) from fault
     return PictureRequest(
         given.prompt, find_model(desk, given.model, "picture"), given.negative_prompt or "", width=width, height=height, steps=given.steps,
         seed=given.seed, batch=given.n or 1, image=image, mask=mask,
@@ -241,9 +221,7 @@ async def stream_speech(desk: Desk, request: SpeechRequest, person: Person, want
     return StreamingResponse(body, media_type=stream_encoding.MEDIA[wanted])
 
 
-async def encode_parts(
-    desk: Desk, job: str, wanted: str, progress: Progress, following: AsyncGenerator[Progress]
-) -> AsyncGenerator[bytes]:
+async def encode_parts(desk: Desk, job: str, wanted: str, progress: Progress, following: AsyncGenerator[Progress]) -> AsyncGenerator[bytes]:
     """Encode each spoken part once, as it arrives; stop the job if the listener goes away."""
     coder: stream_encoding.Encoder | None = None
     sent: set[int] = set()

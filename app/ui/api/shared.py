@@ -48,9 +48,7 @@ async def run_job(desk: Desk, request: Request, person: Person) -> tuple[str, tu
     if isinstance(end, Failed):
         raise redact_for(person, Trouble(end.sentence, *end.objections, cure=end.cure))
     if not end.files:
-        raise Trouble(
-            say("programs.stopped", "The job was stopped before any part was finished. Send the request again.")
-        )
+        raise Trouble(say("programs.stopped", "The job was stopped before any part was finished. Send the request again."))
     return job, tuple(map(Path, end.files))
 
 
@@ -85,9 +83,7 @@ def save_picture(desk: Desk, data: bytes, name: str) -> Path:
 
 
 def not_a_picture(name: str) -> Trouble:
-    return Trouble(
-        say("programs.picture", "{name} is not a picture that Hearth can read. Send PNG, JPEG or WebP.", name=name)
-    )
+    return Trouble(say("programs.picture", "{name} is not a picture that Hearth can read. Send PNG, JPEG or WebP.", name=name))
 
 
 def decode_base64(text: str) -> bytes:

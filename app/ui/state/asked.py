@@ -35,7 +35,9 @@ async def read_asked(request: Request, schema: type[A]) -> A:
     """Return what the request asks for; raise a Trouble for what no schema allows. The path goes before the body, the body before the query."""
     given: dict[str, Any] = dict(request.query_params)
     if request.method not in ("GET", "HEAD"):
-        given |= parse_object(body) if len(body := await read_body(request)) < AT_ONCE_BYTES else await run_in_threadpool(parse_object, body)  # fmt: skip
+        given |= (
+            parse_object(body) if len(body := await read_body(request)) < AT_ONCE_BYTES else await run_in_threadpool(parse_object, body)
+        )
     return fit(schema, {**given, **request.path_params})
 
 
@@ -44,13 +46,7 @@ async def read_body(request: Request) -> bytes:
     async for piece in request.stream():
         body += piece
         if len(body) > JSON.most_bytes:
-            raise Trouble(
-                say(
-                    "asked.large",
-                    "The request is larger than {most} MB. Send something smaller.",
-                    most=JSON.most_bytes >> 20,
-                )
-            )
+            raise Trouble(say("asked.large", "The request is larger than {most} MB. Send something smaller.", most=JSON.most_bytes >> 20))
     return bytes(body)
 
 
@@ -92,19 +88,9 @@ def explain(fault: ValidationError) -> Sentence:
     if kind == "greater_than_equal":
         return say("asked.least", "{field} must be at least {least}.", field=field, least=limits["ge"])
     if kind in ("less_than", "less_than_equal"):
-        return say(
-            "asked.most",
-            "{field} must be at most {most}.",
-            field=field,
-            most=limits["le"] if "le" in limits else limits["lt"],
-        )
+        return say("asked.most", "{field} must be at most {most}.", field=field, most=limits["le"] if "le" in limits else limits["lt"])
     if kind == "string_too_long":
-        return say(
-            "asked.long",
-            "{field} is longer than {most} characters. Shorten it.",
-            field=field,
-            most=limits["max_length"],
-        )
+        return say("asked.long", "{field} is longer than {most} characters. Shorten it.", field=field, most=limits["max_length"])
     if kind == "string_pattern_mismatch":
         return say("asked.control", "{field} contains control characters. Type it again.", field=field)
     wanted = KINDS.get(kind.partition("_")[0])

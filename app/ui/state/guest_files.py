@@ -45,7 +45,7 @@ class GuestFiles:
         with self.lock:
             self._require_room(household, 1)
             if self.under_way[household] >= UNDER_WAY_OF_ONE or self.under_way.total() >= UNDER_WAY:
-                raise Trouble(say("upload.busy", "Too many uploads at once. Wait for one to finish, then send this again."))  # fmt: skip
+                raise Trouble(say("upload.busy", "Too many uploads at once. Wait for one to finish, then send this again."))
             self.under_way[household] += 1
         try:
             yield
@@ -88,8 +88,5 @@ class GuestFiles:
             )
         if sum(everyones) + more > GUESTS_BYTES or len(everyones) + files > GUESTS_FILES:
             raise Trouble(
-                say(
-                    "upload.all-full",
-                    "Guests have used all of their upload space. Use the files you sent, or come back tomorrow.",
-                )
+                say("upload.all-full", "Guests have used all of their upload space. Use the files you sent, or come back tomorrow.")
             )

@@ -24,7 +24,7 @@ Handler = Callable[..., Any]
 
 def route(
     desk: Any, path: str, handler: Handler, methods: Sequence[str] = ("GET",), schema: type[Asked] | None = None, owner: bool = False
-) -> Route:  # fmt: skip
+) -> Route:
     """Bind a handler that asks by itself what this person may have. Input that its schema refuses is answered with 400 and a sentence."""
 
     async def answer(request: Request) -> Response:
@@ -43,9 +43,7 @@ def route(
     return Route(path, answer, methods=[*methods])
 
 
-def owner_route(
-    desk: Any, path: str, handler: Handler, methods: Sequence[str] = ("GET",), schema: type[Asked] | None = None
-) -> Route:
+def owner_route(desk: Any, path: str, handler: Handler, methods: Sequence[str] = ("GET",), schema: type[Asked] | None = None) -> Route:
     """Bind a handler that only the owner reaches; to anybody else it is as if it were not there."""
     return route(desk, path, handler, methods, schema, owner=True)
 
@@ -55,9 +53,7 @@ def answer_full_disk(request: Request, fault: Exception) -> Response:
     if not is_disk_full(fault):
         raise fault
     return refuse(
-        Trouble(say("disk.not-kept", "The disk is full, so this could not be saved. Free some space, then try again.")),
-        request,
-        status=507,
+        Trouble(say("disk.not-kept", "The disk is full, so this could not be saved. Free some space, then try again.")), request, status=507
     )
 
 

@@ -71,9 +71,7 @@ class PaintTab:
             seed=whole_number(values[own.seed]), batch=int(values[own.batch]),
             strength=values[chosen.start.strength], upscale=int(values[own.upscale]), loras=tuple(loras),
         )  # fmt: skip
-        image, mask = paint_form.save_pictures(
-            self.desk, values[chosen.start.image]
-        )  # last: nothing is written for what is refused
+        image, mask = paint_form.save_pictures(self.desk, values[chosen.start.image])  # last: nothing is written for what is refused
         return dataclasses.replace(request, image=image, mask=mask)
 
     def begin(self, values: dict[Any, Any], request: gr.Request) -> str:
@@ -180,7 +178,5 @@ def connect_owner(tab: PaintTab) -> None:
     refresh = hidden_button("paint-weigh")  # once something was made, how long it takes is known
     changes = [each.change for each in (model, size, own.width, own.height, own.steps, own.guidance, own.batch)]
     gr.on([*changes, refresh.click], tab.forecast, fields.asked - {fields.start.image}, fields.model.forecast, **LATEST)
-    hidden_button("paint-begin-with").click(
-        tab.start_from, fields.hidden.creation, [fields.start.image, message], **LATEST
-    )
+    hidden_button("paint-begin-with").click(tab.start_from, fields.hidden.creation, [fields.start.image, message], **LATEST)
     remember_settings("paint", tab.desk, fields.saved, own.presets, message)

@@ -26,10 +26,12 @@ PAGE: Final = 60
 ZIP_MOST: Final = 500
 ID: Final = re.compile(r"[0-9]{1,18}")
 ACTIONS: Final[dict[str, Callable[[Shelf, int], object]]] = {
-    "favourite": lambda shelf, id_: shelf.set_favourite(id_, True), "plain": lambda shelf, id_: shelf.set_favourite(id_, False),
-    "delete": lambda shelf, id_: shelf.delete(id_), "restore": lambda shelf, id_: shelf.restore(id_),
+    "favourite": lambda shelf, id_: shelf.set_favourite(id_, True),
+    "plain": lambda shelf, id_: shelf.set_favourite(id_, False),
+    "delete": lambda shelf, id_: shelf.delete(id_),
+    "restore": lambda shelf, id_: shelf.restore(id_),
     "reveal": lambda shelf, id_: reveal(shelf.get(id_).path),
-}  # fmt: skip
+}
 
 
 def build(desk: Desk) -> None:
@@ -56,16 +58,18 @@ class ExportAsked(Asked):
 
 def routes(desk: Desk) -> list[Route]:
     return [
-        owner_route(desk, "/hearth/shelf", search, schema=SearchAsked), owner_route(desk, "/hearth/shelf/empty", empty_bin, ["POST"]),
-        owner_route(desk, "/hearth/shelf/{id}/{act}", act, ["POST"], ActAsked), owner_route(desk, "/hearth/export", export, schema=ExportAsked),
-    ]  # fmt: skip
+        owner_route(desk, "/hearth/shelf", search, schema=SearchAsked),
+        owner_route(desk, "/hearth/shelf/empty", empty_bin, ["POST"]),
+        owner_route(desk, "/hearth/shelf/{id}/{act}", act, ["POST"], ActAsked),
+        owner_route(desk, "/hearth/export", export, schema=ExportAsked),
+    ]
 
 
 def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     spoken = language(request)
     wanted = Search(
-        asked.words, asked.kind, asked.model, asked.favourite is not None, asked.binned is not None, most=PAGE + 1, skip=asked.skip,
-    )  # fmt: skip
+        asked.words, asked.kind, asked.model, asked.favourite is not None, asked.binned is not None, most=PAGE + 1, skip=asked.skip
+    )
     found = desk.keeper.shelf.find(wanted)
     creations = [creation_view(desk, each, spoken) for each in found[:PAGE]]
     models = [{"id": each, "title": desk.models.find_title(each)} for each in desk.keeper.shelf.list_models()]
@@ -103,8 +107,9 @@ def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
 
 def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str, Any]:
     conditions = {
-        "missing": text("shelf.missing", "file missing", spoken), "foreign": text("shelf.foreign", "changed by another program", spoken),
-    }  # fmt: skip
+        "missing": text("shelf.missing", "file missing", spoken),
+        "foreign": text("shelf.foreign", "changed by another program", spoken),
+    }
     speed = views.rate_text(creation.rate, creation.unit, spoken) if creation.rate else ""
     playable = creation.kind == "speech" and not creation.condition
     return {

@@ -55,9 +55,7 @@ def make_sound(kind: str) -> bytes:
 
 
 def make_weights() -> bytes:
-    head = json.dumps(
-        {"__metadata__": {"a": "b"}, "w": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}}
-    ).encode()
+    head = json.dumps({"__metadata__": {"a": "b"}, "w": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}}).encode()
     return struct.pack("<Q", len(head)) + head + bytes(16)
 
 
@@ -81,9 +79,7 @@ def break_bytes(rng: random.Random, data: bytes) -> bytes:
         if kind == 0:
             broken[at : at + 1] = bytes([rng.randrange(256)])
         elif kind == 1:
-            broken[at : at + 4] = struct.pack(
-                rng.choice("<>") + "I", rng.choice((0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 65_535))
-            )
+            broken[at : at + 4] = struct.pack(rng.choice("<>") + "I", rng.choice((0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 65_535)))
         elif kind == 2:
             del broken[at : at + rng.randrange(64)]
         elif kind == 3:
@@ -211,9 +207,7 @@ def test_sound_that_would_need_gigabytes(tmp_path: Path, channels: int) -> None:
         sound.read(tmp_path / "a.wav")
 
 
-@pytest.mark.parametrize(
-    "head", [b'{"a":' * 100_000, b"[" * 1_000_000, b'{"w":{"dtype":"F32","shape":[1e400],"data_offsets":[0,0]}}']
-)
+@pytest.mark.parametrize("head", [b'{"a":' * 100_000, b"[" * 1_000_000, b'{"w":{"dtype":"F32","shape":[1e400],"data_offsets":[0,0]}}'])
 def test_headers_of_weights_that_are_none(tmp_path: Path, head: bytes) -> None:
     path = tmp_path / "a.safetensors"
     path.write_bytes(struct.pack("<Q", len(head)) + head + bytes(8))

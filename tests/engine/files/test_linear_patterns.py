@@ -32,9 +32,7 @@ SLOWEST_S = 0.03
 
 def find_patterns() -> Iterator[tuple[str, str, int, bool]]:
     """Return place, pattern and flags of every call of re that is written out, and whether it is looked for anywhere in a text."""
-    sources = {
-        path.relative_to(TOP).as_posix(): path.read_text("utf-8") for path in sorted((TOP / "app").rglob("*.py"))
-    }
+    sources = {path.relative_to(TOP).as_posix(): path.read_text("utf-8") for path in sorted((TOP / "app").rglob("*.py"))}
     everything = "\n".join(sources.values())
     for name, source in sources.items():
         tree = ast.parse(source)
@@ -56,16 +54,9 @@ def find_patterns() -> Iterator[tuple[str, str, int, bool]]:
             flags = sum(getattr(re, each) for each in ("IGNORECASE", "DOTALL", "MULTILINE") if f"re.{each}" in words)
             anywhere = way not in ("compile", *ANCHORED)
             if way == "compile" and isinstance(target := names.get(id(node)), ast.Name):
-                anywhere = bool(
-                    re.search(rf"\b{target.id}\.(?!(?:{'|'.join(ANCHORED)})\()|, {target.id}[,)]", everything)
-                )
+                anywhere = bool(re.search(rf"\b{target.id}\.(?!(?:{'|'.join(ANCHORED)})\()|, {target.id}[,)]", everything))
             pattern = first.value
-            yield (
-                f"{name}:{node.lineno}",
-                pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern,
-                flags,
-                anywhere,
-            )
+            yield (f"{name}:{node.lineno}", pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern, flags, anywhere)
 
 
 PATTERNS = [*dict.fromkeys(find_patterns())]
@@ -121,10 +112,7 @@ def test_pattern_is_linear_for_many_inputs(place: str, pattern: str, flags: int,
 
 def test_the_bad_ones_of_old_are_found() -> None:
     """The measurement bites: the cubic and the quadratic patterns that froze the window."""
-    for pattern in (
-        r'\s*([\w /-]+):\s*("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)',
-        r"<(?:lora|lyco|hypernet):([^:>]+)(?::[^>]*)?>",
-    ):
+    for pattern in (r'\s*([\w /-]+):\s*("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)', r"<(?:lora|lyco|hypernet):([^:>]+)(?::[^>]*)?>"):
         with pytest.raises(AssertionError, match="takes too long"):
             check_pattern(pattern, 0, True, seed=1, count=8)
 
@@ -185,11 +173,13 @@ def link(*names: str) -> dict[str, object]:
 @pytest.mark.parametrize(
     "nodes",
     [
-        {"1": link("1", "1", "1")}, {"1": link("2", "2"), "2": link("1", "1")}, {str(n): link(*[str(n + 1)] * 9) for n in range(60)},
+        {"1": link("1", "1", "1")},
+        {"1": link("2", "2"), "2": link("1", "1")},
+        {str(n): link(*[str(n + 1)] * 9) for n in range(60)},
         {str(n): link(str(n + 1)) for n in range(5000)},
     ],
     ids=["itself", "in a circle", "nine links each", "a long chain"],
-)  # fmt: skip
+)
 def test_graphs_that_never_end(nodes: dict[str, dict[str, object]]) -> None:
     graph = {each: {"class_type": "Node", "inputs": inputs} for each, inputs in nodes.items()}
     graph["s"] = {"class_type": "KSampler", "inputs": {"positive": ["1", 0], "negative": ["1", 0], "steps": 3}}
@@ -212,8 +202,4 @@ def test_every_file_of_patterns_is_seen() -> None:
     for path in sorted((TOP / "app").rglob("*.py")):
         source = path.read_text("utf-8")
         assert not re.search(r"^from re import|^import re as|^import regex", source, re.MULTILINE), path
-    assert {Path(place.partition(":")[0]).name for place, *_ in PATTERNS} >= {
-        "foreign_settings.py",
-        "script.py",
-        "request_guard.py",
-    }
+    assert {Path(place.partition(":")[0]).name for place, *_ in PATTERNS} >= {"foreign_settings.py", "script.py", "request_guard.py"}

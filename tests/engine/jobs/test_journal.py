@@ -13,9 +13,7 @@ from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import SpeechRequest
 
 
-def test_a_clock_that_is_set_back_does_not_put_a_new_job_before_the_waiting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clock_that_is_set_back_does_not_put_a_new_job_before_the_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal(Database(tmp_path / "hearth.sqlite3"))
     first = journal.queue(SpeechRequest("[S1] One."), Choice())
     now = time.time()

@@ -123,20 +123,14 @@ def test_a_backup_has_what_no_page_has_any_more(place: Home) -> None:
     (first, *_) = shelf.find(Search())
     shelf.set_favourite(first.id, True)
     late = place.scratch / "late.png"
-    picture_settings.write(
-        Image.new("RGB", (16, 16), (99, 0, 0)), late, PictureRequest("made after the backup"), "starter-painter"
-    )
-    shelf.keep(
-        Journal(kept).queue(PictureRequest("made after the backup"), Choice()), [late], RunSummary("starter-painter")
-    )
+    picture_settings.write(Image.new("RGB", (16, 16), (99, 0, 0)), late, PictureRequest("made after the backup"), "starter-painter")
+    shelf.keep(Journal(kept).queue(PictureRequest("made after the backup"), Choice()), [late], RunSummary("starter-painter"))
     kept.close()
     DAMAGES["garbage"](place.database, random.Random(SEED))
     opened = open_database(place, alone=True)
     assert len(Journal(opened).list_live()) == 60
     found = shelf_of(place, opened)
-    assert len(found) == 9 and [each.model for each in found].count("starter-painter") == 8, (
-        "eight from the backup, one from its file"
-    )
+    assert len(found) == 9 and [each.model for each in found].count("starter-painter") == 8, "eight from the backup, one from its file"
     opened.close()
 
 
@@ -154,9 +148,7 @@ def test_backups_are_made_daily_whole_and_a_few(place: Home, monkeypatch: pytest
         for each in backups.list_backups(place)[:1]:
             os.utime(each, (now + day * backups.DAY_S,) * 2)
     kept = backups.list_backups(place)
-    assert [each.name for each in kept] == [
-        f"hearth-2026-11-{day:02d}-081500.sqlite3" for day in range(12, 12 - backups.KEPT, -1)
-    ]
+    assert [each.name for each in kept] == [f"hearth-2026-11-{day:02d}-081500.sqlite3" for day in range(12, 12 - backups.KEPT, -1)]
     DAMAGES["garbage"](place.database, random.Random(SEED))
     monkeypatch.setattr(time, "time", lambda: now + 99 * backups.DAY_S)
     backups.make_daily_backup(place)
