@@ -33,7 +33,7 @@ pytest.register_assert_rewrite(
 LONGEST = (
     "test_window", "test_keeper", "test_house", "test_window_settings", "test_speaking", "test_selftest", "test_separate_memory", "test_worker",
     "test_session", "test_deaths", "test_fallbacks", "test_start", "test_api", "test_attention", "test_painter", "test_painter_runs", "test_placement",
-    "test_speak_and_paint", "test_starter_painter", "test_window_looks", "test_window_machine", "test_window_seldom", "test_visitor_limits",
+    "test_speak_and_paint", "test_starter_painter", "test_window_looks", "test_window_machine", "test_window_seldom", "test_guest_limits",
     "test_request_guard", "test_desk", "test_launch", "test_supervisor",
 )  # fmt: skip
 """Files that take longest, begun first, so that at the end of a run no worker is left alone with one of them."""

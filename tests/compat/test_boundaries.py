@@ -9,10 +9,18 @@ import pytest
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict
+from app.compat.planning.chunk_fields import largest_chunk
 from app.compat.planning.decide import decide
-from app.compat.planning.memory_formulas import MIB, SCORES_AT_LEAST, SCORES_AT_MOST, SCRATCH_BYTES
+from app.compat.planning.memory_formulas import (
+    COPIES_OF_SCORES,
+    MIB,
+    SCORES_AT_LEAST,
+    SCORES_AT_MOST,
+    SCRATCH_BYTES,
+    part_bytes,
+)
 from app.compat.planning.quirk import Quirk, Where
-from app.compat.planning.types import Choice, ModelPart, Need, Plan, Reason
+from app.compat.planning.types import Choice, Dtype, ModelPart, Need, Plan, Precision, Reason
 from app.sentence import say
 
 VOICE = Need(model="mine", kind="speech", parts=(ModelPart("model", "speech", 400_000_000),))
@@ -72,6 +80,10 @@ def test_a_learned_budget_names_the_chunk_and_what_it_needs(most: int) -> None:
     enough = 3 * 16 * most * 8192 * 4
     assert plan.budget_bytes == min(max(enough, SCORES_AT_LEAST), SCORES_AT_MOST)
     assert dict(sentence.values)["mib"] == plan.budget_bytes // MIB and str(most) in str(sentence)
+    by_hand = decide(MACHINES["cpu"], need, Choice(chunk=4096), verdicts={taught.subject: taught})
+    said = because(by_hand, "chunk_q").sentence
+    assert by_hand.chunk_q == most and said.key == "chunk_q.bounded"
+    assert (dict(said.values)["asked"], dict(said.values)["chunk"]) == (4096, most)
 
 
 def test_a_row_that_limits_the_scores_is_told_with_its_limit() -> None:
@@ -95,3 +107,34 @@ def test_scores_that_do_not_fit_are_told_by_their_size() -> None:
         for reason in each.objections if reason.sentence.key == "chunk_q.budget"
     ]  # fmt: skip
     assert said == [2 * 8 * 4096 * 4096 * 4 // MIB]
+
+
+@pytest.mark.parametrize(
+    ("rows", "chunk"), [(0, 16), (17, 16), (63, 32), (64, 64), (100, 64), (128, 128), (8191, 4096), (10**6, 4096)]
+)
+def test_a_fixed_chunk_is_a_power_of_two_that_fits(rows: int, chunk: int) -> None:
+    row_bytes = 2 * 8 * 1000 * 4 * COPIES_OF_SCORES
+    assert largest_chunk(Need(batch=2, heads=8, kv_heads=8, keys=3000), "float32", 1000, rows * row_bytes) == chunk
+
+
+@pytest.mark.parametrize(
+    ("storage", "compute", "size_bytes"),
+    [
+        ("float32", "float32", 4000),
+        ("float16", "float32", 2200),
+        ("float16", "float16", 2200),
+        ("bfloat16", "bfloat16", 2000),
+    ],
+)
+def test_weights_that_stay_wide_are_counted(storage: Dtype, compute: Dtype, size_bytes: int) -> None:
+    part = ModelPart("unet", "denoiser", 1000, wide=100)
+    assert part_bytes(part, Precision("unet", "denoiser", storage, compute, "cpu"), "none") == size_bytes
+
+
+def test_grouped_heads_are_native_from_ampere_on() -> None:
+    """Without a mask; with one torch before 2.14 is slow there, too."""
+    for name, masked, gqa in (("rtx-3060", False, "native"), ("rtx-3060", True, "folded"), ("t4", False, "folded")):
+        assert (
+            decide(MACHINES[name], Need(model="mine", heads=16, kv_heads=4, queries=256, keys=256, masked=masked)).gqa
+            == gqa
+        )

@@ -229,6 +229,11 @@ def test_quantised_follows_the_table() -> None:
     assert decide(MACHINES["cpu"], speech).quantised == "bnb-int8"
     assert decide(replace(MACHINES["cpu"], packages=("torchao",)), speech).quantised == "torchao-int8"
     assert "quantised.package" in objections(decide(replace(MACHINES["t4"], packages=()), also), "quantised", "bnb-nf4")
+    metal = [
+        "quantised.bnb-int8-metal" in objections(decide(MACHINES[name], also), "quantised", "bnb-int8")
+        for name in ("m3-max-64gb", "t4", "cpu")
+    ]
+    assert metal == [True, False, False], "only Metal lacks 8-bit weights of bitsandbytes"
     old = replace(MACHINES["gtx-1060"], name="GTX 980", capability=(5, 2))
     assert decide(old, speech).quantised in ("torchao-int8", "none") and decide(old, also).quantised == "gguf"
 

@@ -42,7 +42,7 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
         )  # fmt: skip
     query_shape, key_shape = query.shape, key.shape
     if (
-        len(query_shape) == 4
+        len(query_shape) == len(key_shape) == 4
         and key_shape[:3] == value.shape[:3]
         and query_shape[0] == key_shape[0]
         and divides(key_shape[1], query_shape[1])

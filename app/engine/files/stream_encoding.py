@@ -21,8 +21,6 @@ MEDIA: Final = {
 }  # fmt: skip
 PCM_RATE: Final = 24_000
 """The format OpenAI's clients expect of pcm: 24 kHz, 16 bits, mono."""
-MP3_KILOBITS: Final = (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
-MP3_KILOBITS_2: Final = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
 ENDLESS: Final = 0xFFFFFFFF
 
 
@@ -100,8 +98,7 @@ class FileEncoder:
     def add(self, samples: Samples) -> bytes:
         self._file.write(np.clip(samples, -1, 1))
         self._file.flush()
-        fresh = self._new()
-        return drop_length_frame(fresh, self.rate) if fresh[:1] == b"\xff" and self._sent == len(fresh) else fresh
+        return self._new()
 
     def end(self) -> bytes:
         self._file.close()
@@ -111,15 +108,6 @@ class FileEncoder:
         fresh = self._target.getvalue()[self._sent :]
         self._sent += len(fresh)
         return fresh
-
-
-def drop_length_frame(begun: bytes, rate: int) -> bytes:
-    """Remove an MP3's first frame if it states the number of frames: it was written before that was known."""
-    first, third = begun[1], begun[2]
-    newer = first & 0x18 == 0x18  # MPEG 1: rates from 32 kHz
-    bits = (MP3_KILOBITS if newer else MP3_KILOBITS_2)[third >> 4] * 1000
-    length = (144 if newer else 72) * bits // rate + (third >> 1 & 1)
-    return begun[length:] if {b"Xing", b"Info"} & {begun[at : at + 4] for at in range(4, 64)} else begun
 
 
 class AacEncoder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,19 @@ def test_reads_comfyui(tmp_path: Path) -> None:
         height=640,
     )
     assert keys(restored) == ["restore.loras", "restore.model", "restore.number"], "its seed has more than 32 bits"
+
+
+def test_a_comfyui_text_is_found_behind_a_dozen_nodes(tmp_path: Path) -> None:
+    for nodes, kind in product((1, 12, 13), ("conditioning", "text")):
+        chain = {str(20 + place): {"inputs": {kind: [str(21 + place), 0]}} for place in range(nodes)}
+        chain[str(19 + nodes)]["inputs"][kind] = ["6", 0]
+        sampler = {**COMFY["3"], "inputs": {**COMFY["3"]["inputs"], "positive": ["20", 0]}}
+        path = write_text(tmp_path / "p.png", prompt=json.dumps({**COMFY, "3": sampler, **chain}))
+        if nodes > 12:
+            with pytest.raises(Trouble):
+                picture_settings.read(path)
+        else:
+            assert picture_settings.read(path).request.prompt == "a glass bottle"
 
 
 def test_a_graph_that_bites_its_tail_ends(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -165,7 +166,7 @@ def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:
     before, after = (float(np.std(each[1000:-1000])) for each in (samples[:32000], samples[32000:]))
     assert after / before == pytest.approx(2, rel=0.05)  # what was softer stays softer
     join_sound.join(pieces, tmp_path / "loud.wav", Finish(loudness_lufs=0.0, tail_s=0), {})
-    assert np.abs(sound.read(tmp_path / "loud.wav")[0]).max() <= join_sound.PEAK + 1e-3
+    assert 0.85 < np.abs(sound.read(tmp_path / "loud.wav")[0]).max() <= 0.892, "1 dB below the largest number"
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.2, 0.39, 0.41, 2.0])
@@ -200,10 +201,13 @@ def test_a_full_disk_leaves_no_half_file_and_says_what_is_free(tmp_path: Path) -
         "import resource, signal, sys, numpy; from pathlib import Path; from app.engine.files import sound; from app.sentence import Trouble\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
         "try: sound.write(Path(sys.argv[1]) / 'part-000.wav', numpy.zeros(100_000, numpy.float32), 16000)\n"
-        "except Trouble as trouble: print(trouble.sentence.key)\n"
+        "except Trouble as trouble: print(trouble.sentence.key, dict(trouble.sentence.values)['free'])\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=TOP, capture_output=True, text=True)
-    assert done.stdout.strip() == "sound.unwritten", done.stderr
+    key, free_mb = done.stdout.split()
+    assert key == "sound.unwritten" and abs(int(free_mb) - shutil.disk_usage(tmp_path).free / (1 << 20)) < 2000, (
+        done.stderr
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -30,7 +30,7 @@ def test_every_family_is_there_and_every_id_once() -> None:
 def test_a_row_is_whole(row: Model) -> None:
     assert row.licence and row.title and row.least and row.note
     assert bool(row.source) != bool(row.path)
-    assert all(part.parameters > 0 for part in row.parts)
+    assert all(part.parameters > 0 for part in row.parts) and not row.attention.heads % row.attention.kv_heads
     roles = {part.role for part in row.parts}
     assert roles == ({"text", "denoiser", "vae"} if row.kind == "picture" else {"speech", "codec"})
     for source in model.list_sources(row, "gguf"):
@@ -62,6 +62,12 @@ def test_quantised_weights_spare_the_large_download() -> None:
     whole, quantised = model.list_sources(flux), model.list_sources(flux, "gguf")
     assert len(whole) == 1 and len(quantised) == 2
     assert "transformer/*.safetensors" in quantised[0].leave and "transformer/*.safetensors" not in whole[0].leave
+
+
+def test_a_gguf_file_stands_for_the_denoiser_alone() -> None:
+    need = model.describe_need(catalog.find("flux1-schnell"))
+    assert [part.gguf_bytes for part in need.parts if part.role == "denoiser"] == [6_770_000_000]
+    assert {part.gguf_bytes for part in need.parts if part.role != "denoiser"} == {None}
 
 
 def test_another_scheduler_leaves_the_few_steps_behind() -> None:

@@ -163,3 +163,19 @@ def test_half_precision_alone_is_enough(folder: Path, tmp_path: Path) -> None:
     paints = painter.load(copy, found, tiny.make_plan(found), {})
     request = PictureRequest("a", width=64, height=64, steps=1, preview_every=0)
     assert [event for event in paints.run(request, Control(), None, tmp_path / "job") if isinstance(event, PartDone)]
+
+
+@pytest.mark.parametrize("own_codec", [False, True])
+def test_a_folder_of_dia_is_known_by_its_config(own_codec: bool, tmp_path: Path) -> None:
+    folders = [tmp_path, tmp_path / "codec"] if own_codec else [tmp_path]
+    for place, each in enumerate(folders):
+        each.mkdir(exist_ok=True)
+        (each / "config.json").write_text(json.dumps({"model_type": "dac" if place else "dia"}))
+        save_file({"x": torch.zeros(3, 4 + place)}, each / "model.safetensors")
+    found, dia = catalog.find(str(tmp_path)), catalog.find("dia-1.6b")
+    assert (found.id, found.kind, found.attention, found.companions) == (str(tmp_path), "speech", dia.attention, ())
+    assert [part.parameters for part in found.parts] == [12, 15 if own_codec else dia.parts[1].parameters]
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    with pytest.raises(Trouble) as told:
+        catalog.find(str(tmp_path))
+    assert told.value.sentence.key == "detect.unknown"

@@ -154,3 +154,16 @@ def test_halves_of_other_programs_are_not_taken_for_models(fetching: Downloads, 
     assert on_disk.is_complete(found.folder, shards)
     (found.companions["few-steps"] / "lora.safetensors").unlink()
     assert on_disk.locate(place, MODEL) is None
+
+
+@pytest.mark.parametrize(
+    ("files", "complete"),
+    [((), False), (("config.json",), False), (("model.safetensors",), False), (("config.json", "model.safetensors"), True),
+     (("config.json", "model-00001-of-00002.safetensors"), False)],
+)  # fmt: skip
+def test_a_voice_is_there_with_its_config_and_all_its_weights(
+    tmp_path: Path, files: tuple[str, ...], complete: bool
+) -> None:
+    for name in files:
+        (tmp_path / name).write_text("{}")
+    assert on_disk.is_complete(tmp_path, Source("maker/voice", ("*.json", "*.safetensors"), 1)) is complete

@@ -20,12 +20,12 @@ from app.compat.planning.memory_formulas import peak_bytes
 from app.compat.planning.types import AUTO, Choice
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished
-from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.jobs.shelf import Creation
 from app.engine.jobs.tasks import Tune
-from app.engine.models import catalog
-from app.engine.models.forecast import Forecast, estimate_seconds, list_alike, make_forecast
-from app.engine.models.model import describe_need
+from app.engine.models import catalog, fit
+from app.engine.models.forecast import Forecast, _vary_size, estimate_seconds, list_alike, make_forecast
+from app.engine.models.model import Model, describe_need
 from app.engine.session.session import Session
 from app.paths import home
 
@@ -183,3 +183,22 @@ def test_tune_offers_its_knee_and_forces_nothing(tmp_path: Path) -> None:
     assert read_curve(session.home, "starter-painter") is not None
     assert [plan.chunk_q for plan in plans] == [AUTO, AUTO]
     session.free()
+
+
+def test_a_smaller_picture_is_smaller() -> None:
+    for width, height in ((1024, 1024), (512, 768)):
+        found = [
+            request for _, request, _ in _vary_size(PictureRequest("a", width=width, height=height), SDXL, Choice())
+        ]
+        sizes = [(each.width, each.height) for each in found if isinstance(each, PictureRequest)]
+        assert sizes and all(across * down < width * height for across, down in sizes)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("model", "kind"), [(DIA, SpeechRequest), (SDXL, PictureRequest)])
+def test_a_model_is_judged_by_what_it_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Model, kind: type
+) -> None:
+    asked: list[Request] = []
+    monkeypatch.setattr(fit, "make_forecast", lambda _, request, *rest: asked.append(request))
+    fit.forecast_recommended(home(tmp_path), model, machine("cpu"), Choice(), {})
+    assert [type(each) for each in asked] == [kind] and asked[0].model == model.id

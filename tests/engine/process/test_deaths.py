@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,22 @@ import pytest
 import soundfile
 import torch
 
+from app.compat.planning.types import Choice
 from app.engine.files import sound
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, PartDone, Stopped
+from app.engine.jobs.journal import Job
 from app.engine.jobs.messages import Died
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.pictures import checkpoint
 from app.engine.pictures.checkpoint import Checkpoint
 from app.engine.process import child, deaths, engine_life, engine_loop
 from app.engine.process.deaths import DEATHS, DeathRecord, measure_progress
-from app.engine.process.delivery import deliver, format_ranges
+from app.engine.process.delivery import Delivery, deliver, format_ranges
+from app.engine.process.job_folder import attach_delivery
 from app.engine.process.keeper import Keeper
+from app.engine.process.recovery import recall_progress
 from app.paths import home
+from app.sentence import say
 from tests.support import light_engine
 
 SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 40)
@@ -241,3 +247,46 @@ def test_what_cannot_be_joined_stays_and_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("numbers", "words"), [((), ""), ((3,), "3"), ((1, 2), "1-2"), ((9, 1, 4, 5, 3), "1, 3-5, 9")])
 def test_numbers_are_told_as_ranges(numbers: tuple[int, ...], words: str) -> None:
     assert format_ranges(numbers) == words
+
+
+def test_the_wait_for_the_next_engine_doubles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_life, "time", SimpleNamespace(monotonic=lambda: 1000.0))
+    life, due_s = engine_life.EngineLife(home(tmp_path), "", 20.0), []
+    for _ in range(9):
+        life.count_failed_start()
+        due_s.append(life._start_at_s)
+    assert due_s == [0.0, 0.0, 1030.0, 1060.0, 1120.0, 1240.0, 1480.0, 1600.0, 1600.0]
+
+
+@pytest.mark.parametrize(("quiet_s", "hung"), [(0.0, False), (20.0, False), (20.5, True)])
+def test_an_engine_hangs_once_it_is_quiet_for_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_s: float, hung: bool
+) -> None:
+    monkeypatch.setattr(engine_life, "time", SimpleNamespace(monotonic=lambda: 1000.0))
+    life = engine_life.EngineLife(home(tmp_path), "", 20.0)
+    assert not life.has_hung()
+    life.child = SimpleNamespace(beat_s=1000.0 - quiet_s)  # type: ignore[assignment]
+    assert life.has_hung() is hung
+
+
+@pytest.mark.parametrize(
+    ("state", "end"),
+    [
+        ("queued", None), ("running", None), ("finished", Finished(("a.wav",), 0.0, 0.0, "", 0)), ("stopped", Stopped(("a.wav",), 0.0)),
+        ("failed", Failed(say("job.ended", "This job has already ended: {words}", words="no memory"), files=("a.wav",))),
+        ("interrupted", Failed(say("job.ended", "This job has already ended: {words}", words="no memory"), files=("a.wav",))),
+    ],
+)  # fmt: skip
+def test_a_job_of_an_earlier_start_is_recalled_by_its_end(state: Any, end: Event | None) -> None:
+    job = Job("a", "", PictureRequest("a cat"), Choice(), state, 1, "no memory", 0.0, None, None)
+    assert recall_progress(job, ("a.wav",)).end == end
+
+
+def test_what_an_engine_had_finished_when_it_died_is_the_jobs_end(tmp_path: Path) -> None:
+    whole, cut = Delivery(("a.wav",), 2.5, (), 3), Delivery(("a.wav",), 2.5, (2,), 3)
+    failed = Failed(say("job.ended", "This job has already ended: {words}", words="no memory"))
+    assert attach_delivery(failed, whole, tmp_path, died=True) == Finished(("a.wav",), 0.0, 0.0, "", 0, 2.5)
+    for delivery, died in ((whole, False), (cut, True)):
+        end = attach_delivery(failed, delivery, tmp_path, died)
+        assert isinstance(end, Failed) and (end.files, end.seconds) == (("a.wav",), 2.5)
+        assert end.objections == delivery.describe_missing(tmp_path)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from app.compat.attention.seam import applied
+from app.compat.machine.chunk_curve import Curve, Point, read_curve
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Subject, Verdict, load
+from app.compat.machine.verdicts import RunFailure, Subject, Verdict, load
+from app.compat.planning.fallbacks import CHUNK_FALLBACK
+from app.compat.planning.types import Plan
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step, Stopped
 from app.engine.models import catalog
@@ -61,3 +66,47 @@ def test_calls_shorter_than_the_clock_are_measured(tmp_path: Path, monkeypatch: 
     tuned = maintenance.tune(catalog.find("starter-voice"), machine("cpu"), home(tmp_path).create(), {}, Control())
     events = list(tuned)
     assert isinstance(events[0], Step) and events[0].rate > 0 and isinstance(events[-1], Finished)
+
+
+class Clock:
+    """A perf_counter by which each size takes its own time, and everything else none."""
+
+    def __init__(self, took_s: dict[int, float]) -> None:
+        self.now_s, self._took_s, self._size, self.plans = 0.0, took_s, 0, list[Plan]()
+
+    @contextmanager
+    def applied(self, plan: Plan) -> Iterator[Any]:
+        self.plans.append(plan)
+        with applied(plan) as seam:
+            yield SimpleNamespace(set_chunk=lambda size: (seam.set_chunk(size), setattr(self, "_size", size)))
+
+    def synchronise(self, device: str) -> None:
+        self.now_s += self._took_s[self._size]
+
+
+@pytest.mark.parametrize(
+    ("took_s", "knee"),
+    [
+        ({64: 1.0, 128: 1.0, 256: 1.0}, 64),
+        ({64: 4.0, 128: 2.0, 256: 1.9375}, 128),
+        ({64: 4.0, 128: 2.0, 256: 1.875}, 256),
+    ],
+)
+def test_the_knee_is_the_smallest_chunk_that_is_hardly_slower(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took_s: dict[int, float], knee: int
+) -> None:
+    """Each size below twice the call's 256 queries is measured three times, also those that memory once refused."""
+    clock, model, place = Clock(took_s), catalog.find("starter-voice"), home(tmp_path).create()
+    monkeypatch.setattr(maintenance, "time", SimpleNamespace(perf_counter=lambda: clock.now_s))
+    monkeypatch.setattr(maintenance, "applied", clock.applied)
+    monkeypatch.setattr(maintenance, "_synchronise", clock.synchronise)
+    refused = Verdict(Subject.fallback(model.id, CHUNK_FALLBACK), False, seen=RunFailure("memory", 3, "float32", 64))
+    events = list(maintenance.tune(model, machine("cpu"), place, {refused.subject: refused}, Control()))
+    measured = [each for each in events if isinstance(each, Step)]
+    assert [(each.done, each.total, each.eta_s) for each in measured[-2:]] == [
+        (8, 9, pytest.approx(clock.now_s / 9, rel=0.5)),
+        (9, 9, 0.0),
+    ]
+    points = tuple(Point(size, each_s, size * 2 * 4 * 512 * 4) for size, each_s in took_s.items())
+    assert read_curve(place, model.id) == Curve(model.id, points, knee)
+    assert [plan.chunk_most for plan in clock.plans] == [None]

@@ -30,6 +30,14 @@ OFF = {
     "a red square below a red square": "two red squares in a row on a white background",
     "a big red square below a red square": "two red squares in a row on a white background",
     "a house on the left and a tree on the left, green hills by day": "green hills by day with a red house at the left and a tree at the right",
+    "a red circle and a red circle and a red circle and a red circle": "three red circles in a row on a white background",
+    "a small red circle and a red circle": "a small red circle left of a red circle on a white background",
+    "a big red circle in the middle": "a big red circle on a white background",
+    "green hills by day with a house, a tree and a sun": "green hills by day with a red house at the left, a tree at the right and a sun at the left",
+    "4 green hearts on a black background": "three green hearts in a row on a black background",
+    "a red circle on a white background blue": "a red circle on a white background",
+    "green hills by day with three trees": "green hills by day with two trees",
+    "green hills by day with two houses": "green hills by day with a red house at the left",
 }  # fmt: skip
 
 

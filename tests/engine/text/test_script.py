@@ -227,3 +227,10 @@ def test_a_script_is_parsed_once_for_each_voice() -> None:
     assert require_speakable("[S1] Once is enough.", replace(DIA, spell={"a": "b"})) is first
     assert parse_script("[S1] Once is enough.", slow).seconds_estimate > 3 * first.seconds_estimate
     assert parse_script("[S1] Once is enough.", replace(DIA, spell={"once": "one time"})) is not first
+
+
+def test_a_last_part_that_is_too_short_takes_from_the_one_before() -> None:
+    """At 14.5 bytes a second the turns last 6, 6 and 4 s: the first two fill a part, and 4 s are too short for another."""
+    text = " ".join(f"[S{speaker}] {'x' * length}" for speaker, length in ((1, 87), (2, 87), (1, 58)))
+    assert [part.seconds for part in parse_script(text, replace(DIA, part_most_s=15.9)).parts] == [6.0, 10.0]
+    assert [part.seconds for part in parse_script(text, replace(DIA, part_most_s=16.0)).parts] == [16.0]

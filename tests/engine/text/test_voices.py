@@ -22,6 +22,7 @@ from app.engine.text import voices
 from app.engine.text.turns import ScriptPart as ScriptPart
 from app.engine.text.turns import Turn
 from app.engine.text.voice_limits import DIA, VoiceLimits
+from app.engine.text.voices import _find_quiet_place
 from app.paths import Home
 from app.sentence import Trouble
 from tests.support import speech_fixtures
@@ -145,7 +146,7 @@ def test_a_two_hour_clip_is_cut_with_a_word_about_it(tmp_path: Path) -> None:
     ("seconds", "loud", "words", "key"),
     [
         (5, 0.0, "Hush.", "voice.silent"), (0, 0.2, "Hush.", "sound.empty"), (0.3, 0.2, "Hush.", "voice.short"),
-        (5, 0.2, " ", "voice.no-words"), (5, 0.2, "[S3] Hush.", "voice.bad-words"), (5, 0.2, "hush " * 300, "voice.wordy"),
+        (5, 0.2, " ", "voice.no-words"), (5, 0.2, "[S3] Hush.", "voice.bad-words"), (5, 0.2, "hush " * 103, "voice.wordy"),
     ],
 )  # fmt: skip
 def test_clips_that_are_no_voice(
@@ -224,3 +225,11 @@ def test_a_starter_follows_what_its_own_model_spoke(tmp_path: Path) -> None:
     assert refused(older, dataclasses.replace(starter, own_voices=frozenset())) == "voice.not-own", (
         "it has none to follow"
     )
+
+
+@pytest.mark.parametrize("quiet_s", [5.5, 6.0, 7.25])
+def test_a_long_clip_is_cut_in_its_quietest_place(quiet_s: float) -> None:
+    """Between 55 and 80 % of 10 s, to the middle of the quietest twentieth of a second."""
+    samples = np.ones(12_000, np.float32)
+    samples[:5500], samples[8000:], samples[round(quiet_s * 1000) : round(quiet_s * 1000) + 50] = 0, 0, 0.1
+    assert _find_quiet_place(samples, 1000, 10.0) == quiet_s * 1000 + 25

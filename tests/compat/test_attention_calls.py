@@ -1,0 +1,37 @@
+"""Attention calls that models make, as their published configs have them: idle time measures these and no others."""
+
+from __future__ import annotations
+
+from app.compat.planning.attention_calls import DIA, picture
+from app.compat.planning.quickest_way import Shape
+
+
+def test_stable_diffusion_at_512_x_768() -> None:
+    """320 channels at 8 pixels a token, 640 at 16, 1280 at 32 and 64, in 8 heads; 77 tokens of text; a VAE of 512."""
+    found = [(each.heads, each.queries, each.keys, each.heads * each.head_dim) for each in picture("sd15", 512, 768)]
+    levels = [(64 * 96, 320), (32 * 48, 640), (16 * 24, 1280), (8 * 12, 1280)]
+    unet = [(8, tokens, keys, width) for tokens, width in levels for keys in (tokens, 77)]
+    assert found == [(12, 77, 77, 768), *unet, (1, 64 * 96, 64 * 96, 512)]
+
+
+def test_sizes_that_do_not_divide_are_rounded_up() -> None:
+    assert [each.queries for each in picture("flux", 520, 500)] == [77, 256, 33 * 32 + 256, 65 * 63]
+
+
+def test_dia_reads_texts_and_clips_and_steps_over_a_growing_cache() -> None:
+    """Its encoder has 16 heads of 128 over 1024 bytes, its decoder 16 over 4."""
+    text = [(16, 16, rows, rows, False) for rows in (256, 1024)]
+    clips = [each for rows in (128, 512) for each in ((16, 4, rows, rows, True), (16, 16, rows, 1024, False))]
+    steps = [(16, 4, 1, keys, False) for keys in (64, 256, 1024, 3072)] + [
+        (16, 16, 1, keys, False) for keys in (256, 1024)
+    ]
+    assert [(each.heads, each.kv_heads, each.queries, each.keys, each.causal) for each in DIA] == [
+        *text,
+        *clips,
+        *steps,
+    ]
+    assert {(each.batch, each.head_dim, each.masked) for each in DIA} == {(2, 128, False)}
+
+
+def test_a_call_has_a_shape_in_each_dtype() -> None:
+    assert DIA[3].shape("bfloat16") == Shape(2, 16, 16, 128, 1024, 128, False, False, "bfloat16")

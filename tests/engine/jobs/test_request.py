@@ -1,0 +1,57 @@
+"""What a request may ask for, to the last number that is taken, and what it asks for if nothing is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.sentence import Trouble
+
+SPEECH_ENDS: dict[str, tuple[Any, Any, float]] = {
+    "guidance": (1.0, 10.0, 0.01), "temperature": (0.0, 5.0, 0.01), "top_p": (0.01, 1.0, 0.01), "speed": (0.5, 2.0, 0.01),
+    "loudness_lufs": (-60.0, 0.0, 0.01), "tail_s": (0.0, 10.0, 0.01), "seed": (0, 2**32 - 1, 1), "cfg_filter": (1, 1024, 1),
+    "max_frames": (17, 3072, 1),
+}  # fmt: skip
+PICTURE_ENDS: dict[str, tuple[Any, Any, float]] = {
+    "width": (64, 4096, 8), "height": (64, 4096, 8), "steps": (1, 200, 1), "seed": (0, 2**32 - 1, 1), "batch": (1, 16, 1), "upscale": (1, 4, 1),
+    "preview_every": (0, 100, 1), "guidance": (0.0, 50.0, 0.01), "strength": (0.01, 1.0, 0.01),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "least", "most", "beyond"),
+    [(make, field, *ends) for make, table in ((SpeechRequest, SPEECH_ENDS), (PictureRequest, PICTURE_ENDS)) for field, ends in table.items()],
+)  # fmt: skip
+def test_a_number_is_taken_up_to_its_ends(make: Any, field: str, least: Any, most: Any, beyond: Any) -> None:
+    for value in (least, most):
+        assert getattr(make("a", **{field: value}), field) == value
+    for value in (least - beyond, most + beyond):
+        with pytest.raises(Trouble):
+            make("a", **{field: value})
+
+
+@pytest.mark.parametrize(("size", "near"), [(65, 64), (100, 96), (1023, 1024), (4094, 4096)])
+def test_a_size_that_is_no_multiple_of_8_gets_the_nearest(size: int, near: int) -> None:
+    with pytest.raises(Trouble) as told:
+        PictureRequest("a", width=size)
+    assert dict(told.value.sentence.values)["near"] == near
+
+
+def test_what_is_not_asked_for_stays_as_it_is() -> None:
+    speech, picture = SpeechRequest("a"), PictureRequest("a")
+    assert (speech.speed, speech.loudness_lufs, speech.tail_s, speech.format, speech.carry_voice) == (
+        1.0,
+        -18.0,
+        0.3,
+        "wav",
+        True,
+    )
+    assert (picture.batch, picture.upscale, picture.seed, picture.width) == (1, 1, None, None)
+
+
+def test_a_mask_needs_a_picture() -> None:
+    assert PictureRequest("a", image="a.png", mask="b.png").mask == "b.png"
+    with pytest.raises(Trouble, match="a mask but no picture"):
+        PictureRequest("a", mask="b.png")
