@@ -25,9 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))  # also where Python wa
 try:
     from app.launcher.command import main
 except ImportError as fault:
-    sys.exit(
-        f"hearth: Files of Hearth's own are missing ({fault}). Get it again, into the same folder; what you made lies elsewhere."
-    )
+    sys.exit(f"hearth: Files of Hearth's own are missing ({fault}). Get it again, into the same folder; what you made lies elsewhere.")
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

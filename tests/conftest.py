@@ -14,9 +14,7 @@ import pytest
 if sys.dont_write_bytecode and sys.pycache_prefix is None:
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(
-        Path(__file__).parent.parent / ".pytest_cache" / "bytecode"
-    )
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parent.parent / ".pytest_cache" / "bytecode")
 
 # Tiny models' kernels end sooner than a second thread wakes up: beside other programs two took many times as long as one.
 # It is read when torch comes, so nothing that imports torch may come before.
@@ -26,9 +24,7 @@ os.environ["LC_ALL"] = "C.UTF-8"
 # No test writes to the keyring of whoever runs it.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
-pytest.register_assert_rewrite(
-    "tests.support.window", "tests.support.picture_fixtures"
-)  # plugins of files that import them first
+pytest.register_assert_rewrite("tests.support.window", "tests.support.picture_fixtures")  # plugins of files that import them first
 
 LONGEST = (
     "test_window", "test_keeper", "test_house", "test_window_settings", "test_speaking", "test_selftest", "test_separate_memory", "test_worker",
@@ -65,9 +61,7 @@ class SkipHeavy(MetaPathFinder):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--fast", action="store_true", help="leave out what needs torch, Gradio, a browser or another process"
-    )
+    parser.addoption("--fast", action="store_true", help="leave out what needs torch, Gradio, a browser or another process")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -47,9 +47,7 @@ LARGE = ("torch", "transformers", "diffusers", "accelerate", "peft", "numpy", "s
 """Libraries imported once, with whatever of their modules the tests bring."""
 NEAREST, FILE_S, AGAIN_S = 3, 8, 120
 """Files that a change meets at first, and the processor time of one file, at first and again."""
-PYTEST = (
-    "-q", "-x", "-n0", "-p", "no:cacheprovider", "--timeout=120", "-W", "ignore::pytest.PytestAssertRewriteWarning",
-)  # fmt: skip
+PYTEST = ("-q", "-x", "-n0", "-p", "no:cacheprovider", "--timeout=120", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 
 
 class Watch:
@@ -122,20 +120,9 @@ def files_of(change: MutationSpec, again: bool) -> list[str]:
     imports = re.compile(rf"{re.escape(name)}\b|from {re.escape(room)} import [^\n]*\b{last}\b")
     mirrored = Path("tests", *change.module_path.parent.parts[1:])
     folder = next(each for each in (mirrored, *mirrored.parents) if any(each.glob("test_*.py")))
-    files = [
-        path
-        for path in sorted(Path("tests").rglob("test_*.py"))
-        if not {"card", "browser", "launcher"} & set(path.parts)
-    ]
+    files = [path for path in sorted(Path("tests").rglob("test_*.py")) if not {"card", "browser", "launcher"} & set(path.parts)]
     direct = [path for path in files if path.stem == f"test_{last}" or imports.search(path.read_text("utf-8"))]
-    direct.sort(
-        key=lambda path: (
-            path.stem != f"test_{last}",
-            last not in path.stem,
-            path.parent != folder,
-            path.stat().st_size,
-        )
-    )
+    direct.sort(key=lambda path: (path.stem != f"test_{last}", last not in path.stem, path.parent != folder, path.stat().st_size))
     others = [path for path in files if path.parent == folder and path not in direct]
     near = [path for path in direct if path.parts[1] in ("compat", "engine")][:NEAREST]
     return [str(path) for path in ([*direct, *others] if again else near or others)]
@@ -211,9 +198,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument(
-        "--folder", type=Path, required=True, help="where copies and session lie; an old session is taken up"
-    )
+    parser.add_argument("--folder", type=Path, required=True, help="where copies and session lie; an old session is taken up")
     parser.add_argument("--again", action="store_true", help="have those that survived meet all tests that may notice")
     parser.add_argument("rooms", nargs="*", default=list(ROOMS), help="test the changes of these folders alone")
     args = parser.parse_args()
@@ -245,9 +230,7 @@ def main() -> int:
             place = f"{items[number].module_path}:{items[number].start_pos[0]}"
             print(f"{number} {result.test_outcome.value} {place} {result.diff} [{result.output}]", flush=True)
         survived = {number for number, result in database.results if not result.is_killed}
-        print(
-            f"{database.num_results - len(survived)} of {database.num_results} noticed; not: {' '.join(sorted(survived))}"
-        )
+        print(f"{database.num_results - len(survived)} of {database.num_results} noticed; not: {' '.join(sorted(survived))}")
     return bool(survived)
 
 

@@ -61,7 +61,5 @@ def test_it_is_quicker(capsys: pytest.CaptureFixture[str]) -> None:
         took[quickly].append(float(seconds))
     quick, usual = sorted(took[True])[2], sorted(took[False])[2]
     with capsys.disabled():
-        print(
-            f"\ngradio imported in {quick:.2f} s of processor time, {usual:.2f} s with the collector: {usual / quick:.2f}x"
-        )
+        print(f"\ngradio imported in {quick:.2f} s of processor time, {usual:.2f} s with the collector: {usual / quick:.2f}x")
     assert quick < 0.93 * usual

@@ -76,19 +76,7 @@ def test_nothing_of_the_makers_machine_is_in_the_project() -> None:
         path = TOP / name
         if path.is_file():
             assert path.stat().st_size < 25 << 20, name
-            if path.suffix in {
-                ".py",
-                ".md",
-                ".toml",
-                ".txt",
-                ".sh",
-                ".yml",
-                ".json",
-                ".js",
-                ".css",
-                ".bat",
-                ".command",
-            }:
+            if path.suffix in {".py", ".md", ".toml", ".txt", ".sh", ".yml", ".json", ".js", ".css", ".bat", ".command"}:
                 assert not pattern.search(path.read_text("utf-8", errors="ignore")), name
 
 

@@ -27,20 +27,7 @@ if TYPE_CHECKING:
 MIB: Final = 1 << 20
 LONGEST_ROUNDS: Final = 30
 FEWEST_ROUNDS: Final = 5
-HEADS: Final = (
-    "torch ms",
-    "by hand",
-    "ms",
-    "auto ms",
-    "/torch",
-    "again",
-    "/best",
-    "err torch",
-    "err auto",
-    "+MiB",
-    "own/best",
-    "way",
-)
+HEADS: Final = ("torch ms", "by hand", "ms", "auto ms", "/torch", "again", "/best", "err torch", "err auto", "+MiB", "own/best", "way")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +71,7 @@ class Row:
         return self.own_s / (self.own_hand_s or self.own_s)
 
 
-def measured(
-    case: BenchCall, dtype: Dtype, plan: Plan, device: str, seconds: float, deviation: float, memory: bool
-) -> Row:
+def measured(case: BenchCall, dtype: Dtype, plan: Plan, device: str, seconds: float, deviation: float, memory: bool) -> Row:
     import torch
 
     from app.cli.bench_cases import AGAIN, AUTOMATIC, OWN, TORCH, contenders
@@ -127,10 +112,12 @@ def extra_bytes(shape: Shape, name: str, plan: Plan) -> int:
     except EOFError:
         raise Trouble(
             say(
-                "bench.died", "The process that measured the memory of {way} at {case} ended early. Close other programs, or skip memory with --no-memory.",
-                way=name, case="x".join(map(str, shape[:6])),
+                "bench.died",
+                "The process that measured the memory of {way} at {case} ended early. Close other programs, or skip memory with --no-memory.",
+                way=name,
+                case="x".join(map(str, shape[:6])),
             )
-        ) from None  # fmt: skip
+        ) from None
     finally:
         child.join()
 
@@ -209,36 +196,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a dtype to measure; may be given several times; by default float32 and bfloat16",
     )
     parser.add_argument(
-        "--only",
-        choices=["dia", *PICTURES],
-        action="append",
-        help="a model family to measure; may be given several times; by default all",
+        "--only", choices=["dia", *PICTURES], action="append", help="a model family to measure; may be given several times; by default all"
     )
     parser.add_argument(
-        "--size",
-        type=int,
-        choices=SIZES,
-        action="append",
-        help="a picture size in pixels; may be given several times; by default all",
+        "--size", type=int, choices=SIZES, action="append", help="a picture size in pixels; may be given several times; by default all"
     )
     parser.add_argument("--quick", action="store_true", help="measure pictures of 512 pixels only, and no memory")
     parser.add_argument(
-        "--measure",
-        action="store_true",
-        help="first find the fastest way for each shape and store it, as the idle engine does",
+        "--measure", action="store_true", help="first find the fastest way for each shape and store it, as the idle engine does"
     )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=3.0,
-        help=f"seconds for each call, at least {FEWEST_ROUNDS} rounds (default: 3)",
-    )
-    parser.add_argument(
-        "--deviation", type=float, default=1.0, help="standard deviation of queries and keys (default: 1)"
-    )
-    parser.add_argument(
-        "--no-memory", action="store_true", help="measure time only, without a process for each measurement"
-    )
+    parser.add_argument("--seconds", type=float, default=3.0, help=f"seconds for each call, at least {FEWEST_ROUNDS} rounds (default: 3)")
+    parser.add_argument("--deviation", type=float, default=1.0, help="standard deviation of queries and keys (default: 1)")
+    parser.add_argument("--no-memory", action="store_true", help="measure time only, without a process for each measurement")
     add_home_option(parser)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
@@ -273,10 +242,7 @@ def main(args: argparse.Namespace) -> int:
         worst = f"automatic / torch at most {max(each.beside_torch for each in rows):.2f}, automatic / best {max(each.beside_best for each in rows):.2f}"
         again = [each.again_beside_torch for each in rows]
         print(f"torch again / torch {min(again):.2f} to {max(again):.2f}", file=where)
-        print(
-            f"{worst}, own arithmetic / its best fixed chunk {max(each.own_beside_best for each in rows):.2f}",
-            file=where,
-        )
+        print(f"{worst}, own arithmetic / its best fixed chunk {max(each.own_beside_best for each in rows):.2f}", file=where)
     if args.json:
         print(json.dumps({"machine": about, "rows": [asdict(each) for each in rows]}, indent=1))
     return 0

@@ -40,9 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_argument("--why", action="store_true", help="also show rejected options and every objection")
     parser.add_argument(
-        "--model",
-        metavar="NAME",
-        help="show the plan for this model only: a name from 'hearth models', or a local folder or file",
+        "--model", metavar="NAME", help="show the plan for this model only: a name from 'hearth models', or a local folder or file"
     )
     parser.add_argument("--selftest", action="store_true", help="run the self-test again and store its results")
     parser.add_argument(
@@ -178,11 +176,7 @@ def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
             weights = field in _WEIGHTS
             if field == "vae" and plan.of("vae") is None:
                 continue
-            differs = (
-                not weights
-                if plan is first
-                else weights or first is None or word_value(plan, field) != word_value(first, field)
-            )
+            differs = not weights if plan is first else weights or first is None or word_value(plan, field) != word_value(first, field)
             if differs:
                 yield 2, f"{field:<18}{word_value(plan, field)!s}"
                 yield 20, reason_line(reason)

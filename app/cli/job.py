@@ -34,7 +34,9 @@ EXIT_CODES: Final = """exit codes:
   4    the result could not be written to -o; the message says where it is
   130  stopped with Ctrl+C; finished parts are kept
 """
-CHOICES_HELP: Final = "These options apply to this command only. Without them, the settings of the Machine tab apply; 'auto' lets Hearth decide."
+CHOICES_HELP: Final = (
+    "These options apply to this command only. Without them, the settings of the Machine tab apply; 'auto' lets Hearth decide."
+)
 
 
 def add_job_options(parser: argparse.ArgumentParser) -> None:
@@ -46,11 +48,13 @@ def add_job_options(parser: argparse.ArgumentParser) -> None:
     choices.add_argument("--dtype", choices=(AUTO, *get_args(Dtype)), help="the dtype to compute in")
     choices.add_argument("--gqa", choices=(AUTO, *get_args(Gqa)), help="how grouped-query attention is computed")
     choices.add_argument("--kernels", help="the torch attention kernels that may be used, separated by commas, or auto")
-    choices.add_argument("--offload", choices=(AUTO, *get_args(Offload)), help="which model parts stay out of the device's memory while idle")  # fmt: skip
+    choices.add_argument(
+        "--offload", choices=(AUTO, *get_args(Offload)), help="which model parts stay out of the device's memory while idle"
+    )
     choices.add_argument("--quantised", choices=(AUTO, *get_args(Quantised)), help="the quantisation of the weights")
     add_common_options(parser)
     parser.add_argument("--json", action="store_true", help="print every event as a line of JSON")
-    parser.add_argument("--anew", action="store_true", help="start from the beginning instead of resuming an unfinished job")  # fmt: skip
+    parser.add_argument("--anew", action="store_true", help="start from the beginning instead of resuming an unfinished job")
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, EXIT_CODES
 
 
@@ -102,10 +106,7 @@ def run_job(request: Request, args: argparse.Namespace) -> int:
             print(path)
     if isinstance(end, Failed) and (end.files or end.cure == "go-on"):
         print_sentence(
-            say(
-                "command.go-on",
-                "Run the same command again to resume: finished parts are kept. Add --anew to start from the beginning.",
-            )
+            say("command.go-on", "Run the same command again to resume: finished parts are kept. Add --anew to start from the beginning.")
         )
     if None in written:
         return UNWRITTEN
@@ -133,7 +134,9 @@ def start_or_resume(keeper: Keeper, request: Request, choice: Choice, anew: bool
     if before is None:
         return keeper.submit(request, choice)
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(before.created_s))
-    print_sentence(say("command.goes-on", "Resuming the job that was started on {when}. Add --anew to start from the beginning.", when=when))  # fmt: skip
+    print_sentence(
+        say("command.goes-on", "Resuming the job that was started on {when}. Add --anew to start from the beginning.", when=when)
+    )
     keeper.resume(before.id)
     return before
 

@@ -17,7 +17,7 @@ def add_home_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pretend", default="", metavar="MACHINE", help="plan for another machine: gtx-1060, m1-8gb ...")  # fmt: skip
+    parser.add_argument("--pretend", default="", metavar="MACHINE", help="plan for another machine: gtx-1060, m1-8gb ...")
     add_home_option(parser)
 
 

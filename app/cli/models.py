@@ -34,11 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     if not args.model and args.action in ("get", "remove"):
         print(
-            say(
-                "models.which",
-                "Name a model: hearth models {act} NAME. To see all names: hearth models list",
-                act=args.action,
-            ),
+            say("models.which", "Name a model: hearth models {act} NAME. To see all names: hearth models list", act=args.action),
             file=sys.stderr,
         )
         return FAILED
@@ -57,9 +53,7 @@ def list_models(place: Home, models: list[Model], args: argparse.Namespace) -> i
 def remove_models(place: Home, models: list[Model], args: argparse.Namespace) -> int:
     for model in models:
         freed = Downloads(place).remove(model, CATALOG)
-        print(
-            say("models.removed", "{model} was removed; {size} were freed.", model=model.title, size=format_size(freed))
-        )
+        print(say("models.removed", "{model} was removed; {size} were freed.", model=model.title, size=format_size(freed)))
     return FINISHED
 
 
@@ -125,14 +119,10 @@ def download_models(place: Home, models: list[Model], args: argparse.Namespace) 
 
 def print_result(status: Status, as_json: bool) -> None:
     if as_json:
-        values = {
-            "id": status.model, "state": status.state, "bytes": status.done_bytes, "trouble": str(status.sentence or ""),
-        }  # fmt: skip
+        values = {"id": status.model, "state": status.state, "bytes": status.done_bytes, "trouble": str(status.sentence or "")}
         print(json.dumps(values))
     elif status.state == "done":
-        print(
-            say("models.got", "{model} is installed, {size}.", model=status.model, size=format_size(status.done_bytes))
-        )
+        print(say("models.got", "{model} is installed, {size}.", model=status.model, size=format_size(status.done_bytes)))
     if status.state == "failed":
         print(f"\nhearth: {status.sentence}", file=sys.stderr)
 

@@ -22,12 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--image", type=Path, help="the picture to start from")
     parser.add_argument("--mask", type=Path, help="a picture that is white where the start picture is repainted")
     parser.add_argument("--strength", type=float, default=0.6, help="how much to change the start picture, 0.01 to 1")
-    parser.add_argument(
-        "--lora", action="append", default=[], metavar="FILE[:WEIGHT]", help="a LoRA; may be given several times"
-    )
-    parser.add_argument(
-        "--upscale", type=int, default=1, choices=(1, 2, 4), help="how many times larger the picture is saved"
-    )
+    parser.add_argument("--lora", action="append", default=[], metavar="FILE[:WEIGHT]", help="a LoRA; may be given several times")
+    parser.add_argument("--upscale", type=int, default=1, choices=(1, 2, 4), help="how many times larger the picture is saved")
     add_job_options(parser)
 
 

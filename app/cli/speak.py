@@ -25,9 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     if (args.voice is None) != (args.transcript is None):
-        raise Trouble(
-            say("speak.voice-alone", "--voice and --transcript go together: give the recording and its exact words.")
-        )
+        raise Trouble(say("speak.voice-alone", "--voice and --transcript go together: give the recording and its exact words."))
     voice = VoicePrompt(str(args.voice.resolve()), args.transcript) if args.voice else None
     suffix = args.output.suffix.lstrip(".").lower() if args.output else ""
     return run_job(

@@ -106,9 +106,7 @@ def desktop_entry(command: list[str], icon: Path) -> str:
 
 def in_all_languages(name: str, sentence: Sentence) -> list[str]:
     """Write a line of a desktop entry for each language; English needs no mark."""
-    marks = {
-        code: "" if code == ENGLISH else f"[{each.tags[0].replace('-', '_')}]" for code, each in languages().items()
-    }
+    marks = {code: "" if code == ENGLISH else f"[{each.tags[0].replace('-', '_')}]" for code, each in languages().items()}
     return [f"{name}{mark}={sentence.translate(templates(code))}" for code, mark in marks.items()]
 
 
@@ -218,9 +216,7 @@ def system_name() -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     if parser.prog.endswith("remove-app"):
         parser.add_argument(
-            "--delete-creations",
-            action="store_true",
-            help="also delete creations, voices and settings; by default they stay",
+            "--delete-creations", action="store_true", help="also delete creations, voices and settings; by default they stay"
         )
 
 
@@ -254,13 +250,7 @@ def main(args: argparse.Namespace) -> int:
     if where.models.is_dir():
         tell(say("install.models", "Downloaded models are still in {models}", models=str(where.models)))
     if (TOP / "start.py").is_file():
-        tell(
-            say(
-                "install.folder",
-                "The program itself is the folder {top}. Delete it to remove Hearth completely.",
-                top=str(TOP),
-            )
-        )
+        tell(say("install.folder", "The program itself is the folder {top}. Delete it to remove Hearth completely.", top=str(TOP)))
     return 0
 
 

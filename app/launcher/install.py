@@ -39,10 +39,7 @@ except Exception as fault:
 print(json.dumps({"kind": kind, "name": name, "torch": torch.__version__, "trouble": trouble}))
 """
 REASONS = (
-    (
-        r"No space left|not enough space|Errno 28",
-        say("pip.disk", "The disk is full. Free some space and start again; downloads are kept."),
-    ),
+    (r"No space left|not enough space|Errno 28", say("pip.disk", "The disk is full. Free some space and start again; downloads are kept.")),
     (
         r"CERTIFICATE_VERIFY_FAILED|SSLError",
         say(
@@ -56,15 +53,9 @@ REASONS = (
     ),
     (
         r"WinError 206|Long Path support",
-        say(
-            "pip.path",
-            "A path is longer than Windows allows. Move Hearth to a shorter folder, such as C:\\Hearth, and start again.",
-        ),
+        say("pip.path", "A path is longer than Windows allows. Move Hearth to a shorter folder, such as C:\\Hearth, and start again."),
     ),
-    (
-        r"No matching distribution found for torch",
-        say("pip.python", "torch does not support this Python. Use Python 3.11 to 3.14."),
-    ),
+    (r"No matching distribution found for torch", say("pip.python", "torch does not support this Python. Use Python 3.11 to 3.14.")),
 )
 
 
@@ -114,9 +105,7 @@ def describe_progress(log: Path) -> tuple[Sentence, ...]:
     with log.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
         text = file.read().decode("utf-8", "replace")
-    found = re.findall(
-        r"(?:Collecting|Downloading|Using cached|Building wheel for) (\S+)|(Installing collected packages)", text
-    )
+    found = re.findall(r"(?:Collecting|Downloading|Using cached|Building wheel for) (\S+)|(Installing collected packages)", text)
     if not found:
         return ()
     if found[-1][1]:
@@ -167,13 +156,7 @@ def make_environment(slot: Path, want: Requirements) -> None:
     chosen = torch_build.choose_build(torch_build.detect_facts())
     builds = [each for each in chosen.builds if not each or torch_build.is_offered(each, want.torch)]
     require_space(CUDA_BYTES if builds[0].startswith("cu") else PLAIN_BYTES, slot)
-    tell(
-        say(
-            "start.makes",
-            "Making Hearth's environment in {slot}. This happens once; later starts take a second.",
-            slot=str(slot),
-        )
-    )
+    tell(say("start.makes", "Making Hearth's environment in {slot}. This happens once; later starts take a second.", slot=str(slot)))
     tell(say("start.torch", "Build of torch {version}: {why}.", version=want.torch, why=chosen.because))
     if builds[0] != chosen.builds[0]:
         tell(
@@ -220,11 +203,7 @@ def make_empty(slot: Path, log: Path) -> tuple[str, ...]:
         shutil.rmtree(slot, ignore_errors=True)
     if slot.exists():
         raise Refused(
-            say(
-                "start.in-use",
-                "The files left in {slot} cannot be removed. Close Hearth if it is open, and start again.",
-                slot=str(slot),
-            )
+            say("start.in-use", "The files left in {slot} cannot be removed. Close Hearth if it is open, and start again.", slot=str(slot))
         )
     log.write_bytes(b"")
     run([sys.executable, "-m", "venv", slot], log, say("start.empties", "Making an empty environment"))
@@ -253,26 +232,12 @@ def install_first_proven(
         except Refused as fault:
             if last:
                 raise
-            tell(
-                say(
-                    "start.build-failed",
-                    "{build}: {fault} Trying the next build.",
-                    build=name_build(build),
-                    fault=fault.sentence,
-                )
-            )
+            tell(say("start.build-failed", "{build}: {fault} Trying the next build.", build=name_build(build), fault=fault.sentence))
             continue
         if last or (not proof["trouble"] and (proof["kind"] == "cuda" or not build.startswith("cu"))):
             return build, proof
         why = proof["trouble"] or say("start.no-card", "it finds no card")
-        tell(
-            say(
-                "start.build-wrong",
-                "The {build} build does not work with this card: {why}. Trying the next one.",
-                build=build,
-                why=why,
-            )
-        )
+        tell(say("start.build-wrong", "The {build} build does not work with this card: {why}. Trying the next one.", build=build, why=why))
         removing = say("start.removes", "Removing that build")
         run([python_of(slot), "-I", "-m", "pip", "uninstall", "--yes", "torch"], log, removing)
     raise Refused(say("start.no-build", "There is no build of torch for this machine. Hearth cannot run here."))
@@ -316,9 +281,7 @@ def brings_cuda(slot: Path, torch: str) -> bool:
     """Ask pip whether the default index's torch depends on CUDA; a mirror's may not. The install reports errors
     later."""
     flags = ["--quiet", "--dry-run", "--no-deps", "--no-input", "--disable-pip-version-check", "--report", "-"]
-    reply = subprocess.run(
-        [python_of(slot), "-I", "-m", "pip", "install", *flags, torch], capture_output=True, text=True
-    )
+    reply = subprocess.run([python_of(slot), "-I", "-m", "pip", "install", *flags, torch], capture_output=True, text=True)
     try:
         needed = json.loads(reply.stdout)["install"][0]["metadata"].get("requires_dist", [])
     except (ValueError, LookupError):
@@ -339,12 +302,7 @@ def renew(folder: Path, want: Requirements, check: Callable[[Path], None] | None
             add(new, want, name)
         except Refused as fault:
             tell(
-                say(
-                    "start.without",
-                    "{fault} Continuing without {name}; start.py add {name} tries again.",
-                    fault=fault.sentence,
-                    name=name,
-                )
+                say("start.without", "{fault} Continuing without {name}; start.py add {name} tries again.", fault=fault.sentence, name=name)
             )
     if check:
         check(new)
@@ -378,12 +336,7 @@ def ensure_ready(folder: Path, want: Requirements, *extras: str) -> Path:
                 if not said or extras:
                     raise
                 tell(fault.sentence)
-                tell(
-                    say(
-                        "start.old",
-                        "This version of Hearth needs a newer environment; continuing with the old one, which may not work.",
-                    )
-                )
+                tell(say("start.old", "This version of Hearth needs a newer environment; continuing with the old one, which may not work."))
                 return slot
         said = slots.read_stamp(slot)
         for each in lacks():

@@ -37,13 +37,13 @@ BYE_S: Final = 4.0
 
 TITLE: Final = say("repair.title", "Hearth did not start")
 AGAIN: Final = say(
-    "repair.again",
-    "The environment was rebuilt, but Hearth still does not start. Please open an issue and attach the report below.",
+    "repair.again", "The environment was rebuilt, but Hearth still does not start. Please open an issue and attach the report below."
 )
-OFFER: Final = say("repair.offer",
-    "Repair rebuilds Hearth's environment; your creations and models stay. "
-    "Missing packages are downloaded, which may take minutes.")  # fmt: skip
-COPY: Final = say("repair.line", "To rebuild Hearth's environment, copy this line into a terminal. Your creations and models stay.")  # fmt: skip
+OFFER: Final = say(
+    "repair.offer",
+    "Repair rebuilds Hearth's environment; your creations and models stay. Missing packages are downloaded, which may take minutes.",
+)
+COPY: Final = say("repair.line", "To rebuild Hearth's environment, copy this line into a terminal. Your creations and models stay.")
 BUTTON: Final = say("repair.button", "Repair")
 DOING: Final = say("repair.doing", "Rebuilding the environment")
 STARTS: Final = say("repair.starts", "Repaired. Hearth now opens in its own window; you can close this page.")
@@ -74,9 +74,7 @@ def translator(spoken: str) -> Callable[[Sentence], str]:
 
 def render_file(failed: StartFailure, spoken: str, line: str) -> str:
     """Render the page for a file, with a line to copy instead of a button."""
-    return render_page(
-        failed, spoken, f'<p>{html.escape(translator(spoken)(COPY))}</p><pre tabindex="0">{html.escape(line)}</pre>'
-    )
+    return render_page(failed, spoken, f'<p>{html.escape(translator(spoken)(COPY))}</p><pre tabindex="0">{html.escape(line)}</pre>')
 
 
 STYLE: Final = """
@@ -144,9 +142,7 @@ class Repair:
         except OSError as fault:
             code, said = 1, str(fault)
         if code:
-            self.failed = describe_untranslated(
-                find_sentence(said), f"{said}\n\n{read_tail(self._folder / 'install.log')}"
-            )
+            self.failed = describe_untranslated(find_sentence(said), f"{said}\n\n{read_tail(self._folder / 'install.log')}")
             self.again = True
         self.state = "failed" if code else "repaired"
         print(said, file=sys.stderr, flush=True)
@@ -190,12 +186,14 @@ def make_handler(repair: Repair) -> type[BaseHTTPRequestHandler]:
             self.send_response(status)
             script = f"script-src 'nonce-{nonce}'; " if nonce else ""
             for name, value in {
-                "Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(content)), "Cache-Control": "no-store",
-                "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
-                "Content-Security-Policy":
-                    f"default-src 'none'; {script}style-src 'unsafe-inline'; connect-src 'self'; form-action 'self'; "
-                    f"frame-ancestors 'none'; base-uri 'none'",
-            }.items():  # fmt: skip
+                "Content-Type": f"{kind}; charset=utf-8",
+                "Content-Length": str(len(content)),
+                "Cache-Control": "no-store",
+                "X-Content-Type-Options": "nosniff",
+                "Referrer-Policy": "same-origin",
+                "Content-Security-Policy": f"default-src 'none'; {script}style-src 'unsafe-inline'; connect-src 'self'; form-action 'self'; "
+                f"frame-ancestors 'none'; base-uri 'none'",
+            }.items():
                 self.send_header(name, value)
             if location and status == 303:
                 self.send_header("Location", location)
@@ -243,9 +241,7 @@ def offer_repair(failed: StartFailure, folder: Path, browser: bool, tries: int) 
                     address=address,
                 )
             )
-            while repair.state == "repairing" or (
-                repair.state == "failed" and time.monotonic() - repair.seen_s < AWAY_S
-            ):
+            while repair.state == "repairing" or (repair.state == "failed" and time.monotonic() - repair.seen_s < AWAY_S):
                 time.sleep(0.2)
             if repair.state == "repaired":
                 time.sleep(BYE_S)  # the page asks once more

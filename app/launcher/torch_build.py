@@ -75,8 +75,7 @@ NVIDIA: tuple[tuple[Callable[[Card, float], bool], tuple[str, ...], Sentence], .
         lambda c, oldest: (c.capability or 0) < 5.0,
         (),
         say(
-            "torch.too-old",
-            "{card}: compute capability {capability}: no CUDA build supports less than 5.0, so the build for the processor",
+            "torch.too-old", "{card}: compute capability {capability}: no CUDA build supports less than 5.0, so the build for the processor"
         ),
     ),
     (
@@ -92,10 +91,7 @@ NVIDIA: tuple[tuple[Callable[[Card, float], bool], tuple[str, ...], Sentence], .
     (
         lambda c, oldest: (c.capability or 0) < 10.0,
         ("cu126",),
-        say(
-            "torch.cuda-12",
-            "{card}: compute capability {capability}, driver {driver}, so CUDA 12.6, because 13 needs driver 580",
-        ),
+        say("torch.cuda-12", "{card}: compute capability {capability}, driver {driver}, so CUDA 12.6, because 13 needs driver 580"),
     ),
     (
         lambda c, oldest: c.driver >= 570,
@@ -109,9 +105,7 @@ NVIDIA: tuple[tuple[Callable[[Card, float], bool], tuple[str, ...], Sentence], .
     (
         lambda c, oldest: True,
         (),
-        say(
-            "torch.blackwell-old", "{card}: compute capability {capability} needs driver 570 and has {driver}. {until}"
-        ),
+        say("torch.blackwell-old", "{card}: compute capability {capability} needs driver 570 and has {driver}. {until}"),
     ),
 )
 
@@ -189,11 +183,7 @@ def detect_facts() -> Facts:
         )
     if WINDOWS:  # this is Python's architecture, not the machine's: Windows runs either on ARM
         machine = "ARM64" if sysconfig.get_platform() == "win-arm64" else "AMD64" if sys.maxsize > 1 << 32 else "x86"
-    places = (
-        (r"C:\Windows\System32", r"C:\Program Files\NVIDIA Corporation\NVSMI")
-        if WINDOWS
-        else ("/usr/lib/wsl/lib", "/usr/bin")
-    )
+    places = (r"C:\Windows\System32", r"C:\Program Files\NVIDIA Corporation\NVSMI") if WINDOWS else ("/usr/lib/wsl/lib", "/usr/bin")
     tool = shutil.which("nvidia-smi", path=os.pathsep.join((os.environ.get("PATH", ""), *places)))
     if not tool:
         return Facts(system, machine)
@@ -201,11 +191,7 @@ def detect_facts() -> Facts:
     for fields in ("name,driver_version,compute_cap", "name,driver_version"):  # old drivers lack the third field
         try:
             done = subprocess.run(
-                [tool, f"--query-gpu={fields}", "--format=csv,noheader"],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=30,
+                [tool, f"--query-gpu={fields}", "--format=csv,noheader"], capture_output=True, text=True, errors="replace", timeout=30
             )
         except (OSError, subprocess.TimeoutExpired) as fault:
             return Facts(system, machine, (), type(fault).__name__)

@@ -24,9 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     if not (TOP / "start.py").is_file():
         command = "pip install --upgrade hearth"
-        raise Trouble(
-            say("update.pip", "Hearth was installed with pip, and pip updates it: {command}", command=command)
-        )
+        raise Trouble(say("update.pip", "Hearth was installed with pip, and pip updates it: {command}", command=command))
     return subprocess.call([sys.executable, str(TOP / "start.py"), "back" if args.back else "update"])
 
 
@@ -39,19 +37,9 @@ def update(folder: Path) -> int:
     before = slots.current_commit()
     old = slots.current_slot(folder)
     if not before:
-        tell(
-            say(
-                "update.no-clone",
-                "This folder is not a git clone, so the code cannot be updated; checking the environment only.",
-            )
-        )
+        tell(say("update.no-clone", "This folder is not a git clone, so the code cannot be updated; checking the environment only."))
     elif not git("remote").stdout.strip():
-        tell(
-            say(
-                "update.no-remote",
-                "This clone has no remote, so the code cannot be updated; checking the environment only.",
-            )
-        )
+        tell(say("update.no-remote", "This clone has no remote, so the code cannot be updated; checking the environment only."))
     else:
         pulled = git("pull", "--ff-only", "--quiet")
         if pulled.returncode:
@@ -98,10 +86,7 @@ def back(folder: Path) -> int:
     made = slots.read_stamp(then)
     if not made:
         raise Refused(
-            say(
-                "update.damaged",
-                "The environment from before the last update is damaged. Run start.py repair to make a new one.",
-            )
+            say("update.damaged", "The environment from before the last update is damaged. Run start.py repair to make a new one.")
         )
     here = slots.current_commit()
     if said["commit"] and here != said["commit"]:

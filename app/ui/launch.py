@@ -21,13 +21,7 @@ from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui import share, single_instance, start_failure
 from app.ui.access.login import LoginRequired, Logins, digest_password, digest_token, make_password
-from app.ui.access.request_guard import (
-    OWNER_BYTES,
-    Guard,
-    OwnerOnly,
-    is_loopback,
-    recognise_hosts,
-)
+from app.ui.access.request_guard import OWNER_BYTES, Guard, OwnerOnly, is_loopback, recognise_hosts
 from app.ui.access.tunnel import open_tunnel
 from app.ui.access.uploads import CheckUploads
 from app.ui.api import a1111, gradio_endpoints, openai
@@ -116,9 +110,7 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
     sharing = Share(desk, partial(open_tunnel, folder=place.root / "tunnel"), options.host, tls)
     try:
         middleware, password = build_guards(place, options.host, tls)
-        address = start_server(
-            options, desk, tls, [single_instance.ping_route(instance.id), *share.routes(sharing)], middleware
-        )
+        address = start_server(options, desk, tls, [single_instance.ping_route(instance.id), *share.routes(sharing)], middleware)
         instance.publish(address)
         announce(options, address, password)
         if options.share_hours:
@@ -136,7 +128,7 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
 
 def start_server(
     options: LaunchOptions, desk: Desk, tls: tuple[str, str] | None, more_routes: list[Route], middleware: list[Middleware]
-) -> str:  # fmt: skip
+) -> str:
     """Build the owner's window, serve it in the background, and return its address."""
     window = build(desk)
     with window:
@@ -146,9 +138,7 @@ def start_server(
         *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk),
         *openai.routes(desk), *a1111.routes(desk),
     ]  # fmt: skip
-    return serve_window(
-        window, Serving(options.host, options.port, tls, routes, middleware, OWNER_BYTES, options.assistants)
-    )
+    return serve_window(window, Serving(options.host, options.port, tls, routes, middleware, OWNER_BYTES, options.assistants))
 
 
 def announce(options: LaunchOptions, address: str, password: str) -> None:
@@ -197,14 +187,14 @@ def find_certificates(options: LaunchOptions) -> tuple[str, str] | None:
     files = [file for file in (options.certificate, options.key) if file is not None]
     missing = next((str(file) for file in files if not file.is_file()), "one" if len(files) < 2 else "")
     if missing:
-        raise Trouble(say("open.certificate", "https needs both --certificate and --key, each a PEM file; {file} is missing.", file=missing))  # fmt: skip
+        raise Trouble(
+            say("open.certificate", "https needs both --certificate and --key, each a PEM file; {file} is missing.", file=missing)
+        )
     certificate, key = (str(file.resolve()) for file in files)
     return certificate, key
 
 
-def build_guards(
-    place: Home, host: str = "127.0.0.1", tls: tuple[str, str] | None = None
-) -> tuple[list[Middleware], str]:
+def build_guards(place: Home, host: str = "127.0.0.1", tls: tuple[str, str] | None = None) -> tuple[list[Middleware], str]:
     """Return the owner's middleware, and the password if one was generated. On loopback everyone is the owner, and no
     tunnel leads there. On the network everyone logs in, even from this machine: behind a proxy all clients look
     local."""
@@ -213,8 +203,6 @@ def build_guards(
         return [Middleware(Guard), Middleware(OwnerOnly), uploads], ""
     given, key = os.environ.get(PASSWORD_VARIABLE, ""), os.environ.get(KEY_VARIABLE, "")
     password = given or make_password()
-    logins = Logins(
-        digest_password(password), owner=True, api_key_digest=digest_token(key) if key else None, secure=tls is not None
-    )
+    logins = Logins(digest_password(password), owner=True, api_key_digest=digest_token(key) if key else None, secure=tls is not None)
     guard = Middleware(Guard, is_own_host=recognise_hosts(host))
     return [guard, Middleware(LoginRequired, logins=logins), uploads], "" if given else password

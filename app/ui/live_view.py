@@ -25,10 +25,12 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     progress = desk.keeper.get_progress(state.job) if state.job else None
     looked_at = list(desk.keeper.history)[-CHART_POINTS:] if with_charts else []
     answer: views.View = {
-        "strip": views.strip_view(state, progress, desk.models.find_title(state.model), spoken), "queue": desk.jobs.list_queue(person),
-        "standing": views.blocker_view(state, spoken), "charts": views.charts_view(looked_at),
+        "strip": views.strip_view(state, progress, desk.models.find_title(state.model), spoken),
+        "queue": desk.jobs.list_queue(person),
+        "standing": views.blocker_view(state, spoken),
+        "charts": views.charts_view(looked_at),
         "interrupted": [{"id": job.id, "text": views.shorten_text(job.request)} for job in desk.keeper.interrupted],
-    }  # fmt: skip
+    }
     for kind, view in _jobs_of(desk, person, spoken).items():
         if view["end"] and "cure" in view["end"]:
             view["end"]["cure"] = desk.models.resolve_cure(view["end"]["cure"])
@@ -47,9 +49,7 @@ def guest_view(desk: Desk, person: Person, spoken: Language) -> views.View:
     strip = views.strip_view(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", spoken)
     if state.job and not own:
         strip["doing"] = text("guest.busy", "busy with another person's job", spoken)
-    answer: views.View = {
-        "strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.jobs.list_queue(person),
-    }  # fmt: skip
+    answer: views.View = {"strip": {**strip, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": desk.jobs.list_queue(person)}
     for kind, view in _jobs_of(desk, person, spoken).items():
         view["said"] = []  # Adjustments are about the owner's machine.
         if view["end"] and view["end"]["kind"] == "failed":

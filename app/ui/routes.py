@@ -156,9 +156,7 @@ def restart_or_repair(desk: Desk, request: Request) -> Response:
         )
         return JSONResponse({"text": translate(line, language(request))})
     else:
-        start_failure.hand_over(
-            desk.keeper.home, fail_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble)
-        )
+        start_failure.hand_over(desk.keeper.home, fail_start(desk.keeper.home.logs / "engine.log", desk.keeper.state.trouble))
         desk.leaving.set()
     return JSONResponse({"text": ""})
 

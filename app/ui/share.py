@@ -51,9 +51,7 @@ class OpenShare:
 class Share:
     """At most one open share. `begin` and `end` may be called from any thread."""
 
-    def __init__(
-        self, desk: Desk, open_tunnel: OpensTunnel, host: str = "127.0.0.1", tls: tuple[str, str] | None = None
-    ) -> None:
+    def __init__(self, desk: Desk, open_tunnel: OpensTunnel, host: str = "127.0.0.1", tls: tuple[str, str] | None = None) -> None:
         """With a `host` other than loopback guests connect to this machine directly, without a tunnel."""
         self._desk, self._open_tunnel, self._host, self._tls = desk, open_tunnel, host, tls
         self._lock = threading.Lock()
@@ -125,20 +123,18 @@ class Share:
         server = build_guest_window(self._desk)
         configure_queue(server, most=64)
         middleware = [
-            Middleware(Guard, is_own_host=self._is_own_host, most_bytes=GUEST_BYTES), Middleware(LoginRequired, logins=logins),
-            Middleware(GuestAllowlist, files_by_person=files_by_person), Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person),
-        ]  # fmt: skip
-        own = Serving(
-            self._host, find_free_port(self._host), self._tls, page_routes.routes(self._desk), middleware, GUEST_BYTES
-        )
+            Middleware(Guard, is_own_host=self._is_own_host, most_bytes=GUEST_BYTES),
+            Middleware(LoginRequired, logins=logins),
+            Middleware(GuestAllowlist, files_by_person=files_by_person),
+            Middleware(CheckUploads, folder=uploads, files_by_person=files_by_person),
+        ]
+        own = Serving(self._host, find_free_port(self._host), self._tls, page_routes.routes(self._desk), middleware, GUEST_BYTES)
         serve_window(server, own)
         return server
 
     def _is_own_host(self, host: str) -> bool:
         is_local = is_loopback if is_loopback(self._host) else recognise_hosts(self._host)
-        return is_local(host) or (
-            bool(host) and host == self._public_host
-        )  # not all of .gradio.live, where others share too
+        return is_local(host) or (bool(host) and host == self._public_host)  # not all of .gradio.live, where others share too
 
     def _reach(self, server: gr.Blocks) -> OpenTunnel:
         """Make the server reachable: through a tunnel on loopback, else by this machine's own name."""
@@ -163,18 +159,13 @@ def find_free_port(host: str) -> int:
 def draw_qr(address: str) -> str:
     """Draw the address as an SVG QR code, without the password, so that a photo of the screen gives no access."""
     drawn = io.BytesIO()
-    segno.make(address, error="m").save(
-        drawn, kind="svg", xmldecl=False, svgns=True, border=2, scale=4, dark="#221d18", light="#fffdfa"
-    )
+    segno.make(address, error="m").save(drawn, kind="svg", xmldecl=False, svgns=True, border=2, scale=4, dark="#221d18", light="#fffdfa")
     return drawn.getvalue().decode()
 
 
 def routes(share: Share) -> list[Route]:
     """Return the routes of the owner's panel. Only the owner's server has them, and each checks the person again."""
-    return [
-        owner_route(share, "/hearth/share", answer_view),
-        owner_route(share, "/hearth/share/{act}", answer_act, ["POST"]),
-    ]
+    return [owner_route(share, "/hearth/share", answer_view), owner_route(share, "/hearth/share/{act}", answer_act, ["POST"])]
 
 
 async def answer_view(share: Share, request: Request) -> Response:

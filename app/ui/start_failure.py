@@ -28,7 +28,7 @@ UNKNOWN: Final = say("start.unknown", "Hearth could not start. The report below 
 
 def start_log(place: Home) -> logging.Handler:
     """Log warnings to a rotating file, but no requests: they would show what people do."""
-    handler = RotatingFileHandler(place.logs / "hearth.log", maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8")  # fmt: skip
+    handler = RotatingFileHandler(place.logs / "hearth.log", maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     handler.setLevel(logging.WARNING)
     logging.getLogger().addHandler(handler)
@@ -55,10 +55,7 @@ def write_page(place: Home, fault: BaseException, spoken: Language) -> Path:
 
 def hand_over(place: Home, failed: Failed) -> None:
     """Pass a failed engine start to start.py, which shows the reason, offers Repair, and opens Hearth again."""
-    failure.write(
-        Path(os.environ[failure.FILE_VARIABLE]),
-        describe(place, Trouble(failed.sentence, *failed.objections), "engine.log"),
-    )
+    failure.write(Path(os.environ[failure.FILE_VARIABLE]), describe(place, Trouble(failed.sentence, *failed.objections), "engine.log"))
 
 
 def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> failure.StartFailure:

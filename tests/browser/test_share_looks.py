@@ -76,9 +76,7 @@ def enter(page: Page, words: str) -> None:
 
 def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: Path) -> None:
     picture = tmp_path / "kept.png"
-    picture_settings.write(
-        Image.new("RGB", (64, 64), "red"), picture, PictureRequest("a lighthouse in fog", steps=7, seed=11), "sd15"
-    )
+    picture_settings.write(Image.new("RGB", (64, 64), "red"), picture, PictureRequest("a lighthouse in fog", steps=7, seed=11), "sd15")
     with shared(desk) as (address, words, _):
         for light, language, title, width in (("dark", "en-US", "Password", 1280), ("light", "zh-CN", "密码", 390)):
             page = look(browser, address, light, language, width)
@@ -102,17 +100,9 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
 
 def test_the_owners_panel(desk: Desk, browser: Browser) -> None:
     lost: list[Sentence] = []
-    sharing = Share(
-        desk, lambda port: OpenTunnel(f"http://127.0.0.1:{port}/", find_fault=lambda: lost[0] if lost else None)
-    )
+    sharing = Share(desk, lambda port: OpenTunnel(f"http://127.0.0.1:{port}/", find_fault=lambda: lost[0] if lost else None))
     blocks = window.build(desk)
-    routes = [
-        *page_routes.routes(desk),
-        *shelf.routes(desk),
-        *models.routes(desk),
-        *welcome.routes(desk),
-        *share.routes(sharing),
-    ]
+    routes = [*page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk), *share.routes(sharing)]
     _, address, _ = blocks.launch(
         prevent_thread_lock=True, quiet=True, run_history=False, theme=theme(), i18n=i18n(), footer_links=[], ssr_mode=False,
         app_kwargs={"routes": routes, "middleware": [*build_guards(desk.keeper.home)[0], Middleware(HeadInjection)]},

@@ -45,7 +45,7 @@ def seconds(browser: Browser, command: list[str], clicked: str) -> tuple[float, 
     began = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, *command], cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
-    )  # fmt: skip
+    )
     try:
         assert process.stdout is not None
         found = next(found for line in process.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+/?", line)))
@@ -60,9 +60,7 @@ def seconds(browser: Browser, command: list[str], clicked: str) -> tuple[float, 
         process.stdout.close()
 
 
-def test_the_page_is_there_almost_as_soon_as_an_empty_one(
-    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_is_there_almost_as_soon_as_an_empty_one(browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hearth = ["-m", "app", "open", "--no-browser", "--home", str(tmp_path / "home")]
     ours, empty = [], []
     for _ in range(ROUNDS):

@@ -13,19 +13,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.support.hub import cached
-from tests.support.window import (
-    LONG_SCRIPT,
-    SCRIPT,
-    Open,
-    Visit,
-    choose,
-    go,
-    held,
-    needs_chromium,
-    unfold,
-    until,
-    while_it_waits,
-)
+from tests.support.window import LONG_SCRIPT, SCRIPT, Open, Visit, choose, go, held, needs_chromium, unfold, until, while_it_waits
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -81,10 +69,8 @@ def test_a_script_is_checked_spoken_and_a_part_done_again(visit: Visit, opened: 
     assert again["only_parts"] == [1] and len(again["keep"]) == 2
 
 
-@pytest.mark.parametrize(("tab", "field", "words"), [("speak", "speak-text", "elephants"), ("paint", "paint-prompt", "dragon")])  # fmt: skip
-def test_what_a_starter_never_learned_is_told_while_it_is_typed(
-    visit: Visit, opened: Open, tab: str, field: str, words: str
-) -> None:
+@pytest.mark.parametrize(("tab", "field", "words"), [("speak", "speak-text", "elephants"), ("paint", "paint-prompt", "dragon")])
+def test_what_a_starter_never_learned_is_told_while_it_is_typed(visit: Visit, opened: Open, tab: str, field: str, words: str) -> None:
     """Of the model that is chosen, and no longer once another is."""
     page, kept = visit(tab), opened.settings()[tab]["model"]
     problems = page.locator({"speak": "#h-script .h-problems li", "paint": "#h-prompt li"}[tab]).filter(has_text=words)
@@ -138,15 +124,13 @@ LARGER = {
 }
 
 
-@pytest.mark.parametrize(("tab", "field", "title"), [("speak", "speak-text", "Dia 1.6B"), ("paint", "paint-prompt", "Stable Diffusion 1.5")])  # fmt: skip
-def test_a_larger_model_that_is_here_is_used_and_not_got(
-    visit: Visit, opened: Open, tab: str, field: str, title: str
-) -> None:
+@pytest.mark.parametrize(
+    ("tab", "field", "title"), [("speak", "speak-text", "Dia 1.6B"), ("paint", "paint-prompt", "Stable Diffusion 1.5")]
+)
+def test_a_larger_model_that_is_here_is_used_and_not_got(visit: Visit, opened: Open, tab: str, field: str, title: str) -> None:
     """It comes while the words stand there, and is looked for when the tab is opened again."""
     page, kept = visit(tab), opened.settings()[tab]["model"]
-    problems = page.locator({"speak": "#h-script .h-problems li", "paint": "#h-prompt li"}[tab]).filter(
-        has_text="dragon"
-    )
+    problems = page.locator({"speak": "#h-script .h-problems li", "paint": "#h-prompt li"}[tab]).filter(has_text="dragon")
     if tab == "speak":
         unfold(page, "Settings")
     mine = page.locator(f"#{tab}-model input").input_value()
@@ -195,9 +179,7 @@ def test_a_part_is_heard_to_its_end_while_it_is_made(visit: Visit, opened: Open)
     expect(page.locator("#h-parts .h-live").nth(index)).to_be_hidden()
     ended(opened)
     mine = [each for each in fetched if each.endswith(".wav") and each.split("-")[1][:3] == f"{index:03d}"]
-    assert mine[0] == f"sound-{index:03d}-000.wav" and mine[-1] == f"part-{index:03d}.wav", (
-        "piece by piece, then the rest"
-    )
+    assert mine[0] == f"sound-{index:03d}-000.wav" and mine[-1] == f"part-{index:03d}.wav", "piece by piece, then the rest"
 
 
 def test_stop_keeps_what_is_there(visit: Visit, opened: Open) -> None:
@@ -276,9 +258,7 @@ def test_a_mask_is_painted_over_a_picture(visit: Visit, opened: Open, tmp_path: 
     unfold(page, "Start from a picture")
     page.wait_for_selector("#paint-image.h-ready")
     page.set_input_files("#paint-image input[type=file]", start)
-    page.wait_for_selector(
-        '#paint-image button[aria-label="Draw button"].active, #paint-image .toolbar-wrap', state="attached"
-    )
+    page.wait_for_selector('#paint-image button[aria-label="Draw button"].active, #paint-image .toolbar-wrap', state="attached")
     canvas = page.locator("#paint-image canvas").first
 
     def stroke() -> bool:

@@ -80,18 +80,14 @@ def test_the_chunk_size_acts_in_the_middle_of_a_run(visit: Visit, opened: Open) 
     before = len(opened.jobs())
     page.click("#paint-go")
     until(lambda: len(opened.jobs()) > before)
-    page.wait_for_function(
-        "id => Hearth.state.picture?.job === id && Hearth.state.picture.share > 0", arg=opened.jobs()[-1]["id"]
-    )
+    page.wait_for_function("id => Hearth.state.picture?.job === id && Hearth.state.picture.share > 0", arg=opened.jobs()[-1]["id"])
     chunk(page, 1024 - 1)
     engine = opened.engine()
     large = highest_bytes(page, engine)
     chunk(page, 64)
     small = highest_bytes(page, engine)
     go(page, "machine")
-    expect(page.locator("#h-chunk-now")).to_have_text(
-        "Requested: 64. The largest call processes 64 of 1024 queries at a time."
-    )
+    expect(page.locator("#h-chunk-now")).to_have_text("Requested: 64. The largest call processes 64 of 1024 queries at a time.")
     page.evaluate("Hearth.press('paint-stop')")
     until(lambda: opened.jobs()[-1]["state"] not in ("queued", "running"))
     assert opened.jobs()[-1]["state"] == "stopped"
@@ -184,9 +180,7 @@ def test_a_page_looks_at_the_model_that_is_loaded(visit: Visit, opened: Open) ->
 def test_what_broken_runs_taught_can_be_forgotten(visit: Visit, opened: Open) -> None:
     """In both languages; the reason stands beside the button."""
     verdicts, machine = home(opened.home).verdicts, probe()
-    taught = Verdict(
-        Subject.fallback("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16")
-    )
+    taught = Verdict(Subject.fallback("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16"))
     learn(verdicts, machine, taught)
     for locale, words in (("zh-CN", "忘掉这些"), ("en-US", "Forget this")):
         page = visit("machine", locale=locale)

@@ -24,9 +24,7 @@ ALTERED = """(more) => {
   };
 }"""
 """The server's word on how things stand, but for what cannot be brought about here: a machine without memory, an engine that dies."""
-WORDS = (
-    "A sentence of some length that says what was asked for, what stands in the way, and what can be done about it now."
-)
+WORDS = "A sentence of some length that says what was asked for, what stands in the way, and what can be done about it now."
 
 
 @pytest.fixture(scope="module", params=[("light", 1280), ("dark", 390)])
@@ -45,13 +43,9 @@ def alter(page: Page, **more: Any) -> None:
 
 
 def job(kind: str, cure: str = "", **more: Any) -> dict[str, Any]:
-    end = (
-        {"kind": "failed", "text": WORDS, "cure": cure}
-        if cure
-        else {"kind": "finished", "seconds": 0, "elapsed_s": 2.0}
-    )
+    end = {"kind": "failed", "text": WORDS, "cure": cure} if cure else {"kind": "finished", "seconds": 0, "elapsed_s": 2.0}
     said = [{"kind": "adjusted", "text": "The picture is decoded in tiles."}]
-    seen = {"job": f"{kind} {cure}", "parts": [], "share": 0.4, "said": said, "end": end, "doing": "", "place": 0, "results": []}  # fmt: skip
+    seen = {"job": f"{kind} {cure}", "parts": [], "share": 0.4, "said": said, "end": end, "doing": "", "place": 0, "results": []}
     return {kind: seen | ({"preview": "", "rate": ""} if kind == "picture" else {}) | more}
 
 
@@ -71,13 +65,7 @@ def test_a_script_that_scrolls_is_reached_by_keyboard(page: Page) -> None:
 def test_a_failure_stands_where_it_is_seen_with_its_cure(page: Page) -> None:
     go(page, "paint")
     for tab, kind, area, cure, buttons in (
-        (
-            "paint",
-            "picture",
-            "#h-canvas",
-            "smaller",
-            ["Retry smaller", "Free memory", "Choose another model"],
-        ),
+        ("paint", "picture", "#h-canvas", "smaller", ["Retry smaller", "Free memory", "Choose another model"]),
         ("paint", "picture", "#h-canvas", "get:sd15", ["Download it"]),
         ("speak", "speech", "#h-parts", "report", ["Copy report"]),
         ("speak", "speech", "#h-parts", "go-on", ["Resume", "Copy report"]),
@@ -98,9 +86,7 @@ def test_an_engine_that_is_gone_covers_nothing(page: Page) -> None:
     alter(page, strip=strip, interrupted=[{"id": "1", "text": "[S1] " + WORDS}])
     expect(page.locator("#h-interrupted")).to_be_visible()
     assert not shut_out(page)
-    banner, strip_, card = (
-        page.locator(each).first.bounding_box() for each in ("#h-interrupted", "#h-strip", "#h-rooms .h-card")
-    )
+    banner, strip_, card = (page.locator(each).first.bounding_box() for each in ("#h-interrupted", "#h-strip", "#h-rooms .h-card"))
     assert banner and strip_ and card
     assert strip_["y"] + strip_["height"] <= banner["y"] and banner["y"] + banner["height"] <= card["y"]
     page.evaluate(ALTERED, None)
@@ -134,12 +120,8 @@ def test_what_keeps_every_job_from_running_is_told_with_its_buttons(page: Page) 
 
 def test_the_queue_is_read_and_emptied(page: Page) -> None:
     go(page, "speak")
-    waiting = [
-        {"id": f"none-{place}", "place": place, "text": f"[S1] {WORDS}", "kind": "speech"} for place in (1, 2, 3)
-    ]
-    alter(
-        page, queue=waiting, strip={"job": "x", "doing": "painting, step 12 of 20", "rate": "7.4 steps/s", "eta_s": 34}
-    )
+    waiting = [{"id": f"none-{place}", "place": place, "text": f"[S1] {WORDS}", "kind": "speech"} for place in (1, 2, 3)]
+    alter(page, queue=waiting, strip={"job": "x", "doing": "painting, step 12 of 20", "rate": "7.4 steps/s", "eta_s": 34})
     page.locator(".h-waiting").click()
     queue = page.get_by_role("dialog", name="Queue")
     expect(queue.locator("li")).to_have_count(3)
@@ -160,10 +142,7 @@ def test_the_queue_is_read_and_emptied(page: Page) -> None:
 
 def test_two_pictures_are_compared_by_hand_and_by_key(page: Page) -> None:
     go(page, "paint")
-    two = [
-        {"url": f"hearth/static/icon-{side}.png", "id": side, "name": f"{side}.png", "index": side, "seed": 1}
-        for side in (64, 256)
-    ]
+    two = [{"url": f"hearth/static/icon-{side}.png", "id": side, "name": f"{side}.png", "index": side, "seed": 1} for side in (64, 256)]
     alter(page, **job("picture", parts=two, results=two))
     page.get_by_role("button", name="Show picture 1").wait_for()  # not the picture of an earlier test any more
     page.get_by_role("button", name="Select to compare").click()
@@ -176,13 +155,7 @@ def test_two_pictures_are_compared_by_hand_and_by_key(page: Page) -> None:
     expect(over).to_have_css("clip-path", "inset(0px 0px 0px 0%)")
     assert not shut_out(page)
     box, screen = page.locator(".h-compare").bounding_box(), page.viewport_size
-    assert (
-        box
-        and screen
-        and box["x"] >= 0
-        and box["x"] + box["width"] <= screen["width"]
-        and box["y"] + box["height"] <= screen["height"]
-    )
+    assert box and screen and box["x"] >= 0 and box["x"] + box["width"] <= screen["width"] and box["y"] + box["height"] <= screen["height"]
     page.keyboard.press("Escape")
     expect(page.locator(".h-compare")).to_have_count(0)
 

@@ -110,9 +110,7 @@ def test_a_model_that_comes_is_offered_without_a_restart(visit: Visit, opened: O
     assert "late voice" not in choices(page, "#speak-model")
     voice = small_voice(tmp_path / "late voice")
     body = json.dumps({"value": str(voice)})
-    added = page.request.post(
-        f"{opened.address}hearth/models/add", data=body, headers={"content-type": "application/json"}
-    )
+    added = page.request.post(f"{opened.address}hearth/models/add", data=body, headers={"content-type": "application/json"})
     assert added.ok, added.text()
     go(page, "models")
     go(page, "speak")

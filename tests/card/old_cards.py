@@ -23,9 +23,7 @@ _LEFT_OUT: Final = 600 << 20
 
 
 def _like(name: str, card: str, capability: tuple[int, int], mib: int) -> Hardware:
-    return replace(
-        MACHINES[name], name=card, capability=capability, memory_bytes=mib << 20, free_bytes=(mib << 20) - _LEFT_OUT
-    )
+    return replace(MACHINES[name], name=card, capability=capability, memory_bytes=mib << 20, free_bytes=(mib << 20) - _LEFT_OUT)
 
 
 CARDS: Final = {

@@ -13,17 +13,7 @@ from app.compat.attention.compose import compose
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.selftest.run import run
-from tests.compat.test_attention import (
-    LAYOUTS,
-    TORCH,
-    contiguous,
-    failures,
-    fused_by_head,
-    fused_by_tensor,
-    grid,
-    off,
-    reference,
-)  # fmt: skip
+from tests.compat.test_attention import LAYOUTS, TORCH, contiguous, failures, fused_by_head, fused_by_tensor, grid, off, reference
 from tests.support.plans import plan
 
 pytestmark = pytest.mark.card
@@ -51,10 +41,7 @@ def on_the_card() -> Iterator[None]:
 def test_equals_the_reference_on_the_card(way: str) -> None:
     ways = {way: {"device": "cuda", **WAYS[way]}}
     seen, wrong = 0, []
-    for lengths, groups, lays in (
-        (((1, 9), (13, 6), (40, 70)), (1, 4), (contiguous,)),
-        (((10, 23),), (2,), LAYOUTS),
-    ):
+    for lengths, groups, lays in ((((1, 9), (13, 6), (40, 70)), (1, 4), (contiguous,)), (((10, 23),), (2,), LAYOUTS)):
         count, failed = failures(grid(ways, DTYPES, lengths, groups, (None, 7), lays))
         seen, wrong = seen + count, wrong + failed
     print(f"{way}: {seen} cases, {len(wrong)} wrong")

@@ -69,9 +69,7 @@ def reference(folder: Any) -> Any:
         model = catalog.find(str(folder(family)))
         kinds = FAMILIES[model.family]
         precise, torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.allow_tf32, False
-        plain = getattr(diffusers, kinds.text_class).from_pretrained(
-            folder(family), dtype=torch.float32, **kinds.load_arguments
-        )
+        plain = getattr(diffusers, kinds.text_class).from_pretrained(folder(family), dtype=torch.float32, **kinds.load_arguments)
         plain.to(full_size.DEVICE)
         row = schedulers.find_scheduler(model.settings.scheduler)
         plain.scheduler = getattr(diffusers, row.class_name).from_config(plain.scheduler.config, **row.settings)
@@ -89,9 +87,8 @@ def reference(folder: Any) -> Any:
 
 def request(folder: Path, family: str) -> PictureRequest:
     return PictureRequest(
-        PROMPT, model=str(folder), width=SIZE[family], height=SIZE[family], steps=STEPS[family], guidance=5.0, seed=11,
-        preview_every=0,
-    )  # fmt: skip
+        PROMPT, model=str(folder), width=SIZE[family], height=SIZE[family], steps=STEPS[family], guidance=5.0, seed=11, preview_every=0
+    )
 
 
 def paint(session: Session, asked: PictureRequest, job: Path, choice: Choice = Choice()) -> Painted:  # noqa: B008
@@ -202,9 +199,7 @@ def test_a_picture_goes_on_after_memory_ran_out(folder: Any, reference: Any, tmp
 
 
 @pytest.mark.parametrize(("room_gib", "kernels"), [(2.75, ("math",)), (2.75, ()), (1.6, None), (0.6, None)])
-def test_a_card_with_less_than_it_says(
-    room_gib: float, kernels: Any, folder: Any, reference: Any, tmp_path: Path
-) -> None:
+def test_a_card_with_less_than_it_says(room_gib: float, kernels: Any, folder: Any, reference: Any, tmp_path: Path) -> None:
     """Other programs took memory meanwhile: the run falls back until it fits, and the picture is right."""
     wanted, _ = reference("sd15")
     with acting("T4, 15 GB", int(room_gib * GIB)), opened(tmp_path) as session:

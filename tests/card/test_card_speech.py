@@ -168,9 +168,7 @@ def test_every_offload_says_the_same(offload: Any, voice: Path, reference: Refer
     with acting("GTX 1060, 6 GB"), speaking(voice, tmp_path, 17, reference.rows, Choice(offload=offload)) as spoken:
         assert spoken.plan.offload == offload
         errors = [off(one, other) for one, other in zip(spoken.watch.logits, reference.logits, strict=False)]
-        print(
-            f"Dia, offload {offload}: {1000 * median(spoken.watch.step_s):.0f} ms a row, {peak_gib():.2f} GiB, off {max(errors):.1e}"
-        )
+        print(f"Dia, offload {offload}: {1000 * median(spoken.watch.step_s):.0f} ms a row, {peak_gib():.2f} GiB, off {max(errors):.1e}")
     assert max(errors) < 1e-4
     assert peak_gib() < 4
 
@@ -190,6 +188,4 @@ def test_memory_that_runs_out_while_it_speaks(voice: Path, reference: Reference,
         assert calls.count(calls[59]) == 2 and len(calls) == len(set(calls)) + 1
         errors = [off(one, other) for one, other in zip(spoken.watch.logits, reference.logits[:59], strict=False)]
         assert max(errors) < 1e-4
-        assert torch.equal(spoken.watch.rows[:100], reference.rows[:100]), (
-            "its last ones are its own, for it ends sooner"
-        )
+        assert torch.equal(spoken.watch.rows[:100], reference.rows[:100]), "its last ones are its own, for it ends sooner"

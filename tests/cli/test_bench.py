@@ -23,9 +23,7 @@ from app.compat.planning.types import Dtype
 from tests.support.plans import plan
 
 pytestmark = pytest.mark.usefixtures("every_core")
-HERE = Hardware(
-    kind="cpu", name="here", memory_bytes=16 << 30, free_bytes=8 << 30, ram_bytes=16 << 30, torch=torch.__version__
-)
+HERE = Hardware(kind="cpu", name="here", memory_bytes=16 << 30, free_bytes=8 << 30, ram_bytes=16 << 30, torch=torch.__version__)
 STEP = Shape(2, 16, 4, 1, 3072, 128, False, False, "float32")
 SMALL = (
     Shape(2, 8, 2, 1, 700, 32, False, False, "float32"),
@@ -60,9 +58,7 @@ def test_every_call_of_every_model_is_there_once() -> None:
 
 
 def test_what_is_too_large_is_measured_in_part_and_said() -> None:
-    large = next(
-        each for each in bench_calls(("sd15",), (1536,)) if each.call.queries == 36864 and each.call.keys == 36864
-    )
+    large = next(each for each in bench_calls(("sd15",), (1536,)) if each.call.queries == 36864 and each.call.keys == 36864)
     part = large.measured("float32", 2)
     assert part.keys == 36864 and part.queries < 36864 and part.heads < 8
     told = list(table([Row(large.title, "float32", "4 heads, 1024 queries", 1, "64", 1, 1, 0, 0, 1, 1, "as torch")]))
@@ -105,10 +101,7 @@ def test_table_and_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     rows = json.loads(told.out)["rows"]
     assert [row["case"] for row in rows] == ["dia a", "dia b"] and [row["hand"] for row in rows] == ["64", ""]
     assert all(row["torch_s"] > 0 and row["automatic_s"] > 0 and row["automatic_error"] < 1e-5 for row in rows)
-    assert (
-        all(row["again_s"] > 0 and row["again_s"] != row["torch_s"] for row in rows)
-        and "torch again / torch" in told.err
-    )
+    assert all(row["again_s"] > 0 and row["again_s"] != row["torch_s"] for row in rows) and "torch again / torch" in told.err
     assert "dia a, float32" in told.err and "automatic / torch at most" in told.err
     assert "way:1x4x2x128x128x16 float32" in next((tmp_path / "verdicts").glob("*.json")).read_text("utf-8")
 

@@ -31,9 +31,7 @@ def told(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_the_page_says_every_sentence_of_every_plan(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_says_every_sentence_of_every_plan(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = told(capsys, "--pretend", name, "--home", str(tmp_path))
     assert f"on {MACHINES[name].name} (pretended)" in page and "Not run on this machine yet" in page
     for field, reason in zip(DECIDED_FIELDS, decide(MACHINES[name]).because, strict=True):
@@ -60,17 +58,13 @@ def test_with_why_it_says_what_was_not_taken(tmp_path: Path, capsys: pytest.Capt
 def test_json_holds_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     machine = MACHINES["m2-16gb"]
     seen = {
-        Subject("path", "gqa/native/float16"): Verdict(
-            Subject("path", "gqa/native/float16"), False, float("inf"), words="garbage"
-        ),
+        Subject("path", "gqa/native/float16"): Verdict(Subject("path", "gqa/native/float16"), False, float("inf"), words="garbage"),
         Subject("row", "mps-leak"): Verdict(Subject("row", "mps-leak"), True),
     }
     verdicts.store(tmp_path / "verdicts", machine, seen)
     assert main(["doctor", "--json", "--pretend", "m2-16gb", "--home", str(tmp_path)]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["machine"]["name"] == "Apple M2" and list(found["plans"]) == list(
-        doctor.looked_at(home(str(tmp_path)))
-    )
+    assert found["machine"]["name"] == "Apple M2" and list(found["plans"]) == list(doctor.looked_at(home(str(tmp_path))))
     plan = found["plans"]["Attention of any model"]
     assert [each["field"] for each in plan["because"]] == list(DECIDED_FIELDS)
     assert all(each["sentence"]["words"] and each["sentence"]["key"] for each in plan["because"])
@@ -93,9 +87,7 @@ def test_what_the_self_test_found_is_told(tmp_path: Path, capsys: pytest.Capture
     assert "mps-causal-leak is known to fail" in page and "explicit_mask no" in page
 
 
-def test_the_self_test_runs_and_is_kept(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_self_test_runs_and_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     from app.compat.selftest import run as selftest_run
 
     asked: list[Hardware] = []
@@ -120,16 +112,7 @@ def test_an_unknown_machine_gets_the_names(capsys: pytest.CaptureFixture[str]) -
 def test_a_machine_that_cannot_be_driven_is_described_and_then_refused(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    old = Hardware(
-        "cuda",
-        "NVIDIA GeForce GTX 1080",
-        (6, 1),
-        8 << 30,
-        7 << 30,
-        False,
-        torch="2.13.0+cu130",
-        arch_list=("sm_75", "sm_80"),
-    )
+    old = Hardware("cuda", "NVIDIA GeForce GTX 1080", (6, 1), 8 << 30, 7 << 30, False, torch="2.13.0+cu130", arch_list=("sm_75", "sm_80"))
     monkeypatch.setattr(pretended, "probe", lambda: old)
     monkeypatch.setattr(doctor, "test", lambda *_: pytest.fail("nothing may run here"))
     # Before anything runs on the card: its own words would be "no kernel image".
@@ -157,6 +140,4 @@ def test_a_pretended_machine_needs_no_torch(tmp_path: Path) -> None:
 def test_no_sentence_of_a_row_is_lost_in_wrapping() -> None:
     for row in QUIRKS:
         lines = list(doctor.wrapped(iter([(20, str(row.sentence))])))
-        assert " ".join(" ".join(lines).split()) == str(row.sentence) and all(
-            line.startswith(" " * 20) for line in lines
-        )
+        assert " ".join(" ".join(lines).split()) == str(row.sentence) and all(line.startswith(" " * 20) for line in lines)

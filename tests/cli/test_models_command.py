@@ -29,9 +29,7 @@ REPOS = {
 def hearth(place: Path, *words: str, endpoint: str = "", timeout_s: float = 90) -> subprocess.Popen[str]:
     environment = {**os.environ, "HF_HOME": str(place / "hf"), "OMP_NUM_THREADS": "1", "HF_ENDPOINT": endpoint}
     command = [sys.executable, "-m", "app", "models", *words, "--home", str(place), "--pretend", "t4"]
-    return subprocess.Popen(
-        command, cwd=TOP, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen(command, cwd=TOP, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_list_says_what_fits_and_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,13 +58,7 @@ def test_unknown_models_are_a_sentence(tmp_path: Path, capsys: pytest.CaptureFix
 def test_get_interrupt_get_again_where_size_remove(tmp_path: Path) -> None:
     with serving(Hub(REPOS, bytes_a_second=500_000)) as hub:
         first = next(iter(SHARDS))
-        part = (
-            tmp_path
-            / "models"
-            / "models--nari-labs--Dia-1.6B-0626"
-            / "blobs"
-            / f"{etag(first, SHARDS[first])}.incomplete"
-        )
+        part = tmp_path / "models" / "models--nari-labs--Dia-1.6B-0626" / "blobs" / f"{etag(first, SHARDS[first])}.incomplete"
         running = hearth(tmp_path, "get", "dia-1.6b", endpoint=hub.endpoint)
         limit = time.monotonic() + 60
         while not (part.exists() and part.stat().st_size > 100_000):
@@ -104,9 +96,7 @@ def test_where_size_and_remove(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert not list((tmp_path / "models").glob("models--*"))
 
 
-def test_a_refusal_is_told_with_its_exit_code(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refusal_is_told_with_its_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(Hub(REPOS, faults={"list": [Fault("status", 404, 9, {"X-Error-Code": "RepoNotFound"})]})) as hub:
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.endpoint)
         code = main(["models", "get", "dia-1.6b", "--home", str(tmp_path), "--pretend", "t4"])

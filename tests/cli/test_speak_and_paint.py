@@ -88,7 +88,7 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_loaded(
     file.write_text("here before")
     nowhere = ["/proc/x.wav"] if Path("/proc").is_dir() else []
     for place in (*nowhere, tmp_path, file / "x.wav", tmp_path / ("x" * 300 + ".wav"), tmp_path / "a\0.wav"):
-        assert main([*command, "-o", str(place), *(["--format", "wav"] if command[0] == "speak" else [])]) == job.TROUBLE  # fmt: skip
+        assert main([*command, "-o", str(place), *(["--format", "wav"] if command[0] == "speak" else [])]) == job.TROUBLE
         told = capsys.readouterr().err
         assert told.startswith("hearth: ") and str(place) in told and told.count("\n") == 1, told
     assert not (tmp_path / "home").exists(), "nothing was begun"
@@ -160,9 +160,7 @@ def test_a_home_that_cannot_be_used_is_a_sentence(tmp_path: Path, capsys: pytest
     assert "--home" in capsys.readouterr().err
 
 
-def test_a_job_that_cannot_have_a_folder_ends_a_command(
-    speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_job_that_cannot_have_a_folder_ends_a_command(speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The keeper's thread used to die of it, and the command waited forever."""
     (tmp_path / "home" / "scratch").mkdir()
     (tmp_path / "home" / "scratch" / "jobs").write_text("in the way")
@@ -195,5 +193,5 @@ def test_the_help_names_every_code(capsys: pytest.CaptureFixture[str]) -> None:
         with suppress(SystemExit):
             main([command, "--help"])
         told = capsys.readouterr().out
-        for code in (job.FINISHED, job.FAILED, job.TROUBLE, job.INCOMPLETE, job.UNWRITTEN, job.STOPPED):  # fmt: skip
+        for code in (job.FINISHED, job.FAILED, job.TROUBLE, job.INCOMPLETE, job.UNWRITTEN, job.STOPPED):
             assert f"\n  {code} " in told and f"| {code} |" in readme, (command, code)

@@ -38,18 +38,12 @@ def one_thread() -> Iterator[None]:
 
 
 def reference(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    scale: float | None = None,
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, causal: bool = False, scale: float | None = None
 ) -> Tensor:
     query, key, value = (each.double() for each in (query, key, value))
     groups = query.shape[-3] // key.shape[-3]
     key, value = (
-        torch.cat([each[..., h : h + 1, :, :] for h in range(each.shape[-3]) for _ in range(groups)], -3)
-        for each in (key, value)
+        torch.cat([each[..., h : h + 1, :, :] for h in range(each.shape[-3]) for _ in range(groups)], -3) for each in (key, value)
     )
     scores = torch.einsum("...qd,...kd->...qk", query, key) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if mask is not None and mask.dtype == torch.bool:
@@ -73,9 +67,7 @@ def make_mask(kind: str, batch: int, heads: int, queries: int, keys: int, dtype:
         "none": None,
         "bool": seen,
         "additive": torch.randn(1, 1, queries, keys).to(dtype),
-        "per head": torch.randn(batch, heads, queries, keys).masked_fill(
-            torch.rand(batch, heads, queries, keys) > 0.8, -torch.inf
-        ),
+        "per head": torch.randn(batch, heads, queries, keys).masked_fill(torch.rand(batch, heads, queries, keys) > 0.8, -torch.inf),
         "broadcast": seen[:, :, :1],
         "dead row": dead,
         "flat": torch.randn(queries, keys).to(dtype),
@@ -143,12 +135,9 @@ def grid(
     """Each case's name and how far off it was, in tolerances of its dtype. Only what differs in the question makes a new reference."""
     torch.manual_seed(0)
     batch, heads, width = 2, 8, 16
-    for dtype, (queries, keys), few, lay, kind, causal in product(
-        dtypes, lengths, groups, layouts, MASKS, (False, True)
-    ):
+    for dtype, (queries, keys), few, lay, kind, causal in product(dtypes, lengths, groups, layouts, MASKS, (False, True)):
         query, key, value = (
-            lay((batch, count, length, width)).to(dtype)
-            for count, length in ((heads, queries), (heads // few, keys), (heads // few, keys))
+            lay((batch, count, length, width)).to(dtype) for count, length in ((heads, queries), (heads // few, keys), (heads // few, keys))
         )
         mask = make_mask(kind, batch, heads, queries, keys, dtype)
         wanted = reference(query, key, value, mask, causal)
@@ -206,9 +195,7 @@ def test_layouts_are_told_apart() -> None:
     assert find_layout(query, key, key) == "unknown"
     assert find_layout(query, key.clone(), value) == "separate"
     copied = []
-    spy = compose(
-        plan(device="cuda"), lambda *given, **named: copied.append(given[1].is_contiguous()) or TORCH(*given, **named)
-    )
+    spy = compose(plan(device="cuda"), lambda *given, **named: copied.append(given[1].is_contiguous()) or TORCH(*given, **named))
     assert off(spy(query, value, key), reference(query, value, key)) < 1e-5
     spy(query, key, value)
     assert copied == [True, False], "unknown is copied, known is left as it lies"
@@ -242,9 +229,7 @@ def test_a_row_of_very_negative_numbers_is_not_a_masked_row() -> None:
     for dtype in (torch.bfloat16, torch.float16):
         for name in PLANS:
             value = torch.tensor([1.0, 2.0, 6.0]).view(1, 1, 3, 1).to(dtype)
-            found = compose(plan(**PLANS[name]), TORCH)(
-                torch.ones(1, 1, 2, 1).to(dtype), torch.zeros_like(value), value, mask
-            )
+            found = compose(plan(**PLANS[name]), TORCH)(torch.ones(1, 1, 2, 1).to(dtype), torch.zeros_like(value), value, mask)
             assert off(found, torch.full((1, 1, 2, 1), 3.0, dtype=torch.float64)) < 1e-2, (name, dtype)
 
 
@@ -276,17 +261,10 @@ def test_random_shapes(data: st.DataObject) -> None:
     )  # fmt: skip
     torch.manual_seed(size(0, 99))
     lay = data.draw(st.sampled_from(LAYOUTS))
-    query, key, value = (
-        lay((batch, few * groups, queries, width)),
-        lay((batch, few, keys, width)),
-        lay((batch, few, keys, wide)),
-    )
+    query, key, value = (lay((batch, few * groups, queries, width)), lay((batch, few, keys, width)), lay((batch, few, keys, wide)))
     mask = make_mask(data.draw(st.sampled_from(MASKS)), batch, few * groups, queries, keys, torch.float32)
     causal, name = data.draw(st.booleans()), data.draw(st.sampled_from(list(PLANS)))
-    fields = PLANS[name] | {
-        "chunk_q": data.draw(st.none() | st.integers(1, 50)),
-        "chunk_k": data.draw(st.none() | st.integers(1, 50)),
-    }
+    fields = PLANS[name] | {"chunk_q": data.draw(st.none() | st.integers(1, 50)), "chunk_k": data.draw(st.none() | st.integers(1, 50))}
     found = compose(plan(**fields), TORCH)(query, key, value, mask, 0.0, causal)
     assert off(found, reference(query, key, value, mask, causal)) < 1e-5
 
@@ -320,9 +298,7 @@ def test_keys_and_values_are_never_copied_to_fold() -> None:
     query, key, value = torch.randn(2, 8, 40, 16), permuted((2, 2, 50, 16)), torch.randn(2, 2, 50, 16)
     for device, mask, causal in product(("cpu", "cuda", "mps"), MASKS, (False, True)):
         told = make_mask(mask, 2, 8, 40, 50, torch.float32)
-        compose(plan(device=device, kernels=("flash", "cudnn", "efficient", "math")), spy)(
-            query, key, value, told, 0.0, causal
-        )
+        compose(plan(device=device, kernels=("flash", "cudnn", "efficient", "math")), spy)(query, key, value, told, 0.0, causal)
     assert set(seen) == {(key.data_ptr(), key.numel(), value.data_ptr(), value.numel())}
 
 
@@ -411,9 +387,7 @@ def test_a_true_nan_is_not_hidden() -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", PLANS)
-def test_a_wrong_question_gets_a_sentence(
-    name: str, shapes: tuple[tuple[int, ...], ...], mask: Tensor | None, words: str
-) -> None:
+def test_a_wrong_question_gets_a_sentence(name: str, shapes: tuple[tuple[int, ...], ...], mask: Tensor | None, words: str) -> None:
     with pytest.raises(Trouble, match=words):
         compose(plan(**PLANS[name]), TORCH)(*(torch.randn(shape) for shape in shapes), mask)
 
@@ -421,17 +395,11 @@ def test_a_wrong_question_gets_a_sentence(
 def test_never_a_forbidden_kernel() -> None:
     """Told to use none but efficient, which a processor lacks, torch refuses, and Hearth does it by itself."""
     query = torch.randn(1, 2, 5, 8)
-    with (
-        pytest.raises(RuntimeError, match="|".join(sdpa_kernels.NONE_TAKES_IT)),
-        sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION),
-    ):
+    with pytest.raises(RuntimeError, match="|".join(sdpa_kernels.NONE_TAKES_IT)), sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
         TORCH(query, query, query)
     before = sdpa_kernels.switches()
     seen = []
-    spy = compose(
-        plan(device="cuda", kernels=("efficient",)),
-        lambda *a, **n: seen.append(sdpa_kernels.switches()) or TORCH(*a, **n),
-    )
+    spy = compose(plan(device="cuda", kernels=("efficient",)), lambda *a, **n: seen.append(sdpa_kernels.switches()) or TORCH(*a, **n))
     assert off(spy(query, query, query), reference(query, query, query)) < 1e-5
     assert seen == [(False, False, True, False)] and sdpa_kernels.switches() == before
 
@@ -450,9 +418,7 @@ def test_rows_stay_whole() -> None:
         if tile.cols is None and tile.rows < min(queries, tiled.ENOUGH_ROWS) / 2:
             assert tile.heads == 1, case
     assert tiled.tile_size(scores, 16, 1, 9216, 9216, 2) == (2, 113, None), "not 32 rows of 5461 keys"
-    assert tiled.tile_size(scores, 16, 1, 9216, 9216, 2, chosen_rows=512) == (1, 512, 4096), (
-        "by hand: the rows are kept"
-    )
+    assert tiled.tile_size(scores, 16, 1, 9216, 9216, 2, chosen_rows=512) == (1, 512, 4096), "by hand: the rows are kept"
     assert tiled.tile_size(1 << 27, 16, 1, 9216, 9216, 2, chosen_rows=512) == (16, 512, None)
 
 
@@ -463,11 +429,7 @@ def test_small_memory_means_small_chunks(name: str) -> None:
     query, key = torch.randn(2, 8, 200, 16), torch.randn(2, 2, 300, 16)
     for causal in (False, True):
         seen: Counter[str] = Counter()
-        attend = compose(
-            plan(**PLANS[name] | {"budget_bytes": 1 << 16}),
-            TORCH,
-            observe=lambda path, *_, seen=seen: seen.update([path]),
-        )
+        attend = compose(plan(**PLANS[name] | {"budget_bytes": 1 << 16}), TORCH, observe=lambda path, *_, seen=seen: seen.update([path]))
         assert off(attend(query, key, key, None, 0.0, causal), reference(query, key, key, None, causal)) < 1e-5
         assert "chunked" in next(iter(seen)), seen
 
@@ -477,18 +439,11 @@ def test_few_queries_over_long_keys(dtype: torch.dtype) -> None:
     """Where the keys stand on the left of the product: Dia's decode."""
     torch.manual_seed(6)
     for mask in MASKS:
-        query, key, value = (
-            torch.randn(2, count, length, 128).to(dtype) for count, length in ((8, 2), (2, 2100), (2, 2100))
-        )
+        query, key, value = (torch.randn(2, count, length, 128).to(dtype) for count, length in ((8, 2), (2, 2100), (2, 2100)))
         told = make_mask(mask, 2, 8, 2, 2100, dtype)
-        assert paths(plan(), query, key, value, told) == [
-            "folded, own arithmetic" if dtype == torch.float32 else "folded"
-        ]
+        assert paths(plan(), query, key, value, told) == ["folded, own arithmetic" if dtype == torch.float32 else "folded"]
         one = query[:, :, :1]
-        assert (
-            off(compose(plan(), TORCH)(one, key, value, scale=0.3), reference(one, key, value, scale=0.3))
-            < WITHIN[dtype]
-        )
+        assert off(compose(plan(), TORCH)(one, key, value, scale=0.3), reference(one, key, value, scale=0.3)) < WITHIN[dtype]
         assert off(compose(plan(), TORCH)(query, key, value, told), reference(query, key, value, told)) < WITHIN[dtype]
 
 
@@ -510,18 +465,10 @@ def test_no_coarser_than_torch(name: str, deviation: float, dtype: torch.dtype) 
     """Relative to float64, and beside torch's own kernel: a prompt, a step over a long cache and a step with a head for each
     query, with scores all shifted by 50 as well, whole and by hand."""
     for seed, (heads, few, queries, keys, shift) in enumerate(
-        (
-            (4, 4, 96, 1200, 0.0),
-            (4, 4, 96, 1200, 50.0),
-            (8, 2, 1, 2100, 0.0),
-            (8, 8, 1, 1100, 0.0),
-            (8, 2, 40, 300, 50.0),
-        )
+        ((4, 4, 96, 1200, 0.0), (4, 4, 96, 1200, 50.0), (8, 2, 1, 2100, 0.0), (8, 8, 1, 1100, 0.0), (8, 2, 40, 300, 50.0))
     ):
         torch.manual_seed(seed)
-        query, key, value = (
-            torch.randn(2, count, length, 64) for count, length in ((heads, queries), (few, keys), (few, keys))
-        )
+        query, key, value = (torch.randn(2, count, length, 64) for count, length in ((heads, queries), (few, keys), (few, keys)))
         query, key = query * deviation, key * deviation
         if shift:  # of all scores of a row alike: softmax knows no difference, rounded scores do
             query[..., 0], key[..., 0] = shift, 8.0
@@ -559,6 +506,5 @@ def test_subclasses_and_modes_see_the_call() -> None:
     from torch.nn.attention.bias import causal_lower_right
 
     torch.testing.assert_close(
-        F.scaled_dot_product_attention(query, query, query, causal_lower_right(5, 5)),
-        attend(query, query, query, is_causal=True),
+        F.scaled_dot_product_attention(query, query, query, causal_lower_right(5, 5)), attend(query, query, query, is_causal=True)
     )

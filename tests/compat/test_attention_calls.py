@@ -22,14 +22,8 @@ def test_dia_reads_texts_and_clips_and_steps_over_a_growing_cache() -> None:
     """Its encoder has 16 heads of 128 over 1024 bytes, its decoder 16 over 4."""
     text = [(16, 16, rows, rows, False) for rows in (256, 1024)]
     clips = [each for rows in (128, 512) for each in ((16, 4, rows, rows, True), (16, 16, rows, 1024, False))]
-    steps = [(16, 4, 1, keys, False) for keys in (64, 256, 1024, 3072)] + [
-        (16, 16, 1, keys, False) for keys in (256, 1024)
-    ]
-    assert [(each.heads, each.kv_heads, each.queries, each.keys, each.causal) for each in DIA] == [
-        *text,
-        *clips,
-        *steps,
-    ]
+    steps = [(16, 4, 1, keys, False) for keys in (64, 256, 1024, 3072)] + [(16, 16, 1, keys, False) for keys in (256, 1024)]
+    assert [(each.heads, each.kv_heads, each.queries, each.keys, each.causal) for each in DIA] == [*text, *clips, *steps]
     assert {(each.batch, each.head_dim, each.masked) for each in DIA} == {(2, 128, False)}
 
 

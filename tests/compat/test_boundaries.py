@@ -11,14 +11,7 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict
 from app.compat.planning.chunk_fields import largest_chunk
 from app.compat.planning.decide import decide
-from app.compat.planning.memory_formulas import (
-    COPIES_OF_SCORES,
-    MIB,
-    SCORES_AT_LEAST,
-    SCORES_AT_MOST,
-    SCRATCH_BYTES,
-    part_bytes,
-)
+from app.compat.planning.memory_formulas import COPIES_OF_SCORES, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, SCRATCH_BYTES, part_bytes
 from app.compat.planning.quirk import Quirk, Where
 from app.compat.planning.types import Choice, Dtype, ModelPart, Need, Plan, Precision, Reason
 from app.sentence import say
@@ -39,9 +32,7 @@ MAXWELL = replace(MACHINES["gtx-1060"], name="NVIDIA GeForce GTX 980", capabilit
 def test_weights_stay_wide_to_the_last_byte_that_fits(machine: Hardware, share: int, half: str) -> None:
     """Unified memory may be filled by the weights, a card's own by half."""
     found = [
-        decide(replace(machine, free_bytes=share * WIDE_BYTES - less), VOICE, Choice(dtype="float32"))
-        .precision[0]
-        .storage
+        decide(replace(machine, free_bytes=share * WIDE_BYTES - less), VOICE, Choice(dtype="float32")).precision[0].storage
         for less in (0, share)
     ]
     assert found == ["float32", half]
@@ -64,10 +55,7 @@ def test_the_budget_sentence_holds_the_budget(name: str, free_mib: int) -> None:
 
 def test_a_quarter_that_is_just_the_least_is_called_a_quarter() -> None:
     cpu = MACHINES["cpu"]
-    keys = [
-        because(decide(replace(cpu, free_bytes=4 * SCORES_AT_LEAST - less)), "budget_bytes").sentence.key
-        for less in (0, 4)
-    ]
+    keys = [because(decide(replace(cpu, free_bytes=4 * SCORES_AT_LEAST - less)), "budget_bytes").sentence.key for less in (0, 4)]
     assert keys == ["budget.quarter", "budget.least"]
 
 
@@ -87,13 +75,7 @@ def test_a_learned_budget_names_the_chunk_and_what_it_needs(most: int) -> None:
 
 
 def test_a_row_that_limits_the_scores_is_told_with_its_limit() -> None:
-    row = Quirk(
-        "small-arrays",
-        (Where(),),
-        say("quirk.mps-4gib", "Small arrays only."),
-        "a test",
-        limits=(("bytes", 100 * MIB),),
-    )
+    row = Quirk("small-arrays", (Where(),), say("quirk.mps-4gib", "Small arrays only."), "a test", limits=(("bytes", 100 * MIB),))
     plan = decide(MACHINES["cpu"], rows=(row,))
     sentence = because(plan, "budget_bytes").sentence
     assert plan.budget_bytes == 100 * MIB and sentence.key == "budget.limit" and dict(sentence.values)["mib"] == 100
@@ -109,9 +91,7 @@ def test_scores_that_do_not_fit_are_told_by_their_size() -> None:
     assert said == [2 * 8 * 4096 * 4096 * 4 // MIB]
 
 
-@pytest.mark.parametrize(
-    ("rows", "chunk"), [(0, 16), (17, 16), (63, 32), (64, 64), (100, 64), (128, 128), (8191, 4096), (10**6, 4096)]
-)
+@pytest.mark.parametrize(("rows", "chunk"), [(0, 16), (17, 16), (63, 32), (64, 64), (100, 64), (128, 128), (8191, 4096), (10**6, 4096)])
 def test_a_fixed_chunk_is_a_power_of_two_that_fits(rows: int, chunk: int) -> None:
     row_bytes = 2 * 8 * 1000 * 4 * COPIES_OF_SCORES
     assert largest_chunk(Need(batch=2, heads=8, kv_heads=8, keys=3000), "float32", 1000, rows * row_bytes) == chunk
@@ -119,12 +99,7 @@ def test_a_fixed_chunk_is_a_power_of_two_that_fits(rows: int, chunk: int) -> Non
 
 @pytest.mark.parametrize(
     ("storage", "compute", "size_bytes"),
-    [
-        ("float32", "float32", 4000),
-        ("float16", "float32", 2200),
-        ("float16", "float16", 2200),
-        ("bfloat16", "bfloat16", 2000),
-    ],
+    [("float32", "float32", 4000), ("float16", "float32", 2200), ("float16", "float16", 2200), ("bfloat16", "bfloat16", 2000)],
 )
 def test_weights_that_stay_wide_are_counted(storage: Dtype, compute: Dtype, size_bytes: int) -> None:
     part = ModelPart("unet", "denoiser", 1000, wide=100)
@@ -134,7 +109,4 @@ def test_weights_that_stay_wide_are_counted(storage: Dtype, compute: Dtype, size
 def test_grouped_heads_are_native_from_ampere_on() -> None:
     """Without a mask; with one torch before 2.14 is slow there, too."""
     for name, masked, gqa in (("rtx-3060", False, "native"), ("rtx-3060", True, "folded"), ("t4", False, "folded")):
-        assert (
-            decide(MACHINES[name], Need(model="mine", heads=16, kv_heads=4, queries=256, keys=256, masked=masked)).gqa
-            == gqa
-        )
+        assert decide(MACHINES[name], Need(model="mine", heads=16, kv_heads=4, queries=256, keys=256, masked=masked)).gqa == gqa

@@ -28,11 +28,7 @@ DIA, SD15, MENDED_XL = (need_of(BY_ID[each]) for each in SHOWN)
 XL = replace(MENDED_XL, parts=tuple(replace(part, half_is_safe=part.role != "vae") for part in MENDED_XL.parts))
 """With its own VAE, which overflows in half precision."""
 SMALL = Need("small", "speech", parts=(ModelPart("model", "speech", 3_000_000), ModelPart("codec", "codec", 2_000_000)))
-HEAVY = Need(
-    "heavy",
-    "picture",
-    parts=(ModelPart("transformer", "denoiser", 12_000_000_000), ModelPart("text", "text", 4_700_000_000)),
-)
+HEAVY = Need("heavy", "picture", parts=(ModelPart("transformer", "denoiser", 12_000_000_000), ModelPart("text", "text", 4_700_000_000)))
 UNSAFE = Need("unsafe", "picture", parts=(ModelPart("transformer", "denoiser", 600_000_000, half_is_safe=False),))
 MODELS = {"any": Need(), "dia": DIA, "sd15": SD15, "sdxl": XL, "small": SMALL, "heavy": HEAVY, "unsafe": UNSAFE}
 
@@ -47,7 +43,7 @@ CHOICES = (
         Choice(offload=offload, quantised=quantised)
         for offload, quantised in itertools.product((None, *get_args(Offload)), (None, *get_args(Quantised)))
     ),
-)  # fmt: skip
+)
 
 
 def explained(plan: Plan) -> None:
@@ -113,12 +109,7 @@ def said(plan: Plan, field: str) -> Reason:
 
 
 def objections(plan: Plan, field: str, option: str) -> list[str]:
-    return [
-        reason.sentence.key
-        for each in plan.rejected
-        if (each.field, each.option) == (field, option)
-        for reason in each.objections
-    ]
+    return [reason.sentence.key for each in plan.rejected if (each.field, each.option) == (field, option) for reason in each.objections]
 
 
 # What is known of each machine, by hand and from the facts: dtype, scores, groups, chunk, keys, contiguous, mask, kernels.
@@ -138,9 +129,7 @@ WANTED: dict[str, tuple[object, ...]] = {
 def test_dia_on_each_machine(name: str) -> None:
     plan = decide(MACHINES[name], DIA)
     chunk = plan.chunk_q if plan.chunk_q == AUTO else 512
-    assert WANTED[name] == (
-        plan.dtype, plan.score_dtype, plan.gqa, chunk, plan.chunk_k, plan.contiguous, plan.explicit_mask, plan.kernels
-    )  # fmt: skip
+    assert WANTED[name] == (plan.dtype, plan.score_dtype, plan.gqa, chunk, plan.chunk_k, plan.contiguous, plan.explicit_mask, plan.kernels)
     assert not plan.warnings and plan.offload == "none" and plan.quantised == "none"
     assert (plan.expand_mask, plan.zero_masked_rows) == (MACHINES[name].kind == "mps",) * 2
     assert plan.pad_value == (name in ("m1-8gb", "m2-16gb"))
@@ -159,10 +148,7 @@ def test_a_fixed_chunk_is_the_largest_power_of_two_that_fits() -> None:
 
 def test_storage_and_compute_are_apart_where_the_card_asks_for_it() -> None:
     pascal = decide(MACHINES["gtx-1060"], DIA)
-    assert [(each.storage, each.compute) for each in pascal.precision] == [
-        ("float16", "float32"),
-        ("float32", "float32"),
-    ]
+    assert [(each.storage, each.compute) for each in pascal.precision] == [("float16", "float32"), ("float32", "float32")]
     assert said(pascal, "precision").source == "instant-ngp #87"
     maxwell = replace(MACHINES["gtx-1060"], name="NVIDIA GeForce GTX TITAN X", capability=(5, 2), free_bytes=11 * GIB)
     assert {each.storage for each in decide(maxwell, SD15).precision} == {"float32"}
@@ -238,9 +224,7 @@ def test_quantised_follows_the_table() -> None:
     assert decide(old, speech).quantised in ("torchao-int8", "none") and decide(old, also).quantised == "gguf"
 
 
-@pytest.mark.parametrize(
-    ("name", "model", "free"), [("rtx-3060", "dia-1.6b", 3.4), ("m3-max-64gb", "pixart-sigma", 9.6)]
-)
+@pytest.mark.parametrize(("name", "model", "free"), [("rtx-3060", "dia-1.6b", 3.4), ("m3-max-64gb", "pixart-sigma", 9.6)])
 def test_weights_are_made_smaller_because_they_do_not_fit_as_they_are(name: str, model: str, free: float) -> None:
     """It once was said that there is no AWQ or GGUF file: true, and no reason to make anything smaller."""
     need = need_of(BY_ID[model])
@@ -279,14 +263,9 @@ def test_awq_needs_ampere() -> None:
 
 def test_a_forced_choice_that_cannot_work_names_every_objection() -> None:
     with pytest.raises(Trouble) as caught:
-        decide(
-            MACHINES["m1-8gb"], replace(SD15, queries=16384, keys=16384, width=1024, height=1024), Choice(chunk=65536)
-        )
+        decide(MACHINES["m1-8gb"], replace(SD15, queries=16384, keys=16384, width=1024, height=1024), Choice(chunk=65536))
     keys = [each.key for each in caught.value.objections]
-    assert (
-        keys == ["quirk.mps-int32", "quirk.mps-4gib", "quirk.mps-buffer", "chunk_q.budget"]
-        and caught.value.cure == "automatic"
-    )
+    assert keys == ["quirk.mps-int32", "quirk.mps-4gib", "quirk.mps-buffer", "chunk_q.budget"] and caught.value.cure == "automatic"
     assert '"chunk of queries: 65536"' in str(caught.value) and "Set it to automatic" in str(caught.value)
 
 
@@ -304,7 +283,7 @@ def test_a_chunk_larger_than_all_there_is_counts_as_all_there_is() -> None:
         ("m3-max-64gb", Choice(dtype="float64"), "Metal has no float64"),
         ("m2-16gb", Choice(kernels="math"), "reads past its buffer"),
     ],
-)  # fmt: skip
+)
 def test_what_would_be_wrong_is_refused(name: str, choice: Choice, words: str) -> None:
     with pytest.raises(Trouble, match=re.escape(words)) as caught:
         decide(MACHINES[name], DIA, choice)
@@ -322,7 +301,7 @@ def test_what_would_be_wrong_is_refused(name: str, choice: Choice, words: str) -
         ("t4", Choice(gqa="native"), "quirk.cuda-gqa"),
         ("cpu", Choice(gqa="expanded"), "gqa.copies"),
     ],
-)  # fmt: skip
+)
 def test_what_is_only_unwise_is_done_with_a_warning(name: str, choice: Choice, key: str) -> None:
     plan = decide(MACHINES[name], DIA, choice)
     assert key in [each.sentence.key for each in plan.warnings]
@@ -392,9 +371,7 @@ def test_a_path_that_failed_here_is_never_planned(subject: Subject, field: str, 
     # In another dtype it was not seen to fail.
     elsewhere = replace(subject, name=subject.name.rpartition("/")[0] + "/bfloat16")
     other = {elsewhere: replace(failed[subject], subject=elsewhere)}
-    assert field == "dtype" or "plan.failed" not in objections(
-        decide(MACHINES["t4"], DIA, verdicts=other), field, option
-    )
+    assert field == "dtype" or "plan.failed" not in objections(decide(MACHINES["t4"], DIA, verdicts=other), field, option)
 
 
 def test_with_every_path_failed_there_is_still_a_plan_and_a_warning() -> None:
@@ -413,9 +390,11 @@ def test_a_card_that_torch_cannot_see_is_mentioned() -> None:
 def test_a_macs_environment_is_set_before_torch(name: str) -> None:
     told = dict(decide(MACHINES[name]).environment)
     assert told == {
-        "TRANSFORMERS_SDPA_FORCE_GQA": "1", "PYTORCH_ENABLE_MPS_FALLBACK": "1",
-        "PYTORCH_MPS_HIGH_WATERMARK_RATIO": "1.0", "PYTORCH_MPS_LOW_WATERMARK_RATIO": "0.9",
-    }  # fmt: skip
+        "TRANSFORMERS_SDPA_FORCE_GQA": "1",
+        "PYTORCH_ENABLE_MPS_FALLBACK": "1",
+        "PYTORCH_MPS_HIGH_WATERMARK_RATIO": "1.0",
+        "PYTORCH_MPS_LOW_WATERMARK_RATIO": "0.9",
+    }
     assert dict(decide(MACHINES["t4"]).environment) == {"TRANSFORMERS_SDPA_FORCE_GQA": "1"}
 
 

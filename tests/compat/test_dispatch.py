@@ -39,9 +39,7 @@ def dispatcher(**fields: object) -> Dispatcher:
 
 
 @pytest.mark.parametrize(("free_mib", "limit_mib"), [(4000, 1000), (8000, 1024), (400, 100), (40, 16)])
-def test_scores_may_take_a_quarter_of_what_is_free(
-    monkeypatch: pytest.MonkeyPatch, free_mib: int, limit_mib: int
-) -> None:
+def test_scores_may_take_a_quarter_of_what_is_free(monkeypatch: pytest.MonkeyPatch, free_mib: int, limit_mib: int) -> None:
     """A chunk set by hand up to the plan's budget of 1 GiB, any other up to what a cache holds."""
     monkeypatch.setattr(tiled, "ask_free", lambda device: free_mib * MIB)
     cpu = torch.device("cpu")
@@ -61,7 +59,7 @@ def test_queries_at_a_time_are_those_set_by_hand_or_by_the_way_within_the_plan(
 
 @pytest.mark.parametrize(
     ("dtype", "heads"), [(torch.float32, 64), (torch.bfloat16, 16), (torch.float16, 16)], ids=["float32", "bfloat16", "float16"]
-)  # fmt: skip
+)
 def test_halves_are_widened_a_few_heads_at_a_time(dtype: torch.dtype, heads: int) -> None:
     """Keys and values of 16 heads are 4 MiB in float32: 16 x 1024 x (32 + 32) x 4."""
     assert dispatcher().own_tile(call(64, 8, 1024, 32, dtype), None, None, None, 64 * MIB) == Tile(heads, 8, None)
@@ -112,21 +110,13 @@ def test_keys_and_values_may_have_different_numbers_of_heads(few: int, wide: int
 def test_a_step_of_speech_is_short_only_where_heads_are_folded() -> None:
     found = [
         dispatcher(**fields).steps
-        for fields in (
-            {},
-            {"gqa": "native"},
-            {"gqa": "expanded"},
-            {"chunk_k": 64},
-            {"contiguous": True},
-            {"device": "mps"},
-        )
+        for fields in ({}, {"gqa": "native"}, {"gqa": "expanded"}, {"chunk_k": 64}, {"contiguous": True}, {"device": "mps"})
     ]
     assert found == [{torch.float32}, set(), set(), set(), set(), set()]
 
 
 @pytest.mark.parametrize(
-    ("dtype", "computed"),
-    [(torch.float16, torch.float32), (torch.bfloat16, torch.bfloat16), (torch.float64, torch.float64)],
+    ("dtype", "computed"), [(torch.float16, torch.float32), (torch.bfloat16, torch.bfloat16), (torch.float64, torch.float64)]
 )
 def test_float16_is_computed_in_float32_by_a_processor(dtype: torch.dtype, computed: torch.dtype) -> None:
     prepared = dispatcher().prepare(call(4, 3, 5, 8, dtype))[0]
@@ -143,7 +133,5 @@ def test_a_chunk_that_was_read_from_a_file_is_automatic_too() -> None:
 @pytest.mark.parametrize("keys", [0, 1])
 def test_the_smallest_call_is_a_call(keys: int) -> None:
     with applied(plan()) as seam:
-        torch.nn.functional.scaled_dot_product_attention(
-            torch.ones(1, 1, 1, 8), *(torch.ones(1, 1, keys, 8) for _ in range(2))
-        )
+        torch.nn.functional.scaled_dot_product_attention(torch.ones(1, 1, 1, 8), *(torch.ones(1, 1, keys, 8) for _ in range(2)))
         assert seam.take_largest() is not None

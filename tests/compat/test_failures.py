@@ -41,38 +41,30 @@ def call(
         ("mps-4gib", replace(MAC, limits=DeviceLimits(ndarray_bytes=2 * 90 * 10 * 2)), [{"queries": 91, "keys": 10}], [{"queries": 90, "keys": 10}]),
     ],
 )  # fmt: skip
-def test_a_defect_shows_where_it_was_reported(
-    row: str, facts: Facts, fails: list[dict[str, Any]], works: list[dict[str, Any]]
-) -> None:
-    assert [bool(WHEN[row](call(**each), facts)) for each in (*fails, *works)] == [True] * len(fails) + [False] * len(
-        works
-    )
+def test_a_defect_shows_where_it_was_reported(row: str, facts: Facts, fails: list[dict[str, Any]], works: list[dict[str, Any]]) -> None:
+    assert [bool(WHEN[row](call(**each), facts)) for each in (*fails, *works)] == [True] * len(fails) + [False] * len(works)
 
 
 def test_metal_has_a_kernel_of_its_own_for_some_widths() -> None:
     """Since 2.8 for up to 8 queries, since 2.13 for any number; all else goes through a graph."""
     found = {
-        (torch_version, queries): [dim for dim in range(8, 300) if kernel(call(queries, 8, dim), Facts(replace(MAC.hardware, torch=torch_version))) == "metal"]
+        (torch_version, queries): [
+            dim for dim in range(8, 300) if kernel(call(queries, 8, dim), Facts(replace(MAC.hardware, torch=torch_version))) == "metal"
+        ]
         for torch_version, queries in (("2.7.1", 8), ("2.8.0", 8), ("2.8.0", 9), ("2.13.0", 8), ("2.13.0", 9), ("2.14.0", 9))
-    }  # fmt: skip
+    }
     few, any_number = [64, 96, 128], [32, 64, 72, 80, 96, 128, 256]
     assert list(found.values()) == [[], few, [], any_number, any_number, any_number]
 
 
 def test_cudnn_takes_halves_from_ampere_on() -> None:
     with sdpa_kernel([SDPBackend.CUDNN_ATTENTION]):
-        found = [
-            kernel(call(dtype=dtype, gqa=gqa), facts)
-            for facts in (T4, RTX)
-            for dtype in (HALF, FULL)
-            for gqa in (False, True)
-        ]
+        found = [kernel(call(dtype=dtype, gqa=gqa), facts) for facts in (T4, RTX) for dtype in (HALF, FULL) for gqa in (False, True)]
     assert found == ["", "", "", "", "cudnn", "", "", ""]
 
 
 @pytest.mark.parametrize(
-    ("mask", "broadcast"),
-    [(None, False), ((3, 5), True), ((1, 1, 3, 5), True), ((2, 4, 3, 5), False), ((2, 1, 3, 5), True)],
+    ("mask", "broadcast"), [(None, False), ((3, 5), True), ((1, 1, 3, 5), True), ((2, 4, 3, 5), False), ((2, 1, 3, 5), True)]
 )
 def test_a_mask_is_broadcast_unless_every_score_has_its_own(mask: tuple[int, ...] | None, broadcast: bool) -> None:
     asked = call(3, 5, batch=2, heads=4, mask=mask)

@@ -16,16 +16,7 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict
 from app.compat.planning import decide as decide_module
 from app.compat.planning.decide import DECIDED_FIELDS, decide
-from app.compat.planning.fallbacks import (
-    FALLBACKS,
-    SMALLEST_CHUNK,
-    Fallback,
-    choices,
-    describe_failure,
-    learned,
-    next_fallback,
-    running,
-)
+from app.compat.planning.fallbacks import FALLBACKS, SMALLEST_CHUNK, Fallback, choices, describe_failure, learned, next_fallback, running
 from app.compat.planning.memory_formulas import (
     BYTES,
     COPIES_OF_SCORES,
@@ -56,17 +47,13 @@ FORCED = (
     Choice(), Choice(chunk=4096), Choice(chunk=64), Choice(dtype="float16"), Choice(dtype="bfloat16"), Choice(kernels="math"),
     Choice(gqa="native"), Choice(offload="none", quantised="none"), Choice(chunk=300, dtype="float16", offload="model"),
 )  # fmt: skip
-SEEN = {
-    "numbers": RunFailure("numbers", 4, "float16"), "memory": RunFailure("memory", 3), "crash": RunFailure("crash", None),
-}  # fmt: skip
+SEEN = {"numbers": RunFailure("numbers", 4, "float16"), "memory": RunFailure("memory", 3), "crash": RunFailure("crash", None)}
 
 
 def verdict(model: str, fallback: Fallback, most: int | None = 512) -> Verdict:
     seen = SEEN[next(fault for fault in SEEN if fault in fallback.faults)]
     return Verdict(
-        Subject.fallback(model, fallback.id),
-        False,
-        seen=replace(seen, chunk_most=most if fallback.id == "smaller-chunk" else None),
+        Subject.fallback(model, fallback.id), False, seen=replace(seen, chunk_most=most if fallback.id == "smaller-chunk" else None)
     )
 
 
@@ -82,9 +69,7 @@ def fallen_back(machine: str, asked: Need, fault: Fault, choice: Choice = Choice
     def decided(known: frozenset[Verdict]) -> Plan:
         return decide(MACHINES[machine], asked, choice, {each.subject: each for each in known})
 
-    while (
-        found := next_fallback(lambda known: decided(frozenset(known.values())), asked, verdicts, SEEN[fault])
-    ) is not None:
+    while (found := next_fallback(lambda known: decided(frozenset(known.values())), asked, verdicts, SEEN[fault])) is not None:
         taken, new, plan = found
         verdicts[new.subject] = new
         steps.append((taken.fallback.id, plan))
@@ -101,9 +86,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 
 def positive(plan: Plan, reason: Reason) -> bool:
     """Whether it speaks for the option itself, not against one that was not taken."""
-    against = {
-        each.sentence for rejected in plan.rejected if rejected.field == reason.field for each in rejected.objections
-    }
+    against = {each.sentence for rejected in plan.rejected if rejected.field == reason.field for each in rejected.objections}
     return reason.sentence not in against
 
 
@@ -141,9 +124,7 @@ def every_plan(machine: str, model: str, count: int) -> Iterator[tuple[tuple[Fal
         refused = False
         for fallbacks in itertools.combinations(FALLBACKS, count):
             try:
-                plan = decide(
-                    MACHINES[machine], asked, choice, known(*(verdict(model, fallback) for fallback in fallbacks))
-                )
+                plan = decide(MACHINES[machine], asked, choice, known(*(verdict(model, fallback) for fallback in fallbacks)))
             except Trouble:
                 refused = True
                 continue
@@ -197,13 +178,10 @@ def test_each_field_that_a_fallback_changes_says_so_with_what_was_seen(machine: 
                 before = getattr(plain, field)
                 options = [str(each) for each in before] if isinstance(before, tuple) else [before]
                 gone = {
-                    each.option
-                    for each in plan.rejected
-                    if each.field == field and any(seen in str(o.sentence) for o in each.objections)
+                    each.option for each in plan.rejected if each.field == field and any(seen in str(o.sentence) for o in each.objections)
                 }
                 names = {
-                    "whole" if each == plain.vae else "kernel" if each is None else "no" if each is False else each
-                    for each in options
+                    "whole" if each == plain.vae else "kernel" if each is None else "no" if each is False else each for each in options
                 }
                 assert gone & names, (field, before, gone)
     assert changed > 10
@@ -211,9 +189,7 @@ def test_each_field_that_a_fallback_changes_says_so_with_what_was_seen(machine: 
 
 @pytest.mark.parametrize("fault", get_args(Fault))
 @pytest.mark.parametrize("machine", MACHINES)
-def test_the_fallbacks_end_and_every_fallback_changes_the_plan(
-    machine: str, fault: Fault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_fallbacks_end_and_every_fallback_changes_the_plan(machine: str, fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
     # Only the fields are asked here. What each fallback replaced costs a plan a fallback, and has tests of its own below.
     monkeypatch.setattr(decide_module, "_replaced_by_fallbacks", lambda *_: ())
     taken = 0
@@ -267,28 +243,22 @@ def test_float32_after_float16_says_what_was_seen() -> None:
     assert plan.dtype == "float32"
     assert str(why) == "The whole model computes in float32. float16 produced NaN or infinity at step 4."
     (asked,) = [
-        each.sentence for each in decide(MACHINES["m3-max-64gb"], NEEDS["sd15"], Choice(dtype="float16"), known(verdict("sd15", fallback))).because
+        each.sentence
+        for each in decide(MACHINES["m3-max-64gb"], NEEDS["sd15"], Choice(dtype="float16"), known(verdict("sd15", fallback))).because
         if each.field == "dtype"
-    ]  # fmt: skip
+    ]
     assert "You asked for float16" in str(asked) and "NaN" in str(asked)
 
 
 def test_every_lowered_field_says_what_lowered_it() -> None:
     for machine in MACHINES.values():
         for model, asked in NEEDS.items():
-            plain, bounded = (
-                decide(machine, asked),
-                decide(machine, asked, Choice(), known(verdict(model, BY_ID["smaller-chunk"], 64))),
-            )
+            plain, bounded = (decide(machine, asked), decide(machine, asked, Choice(), known(verdict(model, BY_ID["smaller-chunk"], 64))))
             if plain.budget_bytes != bounded.budget_bytes:
                 (why,) = [each for each in bounded.because if each.field == "budget_bytes"]
                 assert "Memory ran out at step 3." in str(why.sentence)
-                assert ("budget_bytes", str(plain.budget_bytes)) in [
-                    (each.field, each.option) for each in bounded.rejected
-                ]
-    plan = decide(
-        MACHINES["m2-16gb"], NEEDS["sdxl-turbo"], Choice(), known(verdict("sdxl-turbo", BY_ID["smaller-chunk"], 64))
-    )
+                assert ("budget_bytes", str(plain.budget_bytes)) in [(each.field, each.option) for each in bounded.rejected]
+    plan = decide(MACHINES["m2-16gb"], NEEDS["sdxl-turbo"], Choice(), known(verdict("sdxl-turbo", BY_ID["smaller-chunk"], 64)))
     (why,) = [each for each in plan.because if each.field == "chunk_q"]
     assert str(why.sentence) == "64 queries at a time instead of 128. Memory ran out at step 3."
 
@@ -306,15 +276,11 @@ def test_a_budget_that_the_machine_itself_limits_is_not_blamed_on_memory() -> No
     by_limit = decide(roomy, asked, Choice(), fallback, (*QUIRKS, limited))
     assert by_limit.budget_bytes == 96 * MIB and why(by_limit) == "budget.limit"
     (said,) = [each for each in by_limit.because if each.field == "budget_bytes"]
-    assert (
-        "No more than 96 MiB." in str(said.sentence) and "quarter" not in str(said.sentence) and said.source == "test"
-    )
+    assert "No more than 96 MiB." in str(said.sentence) and "quarter" not in str(said.sentence) and said.source == "test"
     (gone,) = [each for each in by_limit.rejected if each.field == "budget_bytes"]
     assert [str(each.sentence) for each in gone.objections] == ["No more than 96 MiB."]
     loose = replace(limited, limits=(("bytes", 4 * GIB),))
-    assert why(decide(roomy, asked, Choice(), {}, (*QUIRKS, loose))) == "budget.quarter", (
-        "a limit that does not bite is no reason"
-    )
+    assert why(decide(roomy, asked, Choice(), {}, (*QUIRKS, loose))) == "budget.quarter", "a limit that does not bite is no reason"
 
 
 def why(plan: Plan) -> str:
@@ -323,9 +289,7 @@ def why(plan: Plan) -> str:
 
 def test_the_last_fallback_is_the_one_that_is_told() -> None:
     verdicts = known(*(verdict("sd15", BY_ID[each]) for each in ("offload", "offload-all")))
-    (why,) = [
-        each for each in decide(MACHINES["t4"], NEEDS["sd15"], Choice(), verdicts).because if each.field == "offload"
-    ]
+    (why,) = [each for each in decide(MACHINES["t4"], NEEDS["sd15"], Choice(), verdicts).because if each.field == "offload"]
     assert "layer by layer" in str(why.sentence)
 
 
@@ -355,9 +319,7 @@ def test_numbers_in_reasons_are_the_plans_own() -> None:
 
 def beside(plan: Plan, asked: Need, free: int) -> int:
     """What is free beside the model: its weights and its caches are taken off."""
-    weights = max(
-        (resident_bytes(asked, plan.precision, plan.quantised, plan.offload, part) for part in asked.parts), default=0
-    )
+    weights = max((resident_bytes(asked, plan.precision, plan.quantised, plan.offload, part) for part in asked.parts), default=0)
     return free - weights - asked.cache_bytes * BYTES[plan.dtype] // 2
 
 
@@ -393,10 +355,7 @@ def checks(reason: tuple[str, Sentence], plan: Plan, asked: Need, free: int) -> 
             assert beside(plan, asked, free) // 4 < plan.budget_bytes, "a quarter is less"
         case "budget.learned" | "budget.learned-least":
             rows: int = said["chunk"]  # type: ignore[assignment, no-redef]
-            need_bytes = (
-                scores_bytes(asked.batch, asked.heads, rows, asked.keys, plan.score_dtype or plan.dtype)
-                * COPIES_OF_SCORES
-            )
+            need_bytes = scores_bytes(asked.batch, asked.heads, rows, asked.keys, plan.score_dtype or plan.dtype) * COPIES_OF_SCORES
             assert said["mib"] == plan.budget_bytes // MIB and rows == plan.chunk_most
             if sentence.key == "budget.learned":
                 assert plan.budget_bytes == need_bytes, "no more than so many need"
@@ -435,29 +394,22 @@ def test_what_was_before_each_fallback_stands_among_what_was_given_up(machine: s
                 assert len(rejected) == 1 and rejected[0].objections, (model, fallback, field, was[field])
                 gone.add(field)
             before = after
-    assert gone >= {
-        "memory": {"chunk_most", "budget_bytes"},
-        "numbers": {"dtype", "score_dtype"},
-        "crash": {"chunk_most"},
-    }[fault] - ({"dtype", "score_dtype"} if machine == "gtx-1060" else set()), gone
+    assert gone >= {"memory": {"chunk_most", "budget_bytes"}, "numbers": {"dtype", "score_dtype"}, "crash": {"chunk_most"}}[fault] - (
+        {"dtype", "score_dtype"} if machine == "gtx-1060" else set()
+    ), gone
 
 
 def test_what_was_given_up_says_which_fallback_and_what_was_seen() -> None:
     plans = [plan for fallback, plan in fallen_back("gtx-1060", NEEDS["sd15"], "memory") if fallback == "smaller-chunk"]
     assert [plan.chunk_most for plan in plans[:3]] == [512, 256, 128]
     gone = {each.option: str(each.objections[0].sentence) for each in plans[2].rejected if each.field == "chunk_most"}
-    assert gone == {
-        "none": "Memory ran out at step 3.",
-        "256": "Attention works in smaller chunks. Memory ran out at step 3.",
-    }
+    assert gone == {"none": "Memory ran out at step 3.", "256": "Attention works in smaller chunks. Memory ran out at step 3."}
 
 
 def test_a_memory_fallback_never_plans_for_more_memory() -> None:
     """Room that offloading won once went to larger tiles: 4.23 GiB before the fallback, 4.47 after it."""
     ends: dict[str, int] = {}
-    for name, share, model in itertools.product(
-        ("rtx-3060", "gtx-1060", "m1-8gb"), (1.0, 0.4), ("sdxl", "sd15", "starter-voice")
-    ):
+    for name, share, model in itertools.product(("rtx-3060", "gtx-1060", "m1-8gb"), (1.0, 0.4), ("sdxl", "sd15", "starter-voice")):
         machine = replace(MACHINES[name], free_bytes=int(MACHINES[name].free_bytes * share))
         for choice in (Choice(), Choice(quantised="torchao-int8"), Choice(offload="group")):
             asked, verdicts = NEEDS[model], dict[Subject, Verdict]()
@@ -506,9 +458,7 @@ def test_a_broken_decoder_is_helped_before_anything_else() -> None:
     asked = NEEDS["sd15"]
 
     def first(where: Any) -> str:
-        found = next_fallback(
-            lambda known: decide(MACHINES["t4"], asked, Choice(), known), asked, {}, RunFailure("memory"), where
-        )
+        found = next_fallback(lambda known: decide(MACHINES["t4"], asked, Choice(), known), asked, {}, RunFailure("memory"), where)
         assert found is not None
         return found[0].fallback.id
 
@@ -517,31 +467,14 @@ def test_a_broken_decoder_is_helped_before_anything_else() -> None:
 
 def test_where_the_weights_did_not_fit_only_what_holds_them_otherwise_is_tried() -> None:
     asked = NEEDS["sdxl"]
-    found = next_fallback(
-        lambda known: decide(MACHINES["rtx-3060"], asked, Choice(), known),
-        asked,
-        {},
-        RunFailure("memory"),
-        loading=True,
-    )
+    found = next_fallback(lambda known: decide(MACHINES["rtx-3060"], asked, Choice(), known), asked, {}, RunFailure("memory"), loading=True)
     assert found is not None and found[0].fallback.id == "offload"
 
 
 def test_a_tile_is_smaller_than_the_picture() -> None:
-    tiles = [
-        plan.vae.tile_pixels
-        for fallback, plan in fallen_back("rtx-3060", NEEDS["sd15"], "memory")
-        if "tile" in fallback
-    ]
+    tiles = [plan.vae.tile_pixels for fallback, plan in fallen_back("rtx-3060", NEEDS["sd15"], "memory") if "tile" in fallback]
     assert tiles == [256]
-    assert [
-        plan.vae.tile_pixels
-        for fallback, plan in fallen_back("rtx-3060", NEEDS["sdxl"], "memory")
-        if "tile" in fallback
-    ] == [
-        512,
-        256,
-    ]
+    assert [plan.vae.tile_pixels for fallback, plan in fallen_back("rtx-3060", NEEDS["sdxl"], "memory") if "tile" in fallback] == [512, 256]
 
 
 def test_every_fallback_has_a_sentence_of_its_own() -> None:
@@ -567,8 +500,7 @@ def test_a_death_is_told_by_its_code(code: int | None, words: str, wedged: bool,
 
 
 @pytest.mark.parametrize(
-    ("free_gib", "key", "fault"),
-    [(18, "engine.outside", None), (2, "engine.killed", "memory"), (0, "engine.killed", "memory")],
+    ("free_gib", "key", "fault"), [(18, "engine.outside", None), (2, "engine.killed", "memory"), (0, "engine.killed", "memory")]
 )
 def test_memory_is_blamed_only_where_it_was_short(free_gib: int, key: str, fault: Any) -> None:
     """0.6 of 19 GB were taken, and the person was told to close other programs."""
@@ -579,7 +511,9 @@ def test_memory_is_blamed_only_where_it_was_short(free_gib: int, key: str, fault
 
 
 def test_last_words_that_are_known_name_their_row() -> None:
-    words = "/AppleInternal/MPSNDArray.mm:89: failed assertion `[MPSNDArray initWithDevice:descriptor:] Error: total bytes of NDArray > 2**32'"
+    words = (
+        "/AppleInternal/MPSNDArray.mm:89: failed assertion `[MPSNDArray initWithDevice:descriptor:] Error: total bytes of NDArray > 2**32'"
+    )
     death = diagnose(-6, "some noise\n" + words)
     assert death.quirk == "mps-4gib" and death.sentence == next(row.sentence for row in QUIRKS if row.id == "mps-4gib")
 
@@ -602,6 +536,4 @@ def test_progress_told_to_somebody_late_folds_to_the_same() -> None:
         late = late.add(each)
     assert late == progress
     ended = progress.add(events.Finished(("x",), 1, 1, "frames", 0))
-    assert (
-        ended.end is not None and ended.add(events.PartDone(0, 2, "new.wav", "one", 2, 1.0)).parts[0].path == "new.wav"
-    )
+    assert ended.end is not None and ended.add(events.PartDone(0, 2, "new.wav", "one", 2, 1.0)).parts[0].path == "new.wav"

@@ -81,9 +81,7 @@ def test_a_large_attention_with_one_mask_for_all_heads_kills_a_mac() -> None:
         assert not bites.rows
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype"), [("rtx-3060", "float16"), ("rtx-3060", "float32"), ("t4", "float16"), ("gtx-1660", "float32")]
-)
+@pytest.mark.parametrize(("name", "dtype"), [("rtx-3060", "float16"), ("rtx-3060", "float32"), ("t4", "float16"), ("gtx-1660", "float32")])
 def test_views_of_one_interleaved_tensor_are_misread(name: str, dtype: Dtype) -> None:
     """As a fused projection leaves them, with something between the queries and the keys."""
     heads = noise(2, 64, 14, 64, dtype=getattr(torch, dtype)).transpose(1, 2)

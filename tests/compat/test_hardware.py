@@ -64,18 +64,11 @@ def card(monkeypatch: pytest.MonkeyPatch, name: str, capability: tuple[int, int]
         monkeypatch.setattr(torch.cuda, asked, lambda *_, answer=answer: answer)
 
 
-def test_a_card_is_asked_for_its_own_memory(
-    monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]
-) -> None:
+def test_a_card_is_asked_for_its_own_memory(monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]) -> None:
     card(monkeypatch, "NVIDIA GeForce GTX 1660", (7, 5), ["sm_75", "sm_80"])
     system["nvidia-smi", "--query-gpu=driver_version"] = "566.36\n566.36\n"
     found = probe()
-    assert (found.kind, found.name, found.capability, found.driver) == (
-        "cuda",
-        "NVIDIA GeForce GTX 1660",
-        (7, 5),
-        "566.36",
-    )
+    assert (found.kind, found.name, found.capability, found.driver) == ("cuda", "NVIDIA GeForce GTX 1660", (7, 5), "566.36")
     assert (found.memory_bytes, found.free_bytes, found.unified) == (6 * GIB, 5 * GIB, False)
     assert found.ram_bytes == psutil.virtual_memory().total and found.arch_list == ("sm_75", "sm_80")
 
@@ -88,9 +81,7 @@ def test_an_old_card_under_a_new_torch_gets_a_sentence_not_a_kernel_image(
         decide(probe())
 
 
-def test_an_amd_card_is_rocm_and_has_no_capability(
-    monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]
-) -> None:
+def test_an_amd_card_is_rocm_and_has_no_capability(monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]) -> None:
     card(monkeypatch, "AMD Radeon RX 7900 XTX", (11, 0), [])
     monkeypatch.setattr(torch.version, "hip", "7.0")
     found = probe()
@@ -98,9 +89,7 @@ def test_an_amd_card_is_rocm_and_has_no_capability(
     assert decide(found).device == "cuda"  # torch's name for it
 
 
-def test_a_mac_is_asked_for_what_metal_recommends(
-    monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]
-) -> None:
+def test_a_mac_is_asked_for_what_metal_recommends(monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]) -> None:
     no_device(monkeypatch)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: 5 * GIB)
@@ -129,16 +118,12 @@ def test_an_intel_mac_is_told_so(monkeypatch: pytest.MonkeyPatch, system: dict[t
 def test_directml_is_told_so(monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]) -> None:
     no_device(monkeypatch)
     really = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: object() if name == "torch_directml" else really(name)
-    )
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if name == "torch_directml" else really(name))
     with pytest.raises(Trouble, match=r"DirectML.*start\.py repair"):
         decide(probe())
 
 
-def test_a_card_that_this_torch_cannot_see_is_named(
-    monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]
-) -> None:
+def test_a_card_that_this_torch_cannot_see_is_named(monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]) -> None:
     no_device(monkeypatch)
     system["nvidia-smi", "--query-gpu=name"] = "NVIDIA GeForce GTX 1060 6GB\n"
     found = probe()
@@ -146,9 +131,7 @@ def test_a_card_that_this_torch_cannot_see_is_named(
     assert decide(found).warnings
 
 
-def test_a_strange_machine_does_not_stop_it(
-    monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]
-) -> None:
+def test_a_strange_machine_does_not_stop_it(monkeypatch: pytest.MonkeyPatch, system: dict[tuple[str, ...], str]) -> None:
     no_device(monkeypatch)
     monkeypatch.setattr(platform, "system", lambda: "Plan9")
     monkeypatch.setattr(platform, "machine", lambda: "")
@@ -169,9 +152,7 @@ def test_a_program_that_hangs_or_fails_is_silence(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(subprocess, "run", hang)
     assert hardware._nvidia("name") == ""
-    monkeypatch.setattr(
-        subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 9, "NVIDIA-SMI has failed", "")
-    )
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 9, "NVIDIA-SMI has failed", ""))
     assert hardware._nvidia("name") == ""
 
 
@@ -180,7 +161,9 @@ def test_looking_changes_nothing() -> None:
     assert probe().torch and dict(os.environ) == before
     done = subprocess.run(
         [sys.executable, "-c", "import sys, app.compat.machine.hardware, app.compat.planning.decide; assert 'torch' not in sys.modules"],
-        capture_output=True, text=True, cwd=TOP,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=TOP,
+    )
     assert done.returncode == 0, done.stderr
     assert Hardware().kind == "cpu"

@@ -110,9 +110,7 @@ def test_a_card_nobody_has_woken_is_left_asleep(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("driver_mib", [1, 900])
 def test_a_mac_counts_the_larger_of_process_and_metal(monkeypatch: pytest.MonkeyPatch, driver_mib: int) -> None:
-    mps = Counted(
-        driver_allocated_memory=driver_mib * MIB, current_allocated_memory=MIB // 2, recommended_max_memory=5461 * MIB
-    )
+    mps = Counted(driver_allocated_memory=driver_mib * MIB, current_allocated_memory=MIB // 2, recommended_max_memory=5461 * MIB)
     stand_in(monkeypatch, Counted(is_initialized=False), mps, metal=True)
     monkeypatch.setattr(psutil.Process, "memory_info", lambda _: SimpleNamespace(rss=300 * MIB))
     reading = read()
@@ -123,25 +121,14 @@ def test_a_mac_counts_the_larger_of_process_and_metal(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     ("limit_mib", "live_mib", "held_mib", "available_mib", "free_mib"),
-    [
-        (5461, 500, 700, 1000, 1200),
-        (5461, 5000, 5200, 1000, 461),
-        (5461, 500, 400, 1000, 1000),
-        (5461, 6000, 6000, 1000, 0),
-    ],
+    [(5461, 500, 700, 1000, 1200), (5461, 5000, 5200, 1000, 461), (5461, 500, 400, 1000, 1000), (5461, 6000, 6000, 1000, 0)],
 )
 def test_a_mac_may_take_what_neither_metal_nor_other_programs_hold(
     monkeypatch: pytest.MonkeyPatch, limit_mib: int, live_mib: int, held_mib: int, available_mib: int, free_mib: int
 ) -> None:
-    mps = Counted(
-        driver_allocated_memory=held_mib * MIB,
-        current_allocated_memory=live_mib * MIB,
-        recommended_max_memory=limit_mib * MIB,
-    )
+    mps = Counted(driver_allocated_memory=held_mib * MIB, current_allocated_memory=live_mib * MIB, recommended_max_memory=limit_mib * MIB)
     stand_in(monkeypatch, Counted(is_initialized=False), mps, metal=True)
-    monkeypatch.setattr(
-        psutil, "virtual_memory", lambda: SimpleNamespace(available=available_mib * MIB, total=8192 * MIB)
-    )
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=available_mib * MIB, total=8192 * MIB))
     assert read().free_bytes == free_mib * MIB
 
 

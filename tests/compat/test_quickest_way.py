@@ -130,9 +130,7 @@ def test_what_matters_has_a_choice(shape: Shape, choice: bool) -> None:
 def paths(which: Plan, shape: Shape, chunk: int | None = None) -> list[str]:
     seen: list[str] = []
     query, key, value, mask = measure.made(shape, "cpu")
-    compose(which, chunk=lambda: chunk, observe=lambda path, *_: seen.append(path))(
-        query, key, value, mask, is_causal=shape.causal
-    )
+    compose(which, chunk=lambda: chunk, observe=lambda path, *_: seen.append(path))(query, key, value, mask, is_causal=shape.causal)
     return seen
 
 
@@ -155,9 +153,7 @@ def test_what_memory_once_did_not_allow_bounds_every_way(way: Way, keys: int | N
     query, key, value, _mask = measure.made(shape, "cpu")
     told = plan(ways=((round_up_lengths(shape), way),), chunk_most=32, chunk_k=keys)
     for asked in (None, 512, 16):
-        compose(told, chunk=lambda asked=asked: asked, observe=lambda path, scores, rows, queries: sizes.append(rows))(
-            query, key, value
-        )  # type: ignore[misc]
+        compose(told, chunk=lambda asked=asked: asked, observe=lambda path, scores, rows, queries: sizes.append(rows))(query, key, value)  # type: ignore[misc]
     assert max(sizes[:2]) <= 32 and sizes[2] <= 16
 
 
@@ -196,10 +192,7 @@ def test_the_quickest_is_found_in_short_pieces(one_core: None) -> None:
     assert len(told) > 10 and not any(told[:-1])
     verdict = told[-1]
     assert verdict is not None and verdict.passed and verdict.elapsed_s > 0 and verdict.error < 1e-5
-    assert (
-        verdict.subject == way_subject(round_up_lengths(STEP._replace(keys=700)))
-        and parse_way(verdict.words) is not None
-    )
+    assert verdict.subject == way_subject(round_up_lengths(STEP._replace(keys=700))) and parse_way(verdict.words) is not None
 
 
 def test_what_is_coarser_than_torch_is_never_the_quickest(monkeypatch: pytest.MonkeyPatch, one_core: None) -> None:
@@ -255,37 +248,22 @@ def test_idle_time_measures_each_shape_once(tmp_path: Path, monkeypatch: pytest.
     assert all(has_choice(shape) for shape in map(parse_shape, known) if shape is not None)
     assert list(idle_measuring.measure_while_idle(place, here, known)) == [], "not again"
     assert (
-        list(
-            idle_measuring.measure_while_idle(
-                place, here, dict(idle_measuring.learn(place.verdicts, here, next(iter(known.values()))))
-            )
-        )
+        list(idle_measuring.measure_while_idle(place, here, dict(idle_measuring.learn(place.verdicts, here, next(iter(known.values()))))))
         == []
     )
-    assert list(idle_measuring.measure_while_idle(place, machine("m2-16gb"), {})) == [], (
-        "a pretended machine measures nothing"
-    )
+    assert list(idle_measuring.measure_while_idle(place, machine("m2-16gb"), {})) == [], "a pretended machine measures nothing"
 
 
-def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_start_uses_what_the_first_measured_and_another_torch_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place, here = home(tmp_path).create(), replace(machine("cpu"), pretended="")
     monkeypatch.setattr(idle_measuring, "THREADS", torch.get_num_threads())
     monkeypatch.setattr(idle_measuring, "list_calls", lambda model: DIA[-4:])
     monkeypatch.setattr(idle_measuring.on_disk, "locate", lambda home, model: model if model.id == "dia-1.6b" else None)
     monkeypatch.setattr(
-        idle_measuring,
-        "quickest",
-        lambda shape, plan, device: iter([Verdict(way_subject(round_up_lengths(shape)), True, words="own 0")]),
+        idle_measuring, "quickest", lambda shape, plan, device: iter([Verdict(way_subject(round_up_lengths(shape)), True, words="own 0")])
     )
     dia = describe_need(next(each for each in catalog.CATALOG if each.id == "dia-1.6b"))
-    for facts, before in (
-        (here, 0),
-        (here, 3),
-        (replace(here, torch="2.99.0"), 0),
-        (replace(here, name="another processor"), 0),
-    ):
+    for facts, before in ((here, 0), (here, 3), (replace(here, torch="2.99.0"), 0), (replace(here, name="another processor"), 0)):
         known = load(place.verdicts, facts)
         assert len(known) == before == len(decide(facts, dia, verdicts=known).ways)
         assert len(list(idle_measuring.measure_while_idle(place, facts, known))) == 3 - before

@@ -119,14 +119,10 @@ def grid() -> tuple[tuple[Hardware, Need, Choice, Plan | str], ...]:
     )
 
 
-@pytest.mark.parametrize(
-    "row", [row for row in QUIRKS if not row.stops and row.id not in CURES], ids=lambda row: row.id
-)
+@pytest.mark.parametrize("row", [row for row in QUIRKS if not row.stops and row.id not in CURES], ids=lambda row: row.id)
 def test_deleting_a_row_changes_a_plan(row: Quirk) -> None:
     rest = tuple(other for other in QUIRKS if other is not row)
-    assert any(
-        effect(rest, machine, need, choice) != known for machine, need, choice, known in grid() if row.applies(machine)
-    )
+    assert any(effect(rest, machine, need, choice) != known for machine, need, choice, known in grid() if row.applies(machine))
 
 
 def test_sliced_attention_is_never_switched_on() -> None:

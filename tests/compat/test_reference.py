@@ -15,9 +15,11 @@ from app.compat.selftest.reference import Shape, error, make
 SMALL = (
     *(replace(each, queries=12, keys=10) for each in (reference.T5, reference.BLIND, reference.DIA_TEXT, reference.EXPANDED)),
     *(replace(each, queries=12, keys=12) for each in (reference.FUSED, reference.DIA_PROMPT)),
-    replace(reference.SD15, queries=12, keys=14), replace(reference.WIDE, queries=7, keys=9),
-    replace(reference.DIA_STEP, keys=20), replace(reference.WIDE_MASK, queries=70, keys=12),
-)  # fmt: skip
+    replace(reference.SD15, queries=12, keys=14),
+    replace(reference.WIDE, queries=7, keys=9),
+    replace(reference.DIA_STEP, keys=20),
+    replace(reference.WIDE_MASK, queries=70, keys=12),
+)
 
 
 @pytest.mark.parametrize("shape", SMALL, ids=lambda shape: shape.name)
@@ -60,8 +62,6 @@ def test_probes_of_a_processor_are_right() -> None:
 def test_a_sound_is_longer_than_metal_once_took(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, ...]] = []
     held = torch.nn.functional.conv1d
-    monkeypatch.setattr(
-        torch.nn.functional, "conv1d", lambda sound, kernel: seen.append(tuple(sound.shape)) or held(sound, kernel)
-    )
+    monkeypatch.setattr(torch.nn.functional, "conv1d", lambda sound, kernel: seen.append(tuple(sound.shape)) or held(sound, kernel))
     probes.long_sound("float32", "cpu")
     assert seen == [(1, 1, 66_000)]

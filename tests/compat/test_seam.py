@@ -29,12 +29,7 @@ CARD = {"device": "cuda", "kernels": ("efficient", "math")}
 
 
 def world() -> tuple[object, ...]:
-    return (
-        F.scaled_dot_product_attention,
-        torch.backends.mha.get_fastpath_enabled(),
-        sdpa_kernels.switches(),
-        os.environ.get(FORCE_GQA),
-    )
+    return (F.scaled_dot_product_attention, torch.backends.mha.get_fastpath_enabled(), sdpa_kernels.switches(), os.environ.get(FORCE_GQA))
 
 
 @pytest.fixture(autouse=True)
@@ -179,18 +174,14 @@ def test_where_nothing_is_free_tiles_are_still_of_use(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("old_mac", [False, True])
 @pytest.mark.parametrize("queries", [1, 5])
-def test_transformers_hands_over_keys_and_values_as_they_are(
-    old_mac: bool, queries: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_transformers_hands_over_keys_and_values_as_they_are(old_mac: bool, queries: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a Mac with an older torch transformers would repeat them, and under a mask on a card: only here that Mac is pretended."""
     monkeypatch.setattr(sdpa_attention, "_is_torch_mps_available", old_mac)
     monkeypatch.setattr(sdpa_attention, "_is_torch_greater_or_equal_than_2_13", False)
     seen: list[tuple[int, int]] = []
     torch_attention = F.scaled_dot_product_attention
 
-    def spy(
-        query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *rest: object, **named: object
-    ) -> torch.Tensor:
+    def spy(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *rest: object, **named: object) -> torch.Tensor:
         seen.append((query.shape[1], key.shape[1]))
         return torch_attention(query, key, value, *rest, **named)
 

@@ -103,9 +103,7 @@ def dropped(given: Given) -> str:
     error = off(found.double(), torch.where(found == 0, 0.0, wanted.detach() / (1 - given[1]["dropout_p"])))
     if not all(each.isfinite().all() for each in slopes):
         return "a gradient is not finite"
-    return (
-        "" if error <= WITHIN[value.dtype] and 0 < found.count_nonzero() < wanted.count_nonzero() else f"off by {error}"
-    )
+    return "" if error <= WITHIN[value.dtype] and 0 < found.count_nonzero() < wanted.count_nonzero() else f"off by {error}"
 
 
 def made(sample: Given, dtype: torch.dtype) -> Given:
@@ -230,7 +228,7 @@ CASES: dict[str, Case] = {
     "five dimensions": lambda d: shaped(d, (2, 3, 4, 5, 8), (2, 3, 4, 6, 8), (2, 3, 4, 6, 8)),
     "a step of speech": step_of_speech,
     "a step of speech, scale 0": lambda d: step_of_speech(d, scale=0.0),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -256,12 +254,7 @@ def test_right_under_every_combination(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("lower", [torch.bfloat16, torch.float16])
 def test_autocast_gives_the_dtype_that_torch_gives(name: str, lower: torch.dtype) -> None:
     for dtype in WITHIN:
-        for given in (
-            plain(dtype),
-            grouped(dtype),
-            grouped(dtype, attn_mask=wanting(dtype, 5, 6)),
-            plain(dtype, attn_mask=blind(5, 6)),
-        ):
+        for given in (plain(dtype), grouped(dtype), grouped(dtype, attn_mask=wanting(dtype, 5, 6)), plain(dtype, attn_mask=blind(5, 6))):
             wanted, slopes = right(given)
             with torch.autocast("cpu", lower):
                 kind = ask(given).dtype if "enable_gqa" not in given[1] else ask(plain(dtype)).dtype
@@ -284,7 +277,7 @@ WRONG: dict[str, Callable[[], Given]] = {
     "a mask of another number of heads": lambda: plain(torch.float32, attn_mask=torch.ones(2, 3, 5, 6, dtype=torch.bool)),
     "a mask of one dimension": lambda: plain(torch.float32, attn_mask=torch.ones(6, dtype=torch.bool)),
     "a mask of whole numbers": lambda: plain(torch.float32, attn_mask=torch.ones(5, 6, dtype=torch.int64)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", WRONG)

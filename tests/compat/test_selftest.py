@@ -50,17 +50,11 @@ def silent(done: int, total: int, words: Sentence) -> None:
 
 
 def bad(verdicts: Mapping[Subject, Verdict], start: str) -> set[str]:
-    return {
-        str(each.subject).removeprefix(start)
-        for each in verdicts.values()
-        if str(each.subject).startswith(start) and not each.passed
-    }
+    return {str(each.subject).removeprefix(start) for each in verdicts.values() if str(each.subject).startswith(start) and not each.passed}
 
 
 def only_rows(monkeypatch: pytest.MonkeyPatch, hardware: Hardware, *wanted: str) -> None:
-    asked = tuple(
-        probes.rows(tuple(row for row in QUIRKS if row.applies(hardware) and (not wanted or row.id in wanted)))
-    )
+    asked = tuple(probes.rows(tuple(row for row in QUIRKS if row.applies(hardware) and (not wanted or row.id in wanted))))
     monkeypatch.setattr(run, "questions", lambda _: asked)
 
 
@@ -130,9 +124,7 @@ def test_a_machine_that_kills_leaves_a_verdict_and_the_rest_is_asked(monkeypatch
     verdicts = run.run(hardware, silent, isolated=True)
     assert bad(verdicts, "row:") == set(wanted)
     assert "Failed to infer result type" in verdicts[Subject("row", "mps-gqa-abort")].words
-    assert (
-        not verdicts[Subject("row", "masked-rows")].words and verdicts[Subject("row", "masked-rows")].error == math.inf
-    )
+    assert not verdicts[Subject("row", "masked-rows")].words and verdicts[Subject("row", "masked-rows")].error == math.inf
 
 
 def test_a_child_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

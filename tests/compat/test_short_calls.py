@@ -26,9 +26,7 @@ Asked = tuple[int, int, int]
 DIA = Need(heads=16, kv_heads=4)
 
 
-def asked(
-    which: Plan, queries: int, keys: int, dtype: torch.dtype = torch.float32, few: int = 4, **named: Any
-) -> list[Asked]:
+def asked(which: Plan, queries: int, keys: int, dtype: torch.dtype = torch.float32, few: int = 4, **named: Any) -> list[Asked]:
     seen: list[Asked] = []
 
     def spy(query: Tensor, *rest: Any, **told: Any) -> Tensor:
@@ -119,10 +117,12 @@ def test_a_short_call_never_meets_the_route(
 @pytest.mark.parametrize(
     ("dtype", "queries", "keys", "few", "told"),
     [
-        (torch.bfloat16, 1, 2049, 4, {}), (torch.float32, 8, 64, 4, {"is_causal": True}), (torch.float32, 1, 512, 16, {}),
+        (torch.bfloat16, 1, 2049, 4, {}),
+        (torch.float32, 8, 64, 4, {"is_causal": True}),
+        (torch.float32, 1, 512, 16, {}),
         (torch.float32, 128, 171, 16, {}),
     ],
-)  # fmt: skip
+)
 def test_whatever_needs_a_choice_has_it(
     dtype: torch.dtype, queries: int, keys: int, few: int, told: dict[str, Any], met: list[int]
 ) -> None:

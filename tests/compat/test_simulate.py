@@ -78,7 +78,7 @@ RAISING: list[tuple[str, str | Hardware, DeviceLimits, Callable[[], Callable[[],
     ("conv-65536", "m2-16gb", SMALL, lambda: lambda: nn.Conv1d(1, 1, 3)(made(1, 1, 300))),
     ("wheel-arch", WRONG_WHEEL, DeviceLimits(), lambda: attend(*qkv(8, 8))),
     ("wheel-arch", WRONG_WHEEL, DeviceLimits(), lambda: lambda: made(8, 8) @ made(8, 8)),
-]  # fmt: skip
+]
 
 SPOILING: list[tuple[str, str | Hardware, DeviceLimits, Callable[[], Callable[[], Tensor]]]] = [
     ("mps-q-stride", "m2-16gb", DeviceLimits(), lambda: attend(made(1, 4, 4, 64).transpose(1, 2), *qkv(1, 16, batch=1)[1:])),
@@ -104,7 +104,7 @@ SPOILING: list[tuple[str, str | Hardware, DeviceLimits, Callable[[], Callable[[]
     ("gtx16-fp16", "gtx-1660", DeviceLimits(), lambda: partial(nn.Linear(8, 8).half(), made(2, 8, dtype=half))),
     ("gtx16-fp16", "gtx-1660", DeviceLimits(), lambda: partial(nn.Conv2d(2, 2, 3).half(), made(1, 2, 8, 8, dtype=half))),
     ("masked-rows", "m3-max-64gb", DeviceLimits(), lambda: masked(16, 16, blind_row=True)),
-]  # fmt: skip
+]
 
 
 def others(row: str) -> list[str]:
@@ -123,10 +123,7 @@ def test_it_says_what_the_machine_says(case: tuple, inference: bool) -> None:
     symptom = next(each.symptom for each in QUIRKS if each.id == row)
     with torch.inference_mode() if inference else torch.no_grad():
         run = build()
-        with (
-            biting(where, limits=limits, repaired=others(row)),
-            pytest.raises((RuntimeError, TypeError), match=symptom),
-        ):
+        with biting(where, limits=limits, repaired=others(row)), pytest.raises((RuntimeError, TypeError), match=symptom):
             run()
         with biting(where, limits=limits, repaired=[each.id for each in QUIRKS]):
             run()

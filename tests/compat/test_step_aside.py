@@ -96,7 +96,7 @@ WAYS: dict[str, Way] = {
     "export of any length": (
         step_aside.COMPILED,
         lambda t: torch.export.export(
-            Layer(), t, dynamic_shapes=({2: torch.export.Dim("queries")}, {2: torch.export.Dim("keys")}, {2: torch.export.Dim("keys")}),
+            Layer(), t, dynamic_shapes=({2: torch.export.Dim("queries")}, {2: torch.export.Dim("keys")}, {2: torch.export.Dim("keys")})
         ).module()(t[0][:, :, :3], *t[1:]),
     ),
     "jagged": (step_aside.NESTED, lambda t: list(ask(*jagged()).unbind())),
@@ -107,13 +107,10 @@ WAYS: dict[str, Way] = {
     "strided nested, transposed": (step_aside.NESTED, lambda t: ask(*(each.transpose(2, 3) for each in nested(8, 8)))),
     "only keys nested": (step_aside.NESTED, lambda t: ask(t[0], *nested(3, 6)[1:])),
     "meta": (step_aside.META, lambda t: tuple(ask(*(each.to("meta") for each in t)).shape)),
-}  # fmt: skip
-
-
-SOME = {
-    name: EVERY[name]
-    for name in ("m1-8gb", "m2-16gb", "t4", "rtx-3060", "cpu", "own arithmetic", "flash alone", "keys by 4")
 }
+
+
+SOME = {name: EVERY[name] for name in ("m1-8gb", "m2-16gb", "t4", "rtx-3060", "cpu", "own arithmetic", "flash alone", "keys by 4")}
 LONG = ("symbolic proxies", "export of any length", "proxies", "fake proxies")
 
 
@@ -155,9 +152,7 @@ def test_a_compiled_graph_is_whole_and_right(name: str) -> None:
             graph = torch.compile(asked, fullgraph=True, backend="aot_eager")
             for _ in range(3):
                 torch.testing.assert_close(graph(*given), wanted)
-            assert seam.paths == {step_aside.COMPILED: 1}, (
-                "counted when it is compiled: afterwards nothing of Hearth's runs"
-            )
+            assert seam.paths == {step_aside.COMPILED: 1}, "counted when it is compiled: afterwards nothing of Hearth's runs"
             asked(*given)
             assert seam.calls == 2, "what is not compiled counts as ever"
 

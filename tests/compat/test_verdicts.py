@@ -17,9 +17,7 @@ from app.compat.machine.verdicts import RunFailure, Subject, Verdict, forget, le
 
 T4 = MACHINES["t4"]
 SEEN = {
-    Subject("path", "gqa/native/float16"): Verdict(
-        Subject("path", "gqa/native/float16"), False, 0.7, 0.01, "wrong by 0.7"
-    ),
+    Subject("path", "gqa/native/float16"): Verdict(Subject("path", "gqa/native/float16"), False, 0.7, 0.01, "wrong by 0.7"),
     Subject("row", "mps-leak"): Verdict(Subject("row", "mps-leak"), True, 1e-4),
 }
 
@@ -82,10 +80,7 @@ def test_a_result_that_was_not_a_number_is_kept_as_infinitely_wrong(tmp_path: Pa
     verdicts.store(
         tmp_path,
         T4,
-        {
-            each: Verdict(each, False, error=error)
-            for each, error in ((Subject.row("a"), math.nan), (Subject.row("b"), math.inf))
-        },
+        {each: Verdict(each, False, error=error) for each, error in ((Subject.row("a"), math.nan), (Subject.row("b"), math.inf))},
     )
     assert [each.error for each in verdicts.load(tmp_path, T4).values()] == [math.inf, math.inf]
 
@@ -146,9 +141,7 @@ for number in range(10_000):
 def test_what_is_forgotten_stays_so_beside_a_process_that_learns(tmp_path: Path) -> None:
     """As idle measuring does in an engine. Without a lock one in six came back, and one in seven was lost."""
     here = MACHINES["gtx-1060"]
-    with subprocess.Popen(
-        [sys.executable, "-c", FORGETTING, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    ) as other:
+    with subprocess.Popen([sys.executable, "-c", FORGETTING, str(tmp_path)], stdout=subprocess.PIPE, text=True) as other:
         try:
             assert other.stdout is not None and other.stdout.readline() == "ready\n"
             for _ in range(150):

@@ -32,14 +32,7 @@ SLEEP_S = 15.0
 """So long everything stands still, as on a laptop whose lid is closed."""
 ORPHAN_S = 20.0
 """An engine whose server was killed notices within this time."""
-WORDS = (
-    "The moon is bright.",
-    "Good morning, my friend.",
-    "Please open the window.",
-    "Why are you sorry?",
-    "Not today.",
-    "Good night.",
-)
+WORDS = ("The moon is bright.", "Good morning, my friend.", "Please open the window.", "Why are you sorry?", "Not today.", "Good night.")
 """Of the words that the starter voice knows."""
 PARTS = ("picture-*.png", "part-*.wav")
 
@@ -159,11 +152,7 @@ def run(home: Path, count: int, kills: int, seed: int) -> Record:
             else:
                 time.sleep(draw.uniform(0, 12))
             record.note(hearth)
-            kill(
-                hearth,
-                draw.choices(("engine", "server", "sleep", "SIGTERM", "SIGINT", "SIGHUP"), (6, 4, 1, 1, 1, 1))[0],
-                record,
-            )
+            kill(hearth, draw.choices(("engine", "server", "sleep", "SIGTERM", "SIGINT", "SIGHUP"), (6, 4, 1, 1, 1, 1))[0], record)
             go_on(hearth)
             print(f"kill {place + 1} of {kills}: {dict(Counter(hearth.states().values()))}", flush=True)
         for ask in waiting:
@@ -182,9 +171,7 @@ def finish(hearth: Running, record: Record, within_s: float = 1800) -> None:
     while any(state not in ENDED_WELL for state in hearth.states().values()):
         go_on(hearth)
         record.note(hearth)
-        assert time.monotonic() < deadline, (
-            f"not ended in {within_s} s: {hearth.rows('SELECT id, state, words FROM jobs')}"
-        )
+        assert time.monotonic() < deadline, f"not ended in {within_s} s: {hearth.rows('SELECT id, state, words FROM jobs')}"
         time.sleep(1)
     record.note(hearth)
 
@@ -193,9 +180,7 @@ def check(hearth: Running, record: Record, count: int) -> None:
     states = hearth.states()
     assert len(states) == count, f"{count} jobs were accepted, {len(states)} are in the journal"
     made = Counter(job for job, _ in hearth.creations())
-    pictures = {
-        hashlib.sha256(Path(path).read_bytes()).hexdigest() for _, path in hearth.creations() if path.endswith(".png")
-    }
+    pictures = {hashlib.sha256(Path(path).read_bytes()).hexdigest() for _, path in hearth.creations() if path.endswith(".png")}
     for job in states:
         finished_pictures = {name: digest for name, digest in record.parts[job].items() if name.endswith(".png")}
         assert set(finished_pictures.values()) <= pictures, f"{job}: a finished picture is not on the shelf"

@@ -90,9 +90,7 @@ def run(folder: Path, minutes: float, jobs: int, seed: int) -> list[Measured]:
             due = (time.monotonic() - began) / (60 * minutes) * jobs
             waiting = sum(state in LIVE for state in hearth.states().values())
             if asked < due and waiting < 5:
-                text = f"[S1] It is {asked} o'clock, you know." + draw.choice(
-                    ("", " (pause 0.2s) [S2] And was I wrong?")
-                )
+                text = f"[S1] It is {asked} o'clock, you know." + draw.choice(("", " (pause 0.2s) [S2] And was I wrong?"))
                 one = paint("a red circle", painter, draw.choice((1, 2)), asked, 4, 128)
                 hearth.submit(draw.choice((speak(text, voice, asked), one)))
                 asked += 1
@@ -113,10 +111,7 @@ def check(found: Sequence[Measured]) -> dict[str, float]:
     """Return by how much each figure grew from the second third to the last; raise where it is more than it may be."""
     third = len(found) // 3
     second, last = ([asdict(each) for each in part] for part in (found[third : 2 * third], found[2 * third :]))
-    grown = {
-        name: round(median(each[name] for each in last) - median(each[name] for each in second), 1)
-        for name in GROWTH_MOST
-    }
+    grown = {name: round(median(each[name] for each in last) - median(each[name] for each in second), 1) for name in GROWTH_MOST}
     too_much = {name: by for name, by in grown.items() if by > GROWTH_MOST[name]}
     assert not too_much, f"grew by more than allowed from the second third to the last: {too_much}"
     return grown

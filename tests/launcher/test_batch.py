@@ -123,7 +123,7 @@ class Wine:
     def open(self, *words: str, **env: str) -> tuple[int, str]:
         """Its exit code, and what the person read."""
         command = ["wine", "cmd", "/c", "Hearth.bat", *words]
-        done = subprocess.run(command, cwd=self.top, env={**self.env, **env}, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)  # fmt: skip
+        done = subprocess.run(command, cwd=self.top, env={**self.env, **env}, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
         return done.returncode, done.stdout.decode("cp1252")
 
     def ran(self, probes: bool = False) -> list[list[str]]:
@@ -136,14 +136,10 @@ class Wine:
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     if shutil.which("wine") is None:
-        pytest.skip(
-            "Hearth.bat is run by wine's cmd, and wine is not installed: apt-get install --no-install-recommends wine wine64"
-        )
+        pytest.skip("Hearth.bat is run by wine's cmd, and wine is not installed: apt-get install --no-install-recommends wine wine64")
     folder = tmp_path_factory.mktemp("wine")
     env = Wine(folder).env
-    subprocess.run(
-        ["wine", "cmd", "/c", "ver"], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=True
-    )
+    subprocess.run(["wine", "cmd", "/c", "ver"], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=True)
     yield folder
     subprocess.run(["wineserver", "-k"], env=env, check=False)
 
@@ -220,11 +216,7 @@ def test_a_python_is_brought_where_there_is_none(wine: Wine) -> None:
 
     wine.add(rf"{SYSTEM}\curl.exe", "exit 6")
     code, said = wine.open()
-    assert (
-        code == 1
-        and "The download failed" in said
-        and [words[0].lower() for words in wine.ran()] == [rf"{SYSTEM}\curl.exe".lower()]
-    )
+    assert code == 1 and "The download failed" in said and [words[0].lower() for words in wine.ran()] == [rf"{SYSTEM}\curl.exe".lower()]
 
     for sum_, tools in (("0" * 64, ["curl", "certutil"]), (total, ["curl", "certutil", "tar", "uv"])):
         (wine.drive / "ran.txt").unlink()

@@ -26,23 +26,7 @@ from tests.support.places import TOP
 
 AWKWARD = '/home/O\'Neil/a b/ü $HOME `x` 100% "q" \\/hearth.sh'
 PYTHON = shlex.quote(sys.executable)
-TOOLS = (
-    "bash",
-    "dirname",
-    "uname",
-    "mkdir",
-    "cut",
-    "cat",
-    "tail",
-    "sleep",
-    "nohup",
-    "tar",
-    "rm",
-    "sha256sum",
-    "chmod",
-    "cp",
-    "gzip",
-)
+TOOLS = ("bash", "dirname", "uname", "mkdir", "cut", "cat", "tail", "sleep", "nohup", "tar", "rm", "sha256sum", "chmod", "cp", "gzip")
 LAUNCHERS = ("hearth.sh", "Hearth.command", ".ci/run")
 
 
@@ -58,9 +42,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_bundle_is_whole(tmp_path: Path) -> None:
     log = tmp_path / "it's logs" / "app.log"
     icon = (assets() / "icons" / "hearth.icns").read_bytes()
-    desktop_entry.write_files(
-        tmp_path / "Hearth.app", desktop_entry.mac_bundle(["/bin/echo", 'ü it\'s "in" $HOME'], icon, log)
-    )
+    desktop_entry.write_files(tmp_path / "Hearth.app", desktop_entry.mac_bundle(["/bin/echo", 'ü it\'s "in" $HOME'], icon, log))
     contents = tmp_path / "Hearth.app" / "Contents"
     about = plistlib.loads((contents / "Info.plist").read_bytes())
     assert about["CFBundleShortVersionString"] == __version__ and about["LSArchitecturePriority"] == ["arm64"]
@@ -68,9 +50,7 @@ def test_the_bundle_is_whole(tmp_path: Path) -> None:
     script = contents / "MacOS" / about["CFBundleExecutable"]
     assert os.access(script, os.X_OK)
     subprocess.run(["bash", "-n", script], check=True)
-    done = subprocess.run(
-        [script], cwd="/", env={"HOME": str(tmp_path), "PATH": os.defpath}, capture_output=True, text=True
-    )
+    done = subprocess.run([script], cwd="/", env={"HOME": str(tmp_path), "PATH": os.defpath}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert log.read_text() == 'ü it\'s "in" $HOME\n', "the words arrive as they are"
 
@@ -81,9 +61,7 @@ def test_a_bundle_that_fails_shows_what_was_said(tmp_path: Path) -> None:
         (tmp_path / tool).write_text(f'#!/bin/sh\nfor word; do last=$word; done\necho "{tool}: $last"\n')
         (tmp_path / tool).chmod(0o755)
     log = tmp_path / "app.log"
-    desktop_entry.write_files(
-        tmp_path / "a.app", desktop_entry.mac_bundle(["/bin/sh", "-c", "echo no torch; exit 3"], b"", log)
-    )
+    desktop_entry.write_files(tmp_path / "a.app", desktop_entry.mac_bundle(["/bin/sh", "-c", "echo no torch; exit 3"], b"", log))
     env = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.defpath}"}
     done = subprocess.run([tmp_path / "a.app/Contents/MacOS/Hearth"], env=env, capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == f"osascript: no torch\nopen: {log}\n"
@@ -143,9 +121,7 @@ def test_a_person_is_asked_before_creations_go(own_home: Path, monkeypatch: pyte
 
 
 def test_windows_shortcuts() -> None:
-    script = desktop_entry.windows_shortcuts(
-        [r"C:\Users\O'Neil ü\hearth\Hearth.bat"], Path(r"C:\Users\O'Neil ü\hearth.ico")
-    )
+    script = desktop_entry.windows_shortcuts([r"C:\Users\O'Neil ü\hearth\Hearth.bat"], Path(r"C:\Users\O'Neil ü\hearth.ico"))
     assert r"TargetPath = 'C:\Users\O''Neil ü\hearth\Hearth.bat'" in script
     assert "IconLocation = 'C:\\Users\\O''Neil ü\\hearth.ico,0'" in script
     assert "'Programs', 'Desktop'" in script and script.count("Save()") == 1
@@ -160,21 +136,13 @@ def test_windows_ends_well_unless_something_failed_and_then_says_what(script: st
     """PowerShell's own exit code is 1 where its last command met nothing to remove, and its stderr is XML when it is encoded."""
     whole = base64.b64decode(desktop_entry.powershell_command(script)[-1]).decode("utf-16-le")
     good, _, bad = whole.partition("} catch {\n")
-    assert (
-        good == f"try {{\n{script}exit 0\n" and bad.endswith("  exit 1\n}\n") and whole.count("{") == whole.count("}")
-    )
-    told = [
-        sys.executable,
-        "-c",
-        "import sys; sys.stdout.buffer.write('拒绝访问。\\n'.encode()); sys.exit('#< CLIXML')",
-    ]
+    assert good == f"try {{\n{script}exit 0\n" and bad.endswith("  exit 1\n}\n") and whole.count("{") == whole.count("}")
+    told = [sys.executable, "-c", "import sys; sys.stdout.buffer.write('拒绝访问。\\n'.encode()); sys.exit('#< CLIXML')"]
     with pytest.raises(Trouble, match=r"Windows says: 拒绝访问。$"):
         desktop_entry.run(told)
 
 
-def test_what_is_in_use_is_not_called_deleted(
-    own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_in_use_is_not_called_deleted(own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     root = home().create().root
     monkeypatch.setattr(desktop_entry, "remove", lambda system: None)
     monkeypatch.setattr(shutil, "rmtree", lambda folder, ignore_errors: None)
@@ -195,9 +163,7 @@ def test_icons_have_every_size() -> None:
         assert {(512, 512, 2), (128, 128, 1)} <= set(icns.info["sizes"])
 
 
-@pytest.mark.skipif(
-    sys.platform == "win32", reason="its bash is that of another system, and no file is a program by a mark"
-)
+@pytest.mark.skipif(sys.platform == "win32", reason="its bash is that of another system, and no file is a program by a mark")
 @pytest.mark.parametrize("name", LAUNCHERS)
 def test_launchers_are_right_shell(name: str) -> None:
     assert os.access(TOP / name, os.X_OK) and b"\r" not in (TOP / name).read_bytes()
@@ -238,13 +204,7 @@ class Desk:
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         env = {"PATH": str(self.tools), "HOME": str(self.home)}
         return subprocess.run(
-            [self.top / "hearth.sh", *words],
-            cwd="/",
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
+            [self.top / "hearth.sh", *words], cwd="/", env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
         )
 
     @property
@@ -285,9 +245,7 @@ def test_on_apple_silicon_a_python_for_intel_makes_way(desk: Desk) -> None:
 
 def test_the_window_that_closes_is_known_by_its_terminal() -> None:
     script = (TOP / "Hearth.command").read_text()
-    assert "contains" not in script and '"$(tty)"' in script, (
-        "AppleScript's contains takes whoever has the word in a name"
-    )
+    assert "contains" not in script and '"$(tty)"' in script, "AppleScript's contains takes whoever has the word in a name"
 
 
 def test_opened_without_words_it_lets_hearth_go_on_by_itself(desk: Desk) -> None:
@@ -347,25 +305,12 @@ def test_the_right_uv_brings_a_python(desk: Desk, tmp_path: Path) -> None:
 
 def test_a_wheel_holds_everything(tmp_path: Path) -> None:
     """The checkout's files as git lists them, built as pip builds them, without a network."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"], cwd=TOP, capture_output=True, text=True, check=True
-    )
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=TOP, capture_output=True, text=True, check=True)
     for name in listed.stdout.splitlines():
         if (TOP / name).is_file():
             (tmp_path / "c" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(TOP / name, tmp_path / "c" / name)
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "-q",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        str(tmp_path / "w"),
-        ".",
-    ]
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path / "w"), "."]
     done = subprocess.run(command, cwd=tmp_path / "c", capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     with zipfile.ZipFile(next((tmp_path / "w").glob("hearth-*.whl"))) as wheel:
@@ -373,9 +318,7 @@ def test_a_wheel_holds_everything(tmp_path: Path) -> None:
         wheel.extractall(tmp_path / "site")
         metadata = wheel.read(f"hearth-{__version__}.dist-info/METADATA").decode()
     wanted = {
-        name if name.startswith("app/") else f"app/{name}"
-        for name in listed.stdout.splitlines()
-        if name.startswith(("app/", "assets/"))
+        name if name.startswith("app/") else f"app/{name}" for name in listed.stdout.splitlines() if name.startswith(("app/", "assets/"))
     }
     ours = {name for name in wanted if re.match(r"app/assets/(make_\w+\.py$|screenshots/|starter/training/)", name)}
     assert ours and inside == wanted - ours
@@ -383,21 +326,15 @@ def test_a_wheel_holds_everything(tmp_path: Path) -> None:
     code = "import app.paths, io; print((app.paths.assets() / 'icons/icon-64.png').read_bytes()[:4])"
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "site", capture_output=True, text=True)
     assert "PNG" in run.stdout, run.stderr
-    version = subprocess.run(
-        [sys.executable, "-m", "app", "--version"], cwd=tmp_path / "site", capture_output=True, text=True
-    )
+    version = subprocess.run([sys.executable, "-m", "app", "--version"], cwd=tmp_path / "site", capture_output=True, text=True)
     assert version.stdout == f"hearth {__version__}\n", version.stderr
-    update = subprocess.run(
-        [sys.executable, "-m", "app", "update"], cwd=tmp_path / "site", capture_output=True, text=True
-    )
+    update = subprocess.run([sys.executable, "-m", "app", "update"], cwd=tmp_path / "site", capture_output=True, text=True)
     assert update.returncode == 2 and "pip install --upgrade hearth" in update.stderr
 
 
 def test_an_extra_is_added_the_way_in_which_hearth_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert extras.install_command("aac") == f'"{sys.executable}" -m pip install "hearth[aac]"', (
-        "not start.py's environment"
-    )
+    assert extras.install_command("aac") == f'"{sys.executable}" -m pip install "hearth[aac]"', "not start.py's environment"
     (tmp_path / "hearth.json").write_text("{}")
     assert extras.install_command("aac") == f'"{sys.executable}" "{TOP / "start.py"}" add aac'
     monkeypatch.setattr(extras, "START", tmp_path / "no start.py")

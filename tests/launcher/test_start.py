@@ -59,12 +59,7 @@ def test_the_first_start_makes_it_and_passes_the_words_on(made: Checkout) -> Non
         assert Path(said["file"]) == made.top / "app" / "__main__.py"
     (_, one), (_, two) = sorted((err, err) for (_, err), _ in made.told)
     assert one == "Another start of Hearth is making the environment; waiting for it.\n", "two at once make it once"
-    for sentence in (
-        "Making Hearth's environment",
-        "the build for the processor",
-        "Tested on cpu: torch 0.0.1",
-        "Ready after",
-    ):
+    for sentence in ("Making Hearth's environment", "the build for the processor", "Tested on cpu: torch 0.0.1", "Ready after"):
         assert sentence in two
     assert json.loads((made.slot / "hearth.json").read_text())["build"] == ""
 
@@ -95,9 +90,7 @@ def test_tests_get_what_they_need_and_their_words_and_exit_code(made: Checkout) 
         assert json.loads(done.stdout) == {"words": ["-k", "a b"], "at": str(made.top)}
         assert ("Making" in done.stderr) is False
         assert json.loads((made.slot / "hearth.json").read_text())["extras"] == {"test": ["pytest"]}, added
-    assert json.loads(made.start("test").stdout)["words"] == ["-n", "2", "--dist", "loadfile"], (
-        "all of them, two files at a time"
-    )
+    assert json.loads(made.start("test").stdout)["words"] == ["-n", "2", "--dist", "loadfile"], "all of them, two files at a time"
 
 
 def test_an_extra_is_added_and_stays_over_a_repair(made: Checkout) -> None:
@@ -176,12 +169,8 @@ def test_a_checkout_that_cannot_be_written_keeps_its_environment_in_the_users_da
     assert slots.data_folder() == app.paths.home().root
 
 
-@pytest.mark.parametrize(
-    ("told", "enabled"), [({"LongPathsEnabled": 1}, True), ({"LongPathsEnabled": 0}, False), ({}, False)]
-)
-def test_windows_is_asked_whether_it_takes_long_paths(
-    told: dict[str, int], enabled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("told", "enabled"), [({"LongPathsEnabled": 1}, True), ({"LongPathsEnabled": 0}, False), ({}, False)])
+def test_windows_is_asked_whether_it_takes_long_paths(told: dict[str, int], enabled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def value(key: object, name: str) -> tuple[int, int]:
         if name not in told:
             raise FileNotFoundError(2, "The system cannot find the file specified")
@@ -225,10 +214,7 @@ def test_nothing_that_is_installed_lies_deeper_than_place_counts_with() -> None:
     ("noise", "reason"),
     [
         ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "The disk is full"),
-        (
-            "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution",
-            "no network connection",
-        ),
+        ("Failed to establish a new connection: [Errno -3] Temporary failure in name resolution", "no network connection"),
         ("SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]", "secure connection"),
         ("ERROR: No matching distribution found for torch==2.13.0", "does not support this Python"),
         (
@@ -246,9 +232,7 @@ def test_pips_noise_becomes_a_sentence(noise: str, reason: str, tmp_path: Path) 
 
 def test_progress_says_what_pip_is_doing(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    log.write_text(
-        "Collecting torch==2.13.0\n  Downloading https://here/torch-2.13.0.whl (180 MB)\nProgress 41943040 of 188743680\n"
-    )
+    log.write_text("Collecting torch==2.13.0\n  Downloading https://here/torch-2.13.0.whl (180 MB)\nProgress 41943040 of 188743680\n")
     (words,) = install.describe_progress(log)
     assert str(words) == "downloading torch-2.13.0.whl, 40 of 180 MB"
     log.write_text(log.read_text() + "Installing collected packages: torch\n")
@@ -290,9 +274,7 @@ def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
             raise console.Refused(say("start.failed", "Installing failed."))
 
     monkeypatch.setattr(
-        torch_build,
-        "detect_facts",
-        lambda: torch_build.Facts("Linux", "x86_64", torch_build.parse_cards("Tesla T4, 580.1, 7.5")),
+        torch_build, "detect_facts", lambda: torch_build.Facts("Linux", "x86_64", torch_build.parse_cards("Tesla T4, 580.1, 7.5"))
     )
     monkeypatch.setattr(torch_build, "is_offered", lambda build, version: build != "cpu")
     monkeypatch.setattr(install, "run", lambda *_: None)
@@ -322,16 +304,12 @@ def test_where_windows_lacks_a_library_no_other_build_is_tried(tmp_path: Path, m
     monkeypatch.setattr(install, "python_of", lambda slot: Path(sys.executable))
     installed: list[str] = []
     monkeypatch.setattr(
-        torch_build,
-        "detect_facts",
-        lambda: torch_build.Facts("Windows", "AMD64", torch_build.parse_cards("Tesla T4, 580.1, 7.5")),
+        torch_build, "detect_facts", lambda: torch_build.Facts("Windows", "AMD64", torch_build.parse_cards("Tesla T4, 580.1, 7.5"))
     )
     monkeypatch.setattr(torch_build, "is_offered", lambda build, version: True)
     monkeypatch.setattr(install, "run", lambda *_: None)
     monkeypatch.setattr(
-        install,
-        "pip_install",
-        lambda slot, log, what, *words: installed.extend(each for each in words if each.startswith("torch==")),
+        install, "pip_install", lambda slot, log, what, *words: installed.extend(each for each in words if each.startswith("torch=="))
     )
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
     with pytest.raises(console.Refused, match=r"Redistributable is missing. Install it from https://aka.ms/\S+ and"):
@@ -363,9 +341,7 @@ def test_what_the_default_index_has_is_known_before_it_is_fetched(
 def test_what_is_wanted_is_what_pyproject_says() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["project"]
     want = slots.read_requirements()
-    assert [*want.core] == project["dependencies"] and want.extras["test"] == tuple(
-        project["optional-dependencies"]["test"]
-    )
+    assert [*want.core] == project["dependencies"] and want.extras["test"] == tuple(project["optional-dependencies"]["test"])
     assert f">={start.NEEDED[0]}.{start.NEEDED[1]}" == project["requires-python"]
 
 
@@ -403,11 +379,7 @@ def test_updates_prove_themselves_before_the_swap_and_one_step_back_is_kept(made
     made.git("commit", "-q", "-a", "-m", "two", at=origin)
 
     broken = made.start("update", BROKEN="1")
-    assert (
-        broken.returncode == 1
-        and "as it was before" in broken.stderr
-        and "Running the self-test failed" in broken.stderr
-    )
+    assert broken.returncode == 1 and "as it was before" in broken.stderr and "Running the self-test failed" in broken.stderr
     assert (made.git("rev-parse", "HEAD"), made.slot) == (one, slot)
     still = made.start()
     assert still.stderr == "" and "words" in json.loads(still.stdout), "the old one works, with nothing to make"
@@ -427,11 +399,7 @@ def test_updates_prove_themselves_before_the_swap_and_one_step_back_is_kept(made
 @pytest.mark.parametrize("told", [["-I"], ["-P"], []])
 def test_it_finds_its_own_files_wherever_python_looks(told: list[str], tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, *told, str(TOP / "start.py"), "add", "nonsense"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
+        [sys.executable, *told, str(TOP / "start.py"), "add", "nonsense"], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 2 and "start.py add takes one or more of" in done.stderr, done.stderr
 
@@ -441,12 +409,8 @@ def test_a_checkout_with_files_missing_says_so(tmp_path: Path) -> None:
     (tmp_path / "app").mkdir()
     shutil.copy(TOP / "app" / "__init__.py", tmp_path / "app")
     # Without the environment's own folders, in which this checkout can be found.
-    done = subprocess.run(
-        [sys.executable, "-S", str(tmp_path / "start.py"), "--help"], capture_output=True, text=True, timeout=60
-    )
-    assert (
-        done.returncode == 1 and "Files of Hearth's own are missing" in done.stderr and "Traceback" not in done.stderr
-    )
+    done = subprocess.run([sys.executable, "-S", str(tmp_path / "start.py"), "--help"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "Files of Hearth's own are missing" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_the_repair_page_is_there_although_the_code_was_changed_meanwhile() -> None:
@@ -467,9 +431,7 @@ CHINESE = {"LC_ALL": "", "LANG": "zh_CN.UTF-8"}
         ({**CHINESE, "LC_ALL": "de_DE.UTF-8"}, "takes one or more of: bell, test, tone, void."),
     ],
 )
-def test_it_speaks_the_systems_language_where_the_console_can_print_it(
-    language: dict[str, str], said: str, checkout: Checkout
-) -> None:
+def test_it_speaks_the_systems_language_where_the_console_can_print_it(language: dict[str, str], said: str, checkout: Checkout) -> None:
     """hearth: stays in front in any language, as the repair page looks for it."""
     done = checkout.start("add", "nonsense", **{"PYTHONIOENCODING": "utf-8", **language})
     assert (done.returncode, done.stderr) == (2, f"hearth: start.py add {said}\n")

@@ -157,7 +157,7 @@ def test_only_this_page_can_press(tmp_path: Path) -> None:
             page = client.get("/")
             given = {"token": token(page.text)}
             assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
-            for headers in ({"Host": "evil.example"}, {"Host": "127.0.0.1"}, {"Host": f"localhost:{server.server_port + 1}"}):  # fmt: skip
+            for headers in ({"Host": "evil.example"}, {"Host": "127.0.0.1"}, {"Host": f"localhost:{server.server_port + 1}"}):
                 assert client.get("/", headers=headers).status_code == 421
                 assert client.post("/repair", data=given, headers=headers).status_code == 421
             for origin in ("https://evil.example", "null", "http://127.0.0.1:1"):
@@ -197,15 +197,10 @@ def test_where_there_is_no_browser_a_text_is_left(
         ("sys.exit(0)", None),
         ("sys.exit(130)", None),
         ("sys.exit(2)", None),  # ended, stopped, mistyped
-        pytest.param(
-            "os.kill(os.getpid(), 15)", None, marks=pytest.mark.skipif(sys.platform == "win32", reason="signals")
-        ),
+        pytest.param("os.kill(os.getpid(), 15)", None, marks=pytest.mark.skipif(sys.platform == "win32", reason="signals")),
         ("sys.exit('no kernel')", "no kernel (1)"),
         ("os.environ.pop('HEARTH_FAILURE'); 1 / 0", "ZeroDivisionError: division by zero (1)"),
-        (
-            "import json; json.dump({'words': {'en': 'a'}, 'report': 'c'}, open(os.environ['HEARTH_FAILURE'], 'w')); sys.exit(2)",
-            "a",
-        ),
+        ("import json; json.dump({'words': {'en': 'a'}, 'report': 'c'}, open(os.environ['HEARTH_FAILURE'], 'w')); sys.exit(2)", "a"),
         ("open(os.environ['HEARTH_FAILURE'], 'w').write('{}'); sys.exit('torn')", "torn (1)"),
     ],
 )

@@ -40,8 +40,7 @@ NVIDIA = [
 
 @pytest.mark.parametrize(("told", "builds", "why"), [row[1:] for row in NVIDIA], ids=[row[0] for row in NVIDIA])
 @pytest.mark.parametrize(
-    ("system", "machine", "plain"),
-    [("Linux", "x86_64", ["cpu", ""]), ("Linux", "aarch64", ["cpu", ""]), ("Windows", "AMD64", [""])],
+    ("system", "machine", "plain"), [("Linux", "x86_64", ["cpu", ""]), ("Linux", "aarch64", ["cpu", ""]), ("Windows", "AMD64", [""])]
 )
 def test_nvidia(told: str, builds: str, why: str, system: str, machine: str, plain: list[str]) -> None:
     picked = torch_build.choose_build(torch_build.Facts(system, machine, torch_build.parse_cards(told)))
@@ -50,8 +49,7 @@ def test_nvidia(told: str, builds: str, why: str, system: str, machine: str, pla
 
 
 @pytest.mark.parametrize(
-    "told",
-    ["", GARBLED, "No devices were found", 'Field "compute_cap" is not a valid field to query.', "a, b, c", "a,,"],
+    "told", ["", GARBLED, "No devices were found", 'Field "compute_cap" is not a valid field to query.', "a, b, c", "a,,"]
 )
 def test_broken_output_is_no_card(told: str) -> None:
     assert torch_build.parse_cards(told) == ()

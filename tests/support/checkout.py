@@ -44,9 +44,7 @@ def wheel(folder: Path, name: str, version: str, needs: str = "", **files: str) 
         for path, text in files.items():
             packed.writestr(f"{name}/{path}.py", text)
         packed.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}")
-        packed.writestr(
-            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: here\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
+        packed.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: here\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         packed.writestr(f"{info}/RECORD", "")
 
 
@@ -58,18 +56,7 @@ NEEDED = (
     "app/palette.py",
     *(
         f"app/launcher/{name}.py"
-        for name in (
-            "__init__",
-            "command",
-            "console",
-            "failure",
-            "install",
-            "repair_page",
-            "slots",
-            "supervisor",
-            "torch_build",
-            "update",
-        )
+        for name in ("__init__", "command", "console", "failure", "install", "repair_page", "slots", "supervisor", "torch_build", "update")
     ),
     "app/locale/languages.json",
     "app/locale/zh.json",
@@ -126,9 +113,7 @@ class Checkout:
     def begin(self, *words: str, **env: str) -> subprocess.Popen[str]:
         command = [sys.executable, str(self.top / "start.py"), *words]
         pipe = subprocess.PIPE
-        return subprocess.Popen(
-            command, cwd=self.elsewhere, env={**self.env, **env}, stdout=pipe, stderr=pipe, text=True
-        )
+        return subprocess.Popen(command, cwd=self.elsewhere, env={**self.env, **env}, stdout=pipe, stderr=pipe, text=True)
 
     def start(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
         child = self.begin(*words, **env)
@@ -137,9 +122,7 @@ class Checkout:
 
     def git(self, *words: str, at: Path | None = None) -> str:
         named = ["git", "-c", "user.name=one", "-c", "user.email=one@example.org", *words]
-        return subprocess.run(
-            named, cwd=at or self.top, env=self.env, check=True, capture_output=True, text=True
-        ).stdout.strip()
+        return subprocess.run(named, cwd=at or self.top, env=self.env, check=True, capture_output=True, text=True).stdout.strip()
 
     @property
     def packages(self) -> Path:

@@ -26,11 +26,7 @@ SIZE = 3_000_000
 WEIGHTS = random.Random(1).randbytes(SIZE)
 UNET = "unet/diffusion_pytorch_model.fp16.safetensors"
 INDEX = json.dumps(
-    {
-        "_class_name": "StableDiffusionPipeline",
-        "unet": ["diffusers", "UNet2DConditionModel"],
-        "safety_checker": [None, None],
-    }
+    {"_class_name": "StableDiffusionPipeline", "unet": ["diffusers", "UNet2DConditionModel"], "safety_checker": [None, None]}
 )
 FILES = {
     "model_index.json": INDEX.encode(), "unet/config.json": b"{}", UNET: WEIGHTS, "unet/diffusion_pytorch_model.bin": b"\x80\x02" * 99,

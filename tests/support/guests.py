@@ -76,9 +76,7 @@ def plain() -> Iterator[str]:
         blocks.close(verbose=False)
 
 
-def press(
-    client: httpx.Client, button: str, values: dict[str, object] | None = None, path: str = "run/predict"
-) -> httpx.Response:
+def press(client: httpx.Client, button: str, values: dict[str, object] | None = None, path: str = "run/predict") -> httpx.Response:
     """What the page does when a button is pressed; `values` by the element's id or by its label's key."""
     config = CONFIGS.setdefault(client, None) or client.get("/config").json()
     CONFIGS[client] = config
@@ -90,6 +88,4 @@ def press(
         name = by_id[id_].get("elem_id")
         if values and name in values:
             data[place] = values[name]
-    return client.post(
-        f"/gradio_api/{path}", json={"fn_index": found["id"], "data": data, "session_hash": f"s{id(client)}"}
-    )
+    return client.post(f"/gradio_api/{path}", json={"fn_index": found["id"], "data": data, "session_hash": f"s{id(client)}"})

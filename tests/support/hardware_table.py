@@ -12,12 +12,7 @@ from app.engine.models.planned import make_plan
 from app.paths import home
 
 ATTENTION_FIELDS = ("dtype", "score_dtype", "gqa", "chunk_q", "chunk_k", "kernels")
-COLUMNS = (
-    "Machine",
-    "torch",
-    *(str(FIELDS[each]) for each in ATTENTION_FIELDS),
-    *(BY_ID[each].title for each in SHOWN),
-)
+COLUMNS = ("Machine", "torch", *(str(FIELDS[each]) for each in ATTENTION_FIELDS), *(BY_ID[each].title for each in SHOWN))
 
 
 def table() -> str:
@@ -28,9 +23,11 @@ def table() -> str:
 def _row(machine: Hardware) -> tuple[str, ...]:
     plan = make_plan(home(), machine, itself=True)
     return (
-        f"{machine.name}, {round(machine.memory_bytes / 2**30)} GB", machine.torch, *(str(word_value(plan, field)) for field in ATTENTION_FIELDS),
+        f"{machine.name}, {round(machine.memory_bytes / 2**30)} GB",
+        machine.torch,
+        *(str(word_value(plan, field)) for field in ATTENTION_FIELDS),
         *(_fit(make_plan(home(), machine, BY_ID[each], itself=True)) for each in SHOWN),
-    )  # fmt: skip
+    )
 
 
 def _fit(plan: Plan) -> str:

@@ -87,11 +87,7 @@ class Answers(BaseHTTPRequestHandler):
         if path == "/api/whoami-v2":
             known = self.token() in self.hub.tokens
             who = {"name": "somebody", "auth": {"accessToken": {"displayName": "test", "role": "read"}}}
-            return (
-                self.json(who)
-                if known
-                else self.plain(401, {"X-Error-Message": "Invalid credentials in Authorization header"})
-            )
+            return self.json(who) if known else self.plain(401, {"X-Error-Message": "Invalid credentials in Authorization header"})
         kind, _, rest = path.lstrip("/").partition("/")
         if kind == "api" and not rest.startswith("models/"):
             return self.plain(404, {})
@@ -115,9 +111,7 @@ class Answers(BaseHTTPRequestHandler):
         files = self.hub.repos[repo].items()
         if more and more[0] == "tree":
             return self.json([{"type": "file", "path": file, **self.described(file, data)} for file, data in files])
-        listed = [
-            {"rfilename": file, **(self.described(file, data, "blobId") if blobs else {})} for file, data in files
-        ]
+        listed = [{"rfilename": file, **(self.described(file, data, "blobId") if blobs else {})} for file, data in files]
         self.json({"id": repo, "sha": self.hub.commit(repo), "siblings": listed})
 
     def described(self, file: str, data: bytes, key: str = "oid") -> dict[str, object]:
@@ -137,11 +131,7 @@ class Answers(BaseHTTPRequestHandler):
         head = {"X-Repo-Commit": self.hub.commit(repo)}
         if file.endswith(LARGE):
             # As on the hub: large files lie elsewhere, and the way there is told with their facts.
-            linked = {
-                "X-Linked-Etag": f'"{etag(file, data)}"',
-                "X-Linked-Size": str(len(data)),
-                "Location": f"/cdn/{repo}/{file}",
-            }
+            linked = {"X-Linked-Etag": f'"{etag(file, data)}"', "X-Linked-Size": str(len(data)), "Location": f"/cdn/{repo}/{file}"}
             return self.plain(302, {**head, **linked})
         self.stored(*repo.split("/"), file, head)
 

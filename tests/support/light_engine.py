@@ -65,20 +65,13 @@ def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> No
     for index, part in enumerate(parts):
         if spoken_parts.find(spoken_parts.sound_path(job, index)) is None:
             if made == life.get("parts", len(parts)) and "fails" in life:
-                return told(
-                    pipe, JobEvent(order.job, Failed(say("test.fails", "the disk is full"), cure="open-folder"))
-                )
+                return told(pipe, JobEvent(order.job, Failed(say("test.fails", "the disk is full"), cure="open-folder")))
             if made == life.get("parts", len(parts)):
                 die()
             speak(job, index, part.text)
             made += 1
-        told(pipe, JobEvent(order.job, Step(index + 1, len(parts), 1.0, "frames", None, Reading(), part=index, parts=len(parts))))  # fmt: skip
-        told(
-            pipe,
-            JobEvent(
-                order.job, PartDone(index, len(parts), str(spoken_parts.sound_path(job, index)), part.text, 5, 0.5)
-            ),
-        )
+        told(pipe, JobEvent(order.job, Step(index + 1, len(parts), 1.0, "frames", None, Reading(), part=index, parts=len(parts))))
+        told(pipe, JobEvent(order.job, PartDone(index, len(parts), str(spoken_parts.sound_path(job, index)), part.text, 5, 0.5)))
     if blocks := life.get("blocks"):
         Path(str(blocks)).mkdir()
     if life.get("dies") == "joining":

@@ -75,11 +75,7 @@ def paint_with_diffusers(folder: Path, model: Model, kind: str = "text", **argum
         row = schedulers.find_scheduler(model.settings.scheduler)
         plain.scheduler = getattr(diffusers, row.class_name).from_config(plain.scheduler.config, **row.settings)
     image = plain(
-        num_inference_steps=3,
-        generator=torch.Generator("cpu").manual_seed(11),
-        output_type="np",
-        **family.call_arguments,
-        **arguments,
+        num_inference_steps=3, generator=torch.Generator("cpu").manual_seed(11), output_type="np", **family.call_arguments, **arguments
     ).images[0]
     return np.asarray(image, dtype=np.float64)
 
@@ -165,8 +161,6 @@ def _rename_to_original(weights: dict[str, torch.Tensor]) -> dict[str, torch.Ten
             name = name.replace(ours, theirs)
         if place.startswith(("q.", "k.", "v.")):
             name = f"{before}.attention.qkv.weight"
-            weight = torch.cat(
-                [weights[each] for letter in "qkv" if (each := f"{before}.attention.to_{letter}.weight") in weights]
-            )
+            weight = torch.cat([weights[each] for letter in "qkv" if (each := f"{before}.attention.to_{letter}.weight") in weights])
         named[name] = weight
     return named

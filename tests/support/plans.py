@@ -50,7 +50,7 @@ _FORCED: dict[str, dict[str, Any]] = {
     "expanded, math alone, in chunks of 2": {"gqa": "expanded", "kernels": ("math",), "chunk_q": 2},
     "own arithmetic in 2 KiB": {"kernels": (), "budget_bytes": 2048},
     "math alone in 2 KiB": {"kernels": ("math",), "budget_bytes": 2048},
-}  # fmt: skip
+}
 EVERY: dict[str, Plan] = {name: decide(machine) for name, machine in MACHINES.items()} | {
     name: plan(**fields) for name, fields in _FORCED.items()
 }
@@ -64,7 +64,4 @@ def every_combination() -> dict[str, Plan]:
         "gqa": ("folded", "native", "expanded"), "chunk_q": (AUTO, 2), "chunk_k": (None, 4), "contiguous": (False, True),
         "score_dtype": (None, "float32"), "expand_mask": (False, True), "zero_masked_rows": (False, True),
     }  # fmt: skip
-    return {
-        ", ".join(map(str, values)): plan(**dict(zip(fields, values, strict=True)))
-        for values in product(*fields.values())
-    }
+    return {", ".join(map(str, values)): plan(**dict(zip(fields, values, strict=True))) for values in product(*fields.values())}

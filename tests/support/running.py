@@ -75,9 +75,7 @@ class Running:
 
     def ask(self, path: str, body: Any = None, timeout_s: float = 30) -> Any:
         request = urllib.request.Request(
-            self.address + path,
-            None if body is None else json.dumps(body).encode(),
-            {"Content-Type": "application/json"},
+            self.address + path, None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
         with urllib.request.urlopen(request, timeout=timeout_s) as answer:
             return json.loads(answer.read() or b"null")
@@ -128,21 +126,12 @@ def speak(text: str, model: str = "", seed: int = 1) -> Callable[[Running], None
 def paint(
     prompt: str, model: str = "", batch: int = 1, seed: int = 1, steps: int | None = None, side: int | None = None
 ) -> Callable[[Running], None]:
-    return lambda hearth: hearth.ask(
-        "/gradio_api/call/paint", {"data": [prompt, "", model, side, side, steps, seed, batch]}
-    )
+    return lambda hearth: hearth.ask("/gradio_api/call/paint", {"data": [prompt, "", model, side, side, steps, seed, batch]})
 
 
 def repaint(prompt: str, start: Path) -> Callable[[Running], None]:
     picture = base64.b64encode(start.read_bytes()).decode()
-    body = {
-        "prompt": prompt,
-        "init_images": [picture],
-        "denoising_strength": 0.7,
-        "steps": 20,
-        "width": 256,
-        "height": 256,
-    }
+    body = {"prompt": prompt, "init_images": [picture], "denoising_strength": 0.7, "steps": 20, "width": 256, "height": 256}
     return lambda hearth: hearth.ask_beside("/sdapi/v1/img2img", body)
 
 

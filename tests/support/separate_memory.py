@@ -15,19 +15,7 @@ from torch.utils._pytree import tree_leaves
 from app.engine.pictures import painter, worker_thread
 
 CARD, HERE = torch.device("cuda", 0), torch.device("cpu")
-_ACROSS = frozenset(
-    {
-        "copy_",
-        "__set__",
-        "__setitem__",
-        "set_",
-        "swap_tensors",
-        "_has_compatible_shallow_copy_type",
-        "to",
-        "cpu",
-        "cuda",
-    }
-)
+_ACROSS = frozenset({"copy_", "__set__", "__setitem__", "set_", "swap_tensors", "_has_compatible_shallow_copy_type", "to", "cpu", "cuda"})
 """Functions that accept tensors of both memories."""
 _READS = frozenset({"numpy", "__array__"})
 _FACTS: dict[Any, Callable[[bool], Any]] = {

@@ -22,12 +22,8 @@ from app.engine.speech import loader
 from tests.support import tiny_voices
 
 SHAPES = {"dia": tiny_voices.DIA, "starter": tiny_voices.STARTER}
-TEXT = (
-    "[S1] Hello there, how are you on this fine day? [S2] I am well, thank you (laughs), and you are as well, I hope."
-)
-LONG = " ".join(
-    f"[S{1 + index % 2}] This is sentence number {index}, and it goes on for quite a while." for index in range(9)
-)
+TEXT = "[S1] Hello there, how are you on this fine day? [S2] I am well, thank you (laughs), and you are as well, I hope."
+LONG = " ".join(f"[S{1 + index % 2}] This is sentence number {index}, and it goes on for quite a while." for index in range(9))
 
 
 @pytest.fixture(scope="session")
@@ -52,9 +48,7 @@ def speakers(folders: dict[str, Path], plan: Plan) -> dict[str, loader.Speaker]:
     return {name: loader.load(folder, plan) for name, folder in folders.items()}
 
 
-def run(
-    speaker: loader.Speaker, job: Path, control: Control | None = None, plan: Plan | None = None, **settings: Any
-) -> list[Event]:
+def run(speaker: loader.Speaker, job: Path, control: Control | None = None, plan: Plan | None = None, **settings: Any) -> list[Event]:
     request = SpeechRequest(**({"text": TEXT, "seed": 5, "max_frames": 60} | settings))
     with applied(plan or PLAIN) as seam:
         return list(speaker.run(request, control or Control(), seam, job))

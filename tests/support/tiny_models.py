@@ -17,14 +17,7 @@ from diffusers import (
     ZImageTransformer2DModel,
 )
 from torch import Tensor, nn
-from transformers import (
-    CLIPTextConfig,
-    CLIPTextModel,
-    DiaConfig,
-    DiaForConditionalGeneration,
-    T5Config,
-    T5EncoderModel,
-)
+from transformers import CLIPTextConfig, CLIPTextModel, DiaConfig, DiaForConditionalGeneration, T5Config, T5EncoderModel
 from transformers.models.dia.configuration_dia import DiaDecoderConfig, DiaEncoderConfig
 
 from app.compat.planning.types import Role
@@ -174,9 +167,8 @@ def run_pixart(model: nn.Module, dtype: torch.dtype) -> Tensor:
     latents, words = noise(2, 4, 16, 16, seed=1, dtype=dtype), noise(2, 20, 32, seed=2, dtype=dtype)
     no_size = {"resolution": None, "aspect_ratio": None}
     return model(
-        latents, words, timestep=torch.tensor([5, 5]), encoder_attention_mask=make_mask(2, 20, 8).to(dtype),
-        added_cond_kwargs=no_size,
-    ).sample  # fmt: skip
+        latents, words, timestep=torch.tensor([5, 5]), encoder_attention_mask=make_mask(2, 20, 8).to(dtype), added_cond_kwargs=no_size
+    ).sample
 
 
 def flux() -> nn.Module:

@@ -38,9 +38,7 @@ LETTERS = [chr(code) for code in range(33, 127)]
 
 def clip_tokenizer() -> Any:
     pieces = [*LETTERS, *(f"{each}</w>" for each in LETTERS), "<|startoftext|>", "<|endoftext|>"]
-    return transformers.CLIPTokenizer(
-        vocab={piece: index for index, piece in enumerate(pieces)}, merges=[], model_max_length=77
-    )
+    return transformers.CLIPTokenizer(vocab={piece: index for index, piece in enumerate(pieces)}, merges=[], model_max_length=77)
 
 
 def t5_tokenizer() -> Any:
@@ -70,10 +68,9 @@ def clip(width: int = 32, projected: bool = False) -> Any:
 def t5() -> Any:
     return transformers.T5EncoderModel(
         transformers.T5Config(
-            vocab_size=len(LETTERS) + 4, d_model=32, d_ff=64, num_layers=2, num_heads=2, d_kv=16,
-            feed_forward_proj="gated-gelu",
+            vocab_size=len(LETTERS) + 4, d_model=32, d_ff=64, num_layers=2, num_heads=2, d_kv=16, feed_forward_proj="gated-gelu"
         )
-    )  # fmt: skip
+    )
 
 
 def qwen(layers: int = 3) -> Any:
@@ -152,10 +149,9 @@ def sd3(widths: tuple[int, ...] = (16, 16, 32, 32)) -> Any:
 def _wide_t5() -> Any:
     return transformers.T5EncoderModel(
         transformers.T5Config(
-            vocab_size=len(LETTERS) + 4, d_model=64, d_ff=64, num_layers=2, num_heads=2, d_kv=16,
-            feed_forward_proj="gated-gelu",
+            vocab_size=len(LETTERS) + 4, d_model=64, d_ff=64, num_layers=2, num_heads=2, d_kv=16, feed_forward_proj="gated-gelu"
         )
-    )  # fmt: skip
+    )
 
 
 def flux() -> Any:
@@ -201,9 +197,7 @@ def z_image() -> Any:
     )  # fmt: skip
 
 
-MAKERS = {
-    "sd15": sd15, "sdxl": sdxl, "pixart-sigma": pixart, "sd3": sd3, "flux": flux, "flux2-klein": klein, "z-image": z_image,
-}  # fmt: skip
+MAKERS = {"sd15": sd15, "sdxl": sdxl, "pixart-sigma": pixart, "sd3": sd3, "flux": flux, "flux2-klein": klein, "z-image": z_image}
 
 
 def save(family: str, folder: Path, **shape: Any) -> Path:

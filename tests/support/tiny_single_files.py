@@ -34,13 +34,7 @@ def _unet_name(name: str, attends: list[bool]) -> str:
         return f"middle_block.{place}.{_resnet(rest) if kind == 'resnets' else rest}"
     found = re.match(r"(down|up)_blocks\.(\d)\.(\w+)\.(\d)\.(.*)", name)
     assert found is not None, name
-    side, block, kind, index, rest = (
-        found.group(1),
-        int(found.group(2)),
-        found.group(3),
-        int(found.group(4)),
-        found.group(5),
-    )
+    side, block, kind, index, rest = (found.group(1), int(found.group(2)), found.group(3), int(found.group(4)), found.group(5))
     if side == "down":
         if kind == "downsamplers":
             return f"input_blocks.{(LAYERS + 1) * (block + 1)}.0.op.{rest.removeprefix('conv.')}"
@@ -60,12 +54,8 @@ def _resnet(name: str) -> str:
 def _vae_name(name: str, levels: int) -> str:
     name = re.sub(r"encoder\.down_blocks\.(\d)\.resnets\.(\d)", r"encoder.down.\1.block.\2", name)
     name = re.sub(r"encoder\.down_blocks\.(\d)\.downsamplers\.0", r"encoder.down.\1.downsample", name)
-    name = re.sub(
-        r"decoder\.up_blocks\.(\d)\.resnets\.(\d)", lambda m: f"decoder.up.{levels - 1 - int(m[1])}.block.{m[2]}", name
-    )
-    name = re.sub(
-        r"decoder\.up_blocks\.(\d)\.upsamplers\.0", lambda m: f"decoder.up.{levels - 1 - int(m[1])}.upsample", name
-    )
+    name = re.sub(r"decoder\.up_blocks\.(\d)\.resnets\.(\d)", lambda m: f"decoder.up.{levels - 1 - int(m[1])}.block.{m[2]}", name)
+    name = re.sub(r"decoder\.up_blocks\.(\d)\.upsamplers\.0", lambda m: f"decoder.up.{levels - 1 - int(m[1])}.upsample", name)
     name = re.sub(r"mid_block\.resnets\.(\d)", lambda m: f"mid.block_{int(m[1]) + 1}", name)
     for ours, theirs in (
         ("mid_block.attentions.0.group_norm", "mid.attn_1.norm"), ("mid_block.attentions.0.to_out.0", "mid.attn_1.proj_out"),
@@ -81,8 +71,9 @@ def _open_clip(encoder: Any, prefix: str) -> dict[str, torch.Tensor]:
         "positional_embedding": state["embeddings.position_embedding.weight"],
         "token_embedding.weight": state["embeddings.token_embedding.weight"],
         "text_projection": state["text_projection.weight"].T.contiguous(),
-        "ln_final.weight": state["final_layer_norm.weight"], "ln_final.bias": state["final_layer_norm.bias"],
-    }  # fmt: skip
+        "ln_final.weight": state["final_layer_norm.weight"],
+        "ln_final.bias": state["final_layer_norm.bias"],
+    }
     for name, value in state.items():
         if found := re.match(r"encoder\.layers\.(\d+)\.(.*)", name):
             layer, rest = found.groups()
@@ -103,9 +94,7 @@ def _open_clip(encoder: Any, prefix: str) -> dict[str, torch.Tensor]:
 
 def convert_state(pipe: Any) -> dict[str, torch.Tensor]:
     attends = ["Attn" in kind for kind in pipe.unet.config.up_block_types]
-    state = {
-        f"model.diffusion_model.{_unet_name(name, attends)}": value for name, value in pipe.unet.state_dict().items()
-    }
+    state = {f"model.diffusion_model.{_unet_name(name, attends)}": value for name, value in pipe.unet.state_dict().items()}
     levels = len(pipe.vae.config.block_out_channels)
     for name, value in pipe.vae.state_dict().items():
         theirs = _vae_name(name, levels)

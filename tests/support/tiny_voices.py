@@ -50,8 +50,6 @@ def save_voice(folder: Path, shape: Shape = DIA, *, seed: int = 0) -> Path:
     codec = DacModel(sound).eval()
     for module in codec.modules():
         if isinstance(module, torch.nn.Conv1d | torch.nn.ConvTranspose1d):  # so that a frame has its full reach
-            torch.nn.init.normal_(
-                module.weight, std=(module.in_channels * module.kernel_size[0] / module.stride[0]) ** -0.5 * 0.7
-            )
+            torch.nn.init.normal_(module.weight, std=(module.in_channels * module.kernel_size[0] / module.stride[0]) ** -0.5 * 0.7)
     codec.save_pretrained(folder / "codec")
     return folder

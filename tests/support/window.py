@@ -28,12 +28,7 @@ from tests.support.tiny_voices import STARTER, save_voice
 from tests.support.waiting import until
 
 CHROMIUM = next(
-    (
-        path
-        for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
-        if Path(path).exists()
-    ),
-    None,
+    (path for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome") if Path(path).exists()), None
 )
 FLAGS = [
     "--no-sandbox",
@@ -138,9 +133,11 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
     home = folder / "home"
     home.mkdir()
     settings = {
-        "models": [str(voice), str(painter)], "speak": {"model": str(voice)},
-        "paint": {"model": str(painter), "steps": 4, "width": 128, "height": 128}, "greeted": True,
-    }  # fmt: skip
+        "models": [str(voice), str(painter)],
+        "speak": {"model": str(voice)},
+        "paint": {"model": str(painter), "steps": 4, "width": 128, "height": 128},
+        "greeted": True,
+    }
     (home / "settings.json").write_text(json.dumps(settings))
     hearth = start(home, folder / "audit")
     yield hearth
@@ -224,13 +221,7 @@ def go(page: Page, tab: str) -> None:
     """By the script's own way: on a narrow screen some tabs hide in a menu."""
     page.wait_for_function("window.Hearth?.openTab && window.Hearth.state")
     page.evaluate("tab => Hearth.openTab(tab)", tab)
-    first = {
-        "speak": "#speak-go",
-        "paint": "#paint-go",
-        "shelf": "#h-shelf",
-        "models": "#h-models",
-        "machine": "#h-plan",
-    }[tab]
+    first = {"speak": "#speak-go", "paint": "#paint-go", "shelf": "#h-shelf", "models": "#h-models", "machine": "#h-plan"}[tab]
     page.wait_for_selector(first, state="attached")
     page.evaluate(SETTLED)
 

@@ -62,13 +62,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
         with gr.Blocks(analytics_enabled=False) as blocks:
             gradio_endpoints.build(desk)
         blocks.queue(default_concurrency_limit=None)
-        app_kwargs = {
-            "routes": [*routes.routes(desk), *api_openai.routes(desk), *a1111.routes(desk)],
-            "middleware": build_guards(place)[0],
-        }
-        _, address, _ = blocks.launch(
-            prevent_thread_lock=True, quiet=True, run_history=False, mcp_server=MCP, app_kwargs=app_kwargs
-        )
+        app_kwargs = {"routes": [*routes.routes(desk), *api_openai.routes(desk), *a1111.routes(desk)], "middleware": build_guards(place)[0]}
+        _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, mcp_server=MCP, app_kwargs=app_kwargs)
         until(lambda: keeper.state.ready, 240)
         yield desk, address
         blocks.close(verbose=False)
@@ -156,9 +151,7 @@ def test_streamed_speech_comes_in_parts(client: openai.OpenAI) -> None:
 def test_what_is_wrong_is_said(client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(openai.BadRequestError, match="script is empty"):
         client.audio.speech.create(model="tiny-voice", voice="alloy", input=" ")
-    with pytest.raises(
-        openai.BadRequestError, match=r"The format wma is not available\. Choose one of mp3, opus, aac, flac, wav, pcm"
-    ):
+    with pytest.raises(openai.BadRequestError, match=r"The format wma is not available\. Choose one of mp3, opus, aac, flac, wav, pcm"):
         client.audio.speech.create(model="tiny-voice", voice="alloy", input="x", response_format="wma")  # type: ignore[arg-type]
     monkeypatch.setattr(stream_encoding, "find_spec", lambda name: None)
     with pytest.raises(openai.BadRequestError, match="AAC needs the library PyAV"):
@@ -168,14 +161,10 @@ def test_what_is_wrong_is_said(client: openai.OpenAI, monkeypatch: pytest.Monkey
 
 
 def test_pictures(client: openai.OpenAI, served: tuple[Desk, str]) -> None:
-    made_ = client.images.generate(
-        model="tiny-painter", prompt="a red ball", n=2, size="64x64", extra_body={"steps": 2, "seed": 4}
-    )  # type: ignore[call-overload]
+    made_ = client.images.generate(model="tiny-painter", prompt="a red ball", n=2, size="64x64", extra_body={"steps": 2, "seed": 4})  # type: ignore[call-overload]
     pictures = [Image.open(io.BytesIO(base64.b64decode(each.b64_json))) for each in made_.data]
     assert [each.size for each in pictures] == [(64, 64)] * 2
-    linked = client.images.generate(
-        model="tiny-painter", prompt="a red ball", size="64x64", response_format="url", extra_body={"steps": 2}
-    )  # type: ignore[call-overload]
+    linked = client.images.generate(model="tiny-painter", prompt="a red ball", size="64x64", response_format="url", extra_body={"steps": 2})  # type: ignore[call-overload]
     assert httpx.get(linked.data[0].url).headers["content-type"] == "image/png"
 
 
@@ -226,9 +215,7 @@ def test_a1111(served: tuple[Desk, str]) -> None:
         again = client.post("/txt2img", json=asked).json()
         assert pixels(again["images"][0]) == pixels(painted["images"][0]), "the same seed, the same picture"
         start = "data:image/png;base64," + painted["images"][0]
-        changed = client.post(
-            "/img2img", json={**asked, "init_images": [start], "n_iter": 1, "steps": 4, "denoising_strength": 0.6}
-        ).json()
+        changed = client.post("/img2img", json={**asked, "init_images": [start], "n_iter": 1, "steps": 4, "denoising_strength": 0.6}).json()
         assert len(changed["images"]) == 1 and pixels(changed["images"][0]) != pixels(painted["images"][0])
         assert client.post("/img2img", json={**asked, "init_images": []}).status_code == 400
         assert client.post("/img2img", json={**asked, "init_images": ["&&&"]}).status_code == 400
@@ -246,9 +233,7 @@ def test_a1111_progress_and_interrupt(served: tuple[Desk, str]) -> None:
     answers: list[httpx.Response] = []
     asked = {"prompt": "a red ball", "steps": 150, "width": 256, "height": 256}
     with httpx.Client(base_url=f"{address}sdapi/v1", timeout=240) as client:
-        worker = threading.Thread(
-            target=lambda: answers.append(client.post("/txt2img", json={**asked, "batch_size": 8}))
-        )
+        worker = threading.Thread(target=lambda: answers.append(client.post("/txt2img", json={**asked, "batch_size": 8})))
         worker.start()
         until(lambda: 0 < httpx.get(f"{address}sdapi/v1/progress").json()["progress"] < 1, 120)
         httpx.post(f"{address}sdapi/v1/interrupt", json={})
@@ -263,9 +248,7 @@ def test_gradio_client(served: tuple[Desk, str]) -> None:
     job = client.submit("a red ball", width=64, height=64, steps=3, model="tiny-painter", api_name="/paint")
     events = list(job)
     assert [each["event"] for each in events].count("step") >= 1 and events[-1]["event"] == "finished"
-    assert (
-        Path(events[-1]["files"][0]).suffix == ".png" and httpx.get(address + events[-1]["urls"][0]).status_code == 200
-    )
+    assert Path(events[-1]["files"][0]).suffix == ".png" and httpx.get(address + events[-1]["urls"][0]).status_code == 200
     spoken = client.submit("Hello.", model="tiny-voice", api_name="/speak").result()
     assert spoken["event"] == "finished"
     with pytest.raises(Exception, match="empty"):
@@ -279,9 +262,7 @@ def test_gradio_client(served: tuple[Desk, str]) -> None:
 def test_gradio_client_stops(served: tuple[Desk, str]) -> None:
     _, address = served
     client = Client(address, verbose=False)
-    job = client.submit(
-        "a red ball", width=256, height=256, steps=150, batch=8, model="tiny-painter", api_name="/paint"
-    )
+    job = client.submit("a red ball", width=256, height=256, steps=150, batch=8, model="tiny-painter", api_name="/paint")
     until(lambda: any(each["event"] == "step" for each in job.outputs()), 120)
     assert client.predict("picture", api_name="/stop")
     until(job.done, 120)
@@ -333,7 +314,4 @@ def test_all_go_through_the_same_queue_and_guards(served: tuple[Desk, str]) -> N
     assert len(jobs) == before + 1 and {row["owner"] for row in jobs} == {"owner"}
     evil = {"Origin": "https://evil.example"}
     assert httpx.post(f"{address}v1/images/generations", json={"prompt": "x"}, headers=evil).status_code == 403
-    assert (
-        httpx.post(f"{address}sdapi/v1/txt2img", json={"prompt": "x"}, headers={"Host": "evil.example"}).status_code
-        == 421
-    )
+    assert httpx.post(f"{address}sdapi/v1/txt2img", json={"prompt": "x"}, headers={"Host": "evil.example"}).status_code == 421

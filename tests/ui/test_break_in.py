@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
 FILE = {"files": ("a.png", png(5, 5), "image/png")}
-DISGUISES = [{"Content-Type": "application/vnd.x+json"}, {"Content-Type": "Application/JSON"}, {"Content-Type": "text/plain"}, {}]  # fmt: skip
+DISGUISES = [{"Content-Type": "application/vnd.x+json"}, {"Content-Type": "Application/JSON"}, {"Content-Type": "text/plain"}, {}]
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +79,7 @@ def test_gradio_takes_json_by_another_name(naive: httpx.Client) -> None:
 def test_a_programs_key_cannot_be_guessed_at_leisure() -> None:
     """The right one was compared however many wrong ones came before; and who guesses keeps nobody from logging in."""
     now_s = 0.0
-    logins = Logins(
-        digest_password("a b"), owner=True, api_key_digest=hashlib.sha256(b"key").digest(), clock=lambda: now_s
-    )
+    logins = Logins(digest_password("a b"), owner=True, api_key_digest=hashlib.sha256(b"key").digest(), clock=lambda: now_s)
     outcomes = [logins.check_key(f"guess {n}") for n in range(2000)]
     assert outcomes.count(False) <= TRIES_AT_ONCE and logins.check_key("key") is not True
     assert isinstance(logins.log_in("a b", ""), str)
@@ -122,14 +120,12 @@ def test_who_shares_by_the_same_service_is_not_us(desk: Desk) -> None:
 def test_the_disk_cannot_be_filled(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "GUEST_HOLDS_BYTES", 3 * len(png(6, 6)))
     with shared(desk) as (address, words, _), guest_client(address, words) as guest:
-        answers = [guest.post("/gradio_api/upload", files={"files": (f"{n}.png", png(6, 6 + n), "image/png")}) for n in range(6)]  # fmt: skip
+        answers = [guest.post("/gradio_api/upload", files={"files": (f"{n}.png", png(6, 6 + n), "image/png")}) for n in range(6)]
         codes = [each.status_code for each in answers]
         assert codes[:2] == [200, 200] and codes[-1] == 415 and "upload space" in answers[-1].text
 
 
-def test_one_guest_cannot_hold_every_line(
-    two: tuple[httpx.Client, httpx.Client], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_guest_cannot_hold_every_line(two: tuple[httpx.Client, httpx.Client], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guest_allowlist, "OPEN_MOST", 3)
     ada, eve = two
     with ExitStack() as held:
@@ -142,8 +138,4 @@ def test_names_of_sessions_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(guest_allowlist, "SESSIONS_MOST", 3)
     kept = GuestAllowlist(lambda *_: None, {})  # type: ignore[arg-type, return-value]
     assert all(kept._owns_session(f"s{n}", "eve") for n in range(10)) and len(kept._sessions) == 3
-    assert (
-        not kept._owns_session("x" * 65, "eve")
-        and not kept._owns_session(["s9"], "eve")
-        and not kept._owns_session("s9", "ada")
-    )
+    assert not kept._owns_session("x" * 65, "eve") and not kept._owns_session(["s9"], "eve") and not kept._owns_session("s9", "ada")

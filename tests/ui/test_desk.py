@@ -43,8 +43,7 @@ from tests.support.waiting import until
 def test_stop_takes_what_comes_next_and_not_what_was_asked_for_last(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         first, other, last = (
-            desk.jobs.begin(each, OWNER)
-            for each in (SpeechRequest("[S1] One."), PictureRequest("a tree"), SpeechRequest("[S1] Two."))
+            desk.jobs.begin(each, OWNER) for each in (SpeechRequest("[S1] One."), PictureRequest("a tree"), SpeechRequest("[S1] Two."))
         )
         assert desk.jobs.find_current("speech", OWNER) == first
         desk.jobs.stop("speech", OWNER)
@@ -69,9 +68,7 @@ def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         job = desk.jobs.begin(SpeechRequest(text, model="starter-voice"), OWNER)
         parts = [each["text"] for each in speak_view.job_view(desk, job, "en")["parts"]]
-        assert parts == [
-            part.text for part in script.parse_script(text, desk.models.read_limits("starter-voice")[1]).parts
-        ]
+        assert parts == [part.text for part in script.parse_script(text, desk.models.read_limits("starter-voice")[1]).parts]
         assert len(parts) > len(script.parse_script(text).parts)
 
 
@@ -84,9 +81,7 @@ def test_a_script_is_shown_as_its_own_voice_parts_it(tmp_path: Path) -> None:
         (SpeechRequest("[S1] Hello.", "starter-voice", VoicePrompt("mine.wav", " ")), "voice.no-words"),
     ],
 )
-def test_what_a_starter_never_learned_is_refused_before_the_engine_starts(
-    tmp_path: Path, request_: Request, key: str
-) -> None:
+def test_what_a_starter_never_learned_is_refused_before_the_engine_starts(tmp_path: Path, request_: Request, key: str) -> None:
     with desk_at(tmp_path) as desk:
         with pytest.raises(Trouble) as refused:
             desk.jobs.begin(request_, OWNER)
@@ -135,9 +130,7 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
     """With what runs broke of before, the memory of now and what the owner chose; while a job runs, the plan of that job."""
     with desk_at(tmp_path) as desk:
         hardware = dataclasses.replace(MACHINES["cpu"], pretended="", free_bytes=3 << 30)
-        seen = Verdict(
-            Subject.fallback("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16")
-        )
+        seen = Verdict(Subject.fallback("sd15", "float32-decoder"), passed=False, seen=RunFailure("numbers", 4, "bfloat16"))
         learn(desk.keeper.home.verdicts, hardware, seen)
         learn(
             desk.keeper.home.verdicts,
@@ -148,27 +141,17 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
         desk.machine.set_chunk(4096)
         desk.machine.keep_choice(Choice(dtype="bfloat16"))
         shown = desk.machine.plan("sd15", desk.machine.read_choice(OWNER))
-        runs = decide(
-            hardware,
-            describe_need(catalog.find("sd15")),
-            Choice(chunk=4096, dtype="bfloat16"),
-            desk.machine.load_verdicts(),
-        )
+        runs = decide(hardware, describe_need(catalog.find("sd15")), Choice(chunk=4096, dtype="bfloat16"), desk.machine.load_verdicts())
         assert shown == runs and shown.chunk_q == 512
         vae = shown.of("vae")
         assert vae is not None and vae.compute == "float32"
         assert desk.machine.offer(catalog.find("sd15")).forecast.plan == runs  # type: ignore[union-attr]
         view = machine_view.tab_view(desk, "sd15", "", "en")
-        assert (
-            view["curve"]["chunk"] == 4096
-            and view["curve"]["runs"] == "You asked for 4096; 512 is used. Memory ran out at step 3."
-        )
+        assert view["curve"]["chunk"] == 4096 and view["curve"]["runs"] == "You asked for 4096; 512 is used. Memory ran out at step 3."
         tight = desk.machine.plan("sdxl", desk.machine.read_choice(OWNER))
         roomier = dataclasses.replace(hardware, free_bytes=12 << 30)
         desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=roomier)
-        assert desk.machine.plan("sdxl", desk.machine.read_choice(OWNER)).offload != tight.offload, (
-            "memory is counted as it is now"
-        )
+        assert desk.machine.plan("sdxl", desk.machine.read_choice(OWNER)).offload != tight.offload, "memory is counted as it is now"
         job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
         running = dataclasses.replace(shown, offload="model")
         desk.keeper._board.set_plan(job, "sd15", running)
@@ -180,14 +163,10 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
         )
 
 
-def test_two_who_store_a_choice_at_once_do_not_lose_one_anothers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_who_store_a_choice_at_once_do_not_lose_one_anothers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The chunk is stored in the settings' lock, with what stood there by then."""
     with desk_at(tmp_path) as desk:
-        other = threading.Thread(
-            target=desk.settings.change, args=("choice", {}, lambda kept: {**kept, "dtype": "float32"})
-        )
+        other = threading.Thread(target=desk.settings.change, args=("choice", {}, lambda kept: {**kept, "dtype": "float32"}))
         real = keep_known_fields
 
         def known(kept: Any) -> dict[str, Any]:
@@ -222,9 +201,7 @@ def test_the_chunk_is_the_keepers_and_outlives_a_restart(tmp_path: Path) -> None
         assert desk.machine.read_choice(OWNER) == Choice(chunk=64)
 
 
-def test_two_sizes_at_once_leave_keeper_and_settings_with_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_sizes_at_once_leave_keeper_and_settings_with_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other call comes between the two halves of the first."""
     with desk_at(tmp_path) as desk:
         other = threading.Thread(target=desk.machine.set_chunk, args=(512,))
@@ -253,9 +230,7 @@ def test_what_cannot_be_written_changes_nothing_and_is_told(tmp_path: Path, monk
         built = window.build(desk)
         page = built.get_config_file()
         ids = {each["props"].get("elem_id"): each["id"] for each in page["components"]}
-        slid = next(
-            each for each in page["dependencies"] if (ids["machine-chunk"], "release") in map(tuple, each["targets"])
-        )
+        slid = next(each for each in page["dependencies"] if (ids["machine-chunk"], "release") in map(tuple, each["targets"]))
         assert slid["outputs"] == [ids[each] for each in ("machine-chunk", "machine-exact", "machine-message")]
         with monkeypatch.context() as patch:
             patch.setattr("app.atomic_write.write_text", full)
@@ -298,9 +273,7 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
         app = Starlette(routes=routes.routes(desk))
         owner, guest = TestClient(app), TestClient(app)
         for module in (routes, json_routes):
-            monkeypatch.setattr(
-                module, "who", lambda request: Person("ada", False) if "guest" in request.headers else OWNER
-            )
+            monkeypatch.setattr(module, "who", lambda request: Person("ada", False) if "guest" in request.headers else OWNER)
         assert owner.get("/hearth/live").json()["standing"] is None
         desk.keeper._engine._failed_starts = engine_life.STARTS
         words = say("death.exit", "The engine stopped with exit code {code}; see its log for details.", code=7)

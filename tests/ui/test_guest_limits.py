@@ -45,10 +45,7 @@ MACHINES = say(
     machine="Apple M1",
 )
 FOLDER = say(
-    "job.not-delivered",
-    "The finished parts could not be joined ({fault}). You can find them in {folder}.",
-    fault="x",
-    folder="/home/owner",
+    "job.not-delivered", "The finished parts could not be joined ({fault}). You can find them in {folder}.", fault="x", folder="/home/owner"
 )
 WORDS = say("script.words", "This voice does not know: {words}.", words="elephants")
 MISSING = say("job.missing", "Finished: {done} of {total}. Missing: {missing}.", done=1, total=2, missing="2")
@@ -69,12 +66,7 @@ def streamed(desk: Desk, person: Person) -> None:
 @pytest.mark.parametrize("way", [by_gradios_client, by_a_program, streamed])
 @pytest.mark.parametrize(
     ("sentences", "heard"),
-    [
-        ((MACHINES, FOLDER), (NOT_MADE,)),
-        ((MACHINES, MISSING), (NOT_MADE, MISSING)),
-        ((WORDS,), (WORDS,)),
-        ((WORDS, FOLDER), (WORDS,)),
-    ],
+    [((MACHINES, FOLDER), (NOT_MADE,)), ((MACHINES, MISSING), (NOT_MADE, MISSING)), ((WORDS,), (WORDS,)), ((WORDS, FOLDER), (WORDS,))],
     ids=["the machine", "the machine, and some of it made", "the script", "the script, and a folder"],
 )
 def test_every_way_in(

@@ -61,9 +61,10 @@ def test_one_instance_a_busy_port_a_dead_proxy(tmp_path: Path) -> None:
         with contextlib.suppress(OSError):  # Somebody else has it, which is as good.
             busy.bind(("127.0.0.1", 7860))
             busy.listen()
-        with opened(
-            folder, HTTP_PROXY="http://127.0.0.1:9", http_proxy="http://127.0.0.1:9", ALL_PROXY="http://127.0.0.1:9"
-        ) as (address, _):
+        with opened(folder, HTTP_PROXY="http://127.0.0.1:9", http_proxy="http://127.0.0.1:9", ALL_PROXY="http://127.0.0.1:9") as (
+            address,
+            _,
+        ):
             assert ":7860/" not in address
             assert httpx.get(f"{address}hearth/live", trust_env=False).status_code == 200
             assert httpx.get(f"{address}openapi.json", trust_env=False).status_code == 404
@@ -162,9 +163,7 @@ def test_on_the_network_everybody_logs_in(tmp_path: Path) -> None:
         assert client.get("/v1/models").status_code == 401
         assert client.get("/v1/models", headers={"Authorization": "Bearer wrong"}).status_code == 401
         assert client.get("/v1/models", headers={"Authorization": "Bearer a key"}).status_code == 200
-        assert client.get("/hearth/shelf", headers={"Authorization": "Bearer a key"}).status_code == 401, (
-            "a key is for programs"
-        )
+        assert client.get("/hearth/shelf", headers={"Authorization": "Bearer a key"}).status_code == 401, "a key is for programs"
         assert client.post("/hearth/login", data={"password": words[1]}).status_code == 303
         assert client.get("/config").status_code == 200 and client.get("/hearth/shelf").status_code == 200
         log = (tmp_path / "home" / "logs" / "hearth.log").read_text()

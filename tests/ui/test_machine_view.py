@@ -27,12 +27,7 @@ METAL = "Metal refuses a buffer larger than its memory, so scores are computed i
 
 
 def test_a_path_that_raised_or_gave_nan_can_be_told() -> None:
-    raised = Verdict(
-        Subject("row", "sdpa-dtype"),
-        passed=False,
-        error=math.inf,
-        words="Expected query and key to have the same dtype.",
-    )
+    raised = Verdict(Subject("row", "sdpa-dtype"), passed=False, error=math.inf, words="Expected query and key to have the same dtype.")
     right = Verdict(Subject("path", "gqa/folded/float32"), passed=True, error=1e-7, elapsed_s=0.002)
     view = selftest_view({each.subject: each for each in (raised, right)})
     told = json.loads(json.dumps(view, allow_nan=False))
@@ -52,9 +47,7 @@ def test_a_size_that_is_refused_in_the_middle_of_a_run_is_told_beside_the_slider
     assert live.refused is not None
     view = curve_view(PIXART, live.now, None, 4096, "en")
     assert view["runs"] == f"You asked for 4096, but 64 is used: {METAL}"
-    assert (view["chunk"], view["at"]) == (4096, 64), (
-        "the slider stands at the one, the point of the curve at the other"
-    )
+    assert (view["chunk"], view["at"]) == (4096, 64), "the slider stands at the one, the point of the curve at the other"
     assert explain_chunk(live.now, 4096, "zh").startswith("要求的是 4096，实际使用 64：")
     dial.chunk = 64
     assert explain_chunk(live.now, 64, "en") == ""

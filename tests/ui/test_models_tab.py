@@ -44,9 +44,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
 @pytest.fixture
 def desk(hub: Hub, tmp_path: Path) -> Iterator[Desk]:
     place = home(tmp_path / "home").create()
-    keeper: Any = SimpleNamespace(
-        home=place, state=EngineState(hardware=machine("t4")), chunk="auto", set_chunk=lambda _: None
-    )
+    keeper: Any = SimpleNamespace(home=place, state=EngineState(hardware=machine("t4")), chunk="auto", set_chunk=lambda _: None)
     desk = Desk(keeper, Settings(place.settings))
     yield desk
     desk.downloads.close()

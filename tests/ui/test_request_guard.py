@@ -30,16 +30,7 @@ from app.engine.models import catalog
 from app.sentence import Trouble
 from app.ui import routes
 from app.ui.access import request_guard
-from app.ui.access.login import (
-    IDLE_S,
-    LOGINS_MOST,
-    TRIES_AT_ONCE,
-    Logins,
-    Throttle,
-    digest_password,
-    make_password,
-    password_words,
-)
+from app.ui.access.login import IDLE_S, LOGINS_MOST, TRIES_AT_ONCE, Logins, Throttle, digest_password, make_password, password_words
 from app.ui.launch import build_guards
 from app.ui.state.desk import Desk
 from app.ui.state.person import NOBODY, OWNER, Person, who
@@ -130,9 +121,7 @@ def test_a_server_ends_though_a_reader_does_not_read() -> None:
     with gr.Blocks(analytics_enabled=False) as blocks:
         gr.Textbox()
     large = Route("/large", lambda _: Response(bytes(64 << 20)))
-    _, address, _ = blocks.launch(
-        prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs={"routes": [large]}
-    )
+    _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs={"routes": [large]})
     request_guard.limit_idle_connections(blocks.server)
     with socket.create_connection(("127.0.0.1", urlsplit(address).port)) as reader:
         reader.sendall(b"GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -147,10 +136,7 @@ def test_a_server_ends_though_a_reader_does_not_read() -> None:
 def test_many_logins(naive: str, share: tuple[str, str]) -> None:
     """Gradio compares every one; here the throttle, one for all addresses, lets ten be compared. See the slow test for 2,000."""
     with httpx.Client() as client:
-        tried = [
-            client.post(f"{naive}login", data={"username": "owner", "password": f"no {n}"}).status_code
-            for n in range(40)
-        ]
+        tried = [client.post(f"{naive}login", data={"username": "owner", "password": f"no {n}"}).status_code for n in range(40)]
         assert set(tried) == {400}, "each was compared"
         assert client.post(f"{naive}login", data={"username": "owner", "password": "secret"}).status_code == 200
 
@@ -214,14 +200,7 @@ def test_nothing_without_the_password(share: tuple[str, str]) -> None:
     with httpx.Client(base_url=share[0]) as client:
         assert client.get("/").headers["location"] == "/hearth/login"
         assert "password" in client.get("/hearth/login").text
-        for path in (
-            "/config",
-            "/hearth/live",
-            "/gradio_api/info",
-            "/hearth/static/hearth.js",
-            "/v1/models",
-            "/sdapi/v1/options",
-        ):
+        for path in ("/config", "/hearth/live", "/gradio_api/info", "/hearth/static/hearth.js", "/v1/models", "/sdapi/v1/options"):
             assert client.get(path).status_code == 401, path
         assert client.get("/config", headers={"Authorization": "Bearer anything"}).status_code == 401
         assert client.get("/config", cookies={"hearth_guest": "a" * 43}).status_code == 401
@@ -255,23 +234,14 @@ def test_cross_site_upload(naive: str, owners: str) -> None:
     assert httpx.post(f"{owners}gradio_api/upload", files=file, headers=own).status_code == 200
     picture = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
     assert httpx.get(f"{owners}hearth/live", headers=picture).status_code == 403
-    assert httpx.get(owners, headers=picture | {"Sec-Fetch-Mode": "navigate"}).status_code == 200, (
-        "a link may lead here"
-    )
+    assert httpx.get(owners, headers=picture | {"Sec-Fetch-Mode": "navigate"}).status_code == 200, "a link may lead here"
 
 
 def test_rebinding(naive: str, owners: str, share: tuple[str, str]) -> None:
     port = urlsplit(owners).port
     rebound = {"Host": f"evil.example:{urlsplit(naive).port}", "Origin": "http://evil.example"}
     assert httpx.get(f"{naive}login_check", headers=rebound).headers.get("access-control-allow-origin")
-    for host in (
-        f"evil.example:{port}",
-        "localhost.evil.example",
-        "127.0.0.1.evil.example",
-        "169.254.169.254",
-        "",
-        "[::1].evil.example",
-    ):
+    for host in (f"evil.example:{port}", "localhost.evil.example", "127.0.0.1.evil.example", "169.254.169.254", "", "[::1].evil.example"):
         assert httpx.get(f"{owners}config", headers={"Host": host}).status_code == 421, host
         assert httpx.get(f"{share[0]}hearth/login", headers={"Host": host}).status_code == 421, host
     for host in (f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}", "LOCALHOST"):
@@ -301,11 +271,7 @@ def test_traversal_in_many_spellings(desk: Desk, owners: str, ada: httpx.Client,
     job = desk.keeper.journal.queue(SpeechRequest("one"), desk.machine.read_choice(OWNER), "owner")
     desk.keeper.journal.withdraw(job.id)
     desk.keeper.folder(job.id).mkdir(parents=True)
-    naive = [
-        each
-        for each in ("../../../secret.wav", "../../../settings.json")
-        if (desk.keeper.folder(job.id) / each).is_file()
-    ]
+    naive = [each for each in ("../../../secret.wav", "../../../settings.json") if (desk.keeper.folder(job.id) / each).is_file()]
     assert len(naive) == 2, "a mere join reaches both"
     assert len(SPELLINGS) >= 30
     absolute = str(desk.keeper.home.root / "secret.wav")
@@ -320,8 +286,10 @@ def test_traversal_in_many_spellings(desk: Desk, owners: str, ada: httpx.Client,
     ]
     paths = [
         place + spelling.format(target)
-        for spelling in SPELLINGS for target in ("secret.wav", "settings.json", absolute.lstrip("/")) for place in places
-    ]  # fmt: skip
+        for spelling in SPELLINGS
+        for target in ("secret.wav", "settings.json", absolute.lstrip("/"))
+        for place in places
+    ]
     for address in (owners, str(ada.base_url)):
         assert b"--h-" in told(address, ["/hearth/static/hearth.css"], cookies(ada))[0], "the way of asking is right"
         for path, said in zip(paths, told(address, paths, cookies(ada)), strict=True):
@@ -421,9 +389,7 @@ def test_every_event_of_the_guests_window_is_a_guests(desk: Desk, ada: httpx.Cli
     for number in range(len(config["dependencies"]) + 40):
         for data in ([], ["dia-1.6b"], [1.0], [None] * 16):
             ada.post(
-                "/gradio_api/run/predict",
-                json={"fn_index": number, "data": data, "session_hash": "probe"},
-                headers={"Connection": "close"},
+                "/gradio_api/run/predict", json={"fn_index": number, "data": data, "session_hash": "probe"}, headers={"Connection": "close"}
             )
     after = desk.keeper.home.settings.read_bytes() if desk.keeper.home.settings.exists() else b""
     assert before == after and desk.machine.read_choice(OWNER) == desk.machine.read_choice(Person("x", False))
@@ -437,11 +403,7 @@ def test_the_owners_drafts_and_voices_are_not_in_the_page(desk: Desk, tmp_path: 
         assert "private" not in re.sub(r'"api_visibility": ?"private"', "", page)
         assert str(desk.keeper.home.root) not in page
         seen = client.get("/hearth/live").json()
-        assert (
-            set(seen) <= {"strip", "queue", "speech", "picture"}
-            and seen["strip"]["memory"] is None
-            and seen["strip"]["machine"] == ""
-        )
+        assert set(seen) <= {"strip", "queue", "speech", "picture"} and seen["strip"]["memory"] is None and seen["strip"]["machine"] == ""
 
 
 def test_another_persons_events_are_not_heard(ada: httpx.Client, eve: httpx.Client) -> None:
@@ -449,9 +411,7 @@ def test_another_persons_events_are_not_heard(ada: httpx.Client, eve: httpx.Clie
     assert joined.status_code != 403
     assert eve.get("/gradio_api/queue/data", params={"session_hash": "adas"}).status_code == 404
     assert eve.get("/gradio_api/heartbeat/adas").status_code == 404
-    assert (
-        eve.post("/gradio_api/cancel", json={"session_hash": "adas", "fn_index": 0, "event_id": "x"}).status_code == 404
-    )
+    assert eve.post("/gradio_api/cancel", json={"session_hash": "adas", "fn_index": 0, "event_id": "x"}).status_code == 404
 
 
 # Limits.
@@ -504,11 +464,7 @@ def test_a_guest_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -> 
         assert press(ada, "paint-go", values).status_code == 200
     folders = set((desk.keeper.home.scratch / "uploads").iterdir())
     assert "queue already" in press(ada, "paint-go", values).text
-    fresh = [
-        each
-        for each in set((desk.keeper.home.scratch / "uploads").iterdir()) - folders
-        if (each / "start.png").exists()
-    ]
+    fresh = [each for each in set((desk.keeper.home.scratch / "uploads").iterdir()) - folders if (each / "start.png").exists()]
     waiting = desk.keeper.journal.list_waiting()
     for job in waiting:
         desk.keeper.stop(job.id)
@@ -569,9 +525,7 @@ def test_five_hundred_jobs(desk: Desk, eve: httpx.Client, naive: str) -> None:
 def test_a_share_of_the_time(desk: Desk) -> None:
     job = desk.keeper.journal.queue(SpeechRequest("one"), desk.machine.read_choice(OWNER), "visitor-9")
     now_s = time.time()
-    desk.keeper.database.write(
-        "UPDATE jobs SET state='finished', started_s=?, ended_s=? WHERE id=?", now_s - 2000, now_s - 100, job.id
-    )
+    desk.keeper.database.write("UPDATE jobs SET state='finished', started_s=?, ended_s=? WHERE id=?", now_s - 2000, now_s - 100, job.id)
     with pytest.raises(Trouble) as caught:
         desk.jobs.begin(SpeechRequest("one"), Person("visitor-9", False))
     assert caught.value.sentence.key == "guest.share"
@@ -625,13 +579,8 @@ def test_bombs(naive: str, owners: str, ada: httpx.Client, desk: Desk) -> None:
     with httpx.Client() as client:
         client.post(f"{naive}login", data={"username": "owner", "password": "secret"})
         for name, data in (("a.png", large), ("b.png", packed.getvalue())):
-            assert (
-                client.post(f"{naive}gradio_api/upload", files={"files": (name, data, "image/png")}).status_code == 200
-            )
-    for post in (
-        lambda **more: httpx.post(f"{owners}gradio_api/upload", **more),
-        lambda **more: ada.post("/gradio_api/upload", **more),
-    ):
+            assert client.post(f"{naive}gradio_api/upload", files={"files": (name, data, "image/png")}).status_code == 200
+    for post in (lambda **more: httpx.post(f"{owners}gradio_api/upload", **more), lambda **more: ada.post("/gradio_api/upload", **more)):
         for name, data in (("a.png", large), ("b.png", packed.getvalue()), ("c.wav", packed.getvalue()), ("d.png", b"<script>alert(1)</script>"),
                            ("e.mp3", b"#!/bin/sh\n"), ("f.png", text_bomb())):  # fmt: skip
             answer = post(files={"files": (name, data, "image/png")})
@@ -663,18 +612,13 @@ def test_slow_loris(naive: str, owners: str) -> None:
 
 def test_a_body_that_drips_is_cut_off(owners: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_guard, "GRACE_S", 0.5)
-    said = raw(
-        owners,
-        b"POST /hearth/check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nContent-Type: application/json\r\n\r\n{",
-    )
+    said = raw(owners, b"POST /hearth/check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nContent-Type: application/json\r\n\r\n{")
     assert b" 408 " in said
 
 
 def test_every_answer_is_taken_as_what_it_says(owners: str, ada: httpx.Client) -> None:
     for answer in (httpx.get(f"{owners}hearth/live"), ada.get("/hearth/static/hearth.css"), ada.get("/nowhere")):
-        assert (
-            answer.headers["x-content-type-options"] == "nosniff" and answer.headers["x-frame-options"] == "SAMEORIGIN"
-        )
+        assert answer.headers["x-content-type-options"] == "nosniff" and answer.headers["x-frame-options"] == "SAMEORIGIN"
 
 
 def test_a_server_without_a_guard_serves_nobody(desk: Desk) -> None:
@@ -690,12 +634,7 @@ def png(width: int, height: int) -> bytes:
     """A valid picture of one colour, as small as it goes."""
     rows = zlib.compressobj(9)
     data = b"".join(rows.compress(bytes(1 + (width + 7) // 8)) for _ in range(height)) + rows.flush()
-    return (
-        PNG
-        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0))
-        + chunk(b"IDAT", data)
-        + chunk(b"IEND", b"")
-    )
+    return PNG + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
 
 def uploaded(client: httpx.Client, name: str, body: bytes) -> str:

@@ -53,9 +53,7 @@ def test_changes_at_once_are_all_kept(settings: Settings) -> None:
     assert len(Settings(settings._file).get("drafts")) == 40
 
 
-def test_what_could_not_be_written_is_written_the_next_time(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_could_not_be_written_is_written_the_next_time(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -76,9 +74,7 @@ def test_presets_come_are_kept_and_go(settings: Settings, tab: str) -> None:
     assert presets.find_values(Settings(settings._file), tab, choice) == {"speed": 0.9}
     assert presets.list_choices(settings, tab)[-1] == ("evening", choice)
     presets.save_preset(settings, tab, choice, {"speed": 0.8})
-    assert (
-        presets.find_values(settings, tab, choice) == {"speed": 0.8} and len(presets.list_choices(settings, tab)) == 5
-    )
+    assert presets.find_values(settings, tab, choice) == {"speed": 0.8} and len(presets.list_choices(settings, tab)) == 5
     presets.delete_preset(settings, tab, choice)
     assert presets.find_values(settings, tab, choice) == {}
     for name in ("", "recommended", "x" * 61):
@@ -97,15 +93,15 @@ def test_a_picture_is_asked_for_with_half_the_pixels_until_it_is_small() -> None
             sizes.append((request.width, request.height))
             assert str(request.width) in str(words)
     assert sizes[0] == (704, 320) and sizes[-1] == (128, 128) and caught.value.cure == "models"
-    assert retry_smaller.shrink_picture(PictureRequest("a sea"), model)[0].width == 320, (
-        "what the model recommends is where it begins"
-    )
+    assert retry_smaller.shrink_picture(PictureRequest("a sea"), model)[0].width == 320, "what the model recommends is where it begins"
     with pytest.raises(Trouble):
         retry_smaller.shrink_picture(PictureRequest("a red circle"), BY_ID["starter-painter"])  # it has one size
 
 
 def test_a_script_is_asked_for_in_shorter_parts_with_the_same_words() -> None:
-    text = "[S1] The old card in the attic still has some warmth left. It does. [S2] You said that of the toaster, too. (pause 1s) [S1] Yes."
+    text = (
+        "[S1] The old card in the attic still has some warmth left. It does. [S2] You said that of the toaster, too. (pause 1s) [S1] Yes."
+    )
     asked = SpeechRequest(text, only_parts=(0,), keep=("a", "b"))
     lesser, words = retry_smaller.shrink_speech(asked, DIA)
     before, after = parse_script(text, DIA).parts, parse_script(lesser.text, DIA).parts

@@ -52,10 +52,7 @@ def test_a_share_from_beginning_to_end(desk: Desk) -> None:
     assert ElementTree.fromstring(first["qr"]).tag.endswith("svg")
     with pytest.raises(Trouble):
         sharing.begin(1)
-    with (
-        guest_client(first["address"], first["password"], "Ada") as ada,
-        guest_client(first["address"], first["password"]) as eve,
-    ):
+    with guest_client(first["address"], first["password"], "Ada") as ada, guest_client(first["address"], first["password"]) as eve:
         assert [each["name"] for each in sharing.view()["guests"]] == ["Ada", ""]
         assert press(ada, "speak-go", {"speak-text": "[S1] Hello."}).status_code == 200
         assert desk.keeper.journal.list_waiting()[-1].owner == sharing.view()["guests"][0]["id"]
@@ -89,9 +86,7 @@ def test_nobody_is_shared_with_where_the_tunnel_fails(desk: Desk) -> None:
     with pytest.raises(Trouble):
         sharing.begin(1)
     assert sharing.view()["open"] is False
-    left = [
-        each for each in set(threading.enumerate()) - before if each.is_alive() and isinstance(each, threading.Timer)
-    ]
+    left = [each for each in set(threading.enumerate()) - before if each.is_alive() and isinstance(each, threading.Timer)]
     assert not left
     sharing.end()
 
@@ -100,32 +95,20 @@ def test_the_panel_is_the_owners(desk: Desk) -> None:
     sharing = Share(desk, no_tunnel)
     with gr.Blocks(analytics_enabled=False) as blocks:
         gr.Textbox()
-    app_kwargs = {
-        "routes": [*routes.routes(desk), *share.routes(sharing)],
-        "middleware": build_guards(desk.keeper.home)[0],
-    }
+    app_kwargs = {"routes": [*routes.routes(desk), *share.routes(sharing)], "middleware": build_guards(desk.keeper.home)[0]}
     _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs=app_kwargs)
     try:
         with httpx.Client(base_url=address, timeout=60) as owner:
             begun = owner.post("/hearth/share/begin", json={"hours": 4})
-            assert (
-                begun.json()["open"]
-                and begun.headers["cache-control"] == "no-store"
-                and begun.json()["left_s"] > 4 * 3600 - 60
-            )
+            assert begun.json()["open"] and begun.headers["cache-control"] == "no-store" and begun.json()["left_s"] > 4 * 3600 - 60
             assert owner.post("/hearth/share/begin", json={"hours": 4}).status_code == 409
             assert (
-                owner.post("/hearth/share/limits", json={"letters": 77, "steps": "many", "owner": True}).json()[
-                    "limits"
-                ]["letters"]
-                == 77
+                owner.post("/hearth/share/limits", json={"letters": 77, "steps": "many", "owner": True}).json()["limits"]["letters"] == 77
             )
             nearest = owner.post("/hearth/share/limits", json={"letters": 20, "share": 0}).json()["limits"]
             assert (nearest["letters"], nearest["share"]) == (50, 0.05), "what is wished tighter is not made looser"
             assert owner.post("/hearth/share/nothing", json={}).status_code == 404
-            assert (
-                owner.post("/hearth/share/end", json={}, headers={"Origin": "https://evil.example"}).status_code == 403
-            )
+            assert owner.post("/hearth/share/end", json={}, headers={"Origin": "https://evil.example"}).status_code == 403
             assert owner.post("/hearth/share/end", json={}).json()["open"] is False
     finally:
         sharing.end()
@@ -135,9 +118,7 @@ def test_the_panel_is_the_owners(desk: Desk) -> None:
 
 def test_the_allowance_takes_only_what_makes_sense() -> None:
     assert read_allowance({}) == Allowance()
-    assert read_allowance({"letters": 10**9, "steps": True, "side": "large", "share": 0.25, "batch": 3.0}) == Allowance(
-        share=0.25, batch=3
-    )
+    assert read_allowance({"letters": 10**9, "steps": True, "side": "large", "share": 0.25, "batch": 3.0}) == Allowance(share=0.25, batch=3)
 
 
 def test_a_guest_finds_the_window_in_chinese(desk: Desk) -> None:

@@ -80,9 +80,7 @@ def test_a_sentence_within_a_sentence_is_in_the_same_language() -> None:
     with pytest.raises(Trouble) as caught:
         paint_form.parse_values("steps", "many, few")
     assert "numbers for steps" in str(caught.value)
-    assert "步数" in translate.translate(caught.value.sentence, "zh") and "steps" not in translate.translate(
-        caught.value.sentence, "zh"
-    )
+    assert "步数" in translate.translate(caught.value.sentence, "zh") and "steps" not in translate.translate(caught.value.sentence, "zh")
 
 
 @pytest.fixture

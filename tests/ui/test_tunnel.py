@@ -48,9 +48,7 @@ for n in range(5000):
 here.with_name("through").touch()
 time.sleep(60)
 """
-RECONNECTS = (
-    f"{SCRIPT}say({OPENED!r})\nwait_for('cut')\nsay({BROKEN!r})\nwait_for('back')\nsay({OPENED!r})\ntime.sleep(60)\n"
-)
+RECONNECTS = f"{SCRIPT}say({OPENED!r})\nwait_for('cut')\nsay({BROKEN!r})\nwait_for('back')\nsay({OPENED!r})\ntime.sleep(60)\n"
 
 
 @pytest.fixture
@@ -105,11 +103,8 @@ def test_a_program_that_does_not_run_is_a_sentence(standin: Standin, tmp_path: P
 
 @unix
 @pytest.mark.parametrize(
-    ("says", "key"),
-    [
-        (REFUSED, "tunnel.refused"), (TAKEN, "tunnel.refused"), (DISTRUSTED, "tunnel.blocked"), ("", "tunnel.blocked"),
-    ],
-)  # fmt: skip
+    ("says", "key"), [(REFUSED, "tunnel.refused"), (TAKEN, "tunnel.refused"), (DISTRUSTED, "tunnel.blocked"), ("", "tunnel.blocked")]
+)
 def test_no_link_is_a_sentence(standin: Standin, tmp_path: Path, says: str, key: str) -> None:
     begun_s, before = time.monotonic(), programs()
     with pytest.raises(Trouble) as caught:

@@ -70,12 +70,7 @@ def test_what_hearth_reads_is_what_the_program_says(carried: list[Path]) -> None
     assert carried
     for program in carried:
         body = program.read_bytes()
-        for text in (
-            b"start proxy success: ",
-            b"start error: ",
-            b"login to server failed",
-            b"try to reconnect to server",
-        ):
+        for text in (b"start proxy success: ", b"start error: ", b"login to server failed", b"try to reconnect to server"):
             assert text in body, (program.name, text)
 
 
@@ -89,7 +84,7 @@ def test_the_program_that_finds_nobody_is_a_sentence(frpc: Path, standin: Standi
     assert caught.value.sentence.key == "tunnel.blocked" and time.monotonic() - begun_s < 20
 
 
-def test_the_program_waits_for_a_silent_server_no_longer_than_it_may(frpc: Path, standin: Standin, tmp_path: Path) -> None:  # fmt: skip
+def test_the_program_waits_for_a_silent_server_no_longer_than_it_may(frpc: Path, standin: Standin, tmp_path: Path) -> None:
     with silent_server() as (_, port):
         standin.answer = [{"host": "127.0.0.1", "port": port, "root_ca": certificate(tmp_path)}]
         before = programs()
@@ -133,18 +128,7 @@ def test_the_program_trusts_only_the_certificate_that_it_was_told(frpc: Path, st
 def test_the_program_ends_with_hearth_however_that_ends(frpc: Path, tmp_path: Path) -> None:
     """Left alone it would go on forwarding to a port that may soon be somebody else's."""
     with silent_server() as (server, port):
-        program = [
-            str(frpc),
-            "http",
-            "-n",
-            "left-alone",
-            "-l",
-            "9",
-            "--sd",
-            "random",
-            "--server_addr",
-            f"127.0.0.1:{port}",
-        ]
+        program = [str(frpc), "http", "-n", "left-alone", "-l", "9", "--sd", "random", "--server_addr", f"127.0.0.1:{port}"]
         before = programs()
         killed = f"import subprocess, sys, time; subprocess.Popen({[sys.executable, '-c', WATCHDOG, *program]!r}, stdin=subprocess.PIPE); time.sleep(60)"
         hearth = subprocess.Popen([sys.executable, "-c", killed], stdout=subprocess.DEVNULL)

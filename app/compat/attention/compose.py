@@ -31,10 +31,7 @@ def find_below(attention: Attention) -> Attention:
 
 
 def compose(
-    plan: Plan,
-    torch_attention: Attention | None = None,
-    chunk: Callable[[], int | None] | None = None,
-    observe: Observe = ignore,
+    plan: Plan, torch_attention: Attention | None = None, chunk: Callable[[], int | None] | None = None, observe: Observe = ignore
 ) -> Attention:
     """Compose attention from a plan. `chunk` is read at each call, so it may change; `observe` is called for each
     call."""
@@ -43,11 +40,7 @@ def compose(
     rows_asked = chunk or (lambda: rows_planned)
     outside = sdpa_kernels.with_math(below, plan)
     dispatch = Dispatcher(plan, sdpa_kernels.restricted(below, plan))
-    answer_short, steps, count_compiled = (
-        answer_short_calls(dispatch, observe),
-        dispatch.steps,
-        compiled_counter(observe),
-    )
+    answer_short, steps, count_compiled = (answer_short_calls(dispatch, observe), dispatch.steps, compiled_counter(observe))
 
     def attend(
         query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
@@ -58,9 +51,7 @@ def compose(
             return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
         if has_torch_function_variadic(query, key, value, attn_mask):
             if not is_any_nested(query, key, value, attn_mask):
-                return hand_to_subclass(
-                    attend, AttentionCall(query, key, value, attn_mask, dropout_p, is_causal, scale), enable_gqa
-                )
+                return hand_to_subclass(attend, AttentionCall(query, key, value, attn_mask, dropout_p, is_causal, scale), enable_gqa)
             away: str | None = NESTED
         else:
             away = path_aside(query, key, value)
@@ -109,16 +100,7 @@ def hand_to_subclass(attend: Attention, call: AttentionCall, enable_gqa: bool) -
     query, key, value, mask, dropout, causal, scale = call
     given = (query, key, value) if mask is None else (query, key, value, mask)
     result: Tensor = handle_torch_function(
-        attend,
-        given,
-        query,
-        key,
-        value,
-        attn_mask=mask,
-        dropout_p=dropout,
-        is_causal=causal,
-        scale=scale,
-        enable_gqa=enable_gqa,
+        attend, given, query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal, scale=scale, enable_gqa=enable_gqa
     )
     return result
 

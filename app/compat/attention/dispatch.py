@@ -9,13 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from app.compat.attention.call import AttentionCall
-from app.compat.attention.prepare import (
-    align_mask,
-    find_layout,
-    make_4d,
-    make_mask_4d,
-    wants_copy,
-)
+from app.compat.attention.prepare import align_mask, find_layout, make_4d, make_mask_4d, wants_copy
 from app.compat.attention.sdpa_kernels import none_takes_it, streams
 from app.compat.attention.through_torch import ThroughTorch
 from app.compat.attention.tiled import (
@@ -130,17 +124,13 @@ class Dispatcher:
         never."""
         if self.on_cpu:
             return True
-        return find_layout(query, key, value) != "unknown" and not any(
-            wants_copy(each, True) for each in (query, key, value)
-        )
+        return find_layout(query, key, value) != "unknown" and not any(wants_copy(each, True) for each in (query, key, value))
 
     def lay_out(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         if self.on_cpu and query.stride(-1) == key.stride(-1) == value.stride(-1) == 1 and not self.plan.contiguous:
             return query, key, value
         every = self.plan.contiguous or (not self.on_cpu and find_layout(query, key, value) == "unknown")
-        query, key, value = (
-            each.contiguous() if every or wants_copy(each, not self.on_cpu) else each for each in (query, key, value)
-        )
+        query, key, value = (each.contiguous() if every or wants_copy(each, not self.on_cpu) else each for each in (query, key, value))
         return query, key, value
 
     def attend(self, call: AttentionCall, chosen_rows: int | None, observe: Observe) -> Tensor:
@@ -229,9 +219,7 @@ class Dispatcher:
         limit = min(self.plan.budget_bytes or self.workspace, free)
         return limit if by_hand else min(limit, self.workspace)
 
-    def own_tile(
-        self, call: AttentionCall, chosen_rows: int | None, wanted: int | None, cols: int | None, limit: int
-    ) -> Tile:
+    def own_tile(self, call: AttentionCall, chosen_rows: int | None, wanted: int | None, cols: int | None, limit: int) -> Tile:
         """Choose the tile for own arithmetic."""
         (_, heads, queries, _), keys, few = call.query.shape, call.key.shape[2], call.kv_heads
         at_once = torch.get_num_threads() if self.on_cpu else heads

@@ -94,14 +94,10 @@ def torchs(shape: Shape) -> Contender:
 
 def composed(plan: Plan, shape: Shape, observe: Observe = ignore) -> Contender:
     attend = compose(plan, observe=observe)
-    return lambda query, key, value, mask: attend(
-        query, key, value, mask, is_causal=shape.causal, enable_gqa=shape.groups > 1
-    )
+    return lambda query, key, value, mask: attend(query, key, value, mask, is_causal=shape.causal, enable_gqa=shape.groups > 1)
 
 
-def turns(
-    run: dict[str, Contender], given: Given, device: str, always: Collection[str] = ()
-) -> Iterator[tuple[str, float, Tensor]]:
+def turns(run: dict[str, Contender], given: Given, device: str, always: Collection[str] = ()) -> Iterator[tuple[str, float, Tensor]]:
     """Yield each contender's name, time and result forever, starting each round with another. Of two calls per turn the
     second counts, because the first pays for memory that the previous contender freed. In between other data passes
     through the caches, as a model's weights do between attention calls. `always`: contenders kept however slow."""
@@ -133,11 +129,7 @@ def wait(device: str) -> None:
 def candidates(plan: Plan, shape: Shape) -> tuple[Way, ...]:
     by: tuple[Way, ...] = (Way("torch"),) if shape.groups == 1 else (Way("native"), Way("folded"))
     chunks = (Way(way.by, rows) for way in by for rows in (64, 128) if shape.causal and rows < shape.queries)
-    return tuple(
-        way
-        for way in (*by, *chunks, Way("own"), Way("own", 256))
-        if allows_way(plan.kernels, plan.gqa, plan.native_right, way)
-    )
+    return tuple(way for way in (*by, *chunks, Way("own"), Way("own", 256)) if allows_way(plan.kernels, plan.gqa, plan.native_right, way))
 
 
 def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
@@ -145,9 +137,7 @@ def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
     small = reduced(shape, PIECE, torch.get_num_threads())
     given = made(small, device)
     fast = bool(torch.cpu._is_avx512_bf16_supported())
-    first = (
-        choose_by_rule(small, plan.gqa == "folded", plan.native_right, fast) if plan.device == "cpu" else Way("torch")
-    )
+    first = choose_by_rule(small, plan.gqa == "folded", plan.native_right, fast) if plan.device == "cpu" else Way("torch")
     ways = {way_words(way): way for way in (first, *candidates(plan, small))}
     run = {
         name: composed(replace(plan, ways=((round_up_lengths(small), way),), chunk_q=AUTO, chunk_k=None), small)
@@ -169,9 +159,7 @@ def quickest(shape: Shape, plan: Plan, device: str) -> Iterator[Verdict | None]:
         yield Verdict(way_subject(round_up_lengths(shape)), passed=False, error=min(errors.values()))
         return
     best = chosen({name: times[name] for name in exact}, way_words(first))
-    yield Verdict(
-        way_subject(round_up_lengths(shape)), passed=True, error=errors[best], elapsed_s=median(times[best]), words=best
-    )
+    yield Verdict(way_subject(round_up_lengths(shape)), passed=True, error=errors[best], elapsed_s=median(times[best]), words=best)
 
 
 def chosen(times: dict[str, list[float]], ruled: str) -> str:

@@ -28,18 +28,22 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
         if each.dim() < 2:
             raise WrongShape(
                 say(
-                    "attention.flat", "Attention got a {dims}-dimensional {name}. Give it at least 2: length and width.",
-                    name=name, dims=each.dim(),
+                    "attention.flat",
+                    "Attention got a {dims}-dimensional {name}. Give it at least 2: length and width.",
+                    name=name,
+                    dims=each.dim(),
                 )
-            )  # fmt: skip
+            )
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise WrongShape(
             say(
                 "attention.sizes",
                 "Attention got query {query}, key {key} and value {value}. Give query and key the same width, and key and value the same length.",
-                query=shape_words(query), key=shape_words(key), value=shape_words(value),
+                query=shape_words(query),
+                key=shape_words(key),
+                value=shape_words(value),
             )
-        )  # fmt: skip
+        )
     query_shape, key_shape = query.shape, key.shape
     if (
         len(query_shape) == len(key_shape) == 4
@@ -59,9 +63,10 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
                 say(
                     "attention.heads",
                     "Attention got {heads} query heads for {few} key/value heads. Use a multiple of {few} query heads.",
-                    heads=query.shape[-3], few=each.shape[-3],
+                    heads=query.shape[-3],
+                    few=each.shape[-3],
                 )
-            )  # fmt: skip
+            )
     if key.shape[-3] != value.shape[-3]:  # rare: broadcast both to one head count
         key, value = (each.repeat_interleave(query.shape[-3] // each.shape[-3], -3) for each in (key, value))
     try:
@@ -71,9 +76,11 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
             say(
                 "attention.batch",
                 "Attention got query {query}, key {key} and value {value}, whose batch sizes do not broadcast. Give them the same batch size.",
-                query=shape_words(query), key=shape_words(key), value=shape_words(value),
+                query=shape_words(query),
+                key=shape_words(key),
+                value=shape_words(value),
             )
-        ) from None  # fmt: skip
+        ) from None
     query, key, value = (each.expand(*lead, *each.shape[-3:]).flatten(0, dims - 4) for each in (query, key, value))
     return query, key, value, lead
 
@@ -181,9 +188,7 @@ def fold_mask(mask: Tensor, groups: int, queries: int) -> Tensor:
     return mask.expand(batch, heads, groups, queries, keys).reshape(batch, heads, groups * queries, keys)
 
 
-def visible_mask(
-    mask: Tensor | None, causal: bool, start: int, stop: int, first: int, last: int, device: torch.device
-) -> Tensor | None:
+def visible_mask(mask: Tensor | None, causal: bool, start: int, stop: int, first: int, last: int, device: torch.device) -> Tensor | None:
     """Return the mask of queries start..stop over keys first..last; causal as in torch, key j <= query i."""
     if mask is not None:
         mask = mask[..., start:stop, :] if mask.shape[-2] > 1 else mask

@@ -20,10 +20,7 @@ BACKENDS: dict[Kernel, SDPBackend] = {
     "efficient": SDPBackend.EFFICIENT_ATTENTION,
     "math": SDPBackend.MATH,
 }
-EXIST: dict[str, frozenset[Kernel]] = {
-    "cpu": frozenset({"flash", "math"}),
-    "cuda": frozenset(BACKENDS),
-}
+EXIST: dict[str, frozenset[Kernel]] = {"cpu": frozenset({"flash", "math"}), "cuda": frozenset(BACKENDS)}
 """Without effect on Metal, where torch has no such switches."""
 NONE_TAKES_IT = ("No available kernel", "No viable backend")
 """torch's errors, on a GPU and on a CPU, if no allowed kernel supports the shape."""

@@ -26,13 +26,7 @@ def answer_short_calls(dispatch: Dispatcher, observe: Observe) -> Answer:
     recognise, by_torch = recognise_short_calls(dispatch), dispatch.through_torch.by_torch
 
     def answer(
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None,
-        dropout: float,
-        causal: bool,
-        scale: float | None,
+        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool, scale: float | None
     ) -> Tensor | None:
         short = recognise(query, key, value, mask, dropout, causal)
         if short is None:
@@ -61,9 +55,7 @@ def recognise_short_calls(dispatch: Dispatcher) -> Recognise:
     both = bool(easy) and dispatch.on_cpu and plan.gqa == "folded" and {"flash", "math"} <= set(plan.kernels)
     native = both and plan.native_right
 
-    def recognise(
-        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool
-    ) -> ShortCall | None:
+    def recognise(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool) -> ShortCall | None:
         query_shape, key_shape, dtype = query.shape, key.shape, value.dtype
         if (
             dtype not in easy
@@ -77,11 +69,7 @@ def recognise_short_calls(dispatch: Dispatcher) -> Recognise:
         heads, few, queries = query_shape[1], key_shape[1], query_shape[2]
         scores = query_shape[0] * heads * queries * key_shape[2]
         if heads == few:
-            fits = (
-                scores <= small
-                and not is_reading_bound(queries, key.numel() // 2)
-                and dispatch.is_laid_out(query, key, value)
-            )
+            fits = scores <= small and not is_reading_bound(queries, key.numel() // 2) and dispatch.is_laid_out(query, key, value)
             plain = mask is None or (mask.dtype in (torch.bool, dtype) and mask.dim() > 1 and not causal)
             return (AS_TORCH, scores, queries, False) if fits and plain else None
         if not both or mask is not None or causal or dropout or not (few and scores and query_shape[3]) or heads % few:

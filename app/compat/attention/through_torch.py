@@ -42,9 +42,7 @@ class ThroughTorch:
         flag = causal and mask is None and not self.plan.explicit_mask
         if flag and gqa == "folded" and queries >= MANY_QUERIES:
             each_group = by_group(query, call.groups).unbind(2)
-            parts = [
-                self.once(AttentionCall(each, key, value, None, dropout, True, scale), None) for each in each_group
-            ]
+            parts = [self.once(AttentionCall(each, key, value, None, dropout, True, scale), None) for each in each_group]
             return torch.stack(parts, 2).flatten(1, 2)
         flag = flag and gqa != "folded"
         visible = visible_mask(mask, causal and not flag, 0, queries, 0, key.shape[2], query.device)
@@ -60,9 +58,7 @@ class ThroughTorch:
             stop = min(start + rows, queries)
             last = min(stop, keys) if causal and not metal else keys
             visible = visible_mask(mask, causal, start, stop, 0, last, query.device)
-            chunk = AttentionCall(
-                query[:, :, start:stop], key[:, :, :last], value[:, :, :last], visible, dropout, False, scale
-            )
+            chunk = AttentionCall(query[:, :, start:stop], key[:, :, :last], value[:, :, :last], visible, dropout, False, scale)
             out[:, :, start:stop] = self.once(chunk, gqa)[..., :width]
         return out
 

@@ -71,9 +71,7 @@ def workspace_bytes(device: str) -> int:
     return WORKSPACE_BYTES.get(device, WORKSPACE_ELSEWHERE_BYTES)
 
 
-def tile_size(
-    scores: int, heads: int, groups: int, queries: int, keys: int, at_once: int, chosen_rows: int | None = None
-) -> Tile:
+def tile_size(scores: int, heads: int, groups: int, queries: int, keys: int, at_once: int, chosen_rows: int | None = None) -> Tile:
     """Choose the tile of at most `scores` numbers. Reduce heads first, down to as many as the processor works on
     `at_once`, then queries; split keys only if a handful of rows of one head is too large. `chosen_rows`: queries set by
     hand."""
@@ -229,9 +227,7 @@ def whole_rows(block: Block, scratch: Scratch) -> Tensor:
     mask = block.mask_over(0, block.length)
     dead = None if mask is None else fully_masked_rows(mask)
     if mask is not None and dead is not None and wants_gradients(block.lines, keys, values, mask):
-        mask = (
-            mask | dead if mask.dtype == torch.bool else mask.masked_fill(dead, 0)
-        )  # 0 / 0 would make all gradients NaN
+        mask = mask | dead if mask.dtype == torch.bool else mask.masked_fill(dead, 0)  # 0 / 0 would make all gradients NaN
     found = compute_scores(block, keys, mask, scratch)
     # On a CPU each row is read before it is written: in place it uses half the cache (375 ms against 467).
     in_place = scratch.reused and found.device.type == "cpu" and found.is_contiguous()

@@ -45,8 +45,6 @@ def read_curve(home: Home, model: str) -> Curve | None:
     """Return the curve, or None if it was never measured or the file is damaged."""
     try:
         kept = json.loads(curve_file(home, model).read_text("utf-8"))
-        return Curve(
-            kept["model"], tuple(Point(point["chunk"], point["seconds"]) for point in kept["points"]), kept["knee"]
-        )
+        return Curve(kept["model"], tuple(Point(point["chunk"], point["seconds"]) for point in kept["points"]), kept["knee"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

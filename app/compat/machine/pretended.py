@@ -25,9 +25,8 @@ def _mac(name: str, chip: str, gib: int, cores: int, system_version: str, torch:
 
 
 def _card(
-    name: str, card: str, capability: tuple[int, int], mib: int, torch: str, arch_list: tuple[str, ...], driver: str,
-    linux: bool = False,
-) -> Hardware:  # fmt: skip
+    name: str, card: str, capability: tuple[int, int], mib: int, torch: str, arch_list: tuple[str, ...], driver: str, linux: bool = False
+) -> Hardware:
     # A desktop and the CUDA context use some 0.6 GiB of the card before anything runs.
     return Hardware(
         kind="cuda", name=card, capability=capability, memory_bytes=mib << 20, free_bytes=(mib - 600) << 20,

@@ -120,10 +120,12 @@ def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
     """Store all verdicts atomically."""
     path = verdict_file(folder, hardware)
     record = {
-        "format": _FORMAT, "machine": hardware.name, "torch": hardware.torch,
+        "format": _FORMAT,
+        "machine": hardware.name,
+        "torch": hardware.torch,
         "system": f"{hardware.system} {hardware.system_version}",
         "verdicts": [as_json(each) for _, each in sorted(verdicts.items())],
-    }  # fmt: skip
+    }
     atomic_write.write_text(path, json.dumps(record, indent=1, allow_nan=False))
     return path
 
@@ -162,9 +164,7 @@ def _lock(folder: Path, hardware: Hardware) -> FileLock:
 def _read_failure(stored: dict[str, Any]) -> RunFailure:
     failure = RunFailure(**stored)
     counts = (failure.step, failure.chunk_most, failure.chunk_before)
-    if failure.fault not in get_args(Fault) or any(
-        each is not None and (type(each) is not int or each < 0) for each in counts
-    ):
+    if failure.fault not in get_args(Fault) or any(each is not None and (type(each) is not int or each < 0) for each in counts):
         raise ValueError(stored)
     return failure
 

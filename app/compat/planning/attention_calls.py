@@ -69,8 +69,10 @@ def picture(family: str, width: int, height: int) -> tuple[Call, ...]:
             own = (CLIP_L, CLIP_G, *unet(SDXL, GUIDED, width, height))
         case "pixart-sigma":
             own = (
-                t5(GUIDED, 300), Call("itself", GUIDED, 16, 16, tokens, tokens, 72), Call("text", GUIDED, 16, 16, tokens, 300, 72, masked=True),
-            )  # fmt: skip
+                t5(GUIDED, 300),
+                Call("itself", GUIDED, 16, 16, tokens, tokens, 72),
+                Call("text", GUIDED, 16, 16, tokens, 300, 72, masked=True),
+            )
         case "sd3":
             own = (
                 CLIP_L,

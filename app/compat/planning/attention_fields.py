@@ -86,9 +86,7 @@ def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ..
     taken = tuple(name for name in here if not against[name]) if forced is None else forced
     names = ", ".join(taken) or "own"
     why = Reason(
-        "kernels",
-        say("kernels.all", "torch chooses among {kernels}: all are correct here.", kernels=names),
-        "torch's sdp_utils.cpp",
+        "kernels", say("kernels.all", "torch chooses among {kernels}: all are correct here.", kernels=names), "torch's sdp_utils.cpp"
     )
     first = next((reason for name in here for reason in as_reasons("kernels", against[name])), None)
     if forced is not None:
@@ -105,9 +103,7 @@ def decide_kernels(situation: Situation, dtype: Dtype) -> tuple[tuple[Kernel, ..
     warnings = tuple(reason for name in taken for reason in as_reasons("kernels", against[name]))
     if forced is None and not here:
         because = Reason(
-            "kernels",
-            say("kernels.none", "torch has no suitable kernel here, so Hearth computes attention itself."),
-            "Hearth's rule",
+            "kernels", say("kernels.none", "torch has no suitable kernel here, so Hearth computes attention itself."), "Hearth's rule"
         )
     return taken, FieldDecision(names, because, rejected, warnings)
 
@@ -123,26 +119,28 @@ def decide_gqa(situation: Situation, dtype: Dtype, kernels: Sequence[Kernel]) ->
         words = say("gqa.own", "Native grouped heads need a torch kernel; here Hearth computes attention itself.")
         native.append(Objection(words))
     if situation.hardware.kind == "cpu":
-        native.append(Objection(
-            say("gqa.cpu", "On a processor, folding is 2 times (float32) to 14 times (bfloat16) as fast as torch's grouped attention."),
-            "measured on torch 2.13, Dia's decoding step",
-        ))  # fmt: skip
+        native.append(
+            Objection(
+                say("gqa.cpu", "On a processor, folding is 2 times (float32) to 14 times (bfloat16) as fast as torch's grouped attention."),
+                "measured on torch 2.13, Dia's decoding step",
+            )
+        )
     expanded = [Objection(say("gqa.copies", "Expanding copies every key and value once per query head."))]
     options = (
         Option("native", say("gqa.why.native", "torch's own grouped attention is correct and fast here.")),
         Option("folded", say("gqa.why.folded", "Grouped heads are folded into the queries, without copies.")),
         Option("expanded", say("gqa.why.expanded", "Keys and values are repeated: slow, but correct everywhere.")),
     )
-    return decide_field(
-        situation, "gqa", options, dtype, {"native": native, "expanded": expanded}, situation.choice.gqa
-    )
+    return decide_field(situation, "gqa", options, dtype, {"native": native, "expanded": expanded}, situation.choice.gqa)
 
 
 def decide_flag(situation: Situation, field: str, dtype: Dtype) -> FieldDecision:
     no, yes = FLAGS[field]
     more: list[Objection] = []
     if field == "contiguous" and situation.hardware.kind == "mps" and version(situation.hardware.torch) < (2, 13):
-        words = say("contiguous.metal", "Metal misread strides in several releases before torch 2.13, so tensors are made contiguous first.")  # fmt: skip
+        words = say(
+            "contiguous.metal", "Metal misread strides in several releases before torch 2.13, so tensors are made contiguous first."
+        )
         more.append(Objection(words, "pytorch #163597, #181133"))
     return decide_field(situation, field, (Option(_NO, no), Option(_YES, yes)), dtype, {_NO: more})
 
@@ -159,17 +157,14 @@ def decide_ways(
 ) -> tuple[tuple[tuple[Shape, Way], ...], FieldDecision]:
     """Return the ways measured here that the plan allows. Kernels or groups chosen by hand are always respected."""
     by_hand = situation.choice.kernels is not None or situation.choice.gqa is not None
-    measured = (
-        (parse_shape(name), parse_way(verdict.words)) for name, verdict in situation.verdicts.items() if verdict.passed
-    )
+    measured = ((parse_shape(name), parse_way(verdict.words)) for name, verdict in situation.verdicts.items() if verdict.passed)
     found = tuple(
-        (shape, way) for shape, way in measured
+        (shape, way)
+        for shape, way in measured
         if shape is not None and way is not None and not by_hand and allows_way(kernels, gqa, native, way)
-    )  # fmt: skip
+    )
     if not found:
-        sentence = say(
-            "ways.rule", "No attention shape has been measured here yet, so a rule measured on other machines chooses."
-        )
+        sentence = say("ways.rule", "No attention shape has been measured here yet, so a rule measured on other machines chooses.")
         return (), FieldDecision("rule", Reason("ways", sentence, "measured on torch 2.13"))
     sentence = say("ways.measured", "{count} attention shapes use the way measured fastest here.", count=len(found))
     return found, FieldDecision(str(len(found)), Reason("ways", sentence, MEASURED_HERE))
@@ -182,9 +177,7 @@ def allows_way(kernels: Sequence[Kernel], gqa: str, native: bool, way: Way) -> b
     return bool(kernels) and (way.by in ("torch", gqa) or (way.by == "native" and native))
 
 
-def decide_attention(
-    situation: Situation, dtype: Dtype, beside_bytes: int
-) -> tuple[dict[str, Any], dict[str, FieldDecision]]:
+def decide_attention(situation: Situation, dtype: Dtype, beside_bytes: int) -> tuple[dict[str, Any], dict[str, FieldDecision]]:
     """Return the plan's fields for attention, and the decision for each. `beside_bytes`: memory free once the model is
     loaded."""
     score = decide_score_dtype(situation, dtype)

@@ -6,24 +6,8 @@ from collections.abc import Sequence
 
 from app.compat.machine.verdicts import RunFailure
 from app.compat.planning.fallbacks import CHUNK_FALLBACK, Learned, describe_failure
-from app.compat.planning.memory_formulas import (
-    COPIES_OF_SCORES,
-    FUSED,
-    MIB,
-    SCORES_AT_LEAST,
-    SCORES_AT_MOST,
-    free_bytes,
-    scores_bytes,
-)
-from app.compat.planning.options import (
-    LEARNED_HERE,
-    FieldDecision,
-    Objection,
-    Option,
-    Situation,
-    as_reasons,
-    decide_field,
-)
+from app.compat.planning.memory_formulas import COPIES_OF_SCORES, FUSED, MIB, SCORES_AT_LEAST, SCORES_AT_MOST, free_bytes, scores_bytes
+from app.compat.planning.options import LEARNED_HERE, FieldDecision, Objection, Option, Situation, as_reasons, decide_field
 from app.compat.planning.quirk import Unit
 from app.compat.planning.types import AUTO, Chunk, Dtype, Kernel, Need, Reason, Rejected
 from app.sentence import Sentence, Value, say
@@ -33,8 +17,7 @@ def decide_chunk_k(situation: Situation, dtype: Dtype) -> tuple[int | None, Fiel
     caps = _row_limits(situation, dtype, "keys")
     cap = min((most for _, most in caps), default=None)
     whole = Option(
-        "automatic",
-        say("chunk_k.automatic", "Keys are processed all at once, and split only if one row of scores is too large."),
+        "automatic", say("chunk_k.automatic", "Keys are processed all at once, and split only if one row of scores is too large.")
     )
     if cap is None:
         return None, decide_field(situation, "chunk_k", (whole,), dtype)
@@ -48,13 +31,12 @@ def decide_chunk_q(
 ) -> tuple[Chunk, FieldDecision]:
     need, forced = situation.need, None if situation.choice.chunk == AUTO else situation.choice.chunk
     fixed = largest_chunk(need, score, keys, budget)
-    words = say(
-        "chunk_q.automatic",
-        "The chunk size is taken from free memory at every call; if everything fits, nothing is split.",
-    )
+    words = say("chunk_q.automatic", "The chunk size is taken from free memory at every call; if everything fits, nothing is split.")
     if need.queries == 1 or need.kind == "speech":
-        words = say("chunk_q.decode",
-            "Speech is generated one query at a time, so there is nothing to split; the chunk size applies to reading the prompt.")  # fmt: skip
+        words = say(
+            "chunk_q.decode",
+            "Speech is generated one query at a time, so there is nothing to split; the chunk size applies to reading the prompt.",
+        )
     automatic = Option("automatic", words)
     options = [
         automatic,
@@ -62,12 +44,8 @@ def decide_chunk_q(
         Option("whole", say("chunk_q.whole", "All queries at once.")),
     ]
     if forced is not None and str(forced) not in {each.name for each in options}:
-        options.append(
-            Option(str(forced), say("chunk_q.forced", "{chunk} queries at a time, as you asked.", chunk=forced))
-        )
-    sizes = {
-        each.name: need.queries if each.name == "whole" else int(each.name) for each in options if each is not automatic
-    }
+        options.append(Option(str(forced), say("chunk_q.forced", "{chunk} queries at a time, as you asked.", chunk=forced)))
+    sizes = {each.name: need.queries if each.name == "whole" else int(each.name) for each in options if each is not automatic}
     more = {name: _too_large(situation, dtype, score, kernels, rows, keys, budget) for name, rows in sizes.items()}
     decision = decide_field(situation, "chunk_q", options, dtype, more, None if forced is None else str(forced))
     most = _memory_fallback(situation)
@@ -83,29 +61,23 @@ def decide_chunk_most(situation: Situation) -> tuple[int | None, FieldDecision]:
         free = say("chunk_most.none", "This model has never run out of memory here, so the chunk is not limited.")
         return None, FieldDecision("none", Reason("chunk_most", free, "Hearth's rule"))
     why = say(
-        "chunk_most.learned", "Attention processes at most {chunk} queries at a time. {seen}",
-        chunk=most.seen.chunk_most or 0, seen=describe_failure(most.seen),
-    )  # fmt: skip
-    none = Rejected("chunk_most", "none", (Reason("chunk_most", describe_failure(most.seen), LEARNED_HERE),))
-    return most.seen.chunk_most, FieldDecision(
-        str(most.seen.chunk_most), Reason("chunk_most", why, LEARNED_HERE), (none,)
+        "chunk_most.learned",
+        "Attention processes at most {chunk} queries at a time. {seen}",
+        chunk=most.seen.chunk_most or 0,
+        seen=describe_failure(most.seen),
     )
+    none = Rejected("chunk_most", "none", (Reason("chunk_most", describe_failure(most.seen), LEARNED_HERE),))
+    return most.seen.chunk_most, FieldDecision(str(most.seen.chunk_most), Reason("chunk_most", why, LEARNED_HERE), (none,))
 
 
 def _memory_fallback(situation: Situation) -> Learned | None:
-    return next(
-        (each for each in situation.learned if each.fallback.id == CHUNK_FALLBACK and each.seen.chunk_most), None
-    )
+    return next((each for each in situation.learned if each.fallback.id == CHUNK_FALLBACK and each.seen.chunk_most), None)
 
 
 def _bounded(decision: FieldDecision, most: Learned, by_hand: bool) -> FieldDecision:
     """Lower a chunk that is larger than memory allowed before."""
     runs = str(most.seen.chunk_most)
-    values: dict[str, Value] = {
-        "asked": int(decision.option),
-        "chunk": most.seen.chunk_most or 0,
-        "seen": describe_failure(most.seen),
-    }
+    values: dict[str, Value] = {"asked": int(decision.option), "chunk": most.seen.chunk_most or 0, "seen": describe_failure(most.seen)}
     if by_hand:
         why = say("chunk_q.bounded", "You asked for {asked}; {chunk} is used. {seen}", **values)
     else:
@@ -132,20 +104,18 @@ def decide_budget(situation: Situation, dtype: Dtype, score: Dtype, free_bytes: 
     if why is not None and limit < most:
         gone.append(Rejected("budget_bytes", str(most), as_reasons("budget_bytes", (why,))))
         limited = say(
-            "budget.limit", "The scores of one call may take {mib} MiB, the most that is safe on this machine. {why}",
-            mib=limit // MIB, why=why.sentence,
-        )  # fmt: skip
+            "budget.limit",
+            "The scores of one call may take {mib} MiB, the most that is safe on this machine. {why}",
+            mib=limit // MIB,
+            why=why.sentence,
+        )
         most, because = limit, Reason("budget_bytes", limited, why.source)
     need, learned = situation.need, _memory_fallback(situation)
     if learned is not None:
         rows = learned.seen.chunk_most or 0
         enough = scores_bytes(need.batch, need.heads, rows, need.keys, score) * COPIES_OF_SCORES
         if max(SCORES_AT_LEAST, enough) < most:
-            gone.append(
-                Rejected(
-                    "budget_bytes", str(most), (Reason("budget_bytes", describe_failure(learned.seen), LEARNED_HERE),)
-                )
-            )
+            gone.append(Rejected("budget_bytes", str(most), (Reason("budget_bytes", describe_failure(learned.seen), LEARNED_HERE),)))
             most = max(SCORES_AT_LEAST, enough)
             because = Reason("budget_bytes", _lowered(most, enough, learned.seen), LEARNED_HERE)
     return most, FieldDecision(str(most), because, tuple(gone))
@@ -173,11 +143,7 @@ def _lowered(most: int, enough: int, failure: RunFailure) -> Sentence:
             "The scores of one call may take {mib} MiB, the minimum: {chunk} queries at a time need less. {seen}",
             **values,
         )
-    return say(
-        "budget.learned",
-        "The scores of one call may take {mib} MiB, enough for {chunk} queries at a time. {seen}",
-        **values,
-    )
+    return say("budget.learned", "The scores of one call may take {mib} MiB, enough for {chunk} queries at a time. {seen}", **values)
 
 
 def _row_limits(situation: Situation, dtype: Dtype, unit: Unit) -> list[tuple[Objection, int]]:
@@ -190,28 +156,16 @@ def _row_limits(situation: Situation, dtype: Dtype, unit: Unit) -> list[tuple[Ob
 
 
 def _too_large(
-    situation: Situation,
-    dtype: Dtype,
-    score: Dtype,
-    kernels: Sequence[Kernel],
-    rows: int,
-    keys: int | None,
-    budget: int,
+    situation: Situation, dtype: Dtype, score: Dtype, kernels: Sequence[Kernel], rows: int, keys: int | None, budget: int
 ) -> list[Objection]:
     need = situation.need
     rows, keys = min(rows, need.queries), min(need.keys, keys or need.keys)
     elements = need.batch * need.heads * rows * keys
-    sizes: dict[Unit, int] = {
-        "elements": elements, "bytes": scores_bytes(need.batch, need.heads, rows, keys, score), "pairs": rows * keys,
-    }  # fmt: skip
+    sizes: dict[Unit, int] = {"elements": elements, "bytes": scores_bytes(need.batch, need.heads, rows, keys, score), "pairs": rows * keys}
     sizes["free"] = sizes["bytes"]
     found = [each for unit, size in sizes.items() for each, most in _row_limits(situation, dtype, unit) if size > most]
     if not FUSED & set(kernels) and sizes["bytes"] * COPIES_OF_SCORES > budget:
         mib = sizes["bytes"] // MIB
-        words = say(
-            "chunk_q.budget",
-            "Scores of {mib} MiB in one piece do not fit in the memory left beside the model.",
-            mib=mib,
-        )
+        words = say("chunk_q.budget", "Scores of {mib} MiB in one piece do not fit in the memory left beside the model.", mib=mib)
         found.append(Objection(words))
     return found

@@ -25,20 +25,7 @@ from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.precision_fields import decide_dtype
 from app.compat.planning.quirk import Quirk, version
 from app.compat.planning.quirk_table import QUIRKS, is_retired
-from app.compat.planning.types import (
-    AUTO,
-    Choice,
-    Chunk,
-    Dtype,
-    Gqa,
-    Kernel,
-    Need,
-    Offload,
-    Plan,
-    Quantised,
-    Reason,
-    Rejected,
-)
+from app.compat.planning.types import AUTO, Choice, Chunk, Dtype, Gqa, Kernel, Need, Offload, Plan, Quantised, Reason, Rejected
 from app.compat.planning.weight_fields import decide_weights
 from app.sentence import Trouble, say
 
@@ -47,9 +34,7 @@ OLDEST_TORCH: Final = "2.6"
 _NOT_DECIDED: Final = ("because", "rejected", "warnings", "retired", "runs_on", "native_right")
 DECIDED_FIELDS: Final = tuple(each.name for each in fields(Plan) if each.name not in _NOT_DECIDED)
 """The fields that have a reason, in order."""
-_SINGLE: Final = tuple(
-    field for field in DECIDED_FIELDS if field not in ("kernels", "precision", "ways", "environment")
-)
+_SINGLE: Final = tuple(field for field in DECIDED_FIELDS if field not in ("kernels", "precision", "ways", "environment"))
 """Fields that are one option of several."""
 _NO_VERDICTS: Final[dict[Subject, Verdict]] = {}
 
@@ -75,11 +60,7 @@ def decide(
 def _make_plan(situation: Situation) -> tuple[Plan, dict[str, FieldDecision]]:
     hardware = situation.hardware
     device = "cuda" if hardware.kind == "rocm" else hardware.kind
-    decisions = {
-        "device": _decide_device(situation),
-        "dtype": decide_dtype(situation),
-        "attention": _decide_implementation(situation),
-    }
+    decisions = {"device": _decide_device(situation), "dtype": decide_dtype(situation), "attention": _decide_implementation(situation)}
     dtype: Dtype = decisions["dtype"].option  # type: ignore[assignment]
     weights, weight_decisions = decide_weights(situation, dtype, device)
     attention, attention_decisions = decide_attention(situation, dtype, _beside(situation, weights, dtype))
@@ -116,18 +97,19 @@ def check_machine(hardware: Hardware, rows: tuple[Quirk, ...] = QUIRKS) -> None:
     stopped = next((row for row in rows if row.stops and row.applies(hardware)), None)
     if stopped is not None:
         sentence = say(
-            "check.stopped", "Hearth cannot run on {machine} with torch {torch}.",
-            machine=hardware.name, torch=hardware.torch or "?",
-        )  # fmt: skip
+            "check.stopped", "Hearth cannot run on {machine} with torch {torch}.", machine=hardware.name, torch=hardware.torch or "?"
+        )
         raise Trouble(sentence, stopped.sentence, cure="repair")
     if () < version(hardware.torch) < version(OLDEST_TORCH):
         raise Trouble(
             say(
-                "check.torch", "Hearth needs torch {oldest} or newer, but {torch} is installed. Run start.py repair to update it.",
-                oldest=OLDEST_TORCH, torch=hardware.torch,
+                "check.torch",
+                "Hearth needs torch {oldest} or newer, but {torch} is installed. Run start.py repair to update it.",
+                oldest=OLDEST_TORCH,
+                torch=hardware.torch,
             ),
             cure="repair",
-        )  # fmt: skip
+        )
 
 
 def check_choice(choice: Choice, need: Need) -> None:
@@ -153,10 +135,12 @@ def check_choice(choice: Choice, need: Need) -> None:
     if need.heads < 1 or need.kv_heads < 1 or need.heads % need.kv_heads:
         raise Trouble(
             say(
-                "need.heads", "{heads} query heads do not divide evenly among {kv_heads} key heads. Use a multiple of {kv_heads} query heads.",
-                heads=need.heads, kv_heads=need.kv_heads,
+                "need.heads",
+                "{heads} query heads do not divide evenly among {kv_heads} key heads. Use a multiple of {kv_heads} query heads.",
+                heads=need.heads,
+                kv_heads=need.kv_heads,
             )
-        )  # fmt: skip
+        )
 
 
 def parse_chunk(text: str | None) -> Chunk:
@@ -172,11 +156,13 @@ def check_chunk(chunk: object) -> Chunk:
         return chunk
     raise Trouble(
         say(
-            "choice.chunk", "{chunk} is not a valid chunk size. Use a whole number from 1 to {longest}, or auto.",
-            chunk=repr(chunk), longest=LONGEST_CHUNK,
+            "choice.chunk",
+            "{chunk} is not a valid chunk size. Use a whole number from 1 to {longest}, or auto.",
+            chunk=repr(chunk),
+            longest=LONGEST_CHUNK,
         ),
         cure="automatic",
-    )  # fmt: skip
+    )
 
 
 def _decide_device(situation: Situation) -> FieldDecision:
@@ -220,7 +206,8 @@ def _unseen(hardware: Hardware) -> tuple[Reason, ...]:
     if not hardware.unseen_card:
         return ()
     sentence = say(
-        "device.unseen", "This machine has a {card}, but the installed torch cannot use it. Run start.py repair to install one that can.",
+        "device.unseen",
+        "This machine has a {card}, but the installed torch cannot use it. Run start.py repair to install one that can.",
         card=hardware.unseen_card,
-    )  # fmt: skip
+    )
     return (Reason("device", sentence, "nvidia-smi"),)

@@ -106,7 +106,7 @@ def describe_failure(failure: RunFailure) -> Sentence:
         "numbers": say("learned.numbers-at", "{dtype} produced NaN or infinity at step {step}.", dtype=failure.dtype, step=failure.step),
         "memory": say("learned.memory-at", "Memory ran out at step {step}.", step=failure.step),
         "crash": say("learned.crash-at", "The calculation failed in torch or in the graphics system at step {step}.", step=failure.step),
-    }[failure.fault]  # fmt: skip
+    }[failure.fault]
 
 
 def learned(verdicts: Verdicts, model: str) -> tuple[Learned, ...]:
@@ -130,9 +130,7 @@ def next_fallback(
         if fallback.id == CHUNK_FALLBACK and most is None:
             continue
         until = before.chunk_most if most is not None else None
-        lesson = replace(
-            failure, chunk_most=most, chunk_before=until, dtype=failure.dtype or computing_dtype(before, where)
-        )
+        lesson = replace(failure, chunk_most=most, chunk_before=until, dtype=failure.dtype or computing_dtype(before, where))
         verdict = Verdict(Subject.fallback(need.model, fallback.id), passed=False, words=words, seen=lesson)
         after = decided({**verdicts, verdict.subject: verdict})
         if choices(after) == choices(before) or (loading and weights_held(after) == weights_held(before)):

@@ -69,9 +69,7 @@ def is_quantised(part: ModelPart, quantised: Quantised) -> bool:
     return part.role in (("denoiser",) if quantised == "gguf" else ("denoiser", "text", "speech"))
 
 
-def resident_bytes(
-    need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, part: ModelPart
-) -> int:
+def resident_bytes(need: Need, precision: tuple[Precision, ...], quantised: Quantised, offload: Offload, part: ModelPart) -> int:
     """Return the bytes of weights on the device while `part` runs."""
     its = next(how for each, how in zip(need.parts, precision, strict=True) if each is part)
     if offload == "none":

@@ -5,15 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from app.compat.planning.memory_formulas import (
-    SMALLEST_TILE_PIXELS,
-    TILE_PIXELS,
-    free_bytes,
-    gib,
-    needed_bytes,
-    resident_bytes,
-    vae_bytes,
-)
+from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, TILE_PIXELS, free_bytes, gib, needed_bytes, resident_bytes, vae_bytes
 from app.compat.planning.options import LEARNED_HERE, FieldDecision, Objection, Option, Situation, decide_field
 from app.compat.planning.types import Offload, Precision, Quantised, Vae
 from app.sentence import say
@@ -28,34 +20,23 @@ def decide_offload(situation: Situation, how: tuple[Precision, ...], quantisatio
         Option("none", say("offload.none", "Everything stays on the device: it fits.")),
         Option("model", say("offload.model", "One component at a time is on the device.")),
         Option("group", say("offload.group", "Layers are moved to the device in groups.")),
-        Option(
-            "sequential",
-            say("offload.sequential", "Layers are moved to the device one by one: slow, but needs the least memory."),
-        ),
+        Option("sequential", say("offload.sequential", "Layers are moved to the device one by one: slow, but needs the least memory.")),
     )
     unified, more = situation.hardware.unified, dict[str, list[Objection]]()
     for name in names:
         needed = needed_bytes(situation.need, how, quantisation, name, SMALLEST)
         sizes = {"gib": gib(needed), "free": gib(free)}
         if unified:
-            words = say(
-                "offload.swap",
-                "It needs {gib} GiB and {free} GiB are free, so components are unloaded after use.",
-                **sizes,
-            )
+            words = say("offload.swap", "It needs {gib} GiB and {free} GiB are free, so components are unloaded after use.", **sizes)
         else:
             words = say("offload.full", "It needs {gib} GiB, and the card has {free} GiB free.", **sizes)
         more[name] = [Objection(words)] if needed > free else []
     if unified:
-        words = say(
-            "offload.unified", "Device and processor share one memory here: moving layers between them frees nothing."
-        )
+        words = say("offload.unified", "Device and processor share one memory here: moving layers between them frees nothing.")
         more["group"].append(Objection(words, fatal=True))
         more["sequential"].append(Objection(words, fatal=True))
     if unified and situation.need.kind == "speech":
-        words = say(
-            "offload.voice", "The speech model and its codec alternate all the time, so neither can be unloaded."
-        )
+        words = say("offload.voice", "The speech model and its codec alternate all the time, so neither can be unloaded.")
         more["model"].append(Objection(words, fatal=True))
     return decide_field(situation, "offload", options, None, more, situation.choice.offload, frugal=True)
 
@@ -67,9 +48,7 @@ def _unmoved(situation: Situation, how: tuple[Precision, ...], quantisation: Qua
     return decide_offload(replace(situation, learned=()), how, quantisation).option  # type: ignore[return-value]
 
 
-def decide_vae(
-    situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, offloading: Offload
-) -> tuple[Vae, FieldDecision]:
+def decide_vae(situation: Situation, how: tuple[Precision, ...], quantisation: Quantised, offloading: Offload) -> tuple[Vae, FieldDecision]:
     need = situation.need
     found = next(((part, each) for part, each in zip(need.parts, how, strict=True) if part.role == "vae"), None)
     if found is None or not need.width or not need.height:
@@ -88,14 +67,10 @@ def decide_vae(
     for tile in tiles:
         name = str(tile) if tile else "whole"
         if tile:
-            options.append(
-                Option(name, say("vae.why.tiles", "The picture is decoded in tiles of {pixels} pixels.", pixels=tile))
-            )
+            options.append(Option(name, say("vae.why.tiles", "The picture is decoded in tiles of {pixels} pixels.", pixels=tile)))
         needed = vae_bytes(need.width, need.height, each.compute, tile)
         if room >= needed > before and tile != tiles[-1]:
-            kept = say(
-                "vae.kept", "Memory ran out here before, so the tiles stay small even though more memory is free now."
-            )
+            kept = say("vae.kept", "Memory ran out here before, so the tiles stay small even though more memory is free now.")
             more[name] = [Objection(kept, LEARNED_HERE)]
         elif needed > room:
             words = say("vae.room",

@@ -61,9 +61,7 @@ class FieldDecision:
     warnings: tuple[Reason, ...] = ()
 
 
-def find_objections(
-    situation: Situation, field: str, option: str, dtype: Dtype | None, more: Sequence[Objection] = ()
-) -> list[Objection]:
+def find_objections(situation: Situation, field: str, option: str, dtype: Dtype | None, more: Sequence[Objection] = ()) -> list[Objection]:
     """Collect all objections, not just the first: from rows, measurements and rules."""
     name = f"{field}/{option}"
     found = [
@@ -74,15 +72,13 @@ def find_objections(
     verdict = situation.verdicts.get(Subject.path(name, dtype or option))
     if verdict is not None and not verdict.passed:
         wrong = say(
-            "plan.failed", "{option} failed the self-test on this machine: {words}",
-            option=option, words=verdict.words or f"{verdict.error:.2g}",
-        )  # fmt: skip
+            "plan.failed",
+            "{option} failed the self-test on this machine: {words}",
+            option=option,
+            words=verdict.words or f"{verdict.error:.2g}",
+        )
         found.append(Objection(wrong, MEASURED_HERE, fatal=True))
-    broke = [
-        Objection(each.sentence, LEARNED_HERE, overrules=True)
-        for each in situation.learned
-        if name in each.fallback.against
-    ]
+    broke = [Objection(each.sentence, LEARNED_HERE, overrules=True) for each in situation.learned if name in each.fallback.against]
     return [*broke, *found, *more]
 
 
@@ -93,10 +89,7 @@ def decide_field(
     """Choose the first option without objections. Otherwise warn, and choose one that is correct and failed no run: the
     first, or the last if the order is one of memory (`frugal`). The reason is the objection to the first option, or
     with `falls_back` the objection to the option just before."""
-    against = {
-        each.name: find_objections(situation, field, each.name, dtype, (more or {}).get(each.name, ()))
-        for each in options
-    }
+    against = {each.name: find_objections(situation, field, each.name, dtype, (more or {}).get(each.name, ())) for each in options}
     broke = next((each for each in against.get(forced or "", ()) if each.overrules), None)
     if forced is not None and broke is None:
         refuse(situation, field, forced, against.get(forced, ()))
@@ -153,9 +146,7 @@ def _because(
         if f"{field}/{taken.name}" in row.against and row.concerns(situation.need, dtype):
             return Reason(field, retired_sentence(row), MEASURED_HERE)
     better = options[: options.index(taken)]
-    broke = next(
-        (each for option in reversed(better) for each in against[option.name] if each.source == LEARNED_HERE), None
-    )
+    broke = next((each for option in reversed(better) for each in against[option.name] if each.source == LEARNED_HERE), None)
     if broke is not None:
         return Reason(field, broke.sentence, broke.source)
     if against[taken.name]:
@@ -169,7 +160,4 @@ def _because(
 
 
 def retired_sentence(row: Quirk) -> Sentence:
-    return say(
-        "plan.retired", "{row} is known to fail on machines like this one, but passed this machine's self-test.",
-        row=row.id,
-    )  # fmt: skip
+    return say("plan.retired", "{row} is known to fail on machines like this one, but passed this machine's self-test.", row=row.id)

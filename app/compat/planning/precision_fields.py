@@ -7,16 +7,7 @@ from typing import Final
 
 from app.compat.machine.hardware import Kind
 from app.compat.planning.memory_formulas import SCRATCH_BYTES, free_bytes, gib, part_bytes
-from app.compat.planning.options import (
-    LEARNED_HERE,
-    FieldDecision,
-    Objection,
-    Option,
-    Situation,
-    as_reasons,
-    decide_field,
-    find_objections,
-)
+from app.compat.planning.options import LEARNED_HERE, FieldDecision, Objection, Option, Situation, as_reasons, decide_field, find_objections
 from app.compat.planning.types import Dtype, ModelPart, Precision, Reason, Rejected
 from app.sentence import Sentence, say
 
@@ -40,23 +31,17 @@ SMALL_MODEL: Final = 50_000_000
 def decide_dtype(situation: Situation) -> FieldDecision:
     parameters = sum(part.parameters for part in situation.need.parts)
     # Metal has no float64; elsewhere it works, but nobody wants it by accident.
-    words = say(
-        "dtype.double", "float64 takes twice the memory and many times the time, for no audible or visible gain."
-    )
+    words = say("dtype.double", "float64 takes twice the memory and many times the time, for no audible or visible gain.")
     more: dict[str, list[Objection]] = {"bfloat16": [], "float16": [], "float64": [Objection(words)]}
     if 0 < parameters < SMALL_MODEL:
-        words = say(
-            "dtype.small", "The model is so small that half precision would save too little to be worth its rounding."
-        )
+        words = say("dtype.small", "The model is so small that half precision would save too little to be worth its rounding.")
         more["bfloat16"].append(Objection(words))
         more["float16"].append(Objection(words))
     if situation.hardware.kind == "cpu":
         words = say("dtype.cpu-float16", "Processors convert float16 to float32 to compute, which is slower.")
         more["float16"].append(Objection(words))
     if situation.hardware.kind == "cpu" and not situation.hardware.fast_bf16:
-        words = say(
-            "dtype.cpu-bfloat16", "This processor has no bfloat16 arithmetic, so it would be slower than float32."
-        )
+        words = say("dtype.cpu-bfloat16", "This processor has no bfloat16 arithmetic, so it would be slower than float32.")
         more["bfloat16"].append(Objection(words))
     options = [Option(name, _DTYPE_WHY[name]) for name in DTYPES[situation.hardware.kind]]
     return decide_field(situation, "dtype", options, None, more, situation.choice.dtype, falls_back=True)
@@ -85,9 +70,7 @@ def _told(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: F
     if wider:
         return wider[0].objections[0]
     if any(each.role == "codec" for each in made) and dtype != "float32":
-        codec = say(
-            "precision.codec", "Everything is {dtype} except the codec, which decodes sound in float32.", dtype=dtype
-        )
+        codec = say("precision.codec", "Everything is {dtype} except the codec, which decodes sound in float32.", dtype=dtype)
         return Reason("precision", codec, "transformers' Dia")
     same = say("precision.same", "Every part computes and stores its weights in {dtype}.", dtype=dtype)
     return Reason("precision", same, "Hearth's rule")
@@ -106,11 +89,7 @@ def _compute(situation: Situation, part: ModelPart, dtype: Dtype) -> tuple[Dtype
         return dtype, ()
     # Use the next of this machine's dtypes that has no objection and does not overflow.
     wider: Dtype = next(
-        (
-            each
-            for each in DTYPES[situation.hardware.kind]
-            if each != "float16" and not find_objections(situation, "dtype", each, None)
-        ),
+        (each for each in DTYPES[situation.hardware.kind] if each != "float16" and not find_objections(situation, "dtype", each, None)),
         "float32",
     )
     return wider, (Rejected("precision", f"{part.name}: float16", as_reasons("precision", against)),)

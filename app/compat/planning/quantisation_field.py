@@ -13,13 +13,7 @@ from app.sentence import say
 _SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
 _PICTURE_OFFLOADS: Final[tuple[Offload, ...]] = ("none", "model", "group")
 _NAMES: Final[tuple[Quantised, ...]] = ("awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf")
-_PACKAGE: Final = {
-    "awq": "gptqmodel",
-    "bnb-nf4": "bitsandbytes",
-    "bnb-int8": "bitsandbytes",
-    "torchao-int8": "torchao",
-    "gguf": "gguf",
-}
+_PACKAGE: Final = {"awq": "gptqmodel", "bnb-nf4": "bitsandbytes", "bnb-int8": "bitsandbytes", "torchao-int8": "torchao", "gguf": "gguf"}
 _AMPERE: Final = (8, 0)
 
 
@@ -46,9 +40,7 @@ def decide_quantised(situation: Situation, how: tuple[Precision, ...]) -> FieldD
     none = Option("none", say("quantised.none", "The weights fit unquantised, so nothing is lost."))
     more: dict[str, list[Objection]] = {name: _unusable(situation, name) for name in order}
     for name in order[len(first) :]:
-        more[name].append(
-            Objection(say("quantised.elsewhere", "Other formats run better than {kind} on this machine.", kind=name))
-        )
+        more[name].append(Objection(say("quantised.elsewhere", "Other formats run better than {kind} on this machine.", kind=name)))
     more["none"] = _too_heavy(situation, how)
     every = [none, *options]
     if situation.need.published != "none":
@@ -69,7 +61,9 @@ def _unusable(situation: Situation, name: Quantised) -> list[Objection]:
         found += _without_bitsandbytes(situation, name)
     package = _PACKAGE[name]
     if packages is not None and package not in packages:
-        words = say("quantised.package", "{package} is not installed. Run `start.py add quantised`, or pip install {package}.", package=package)  # fmt: skip
+        words = say(
+            "quantised.package", "{package} is not installed. Run `start.py add quantised`, or pip install {package}.", package=package
+        )
         found.append(Objection(words, fatal=True))
     return found
 
@@ -100,12 +94,12 @@ def _without_bitsandbytes(situation: Situation, name: Quantised) -> Iterator[Obj
         words = say("quantised.bnb-metal", "bitsandbytes on Metal needs torch 2.9.")
         yield Objection(words, "bitsandbytes 0.50", fatal=True)
     if pictures and hardware.kind not in ("cuda", "rocm", "mps"):
-        words = say(
-            "quantised.bnb-pictures", "diffusers can make bitsandbytes weights on a GPU only; torchao is used here."
-        )
+        words = say("quantised.bnb-pictures", "diffusers can make bitsandbytes weights on a GPU only; torchao is used here.")
         yield Objection(words, "diffusers' quantizers/bitsandbytes", fatal=True)
     if pictures and name == "bnb-int8" and hardware.kind == "mps":
-        words = say("quantised.bnb-int8-metal", "diffusers can make 8-bit bitsandbytes weights on NVIDIA cards only; 4-bit ones also on Metal.")  # fmt: skip
+        words = say(
+            "quantised.bnb-int8-metal", "diffusers can make 8-bit bitsandbytes weights on NVIDIA cards only; 4-bit ones also on Metal."
+        )
         yield Objection(words, "diffusers' quantizers/bitsandbytes", fatal=True)
 
 
@@ -119,11 +113,9 @@ def _too_heavy(situation: Situation, how: tuple[Precision, ...]) -> list[Objecti
     total = sum(part_bytes(part, each, "none") for part, each in zip(situation.need.parts, how, strict=True))
     if least > free:
         sizes = {"gib": gib(least), "free": gib(free)}
-        words = say(
-            "quantised.heavy", "The unquantised weights need at least {gib} GiB, but only {free} GiB are free.", **sizes
-        )
+        words = say("quantised.heavy", "The unquantised weights need at least {gib} GiB, but only {free} GiB are free.", **sizes)
         return [Objection(words)]
     ram_bytes = situation.hardware.ram_bytes
     if not situation.hardware.unified and ram_bytes and total > ram_bytes * 3 // 4:
-        return [Objection(say("quantised.ram", "Weights of {gib} GiB do not fit in the computer's main memory either.", gib=gib(total)))]  # fmt: skip
+        return [Objection(say("quantised.ram", "Weights of {gib} GiB do not fit in the computer's main memory either.", gib=gib(total)))]
     return []

@@ -90,21 +90,11 @@ def choose_by_rule(shape: Shape, folds: bool, native: bool, fast_bfloat16: bool)
             return Way("torch")
         if few and shape.dtype == "float32":
             return OWN
-        if (
-            native
-            and shape.dtype == "float32"
-            and not shape.masked
-            and not shape.causal
-            and is_brief(shape.queries, numbers)
-        ):
+        if native and shape.dtype == "float32" and not shape.masked and not shape.causal and is_brief(shape.queries, numbers):
             return Way("native")
         if shape.causal and not shape.masked and shape.queries >= LONG_QUERIES:
             # Masked keys are skipped: by torch's kernel, and better still chunk by chunk.
-            return (
-                Way("folded", CAUSAL_ROWS)
-                if shape.queries >= 2 * LONG_QUERIES
-                else Way("native" if native else "folded")
-            )
+            return Way("folded", CAUSAL_ROWS) if shape.queries >= 2 * LONG_QUERIES else Way("native" if native else "folded")
         return Way("folded")
     if few and (shape.dtype == "float32" or (shape.dtype == "bfloat16" and fast_bfloat16)):
         return OWN

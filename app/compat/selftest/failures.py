@@ -126,10 +126,7 @@ class Call:
             return False
         first, second, third = (each.storage_offset() for each in every)
         heads, step = self.query.shape[1], second - first
-        layouts = {
-            (step, self.dim, heads * self.dim * 3): heads * self.dim,
-            (step, 3 * self.dim, heads * self.dim * 3): self.dim,
-        }
+        layouts = {(step, self.dim, heads * self.dim * 3): heads * self.dim, (step, 3 * self.dim, heads * self.dim * 3): self.dim}
         even = third - second == step and len({each.stride() for each in every}) == 1
         return not (even and layouts.get((step, self.query.stride(1), self.query.stride(2))) == step)
 
@@ -231,11 +228,11 @@ NO_FLOAT64: Final = "Cannot convert a MPS Tensor to float64 dtype as the MPS fra
 NO_BFLOAT16: Final = "MPS BFloat16 is only supported on MacOS 14 or newer"
 NDARRAY: Final = "[MPSNDArray initWithDevice:descriptor:isTextureBacked:] Error: total bytes of NDArray > 2**32"
 BUFFER: Final = "Invalid buffer size: {gib:.2f} GiB"
-NO_GROUPS: Final = (
-    "error: 'mps.matmul' op: mps_matmul has incompatible dimensions\nLLVM ERROR: Failed to infer result type(s)."
-)
+NO_GROUPS: Final = "error: 'mps.matmul' op: mps_matmul has incompatible dimensions\nLLVM ERROR: Failed to infer result type(s)."
 NO_ZERO_STRIDE: Final = "failed assertion `buffer is not large enough. Must be 65536 bytes'"
-PLACEHOLDER: Final = "failed assertion `[MPSGraph runWithFeeds] Placeholder shape mismatches (expected 1 vs got tensorData with 8) at dimIdx = 1'"
+PLACEHOLDER: Final = (
+    "failed assertion `[MPSGraph runWithFeeds] Placeholder shape mismatches (expected 1 vs got tensorData with 8) at dimIdx = 1'"
+)
 NO_KERNEL: Final = "No available kernel. Aborting execution."
 FULL: Final = "CUDA out of memory. Tried to allocate {gib:.2f} GiB."
 
@@ -244,9 +241,7 @@ ATTENTION: Final[tuple[DeviceFailure, ...]] = (
     DeviceFailure("mps-fp64", lambda c, m: c.query.dtype == torch.float64, NO_FLOAT64, TypeError),
     DeviceFailure("mps-bf16", lambda c, m: c.query.dtype == torch.bfloat16, NO_BFLOAT16, TypeError),
     DeviceFailure("mps-gqa-abort", lambda c, m: c.grouped, NO_GROUPS, Aborted),
-    DeviceFailure(
-        "mps-stride-zero", lambda c, m: any(0 in t.stride() for t in (c.query, c.key, c.value)), NO_ZERO_STRIDE, Aborted
-    ),
+    DeviceFailure("mps-stride-zero", lambda c, m: any(0 in t.stride() for t in (c.query, c.key, c.value)), NO_ZERO_STRIDE, Aborted),
     DeviceFailure(
         "mps-placeholder",
         lambda c, m: _graph(c, m) and c.broadcast_mask and c.elements >= m.limits.broadcast_elements,
@@ -256,37 +251,21 @@ ATTENTION: Final[tuple[DeviceFailure, ...]] = (
     DeviceFailure("mps-4gib", lambda c, m: _graph(c, m) and c.score_bytes > m.limits.ndarray_bytes, NDARRAY, Aborted),
     DeviceFailure("mps-buffer", lambda c, m: _graph(c, m) and c.score_bytes > m.buffer_bytes, BUFFER),
     DeviceFailure("cuda-flash", lambda c, m: not kernel(c, m), NO_KERNEL),
-    DeviceFailure(
-        "memory", lambda c, m: kernel(c, m) == "math" and c.score_bytes > m.buffer_bytes, FULL, torch.OutOfMemoryError
-    ),
-    DeviceFailure(
-        "mps-q-stride",
-        lambda c, m: c.queries <= 8 and c.dim in (64, 96, 128) and not c.query.is_contiguous(),
-        misread=_moved,
-    ),
+    DeviceFailure("memory", lambda c, m: kernel(c, m) == "math" and c.score_bytes > m.buffer_bytes, FULL, torch.OutOfMemoryError),
+    DeviceFailure("mps-q-stride", lambda c, m: c.queries <= 8 and c.dim in (64, 96, 128) and not c.query.is_contiguous(), misread=_moved),
     DeviceFailure(
         "mps-batch-stride",
-        lambda c, m: (
-            c.queries <= 8 and c.query.shape[0] > 1 and not all(t.is_contiguous() for t in (c.query, c.key, c.value))
-        ),
+        lambda c, m: c.queries <= 8 and c.query.shape[0] > 1 and not all(t.is_contiguous() for t in (c.query, c.key, c.value)),
         misread=_moved,
     ),
-    DeviceFailure(
-        "fused-qkv-stride",
-        lambda c, m: kernel(c, m) in ("flash", "efficient", "cudnn") and c.interleaved,
-        misread=_moved,
-    ),
+    DeviceFailure("fused-qkv-stride", lambda c, m: kernel(c, m) in ("flash", "efficient", "cudnn") and c.interleaved, misread=_moved),
     DeviceFailure("rocm-strided-v", lambda c, m: not c.value.is_contiguous(), misread=_moved),
     DeviceFailure("mps-causal-leak", lambda c, m: c.causal and c.half, misread=_leaking),
     DeviceFailure("mps-value-dim", lambda c, m: c.dim != c.value.shape[-1], spoil=_wrong_width),
-    DeviceFailure(
-        "mps-decode-oob", lambda c, m: c.half and c.queries <= 8 and c.keys >= m.limits.decode_keys, spoil=garbage
-    ),
+    DeviceFailure("mps-decode-oob", lambda c, m: c.half and c.queries <= 8 and c.keys >= m.limits.decode_keys, spoil=garbage),
     DeviceFailure("mps-int32", lambda c, m: _graph(c, m) and c.elements >= m.limits.indexed_elements, spoil=garbage),
     DeviceFailure("mps-long-k", lambda c, m: _graph(c, m) and c.keys >= m.limits.reduction, spoil=garbage),
-    DeviceFailure(
-        "mps-half-softmax", lambda c, m: _graph(c, m) and c.half and c.keys > m.limits.softmax_keys, spoil=louder
-    ),
+    DeviceFailure("mps-half-softmax", lambda c, m: _graph(c, m) and c.half and c.keys > m.limits.softmax_keys, spoil=louder),
     DeviceFailure("mps-fp16-black", lambda c, m: c.query.dtype == torch.float16 and c.queries > 8, spoil=nan),
     DeviceFailure(
         "bias-overflow",

@@ -95,16 +95,10 @@ def arithmetic(dtype: Dtype, device: str) -> Measured:
     made: torch.dtype = getattr(torch, dtype)
     random = torch.Generator().manual_seed(0)
     rows, weight = (torch.randn(64, 256, generator=random).to(made) for _ in range(2))
-    picture, kernel = (
-        torch.randn(1, 16, 32, 32, generator=random).to(made),
-        torch.randn(16, 16, 3, 3, generator=random).to(made),
-    )
+    picture, kernel = (torch.randn(1, 16, 32, 32, generator=random).to(made), torch.randn(16, 16, 3, 3, generator=random).to(made))
     began_s = time.perf_counter()
     found = F.linear(rows.to(device), weight.to(device)), F.conv2d(picture.to(device), kernel.to(device))
-    right = (
-        rows.double().numpy() @ weight.double().numpy().T,
-        _convolved(picture.double().numpy(), kernel.double().numpy()),
-    )
+    right = (rows.double().numpy() @ weight.double().numpy().T, _convolved(picture.double().numpy(), kernel.double().numpy()))
     worst = max(error(result, expected) for result, expected in zip(found, right, strict=True))
     return worst, time.perf_counter() - began_s
 
@@ -221,7 +215,7 @@ OPTIONS: Final[tuple[Change, ...]] = (
     ("chunk_k/automatic", {"chunk_k": None}, (shape.LONGEST,)),
     ("chunk_k/16384", {"chunk_k": 16384}, (shape.LONGEST,)),
     ("chunk_q/64", {"chunk_q": 64}, (shape.SD15, shape.CLIP, shape.T5)),
-)  # fmt: skip
+)
 """Each option, its change to a careful plan, and attention to compute correctly. `kernels` None: all of this
 machine's."""
 
@@ -236,16 +230,9 @@ def paths(hardware: Hardware, plan: Plan) -> Iterator[Probe]:
         changes: list[tuple[str, dict[str, Any], tuple[Shape, ...]]] = list(OPTIONS)
         if dtype == "float64":  # only for comparing results: one correct case suffices
             changes = changes[:1]
-        changes += [
-            (f"kernels/{name}", {"kernels": (name,), "score_dtype": scores[dtype]}, FUSABLE)
-            for name in KERNELS[hardware.kind]
-        ]
+        changes += [(f"kernels/{name}", {"kernels": (name,), "score_dtype": scores[dtype]}, FUSABLE) for name in KERNELS[hardware.kind]]
         for option, change, shapes in changes:
-            yield Probe(
-                Subject.path(option, dtype),
-                dtype,
-                through(replace(safe, dtype=dtype, **_filled(change, hardware)), dtype, shapes),
-            )
+            yield Probe(Subject.path(option, dtype), dtype, through(replace(safe, dtype=dtype, **_filled(change, hardware)), dtype, shapes))
 
 
 def _score_dtype(hardware: Hardware, dtype: Dtype) -> Dtype | None:

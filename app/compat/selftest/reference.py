@@ -59,10 +59,7 @@ class Made:
     right: Array
 
     def options(self) -> dict[str, Any]:
-        return {
-            "attn_mask": self.mask, "is_causal": self.shape.causal, "scale": self.shape.scale,
-            "enable_gqa": self.shape.grouped,
-        }  # fmt: skip
+        return {"attn_mask": self.mask, "is_causal": self.shape.causal, "scale": self.shape.scale, "enable_gqa": self.shape.grouped}
 
 
 DIA_STEP: Final = Shape("Dia, one step", 2, 16, 1, 200, 128, kv_heads=4)
@@ -133,9 +130,7 @@ def _laid_out(shape: Shape, query: Tensor, key: Tensor, value: Tensor) -> tuple[
     """Lay out the numbers in memory as models do."""
     if shape.layout == "permuted":  # batch, tokens, heads, width
         return tuple(each.transpose(1, 2).contiguous().transpose(1, 2) for each in (query, key, value))  # type: ignore[return-value]
-    if (
-        shape.layout == "fused"
-    ):  # batch, tokens, heads of queries, something else, heads of keys, heads of values; width
+    if shape.layout == "fused":  # batch, tokens, heads of queries, something else, heads of keys, heads of values; width
         together = torch.cat([query, query[:, :1], key, value], dim=1).transpose(1, 2).contiguous().transpose(1, 2)
         heads = shape.heads
         return together[:, :heads], together[:, heads + 1 : 2 * heads + 1], together[:, 2 * heads + 1 :]

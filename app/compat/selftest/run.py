@@ -39,9 +39,7 @@ LONGEST_ANSWER_S: Final = 120.0
 _LAST_WORDS: Final = 600
 
 
-def run(
-    hardware: Hardware, tell: Tell, *, stage: Stage | None = None, isolated: bool | None = None
-) -> dict[Subject, Verdict]:
+def run(hardware: Hardware, tell: Tell, *, stage: Stage | None = None, isolated: bool | None = None) -> dict[Subject, Verdict]:
     """Return verdicts by subject. `tell(done, total, words)` is called before each question and once at the end. A
     pretended machine is simulated, to show what its self-test would find."""
     found: dict[Subject, Verdict] = {}
@@ -65,9 +63,7 @@ def steps(
         found[answer.subject] = _worse(found.get(answer.subject), answer)
     numbers.cache_clear()
     failed = sum(not each.passed for each in found.values())
-    closing = say(
-        "selftest.done", "{passed} of {total} correct on this machine", passed=len(found) - failed, total=len(found)
-    )
+    closing = say("selftest.done", "{passed} of {total} correct on this machine", passed=len(found) - failed, total=len(found))
     yield len(probes), len(probes), closing
 
 
@@ -124,12 +120,7 @@ def _from_children(hardware: Hardware, probes: tuple[Probe, ...]) -> Iterator[Ve
                 assert child.stdin is not None and child.stdout is not None
                 try:
                     child.stdin.write(
-                        json.dumps(
-                            {
-                                "hardware": asdict(hardware),
-                                "asked": [(str(each.subject), each.dtype) for each in probes[done:]],
-                            }
-                        )
+                        json.dumps({"hardware": asdict(hardware), "asked": [(str(each.subject), each.dtype) for each in probes[done:]]})
                         + "\n"
                     )
                     child.stdin.flush()
@@ -149,9 +140,7 @@ def _from_children(hardware: Hardware, probes: tuple[Probe, ...]) -> Iterator[Ve
                 last_words.seek(0)
                 words = last_words.read().decode("utf-8", errors="replace").strip()[-_LAST_WORDS:]
                 elapsed_s = time.perf_counter() - began_s
-                yield Verdict(
-                    probes[done].subject, False, math.inf, elapsed_s, words or f"exit code {child.returncode}"
-                )
+                yield Verdict(probes[done].subject, False, math.inf, elapsed_s, words or f"exit code {child.returncode}")
                 done += 1
 
 
@@ -169,9 +158,7 @@ def answer() -> None:
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     order = json.loads(sys.stdin.readline())
-    facts: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in order["hardware"].items()
-    }
+    facts: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in order["hardware"].items()}
     hardware = Hardware(**facts)
     probes = {(str(each.subject), each.dtype): each for each in questions(hardware)}
     for subject, dtype in order["asked"]:

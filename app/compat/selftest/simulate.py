@@ -31,9 +31,7 @@ aten: Final = torch.ops.aten
 _SEAM: Final = ("app.compat.attention.seam", "app.compat.attention.compose")
 _PRODUCTS: Final = (aten.bmm, aten.baddbmm, aten.mm, aten.addmm)
 _BATCHED: Final = (aten.bmm, aten.baddbmm)
-_MADE_OF_OTHERS: Final = (
-    aten.linear, aten.matmul, aten.softmax, aten.conv1d, aten.conv2d, aten.conv_transpose1d, aten.conv_transpose2d,
-)  # fmt: skip
+_MADE_OF_OTHERS: Final = (aten.linear, aten.matmul, aten.softmax, aten.conv1d, aten.conv2d, aten.conv_transpose1d, aten.conv_transpose2d)
 """Operations that torch dispatches as one in inference mode."""
 _FUSED: Final = ("scaled_dot_product", "_native_multi_head_attention", "_transformer_encoder_layer_fwd")
 
@@ -182,9 +180,7 @@ def biting(
     ) -> Tensor:  # fmt: skip
         bites.inside = True
         try:
-            return bites.attention(
-                torch_attention, Call(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-            )
+            return bites.attention(torch_attention, Call(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa))
         finally:
             bites.inside = False
 

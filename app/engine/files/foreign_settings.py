@@ -136,9 +136,7 @@ def _find_text(graph: Mapping[str, Any], link: Any, depth: int = 12) -> str:
 def _restore(found: Found) -> RestoredSettings:
     """Build the request, with a note for each setting that could not be restored."""
     if not found.prompt:
-        raise Trouble(
-            say("restore.no-prompt", "This picture's settings contain no prompt, so nothing can be restored.")
-        )
+        raise Trouble(say("restore.no-prompt", "This picture's settings contain no prompt, so nothing can be restored."))
     scheduler = _SAMPLERS.get(found.sampler.lower(), found.sampler)
     known = scheduler in schedulers.SCHEDULERS
     numbers = {
@@ -156,17 +154,13 @@ def _restore(found: Found) -> RestoredSettings:
 
 def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterator[Sentence]:
     if found.loras:
-        yield say(
-            "restore.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=", ".join(found.loras)
-        )
+        yield say("restore.loras", "Choose the LoRAs {names} yourself; they cannot be restored.", names=", ".join(found.loras))
     if found.model:
         yield say("restore.model", "This was made with {model}. Choose the model to use.", model=found.model)
     if found.from_picture:
         yield say("restore.image", "This picture was made from another picture. Add that one yourself.")
     if found.sampler and not sampler_known:
-        yield say(
-            "restore.sampler", "Hearth does not know the sampler {name}; the model's own is used.", name=found.sampler
-        )
+        yield say("restore.sampler", "Hearth does not know the sampler {name}; the model's own is used.", name=found.sampler)
     for name in unused:
         value = str(getattr(found, name))[:40]
         yield say("restore.number", "{name} {value} cannot be used here and was left out.", name=name, value=value)

@@ -23,9 +23,7 @@ PARAMETERS: Final = "parameters"
 def write(picture: Image.Image, path: Path, request: PictureRequest, model: str) -> None:
     info = PngInfo()
     info.add_itxt(PARAMETERS, format_a1111(request, model))
-    info.add_itxt(
-        OURS, json.dumps({"version": __version__, "request": strip_paths(to_json(request))}, ensure_ascii=False)
-    )
+    info.add_itxt(OURS, json.dumps({"version": __version__, "request": strip_paths(to_json(request))}, ensure_ascii=False))
     with atomic_write.replacing(path) as unfinished:
         picture.save(unfinished, "PNG", pnginfo=info)
 
@@ -53,9 +51,7 @@ def read(path: Path) -> RestoredSettings:
             text = {name: value for name, value in picture.info.items() if isinstance(value, str)}
             exif = picture.getexif().get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.UserComment)
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as fault:
-        raise Trouble(
-            say("restore.no-picture", "{path} is not a picture that Hearth can read.", path=path.name)
-        ) from fault
+        raise Trouble(say("restore.no-picture", "{path} is not a picture that Hearth can read.", path=path.name)) from fault
     if isinstance(exif, bytes) and PARAMETERS not in text:
         text[PARAMETERS] = _decode_comment(exif)
     for key, reader in ((OURS, _read_ours), (PARAMETERS, read_a1111), ("prompt", read_comfyui)):

@@ -83,9 +83,7 @@ def _convert(source: Path, target: Path) -> bool:
         if shutil.which(program):
             filled = [each.format(source=source, target=target) for each in arguments]
             try:
-                done = subprocess.run(
-                    [program, *filled], stdin=subprocess.DEVNULL, capture_output=True, timeout=CONVERTED_S
-                )
+                done = subprocess.run([program, *filled], stdin=subprocess.DEVNULL, capture_output=True, timeout=CONVERTED_S)
             except subprocess.TimeoutExpired:
                 return False
             if done.returncode == 0 and target.is_file():

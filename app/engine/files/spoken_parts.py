@@ -68,9 +68,7 @@ def find(path: Path) -> SpokenPart | None:
     try:
         values = json.loads(about.read_text("utf-8"))
         codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"])
-        return SpokenPart(
-            values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes.astype(np.int16), path
-        )  # fmt: skip
+        return SpokenPart(values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes.astype(np.int16), path)
     except (ValueError, KeyError, TypeError):
         return None
 

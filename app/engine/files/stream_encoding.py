@@ -43,7 +43,9 @@ def open_encoder(wanted: str, rate: int) -> Encoder:
 
 def require_available(wanted: str) -> None:
     if wanted not in MEDIA:
-        raise Trouble(say("api.format", "The format {wanted} is not available. Choose one of {formats}.", wanted=wanted, formats=", ".join(MEDIA)))  # fmt: skip
+        raise Trouble(
+            say("api.format", "The format {wanted} is not available. Choose one of {formats}.", wanted=wanted, formats=", ".join(MEDIA))
+        )
     if wanted == "aac" and find_spec("av") is None:
         raise Trouble(
             say(
@@ -77,7 +79,7 @@ class PcmEncoder:
             self._header = False
             head = struct.pack(
                 "<4sI4s4sIHHIIHH4sI", b"RIFF", ENDLESS, b"WAVE", b"fmt ", 16, 1, 1, self.rate, 2 * self.rate, 2, 16, b"data", ENDLESS - 36
-            )  # fmt: skip
+            )
         return head + to_int16(samples).tobytes()
 
     def end(self) -> bytes:

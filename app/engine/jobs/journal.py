@@ -91,9 +91,7 @@ class Journal:
     def list_waiting(self) -> list[Job]:
         """List waiting jobs in the order they will run: the owner's before guests'."""
         rows = self._db.query(
-            "SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY owner<>?, position, created_s",
-            self._me,
-            OWNER,
+            "SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY owner<>?, position, created_s", self._me, OWNER
         )
         return [_read_job(row) for row in rows]
 
@@ -101,8 +99,10 @@ class Journal:
         """Sum the engine time that guests used since then."""
         rows = self._db.query(
             "SELECT SUM(MAX(0, COALESCE(ended_s, ?) - MAX(started_s, ?))) AS used FROM jobs WHERE owner<>? AND started_s IS NOT NULL",
-            time.time(), since_s, OWNER,
-        )  # fmt: skip
+            time.time(),
+            since_s,
+            OWNER,
+        )
         return float(rows[0]["used"] or 0.0)
 
     def take(self) -> Job | None:
@@ -117,9 +117,7 @@ class Journal:
     def begin(self, id_: str) -> None:
         """Count one more attempt, before the work begins, so that the next start notices a crash."""
         self._db.write(
-            "UPDATE jobs SET state='running', attempts=attempts+1, started_s=COALESCE(started_s, ?) WHERE id=?",
-            time.time(),
-            id_,
+            "UPDATE jobs SET state='running', attempts=attempts+1, started_s=COALESCE(started_s, ?) WHERE id=?", time.time(), id_
         )
 
     def put_back(self, id_: str) -> None:
@@ -139,9 +137,7 @@ class Journal:
 
     def withdraw(self, id_: str) -> bool:
         """Take a queued job out; return False if it already runs or has ended."""
-        return self._db.write(
-            "UPDATE jobs SET state='stopped', ended_s=? WHERE id=? AND state='queued'", time.time(), id_
-        ) > 0  # fmt: skip
+        return self._db.write("UPDATE jobs SET state='stopped', ended_s=? WHERE id=? AND state='queued'", time.time(), id_) > 0
 
     def mark_interrupted(self) -> list[Job]:
         """Mark the jobs of dead processes as interrupted; done once at each start."""
@@ -168,14 +164,17 @@ class Journal:
         """Queue an unfinished job again; its folder still has the finished parts."""
         self._db.write(
             "UPDATE jobs SET state='queued', runner=?, words='', ended_s=NULL, position=? WHERE id=? AND state IN ('interrupted', 'failed')",
-            self._me, time.time(), id_,
-        )  # fmt: skip
+            self._me,
+            time.time(),
+            id_,
+        )
 
     def list_unfinished(self, request: Request, choice: Choice, owner: str = OWNER) -> list[Job]:
         """List unfinished jobs with exactly this request, the latest first."""
         rows = self._db.query(
             "SELECT * FROM jobs WHERE state IN ('interrupted', 'failed') AND owner=? AND request=? ORDER BY created_s DESC",
-            owner, json.dumps(to_json(request)),
-        )  # fmt: skip
+            owner,
+            json.dumps(to_json(request)),
+        )
         wanted = dataclasses.replace(choice, chunk=AUTO)
         return [job for job in map(_read_job, rows) if job.choice == wanted]

@@ -5,20 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from app.compat.planning.types import Plan
-from app.engine.jobs.events import (
-    Adjusted,
-    Event,
-    Failed,
-    Finished,
-    Loading,
-    Note,
-    PartDone,
-    Preview,
-    Sound,
-    Step,
-    Stopped,
-    Unloaded,
-)
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Preview, Sound, Step, Stopped, Unloaded
 
 
 @dataclass(frozen=True, slots=True)

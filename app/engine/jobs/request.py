@@ -16,12 +16,7 @@ SEED_LIMIT = 2**32
 
 
 def _require_range(name: str, value: float, low: float, high: float) -> None:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not math.isfinite(value)
-        or not low <= value <= high
-    ):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not low <= value <= high:
         raise Trouble(
             say(
                 "request.range",
@@ -53,11 +48,7 @@ def _require_text(name: str, text: str) -> None:
     """Require valid text of a limited length: files from elsewhere may contain anything, and half a surrogate pair
     cannot be written to a file."""
     if not isinstance(text, str) or any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise Trouble(
-            say(
-                "request.not-text", "The {name} contains invalid characters. Please retype it.", name=name
-            )
-        )  # fmt: skip
+        raise Trouble(say("request.not-text", "The {name} contains invalid characters. Please retype it.", name=name))
     if len(text) > LETTERS_MOST[name]:
         raise Trouble(
             say(
@@ -102,12 +93,7 @@ class SpeechRequest:
     def __post_init__(self) -> None:
         _require_text("script", self.text)
         if not self.text.strip():
-            raise Trouble(
-                say(
-                    "request.no-text",
-                    "The script is empty. Write a line such as: [S1] Hello there.",
-                )
-            )
+            raise Trouble(say("request.no-text", "The script is empty. Write a line such as: [S1] Hello there."))
         for name, value, low, high in (
             ("guidance", self.guidance, 1.0, 10.0), ("temperature", self.temperature, 0.0, 5.0), ("top p", self.top_p, 0.01, 1.0),
             ("speed", self.speed, 0.5, 2.0), ("loudness", self.loudness_lufs, -60.0, 0.0), ("silence at the end", self.tail_s, 0.0, 10.0),
@@ -115,8 +101,10 @@ class SpeechRequest:
             if value is not None:
                 _require_range(name, value, low, high)
         for name, number, least, most in (
-            ("seed", self.seed, 0, SEED_LIMIT - 1), ("cfg filter", self.cfg_filter, 1, 1024), ("length", self.max_frames, 17, 3072),
-        ):  # fmt: skip
+            ("seed", self.seed, 0, SEED_LIMIT - 1),
+            ("cfg filter", self.cfg_filter, 1, 1024),
+            ("length", self.max_frames, 17, 3072),
+        ):
             if number is not None:
                 _require_whole(name, number, least, most)
         if self.format not in FORMATS:
@@ -163,12 +151,7 @@ class PictureRequest:
         _require_text("prompt", self.prompt)
         _require_text("negative prompt", self.negative)
         if not self.prompt.strip():
-            raise Trouble(
-                say(
-                    "request.no-prompt",
-                    "The prompt is empty. Describe the picture you want.",
-                )
-            )
+            raise Trouble(say("request.no-prompt", "The prompt is empty. Describe the picture you want."))
         for name, number, least, most in (
             ("width", self.width, 64, 4096), ("height", self.height, 64, 4096), ("steps", self.steps, 1, 200), ("seed", self.seed, 0, SEED_LIMIT - 1),
             ("batch", self.batch, 1, 16), ("upscale", self.upscale, 1, 4), ("preview every", self.preview_every, 0, 100),
@@ -194,12 +177,7 @@ class PictureRequest:
             if value is not None:
                 _require_range(name, value, low, high)
         if self.mask is not None and self.image is None:
-            raise Trouble(
-                say(
-                    "request.mask-alone",
-                    "There is a mask but no picture to repaint. Add the picture, or remove the mask.",
-                )
-            )
+            raise Trouble(say("request.mask-alone", "There is a mask but no picture to repaint. Add the picture, or remove the mask."))
 
 
 Request = SpeechRequest | PictureRequest
@@ -232,9 +210,5 @@ def from_json(values: dict[str, Any]) -> Request:
             )
         ) from fault
     raise Trouble(
-        say(
-            "request.kind",
-            "Hearth does not know settings of the kind {kind}. Choose another file, or update Hearth.",
-            kind=str(kind),
-        )
+        say("request.kind", "Hearth does not know settings of the kind {kind}. Choose another file, or update Hearth.", kind=str(kind))
     )

@@ -179,25 +179,14 @@ class Shelf:
     def get(self, id_: int) -> Creation:
         rows = self._db.query("SELECT * FROM creations WHERE id=?", id_)
         if not rows:
-            raise Trouble(
-                say(
-                    "shelf.unknown",
-                    "Creation {id} is not on the shelf. It may have been deleted for good.",
-                    id=id_,
-                )
-            )
+            raise Trouble(say("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=id_))
         return self._read_creation(rows[0])
 
     def list_of_job(self, job: str) -> list[Creation]:
-        return [
-            self._read_creation(row) for row in self._db.query("SELECT * FROM creations WHERE job=? ORDER BY id", job)
-        ]
+        return [self._read_creation(row) for row in self._db.query("SELECT * FROM creations WHERE job=? ORDER BY id", job)]
 
     def list_models(self) -> list[str]:
-        return [
-            row["model"]
-            for row in self._db.query("SELECT DISTINCT model FROM creations WHERE binned_s IS NULL ORDER BY model")
-        ]
+        return [row["model"] for row in self._db.query("SELECT DISTINCT model FROM creations WHERE binned_s IS NULL ORDER BY model")]
 
     def set_favourite(self, id_: int, favourite: bool) -> None:
         self._db.write("UPDATE creations SET favourite=? WHERE id=?", int(favourite), id_)
@@ -221,10 +210,7 @@ class Shelf:
 
     def export(self, ids: Iterable[int], target: Path) -> Path:
         """Export several creations as one zip, atomically."""
-        with (
-            atomic_write.replacing(target) as unfinished,
-            zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle,
-        ):
+        with atomic_write.replacing(target) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle:
             for creation in map(self.get, ids):
                 if creation.condition != "missing":
                     bundle.write(creation.path, creation.path.name)

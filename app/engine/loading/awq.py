@@ -25,14 +25,15 @@ def unpack_state(state: Mapping[str, Tensor], config: Mapping[str, object], dtyp
     if layout != "gemm" or bits != BITS:
         raise Trouble(
             say(
-                "awq.form", "Hearth cannot use this model's AWQ weights ({form}, {bits} bits), only 4-bit gemm. Choose the model without AWQ.",
-                form=layout, bits=str(bits),
+                "awq.form",
+                "Hearth cannot use this model's AWQ weights ({form}, {bits} bits), only 4-bit gemm. Choose the model without AWQ.",
+                form=layout,
+                bits=str(bits),
             )
-        )  # fmt: skip
+        )
     packed = [name.removesuffix(".qweight") for name in state if name.endswith(".qweight")]
     unpacked = {
-        f"{name}.weight": _dequantise(state[f"{name}.qweight"], state[f"{name}.qzeros"], state[f"{name}.scales"], dtype)
-        for name in packed
+        f"{name}.weight": _dequantise(state[f"{name}.qweight"], state[f"{name}.qzeros"], state[f"{name}.scales"], dtype) for name in packed
     }
     used = {f"{name}.{part}" for name in packed for part in ("qweight", "qzeros", "scales")}
     return {**{name: tensor for name, tensor in state.items() if name not in used}, **unpacked}

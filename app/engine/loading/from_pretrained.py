@@ -64,9 +64,7 @@ def load(kind: Any, folder: Path, plan: Plan, role: Role = "speech") -> tuple[An
         )
     else:
         model, found = kind.from_pretrained(folder, output_loading_info=True, **arguments)
-    notes = weights_complete.check_weights(
-        folder, found["missing_keys"], found["unexpected_keys"], found["mismatched_keys"]
-    )
+    notes = weights_complete.check_weights(folder, found["missing_keys"], found["unexpected_keys"], found["mismatched_keys"])
     how = plan.of(role)
     if "device_map" not in arguments and how is not None and plan.runs_on != "cpu":
         model = model.to(how.device)

@@ -30,6 +30,4 @@ class LoadedModel(Protocol):
 
 def same_placement(before: Plan, after: Plan) -> bool:
     """Tell whether both plans put the weights on the same devices in the same dtypes."""
-    return all(
-        getattr(before, name) == getattr(after, name) for name in ("device", "precision", "offload", "quantised")
-    )
+    return all(getattr(before, name) == getattr(after, name) for name in ("device", "precision", "offload", "quantised"))

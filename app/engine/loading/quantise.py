@@ -27,12 +27,12 @@ def make_config(library: str, kind: Quantised, compute: torch.dtype) -> Any:
     raise Trouble(
         say(
             "loading.gguf",
-                "{kind} weights are a separate file and cannot be made while loading. "
-                "Choose a model that comes with one, or set quantisation to automatic.",
+            "{kind} weights are a separate file and cannot be made while loading. "
+            "Choose a model that comes with one, or set quantisation to automatic.",
             kind=kind,
         ),
         cure="automatic",
-    )  # fmt: skip
+    )
 
 
 def make_part_config(library: str, plan: Plan, part: ModelPart, compute: torch.dtype) -> Any:
@@ -67,10 +67,11 @@ def check_quantised(plan: Plan, loaded: dict[str, torch.nn.Module], parts: tuple
                 say(
                     "quantise.not-done",
                     "{part} should have {kind} weights but was loaded without them. Choose another quantisation, or none.",
-                    kind=plan.quantised, part=part.name,
+                    kind=plan.quantised,
+                    part=part.name,
                 ),
                 cure="automatic",
-            )  # fmt: skip
+            )
 
 
 def refuse_single_file(plan: Plan, file: Path) -> None:
@@ -79,10 +80,11 @@ def refuse_single_file(plan: Plan, file: Path) -> None:
             say(
                 "quantise.single-file",
                 "{path} is a single file; {kind} weights can only be made from a folder. Choose torchao-int8 or none.",
-                path=str(file), kind=plan.quantised,
+                path=str(file),
+                kind=plan.quantised,
             ),
             cure="automatic",
-        )  # fmt: skip
+        )
 
 
 def _make_int8_config() -> Any:

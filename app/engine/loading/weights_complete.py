@@ -20,22 +20,20 @@ _KNOWN_LEFTOVERS: Final = (
 """Written by training, never read when painting."""
 
 
-def check_weights(
-    path: Path, missing: Collection[str], unexpected: Collection[str], mismatched: Collection[Any]
-) -> list[Sentence]:
+def check_weights(path: Path, missing: Collection[str], unexpected: Collection[str], mismatched: Collection[Any]) -> list[Sentence]:
     """Raise a Trouble if weights are missing or have another shape; return sentences about unused ones."""
     if mismatched or missing:
-        names = sorted(map(str, missing)) or sorted(
-            str(each[0] if isinstance(each, tuple) else each) for each in mismatched
-        )
+        names = sorted(map(str, missing)) or sorted(str(each[0] if isinstance(each, tuple) else each) for each in mismatched)
         raise Trouble(
             say(
                 "weights.missing",
                 "{path} is incomplete: {count} of its weights are missing or have another shape ({names}). Download it again.",
-                path=str(path), count=len(names), names=_format_names(names),
+                path=str(path),
+                count=len(names),
+                names=_format_names(names),
             ),
             cure="models",
-        )  # fmt: skip
+        )
     return [_describe_unexpected(path, sorted(map(str, unexpected)))] if unexpected else []
 
 
@@ -64,11 +62,7 @@ def explain_missing(path: Path) -> Iterator[None]:
         if "meta tensor" not in str(fault):
             raise
         raise Trouble(
-            say(
-                "weights.missing-some",
-                "{path} is incomplete: some of its weights are missing. Download it again.",
-                path=str(path),
-            ),
+            say("weights.missing-some", "{path} is incomplete: some of its weights are missing. Download it again.", path=str(path)),
             cure="models",
         ) from fault
 
@@ -77,8 +71,10 @@ def _describe_unexpected(path: Path, names: list[str]) -> Sentence:
     return say(
         "weights.unexpected",
         "{path} also contains {count} weights that this model does not use ({names}); they were ignored.",
-        path=path.name, count=len(names), names=_format_names(names),
-    )  # fmt: skip
+        path=path.name,
+        count=len(names),
+        names=_format_names(names),
+    )
 
 
 def _format_names(names: list[str]) -> str:

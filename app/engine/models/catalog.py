@@ -36,11 +36,9 @@ _SAFE: Final = (*NOT_NEEDED, "safety_checker/*", "feature_extractor/*", "vae_1_0
 
 _FIXED_VAE: Final = Companion(
     "vae", Source("madebyollin/sdxl-vae-fp16-fix", ("config.json", "diffusion_pytorch_model.safetensors"), 335 * _MB), "MIT"
-)  # fmt: skip
+)
 _LCM: Final = Companion(
-    "few-steps",
-    Source("latent-consistency/lcm-lora-sdv1-5", ("pytorch_lora_weights.safetensors",), 135 * _MB),
-    "OpenRAIL++",
+    "few-steps", Source("latent-consistency/lcm-lora-sdv1-5", ("pytorch_lora_weights.safetensors",), 135 * _MB), "OpenRAIL++"
 )
 _DENOISER: Final = ("transformer/*.safetensors", "transformer/*.index.json")
 
@@ -220,9 +218,7 @@ def find(wanted: str) -> Model:
     if (path := find_path(wanted)) is not None:
         return detect.detect_model(path, BY_ID, CONFIGS)
     named = {**{model.id: model.id for model in CATALOG}, **{model.title.lower(): model.id for model in CATALOG}}
-    near = dict.fromkeys(
-        named[each] for each in difflib.get_close_matches(wanted[:200].lower(), named, n=4, cutoff=0.4)
-    )
+    near = dict.fromkeys(named[each] for each in difflib.get_close_matches(wanted[:200].lower(), named, n=4, cutoff=0.4))
     raise Trouble(
         say(
             "catalog.unknown",

@@ -59,9 +59,7 @@ def _detect_file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str,
     family = detect_family(path)
     like = catalog[_LIKE[family]]
     # The catalog row's VAE may be a repaired one from elsewhere; here it is the file's.
-    parts = tuple(
-        replace(part, half_is_safe=part.half_is_safe and _is_safe_in_half(part.name, family)) for part in like.parts
-    )
+    parts = tuple(replace(part, half_is_safe=part.half_is_safe and _is_safe_in_half(part.name, family)) for part in like.parts)
     return replace(
         like, id=str(path), title=path.stem, path=str(path), source=None, single_file=True, plain=None, note=None,
         parts=parts, settings=like.plain or like.settings, companions=(configs[family],), licence="", gated=False,
@@ -180,9 +178,7 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
 
 
 def _is_safe_in_half(name: str, family: Family) -> bool:
-    return not (
-        (name == "vae" and family in ("sdxl", "pixart-sigma")) or (name == "transformer" and family == "z-image")
-    )
+    return not ((name == "vae" and family in ("sdxl", "pixart-sigma")) or (name == "transformer" and family == "z-image"))
 
 
 def _read_scale(path: Path) -> int:

@@ -109,7 +109,7 @@ class Downloads:
     def start(self, model: Model, quantised: Quantised = "none") -> None:
         """Start or resume a download; does nothing if it is already running."""
         if not list_sources(model, quantised):
-            raise Trouble(say("download.here", "{model} is already installed.", model=model.title))  # fmt: skip
+            raise Trouble(say("download.here", "{model} is already installed.", model=model.title))
         with self._lock:
             before = self._jobs.get(model.id)
             if before is not None and before.state in ("queued", "running"):
@@ -145,9 +145,7 @@ class Downloads:
                 job.thread.join()
             self._jobs.pop(model.id, None)
         busy = [each.model for each in self._jobs.values() if each.state != "done"]
-        given = on_disk.remove(
-            self._home, model, others, keep={repo for each in busy for repo in on_disk.list_repos(each)}
-        )
+        given = on_disk.remove(self._home, model, others, keep={repo for each in busy for repo in on_disk.list_repos(each)})
         self._record_path(model.id).unlink(missing_ok=True)
         return given
 
@@ -202,14 +200,10 @@ class Downloads:
             self._retry(job, source.repo, lambda source=source: hub.list_files(source, self._endpoint))  # type: ignore[misc]
             for source in list_sources(job.model, job.quantised)
         ]
-        job.blobs = list(
-            dict.fromkeys((each.source.repo, file.etag, file.size_bytes) for each in found for file in each.files)
-        )
+        job.blobs = list(dict.fromkeys((each.source.repo, file.etag, file.size_bytes) for each in found for file in each.files))
         job.total_bytes = sum(size for _, _, size in job.blobs)
         self._save_record(job)
-        hub.require_room(
-            models, job.total_bytes - sum(hub.count_bytes_here(models, repo, etag) for repo, etag, _ in job.blobs)
-        )
+        hub.require_room(models, job.total_bytes - sum(hub.count_bytes_here(models, repo, etag) for repo, etag, _ in job.blobs))
         for each in found:
             self._fetch_files(job, each)
         for each in found:
@@ -220,9 +214,10 @@ class Downloads:
     def _fetch_files(self, job: _Download, found: Listing) -> None:
         for file in found.files:
             self._retry(
-                job, found.source.repo,
+                job,
+                found.source.repo,
                 lambda file=file: hub.fetch(self._home.models, found, file, job.count_bytes, self._endpoint),  # type: ignore[misc]
-            )  # fmt: skip
+            )
 
     def _retry(self, job: _Download, repo: str, act: Callable[[], T]) -> T:
         """Retry after interruptions for as long as bytes arrive; a wait is reported and can be paused."""
@@ -248,9 +243,7 @@ class Downloads:
                     raise trouble from fault
                 wait_s = max(waits.pop(0), asked_s)
                 job.sentence = say(
-                    "download.waits",
-                    "The connection was lost or Hugging Face is busy; retrying in {seconds} s.",
-                    seconds=round(wait_s),
+                    "download.waits", "The connection was lost or Hugging Face is busy; retrying in {seconds} s.", seconds=round(wait_s)
                 )
                 if job.halt.wait(wait_s):
                     raise _PausedError from None

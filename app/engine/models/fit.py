@@ -15,11 +15,7 @@ from app.engine.models.model import Model, list_sources
 from app.paths import Home
 from app.sentence import say
 
-FITS: Final = {
-    "fits": say("fit.fits", "fits"),
-    "tight": say("fit.tight", "tight"),
-    "no": say("fit.no", "too large"),
-}
+FITS: Final = {"fits": say("fit.fits", "fits"), "tight": say("fit.tight", "tight"), "no": say("fit.no", "too large")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,13 +47,7 @@ class Forecast:
 
 
 def make_forecast(
-    home: Home,
-    request: Request,
-    model: Model,
-    hardware: Hardware,
-    choice: Choice,
-    verdicts: Verdicts,
-    yields: bool = False,
+    home: Home, request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts, yields: bool = False
 ) -> Forecast:
     """Forecast a request's memory. `hardware` as it is now; memory that Hearth itself holds and would release counts as
     free. `yields`: for a guest, as in `planned`."""
@@ -76,30 +70,20 @@ def judge(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentenc
         return "fits", say("forecast.fits", "Needs about {peak} GB at its peak; {free} GB are free.", **gigabytes)
     if peak <= free:
         return "tight", say(
-            "forecast.tight",
-            "Needs about {peak} GB at its peak; {free} GB are free. Closing other programs helps.",
-            **gigabytes,
+            "forecast.tight", "Needs about {peak} GB at its peak; {free} GB are free. Closing other programs helps.", **gigabytes
         )
     return "no", say("forecast.no", "Needs about {peak} GB at its peak, but only {free} GB are free.", **gigabytes)
 
 
-def find_cures(
-    home: Home, request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts
-) -> Iterator[Cure]:
+def find_cures(home: Home, request: Request, model: Model, hardware: Hardware, choice: Choice, verdicts: Verdicts) -> Iterator[Cure]:
     """Find single changes that make it fit, the mildest first; of each kind the first that works."""
     offered: set[str] = set()
-    for sentence, changed, chosen in (
-        *_vary_plan(request, choice, hardware.unified),
-        *_vary_size(request, model, choice),
-    ):
+    for sentence, changed, chosen in (*_vary_plan(request, choice, hardware.unified), *_vary_size(request, model, choice)):
         try:
             plan = make_plan(home, hardware, model, chosen, verdicts, changed)
         except Trouble:
             continue
-        if (
-            sentence.key not in offered
-            and peak_bytes(find_need(home, hardware, model, changed), plan) <= hardware.free_bytes
-        ):
+        if sentence.key not in offered and peak_bytes(find_need(home, hardware, model, changed), plan) <= hardware.free_bytes:
             offered.add(sentence.key)
             yield Cure(sentence, changed, chosen)
 
@@ -112,24 +96,12 @@ def _vary_plan(request: Request, choice: Choice, unified: bool) -> Iterator[Chan
     if choice != Choice():
         yield say("cure.automatic", "Set everything to automatic."), request, Choice()
     for chunk in (512, 128):
-        yield (
-            say("cure.chunk", "Use a chunk size of {chunk}.", chunk=chunk),
-            request,
-            dataclasses.replace(choice, chunk=chunk),
-        )
+        yield (say("cure.chunk", "Use a chunk size of {chunk}.", chunk=chunk), request, dataclasses.replace(choice, chunk=chunk))
     if not unified:
         for offload in OFFLOADS:
-            yield (
-                say("cure.offload", "Move idle parts off the GPU."),
-                request,
-                dataclasses.replace(choice, offload=offload),
-            )
+            yield (say("cure.offload", "Move idle parts off the GPU."), request, dataclasses.replace(choice, offload=offload))
     elif isinstance(request, PictureRequest):  # a voice's two parts alternate all the time: neither is idle
-        yield (
-            say("cure.offload-file", "Move idle parts to disk."),
-            request,
-            dataclasses.replace(choice, offload="model"),
-        )
+        yield (say("cure.offload-file", "Move idle parts to disk."), request, dataclasses.replace(choice, offload="model"))
     for kind in QUANTISED:
         chosen = dataclasses.replace(choice, quantised=kind)
         yield say("cure.quantised", "Use {kind} weights: smaller, and nearly as good.", kind=kind), request, chosen

@@ -119,7 +119,9 @@ def refuse_without_weights(repo: str, names: list[str], there: list[str]) -> Non
         raise Trouble(say("hub.code",
             "{repo} contains programs instead of weights that Hearth can load. Hearth never runs code from a model; "
             "choose another one.", repo=repo))  # fmt: skip
-    raise Trouble(say("hub.no-weights", "{repo} does not have the weights for this model (any more). Update Hearth and try again.", repo=repo))  # fmt: skip
+    raise Trouble(
+        say("hub.no-weights", "{repo} does not have the weights for this model (any more). Update Hearth and try again.", repo=repo)
+    )
 
 
 def _is_inside(name: str) -> bool:
@@ -255,7 +257,7 @@ def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | Non
     if isinstance(fault, Trouble):
         return fault
     if isinstance(fault, OfflineModeIsEnabled):
-        return Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing can be downloaded. Restart Hearth without it."))  # fmt: skip
+        return Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing can be downloaded. Restart Hearth without it."))
     if isinstance(fault, GatedRepoError) or status in (401, 403):
         return Trouble(_explain_gate(repo, host), cure="token")
     if status == 404:

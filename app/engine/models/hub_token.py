@@ -35,20 +35,13 @@ def store(token: str) -> None:
     token = token.strip()
     if not _TOKEN.fullmatch(token):
         raise Trouble(
-            say(
-                "token.not-one",
-                "This does not look like an access token. Copy one from {tokens}; it begins with hf_.",
-                tokens=TOKENS_URL,
-            )
+            say("token.not-one", "This does not look like an access token. Copy one from {tokens}; it begins with hf_.", tokens=TOKENS_URL)
         )
     try:
         _store(token)
     except OfflineModeIsEnabled:
         raise Trouble(
-            say(
-                "hub.offline",
-                "Offline mode is on (HF_HUB_OFFLINE), so nothing can be downloaded. Restart Hearth without it.",
-            )
+            say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing can be downloaded. Restart Hearth without it.")
         ) from None
     except HfHubHTTPError as fault:
         status = fault.response.status_code
@@ -71,11 +64,7 @@ def store(token: str) -> None:
         ) from None
     except httpx2.TransportError:
         raise Trouble(
-            say(
-                "token.away",
-                "Could not check the token: cannot connect to {host}. Check your network.",
-                host=constants.ENDPOINT,
-            )
+            say("token.away", "Could not check the token: cannot connect to {host}. Check your network.", host=constants.ENDPOINT)
         ) from None
     except ValueError:
         raise Trouble(

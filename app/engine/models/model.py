@@ -9,9 +9,7 @@ from app.compat.planning.types import ModelPart, Need, Quantised
 from app.sentence import Sentence
 
 Kind = Literal["speech", "picture"]
-Family = Literal[
-    "dia", "sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image",
-]  # fmt: skip
+Family = Literal["dia", "sd15", "sdxl", "pixart-sigma", "sd3", "flux", "flux2-klein", "z-image"]
 GUIDED_ROWS = 2
 """With guidance each step runs the model on two rows at once: with the prompt and without."""
 NOT_NEEDED = ("*.bin", "*.ckpt", "*.pt", "*.pth", "*.msgpack", "*.onnx*", "*.h5", "*.py", "*.pkl")
@@ -121,9 +119,7 @@ def list_sources(model: Model, quantised: Quantised = "none") -> tuple[Source, .
     return (*own, *(each.source for each in with_it))
 
 
-def describe_need(
-    model: Model, *, width: int | None = None, height: int | None = None, guidance: float | None = None
-) -> Need:
+def describe_need(model: Model, *, width: int | None = None, height: int | None = None, guidance: float | None = None) -> Need:
     """Describe what one picture of this size takes (a batch is made one after another)."""
     shape, settings = model.attention, model.settings
     if model.kind == "speech":

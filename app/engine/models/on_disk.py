@@ -39,14 +39,10 @@ def locate(home: Home, model: Model, quantised: Quantised = "none") -> Located |
     """Locate all files the model needs with this quantisation; None if any is missing."""
     if model.path:
         found = ((each.name, find_snapshot(home, each.source)) for each in model.companions)
-        there = {
-            name: path for name, path in found if path is not None
-        }  # what a single file lacks is reported when it is loaded
+        there = {name: path for name, path in found if path is not None}  # what a single file lacks is reported when it is loaded
         return Located(Path(model.path), there) if Path(model.path).exists() else None
     folder_there = find_snapshot(home, list_sources(model, quantised)[0])
-    needed = {
-        each.name: find_snapshot(home, each.source) for each in model.companions if each.when in (None, quantised)
-    }
+    needed = {each.name: find_snapshot(home, each.source) for each in model.companions if each.when in (None, quantised)}
     companions = {name: path for name, path in needed.items() if path is not None}
     if folder_there is None or len(companions) < len(needed):
         return None
@@ -82,9 +78,10 @@ def _are_parts_complete(folder: Path, source: Source) -> bool:
     except (OSError, ValueError):
         return False
     named = [
-        name for name, made_of in index.items()
+        name
+        for name, made_of in index.items()
         if isinstance(made_of, list) and made_of and made_of[0] and not _is_left_out(f"{name}/config.json", source)
-    ]  # fmt: skip
+    ]
     return all(
         any(each.is_file() for each in (folder / name).glob("*.json"))
         and (name not in _WEIGHED or _are_weights_complete(folder, f"{name}/", source))
@@ -97,10 +94,7 @@ def _are_weights_complete(folder: Path, part: str, source: Source) -> bool:
     weights = any(pattern.endswith(".safetensors") for pattern in source.files)
     if not weights or _is_left_out(f"{part}x.safetensors", source):
         return True
-    names = [
-        each.name for each in (folder / part).glob("*.safetensors")
-        if each.is_file() and _is_wanted(part + each.name, source)
-    ]  # fmt: skip
+    names = [each.name for each in (folder / part).glob("*.safetensors") if each.is_file() and _is_wanted(part + each.name, source)]
     shards: dict[tuple[str, str, int], int] = {}
     for name in names:
         if found := _SHARD.fullmatch(name):
@@ -162,9 +156,7 @@ def remove(home: Home, model: Model, others: Iterable[Model], keep: Collection[s
                 path=model.path,
             )
         )
-    sources = [
-        source for other in others if other.id != model.id and locate(home, other) for source in list_all_sources(other)
-    ]
+    sources = [source for other in others if other.id != model.id and locate(home, other) for source in list_all_sources(other)]
     before = measure_bytes(home, model)
     for repo in list_repos(model):
         folder = repo_folder(home.models, repo)

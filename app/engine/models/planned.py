@@ -50,17 +50,11 @@ def note_refused_chunk(plan: Plan, refused: Chunk, trouble: Trouble) -> Plan:
 
 def chunk_differs(chosen: Chunk, runs: Chunk, why: Sentence) -> Sentence:
     return say(
-        "chunk_q.differs",
-        "You asked for {asked}, but {chunk} is used: {why}",
-        asked=word_chunk(chosen),
-        chunk=word_chunk(runs),
-        why=why,
+        "chunk_q.differs", "You asked for {asked}, but {chunk} is used: {why}", asked=word_chunk(chosen), chunk=word_chunk(runs), why=why
     )
 
 
-def find_need(
-    home: Home, hardware: Hardware, model: Model | None, request: Request | None = None, *, itself: bool = False
-) -> Need:
+def find_need(home: Home, hardware: Hardware, model: Model | None, request: Request | None = None, *, itself: bool = False) -> Need:
     """Describe what the model needs for this request, or for its makers' recommendation."""
     if model is None:
         return Need()
@@ -83,11 +77,7 @@ def add_config_needs(need: Need, folder: Path) -> Need:
     attention = config.get("attn_implementation") or config.get("_attn_implementation")
     packing = config.get("quantization_config")
     awq = isinstance(packing, dict) and packing.get("quant_method") == "awq"
-    return replace(
-        need,
-        attention=attention if isinstance(attention, str) else need.attention,
-        published="awq" if awq else need.published,
-    )
+    return replace(need, attention=attention if isinstance(attention, str) else need.attention, published="awq" if awq else need.published)
 
 
 def explain_stand_in(hardware: Hardware, own: Plan, here: Plan) -> Sentence | None:
@@ -97,10 +87,12 @@ def explain_stand_in(hardware: Hardware, own: Plan, here: Plan) -> Sentence | No
     if here.quantised == "none":
         return say(
             "planned.whole",
-                "This is the plan for a real {machine}. This computer cannot make {own} weights; "
-                "with --pretend {name} it uses the full weights instead.",
-            machine=hardware.name, own=own.quantised, name=hardware.pretended,
-        )  # fmt: skip
+            "This is the plan for a real {machine}. This computer cannot make {own} weights; "
+            "with --pretend {name} it uses the full weights instead.",
+            machine=hardware.name,
+            own=own.quantised,
+            name=hardware.pretended,
+        )
     return say(
         "planned.other", "This is the plan for a real {machine}. This computer cannot make {own} weights; with --pretend {name} it uses {here} instead.",
         machine=hardware.name, own=own.quantised, here=here.quantised, name=hardware.pretended,

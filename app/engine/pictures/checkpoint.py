@@ -63,8 +63,7 @@ def changed_state(scheduler: Any, before: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: list(value) if isinstance(value, list) else value
         for name, value in vars(scheduler).items()
-        if isinstance(value, list)
-        or (isinstance(value, (torch.Tensor, *_PLAIN)) and value is not before.get(name, _NEW))
+        if isinstance(value, list) or (isinstance(value, (torch.Tensor, *_PLAIN)) and value is not before.get(name, _NEW))
     }
 
 

@@ -74,20 +74,10 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path) -> Pictur
 def _refuse_unsupported(request: PictureRequest, model: Model, family: Family) -> None:
     if request.image and not family.image_class:
         raise Trouble(
-            say(
-                "paint.no-image",
-                "{model} cannot start from a picture. Remove the picture, or choose SD 1.5 or SDXL.",
-                model=model.title,
-            )
+            say("paint.no-image", "{model} cannot start from a picture. Remove the picture, or choose SD 1.5 or SDXL.", model=model.title)
         )
     if request.mask and not family.inpaint_class:
-        raise Trouble(
-            say(
-                "paint.no-mask",
-                "{model} cannot use a mask. Remove the mask, or choose SD 1.5 or SDXL.",
-                model=model.title,
-            )
-        )
+        raise Trouble(say("paint.no-mask", "{model} cannot use a mask. Remove the mask, or choose SD 1.5 or SDXL.", model=model.title))
 
 
 def _describe_ignored(request: PictureRequest, model: Model, family: Family) -> list[Sentence]:
@@ -100,11 +90,7 @@ def _describe_ignored(request: PictureRequest, model: Model, family: Family) -> 
         ),
         (
             edits_by_prompt,
-            say(
-                "paint.no-strength",
-                "{model} edits the picture as the prompt says; the strength has no effect.",
-                model=model.title,
-            ),
+            say("paint.no-strength", "{model} edits the picture as the prompt says; the strength has no effect.", model=model.title),
         ),
         (
             bool(request.negative) and not family.negative_prompts,
@@ -122,9 +108,7 @@ def _choose_scheduler(request: PictureRequest, family: Family) -> str | None:
     return next(name for name in schedulers.NAMES if schedulers.SCHEDULERS[name] is wanted)
 
 
-def _describe_size(
-    request: PictureRequest, model: Model, settings: Settings, width: int, height: int
-) -> list[Sentence]:
+def _describe_size(request: PictureRequest, model: Model, settings: Settings, width: int, height: int) -> list[Sentence]:
     notes = []
     size = request.width or width, request.height or height
     if settings.least == settings.most and size != (width, height):

@@ -74,9 +74,7 @@ def _too_large(path: str) -> Trouble:
     )
 
 
-def choose_size(
-    width: int | None, height: int | None, settings: Settings, image: Image.Image | None
-) -> tuple[int, int]:
+def choose_size(width: int | None, height: int | None, settings: Settings, image: Image.Image | None) -> tuple[int, int]:
     """Choose the size: the one asked for, else the shape of the start picture, else the model's default. Some models have only one."""
     if settings.least == settings.most:
         return settings.width, settings.height
@@ -115,10 +113,5 @@ def open_mask(path: str, width: int, height: int) -> Image.Image:
     """Return the mask, white where the picture is repainted; raise a Trouble if nothing is white."""
     drawn = crop_to(open_image(path), width, height).convert("L").point(lambda value: 255 if value >= 128 else 0)
     if drawn.getextrema() == (0, 0):
-        raise Trouble(
-            say(
-                "image.empty-mask",
-                "Nothing is marked in the mask. Mark the area to repaint in white.",
-            )
-        )
+        raise Trouble(say("image.empty-mask", "Nothing is marked in the mask. Mark the area to repaint in white."))
     return drawn

@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
 
 
-def load(
-    folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path | None = None
-) -> Painter:
+def load(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path | None = None) -> Painter:
     """Load from local files; raise a Trouble if they are unusable. `scratch`: where idle parts are stored, if the plan needs it."""
     pipeline = loader.load_pipeline(folder, model, plan, companions, scratch or Path(tempfile.gettempdir()))
     return Painter(pipeline, model, plan)
@@ -140,13 +138,7 @@ class Painter:
     def _start_picture(self, settings: PictureSettings, index: int, job: Path) -> _Picture:
         made_from = json.dumps([to_json(settings.request_for(index)), self._model.id], sort_keys=True)
         fingerprint = hashlib.sha256(made_from.encode()).hexdigest()
-        return _Picture(
-            index,
-            settings.request.batch,
-            job / f"picture-{index}.png",
-            job / f"latent-{index}.safetensors",
-            fingerprint,
-        )
+        return _Picture(index, settings.request.batch, job / f"picture-{index}.png", job / f"latent-{index}.safetensors", fingerprint)
 
     def _paint(self, run: _Run, picture: _Picture) -> Iterator[Event]:
         start = checkpoint.load(picture.checkpoint_path, picture.fingerprint)
@@ -167,9 +159,7 @@ class Painter:
                 checkpoint.save(picture.checkpoint_path, report, picture.fingerprint)
             else:
                 finished = per_request.finish_picture(report, run.settings)
-                picture_settings.write(
-                    finished, picture.path, run.settings.request_for(picture.index), self._model.title
-                )
+                picture_settings.write(finished, picture.path, run.settings.request_for(picture.index), self._model.title)
                 picture.checkpoint_path.unlink(missing_ok=True)
 
     @property

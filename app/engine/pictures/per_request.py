@@ -94,9 +94,7 @@ def unpack_latents(pipe: Any, family: Family, latents: torch.Tensor, settings: P
 
 
 @torch.no_grad()
-def decode_latents(
-    pipe: Any, family: Family, latents: torch.Tensor, settings: PictureSettings, exact: bool, step: int
-) -> Image.Image:
+def decode_latents(pipe: Any, family: Family, latents: torch.Tensor, settings: PictureSettings, exact: bool, step: int) -> Image.Image:
     """Decode with the VAE and check the result; `exact` says that a black picture is no rounding error."""
     vae = pipe.vae
     latents = unpack_latents(pipe, family, latents, settings).to(placement.find_device(vae), vae.dtype)
@@ -114,9 +112,7 @@ def decode_latents(
 def finish_picture(painted: Image.Image, settings: PictureSettings) -> Image.Image:
     """Restore the original pixels outside the mask, and enlarge as the request says."""
     if settings.mask is not None and settings.image is not None:
-        inside = settings.mask.filter(ImageFilter.MinFilter(2 * FEATHER_PIXELS + 1)).filter(
-            ImageFilter.GaussianBlur(FEATHER_PIXELS / 2)
-        )
+        inside = settings.mask.filter(ImageFilter.MinFilter(2 * FEATHER_PIXELS + 1)).filter(ImageFilter.GaussianBlur(FEATHER_PIXELS / 2))
         painted = Image.composite(painted, settings.image, ImageChops.multiply(inside, settings.mask))
     times = settings.request.upscale
     if times > 1:

@@ -22,9 +22,7 @@ def strip_weights(prompt: str) -> tuple[str, Sentence | None]:
     """Remove written weights for a text encoder that cannot use them; return also a sentence if there were any."""
     if not _WRITTEN_OUT.search(prompt):
         return prompt, None
-    note = say(
-        "prompt.no-weights", "Prompt weights such as (word:1.2) work with SD 1.5 and SDXL only; they were ignored."
-    )
+    note = say("prompt.no-weights", "Prompt weights such as (word:1.2) work with SD 1.5 and SDXL only; they were ignored.")
     return "".join(text for text, _ in split_weights(prompt)), note
 
 
@@ -43,10 +41,7 @@ def embed_prompts(pipe: Any, prompt: str, negative: str) -> dict[str, Any]:
     made = library(prompt, negative_prompt=negative)
     arguments = {"prompt_embeds": made.embeds, "negative_prompt_embeds": made.negative_embeds}
     if made.pooled_embeds is not None:
-        arguments |= {
-            "pooled_prompt_embeds": made.pooled_embeds,
-            "negative_pooled_prompt_embeds": made.negative_pooled_embeds,
-        }
+        arguments |= {"pooled_prompt_embeds": made.pooled_embeds, "negative_pooled_prompt_embeds": made.negative_pooled_embeds}
     return arguments
 
 

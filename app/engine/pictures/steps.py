@@ -28,9 +28,8 @@ class Stop(Exception):
 
 @contextmanager
 def watch_steps(
-    pipe: Any, denoiser: torch.nn.Module, generator: torch.Generator, control: Control, on_step: OnStep,
-    start: Checkpoint | None,
-) -> Iterator[None]:  # fmt: skip
+    pipe: Any, denoiser: torch.nn.Module, generator: torch.Generator, control: Control, on_step: OnStep, start: Checkpoint | None
+) -> Iterator[None]:
     """Wrap the scheduler's step(), which ends a step in every pipeline of every family (PixArt's has no step callback and cannot be
     stopped), and the denoiser's forward(). Until the steps of `start` have passed, the denoiser repeats its first answer."""
     scheduler, forward, hooked = pipe.scheduler, denoiser.forward, "forward" in vars(denoiser)
@@ -113,9 +112,7 @@ class _StepWatcher:
         return Checkpoint(self._done, latents.detach(), state, self._generator.get_state())
 
 
-def predict_clean(
-    scheduler: Any, output: torch.Tensor, timestep: Any, sample: torch.Tensor, index: int
-) -> torch.Tensor:
+def predict_clean(scheduler: Any, output: torch.Tensor, timestep: Any, sample: torch.Tensor, index: int) -> torch.Tensor:
     """Predict the clean latents from one step's output: shown in previews, and kept on Stop."""
     output, sample = output.float(), sample.float()
     alpha: torch.Tensor

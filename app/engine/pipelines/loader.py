@@ -78,9 +78,7 @@ class _PipelineLoader:
     def load_folder(self, companions: Mapping[str, Path]) -> Any:
         """Load a diffusers folder; each part is moved to its device before the next one is loaded."""
         loaded: dict[str, Any] = {}
-        names = {each.name for each in self.folder.iterdir() if (each / "config.json").is_file()} | (
-            {"vae"} & set(companions)
-        )
+        names = {each.name for each in self.folder.iterdir() if (each / "config.json").is_file()} | ({"vae"} & set(companions))
         for name in sorted(names):
             if name == "vae" and "vae" in companions:
                 loaded[name] = self._load_part("vae", companions["vae"], diffusers.AutoencoderKL, "diffusers")
@@ -100,9 +98,7 @@ class _PipelineLoader:
         for path in files:
             safetensors.read_header(path)
         how = placement.find_precision(self.plan, name)
-        quantiser = quantise.make_part_config(
-            library, self.plan, ModelPart(name, how.role, 0), getattr(torch, how.compute)
-        )
+        quantiser = quantise.make_part_config(library, self.plan, ModelPart(name, how.role, 0), getattr(torch, how.compute))
         part, found = kind.from_pretrained(
             folder,
             dtype=getattr(torch, how.compute if quantiser else how.storage),
@@ -140,10 +136,7 @@ class _PipelineLoader:
         for name, part in placement.list_modules(pipe).items():
             weights_complete.check_weights(self.folder, weights_complete.find_empty(part), (), ())
             how = placement.find_precision(self.plan, name)
-            quantised = (
-                quantise.make_part_config("diffusers", self.plan, ModelPart(name, how.role, 0), torch.float32)
-                is not None
-            )
+            quantised = quantise.make_part_config("diffusers", self.plan, ModelPart(name, how.role, 0), torch.float32) is not None
             part.to(getattr(torch, how.compute if quantised else how.storage))
             if quantised:
                 quantise.quantise_part(part)
@@ -174,9 +167,7 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
     path = Path(given)
     file = path if is_file(path) else next(iter(sorted(path.glob("*.safetensors"))), path)
     if not is_file(file):
-        raise Trouble(
-            say("lora.missing", "The LoRA {path} was not found. Choose it again or remove it.", path=str(path))
-        )
+        raise Trouble(say("lora.missing", "The LoRA {path} was not found. Choose it again or remove it.", path=str(path)))
     safetensors.read_header(file)
     try:
         with warnings.catch_warnings():
@@ -191,9 +182,7 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
             pipe.delete_adapters(adapter)
         raise Trouble(
             say(
-                "lora.misfit",
-                "The LoRA {path} was made for another model. Remove it, or choose the model it was made for.",
-                path=str(path),
+                "lora.misfit", "The LoRA {path} was made for another model. Remove it, or choose the model it was made for.", path=str(path)
             )
         ) from fault
 

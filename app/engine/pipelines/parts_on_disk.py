@@ -74,9 +74,7 @@ class DiskParts:
     def _write_out(self, name: str) -> None:
         """Write the weights once: they never change while loaded. A LoRA that is added later stays in memory."""
         self._tensors[name] = list(_list_tensors(self._parts[name]))
-        tensors = {
-            str(index): tensor.detach().cpu().contiguous().clone() for index, tensor in enumerate(self._tensors[name])
-        }
+        tensors = {str(index): tensor.detach().cpu().contiguous().clone() for index, tensor in enumerate(self._tensors[name])}
         save_tensors(tensors, self._file(name), {})
         self._release(name)
 

@@ -55,9 +55,7 @@ def place_pipeline(pipe: Any, plan: Plan) -> None:
         pipe.enable_model_cpu_offload(device=device)
     elif plan.offload == "group":
         # low_cpu_mem_usage: without it all weights are pinned, and many systems allow only half of their memory to be.
-        pipe.enable_group_offload(
-            torch.device(device), offload_type="leaf_level", use_stream=device == "cuda", low_cpu_mem_usage=True
-        )
+        pipe.enable_group_offload(torch.device(device), offload_type="leaf_level", use_stream=device == "cuda", low_cpu_mem_usage=True)
     elif plan.offload == "sequential":
         for part in list_modules(pipe).values():
             cpu_offload(part, torch.device(device), offload_buffers=bool(part._parameters))

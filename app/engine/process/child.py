@@ -24,16 +24,12 @@ class Child:
     def __init__(self, home: Home, pretended: str) -> None:
         self._log = home.logs / "engine.log"
         if self._log.exists() and self._log.stat().st_size > LOG_BYTES:
-            with contextlib.suppress(
-                OSError
-            ):  # Windows: another Hearth's engine has it open. It grows until the next start.
+            with contextlib.suppress(OSError):  # Windows: another Hearth's engine has it open. It grows until the next start.
                 self._log.replace(self._log.with_suffix(".1.log"))
         self._log_start = self._log.stat().st_size if self._log.exists() else 0
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(
-            target=worker.main, args=(theirs, home, pretended, self._log), name="hearth-engine", daemon=True
-        )
+        self._process = context.Process(target=worker.main, args=(theirs, home, pretended, self._log), name="hearth-engine", daemon=True)
         self._process.start()
         theirs.close()
         self.beat_s = time.monotonic()

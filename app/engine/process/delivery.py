@@ -70,11 +70,7 @@ def deliver(home: Home, request: Request, folder: Path) -> Delivery:
     if not folder.is_dir():
         return Delivery()
     try:
-        return (
-            _deliver_speech(home, request, folder)
-            if isinstance(request, SpeechRequest)
-            else _deliver_pictures(request.batch, folder)
-        )
+        return _deliver_speech(home, request, folder) if isinstance(request, SpeechRequest) else _deliver_pictures(request.batch, folder)
     except (OSError, Trouble, soundfile.LibsndfileError, ValueError) as fault:
         return Delivery(fault=str(fault))
 
@@ -87,7 +83,7 @@ def _deliver_speech(home: Home, request: SpeechRequest, folder: Path) -> Deliver
     missing = tuple(place + 1 for place in wanted if place not in finished)
     if not finished:
         return Delivery(missing=missing, total=total)
-    kept = [place for place in range(len(request.keep)) if place not in wanted and spoken_parts.sound_path(folder, place).is_file()]  # fmt: skip
+    kept = [place for place in range(len(request.keep)) if place not in wanted and spoken_parts.sound_path(folder, place).is_file()]
     pieces = [
         Piece(spoken_parts.sound_path(folder, place), checked.parts[place].pause_before_s)
         for place in sorted((*finished, *kept))
@@ -119,5 +115,5 @@ def find_limits(home: Home, model: str) -> VoiceLimits:
 
 def format_ranges(numbers: Iterable[int]) -> str:
     """Format numbers as ranges: 1, 3-5, 9."""
-    runs = [[number for _, number in run] for _, run in groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0])]  # fmt: skip
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0])]
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

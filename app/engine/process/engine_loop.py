@@ -42,15 +42,7 @@ class EngineLoop:
     """All state changes in its thread. Other threads read, and call `wake`, `stop` and `end`."""
 
     def __init__(
-        self,
-        stores: Stores,
-        engine: EngineLife,
-        queue: WorkQueue,
-        board: ProgressBoard,
-        *,
-        quiet_s: float,
-        rest_s: float,
-        patient: bool,
+        self, stores: Stores, engine: EngineLife, queue: WorkQueue, board: ProgressBoard, *, quiet_s: float, rest_s: float, patient: bool
     ) -> None:
         self.state = EngineState()
         self.history: deque[Sample] = deque(maxlen=HISTORY)

@@ -53,9 +53,7 @@ class Keeper:
         self._engine = EngineLife(home, pretended, no_beat_s)
         self._queue = WorkQueue(self.journal, self.folder)
         self._board = ProgressBoard()
-        self._loop = EngineLoop(
-            self._stores, self._engine, self._queue, self._board, quiet_s=quiet_s, rest_s=rest_s, patient=patient
-        )
+        self._loop = EngineLoop(self._stores, self._engine, self._queue, self._board, quiet_s=quiet_s, rest_s=rest_s, patient=patient)
         live = self.journal.list_live()
         tidy_folders(self.home.scratch / "jobs", {job.id for job in live}, {job.id for job in self.interrupted})
         to_come = [to_json(job.request) for job in (*live, *self.interrupted)]

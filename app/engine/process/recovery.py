@@ -46,10 +46,7 @@ def diagnose(exit_code: int | None, last_words: str, wedged: bool = False, last:
         return Death(say("engine.aborted", "The graphics driver stopped the engine during a calculation."), "crash")
     if exit_code is not None and exit_code < 0:
         return Death(say("engine.signal", "The engine was stopped by signal {number}.", number=-exit_code), "crash")
-    return Death(
-        say("engine.exit", "The engine stopped with exit code {code}; see its log for details.", code=exit_code or 0),
-        "crash",
-    )
+    return Death(say("engine.exit", "The engine stopped with exit code {code}; see its log for details.", code=exit_code or 0), "crash")
 
 
 def give_up_on_job(death: Death, lives: DeathRecord) -> Failed:
@@ -65,18 +62,15 @@ def end_measuring(death: Death) -> Failed:
     """End a measuring task; it has no partial results, so it is not retried automatically."""
     return Failed(
         say("measuring.died", "The engine crashed, so the measurement was cancelled. Start it again if you still need it."),
-        (death.sentence,), "report",
-    )  # fmt: skip
+        (death.sentence,),
+        "report",
+    )
 
 
 def fail_start(log: Path, trouble: Death | None) -> Failed:
     """Fail a waiting job when the engine cannot start, instead of retrying forever."""
     return Failed(
-        say(
-            "engine.no-start",
-            "The engine cannot start on this machine. Press Repair to reinstall it; its log is {log}.",
-            log=str(log),
-        ),
+        say("engine.no-start", "The engine cannot start on this machine. Press Repair to reinstall it; its log is {log}.", log=str(log)),
         (trouble.sentence,) if trouble else (),
         "repair",
     )
@@ -119,6 +113,4 @@ def recall_progress(job: Job, files: tuple[str, ...]) -> Progress:
         return Progress(end=Finished(files, 0.0, 0.0, "", 0))
     if job.state == "stopped":
         return Progress(end=Stopped(files, 0.0))
-    return Progress(
-        end=Failed(say("job.ended", "This job has already ended: {words}", words=job.words or job.state), files=files)
-    )
+    return Progress(end=Failed(say("job.ended", "This job has already ended: {words}", words=job.words or job.state), files=files))

@@ -51,9 +51,7 @@ class WorkQueue:
         if task is not None:
             self._held = Run(task[0], task[1], Choice(), str(self._folder_of(task[0])))
         elif job := self._journal.take():
-            self._held = Run(
-                job.id, job.request, job.choice, str(self._folder_of(job.id)), died(job.id), yields=job.owner != OWNER
-            )
+            self._held = Run(job.id, job.request, job.choice, str(self._folder_of(job.id)), died(job.id), yields=job.owner != OWNER)
         return self._held
 
     def release(self) -> None:

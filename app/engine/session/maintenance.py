@@ -52,9 +52,7 @@ def self_test(hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], 
     yield Finished((), time.monotonic() - began, 0.0, "", read().highest_bytes)
 
 
-def tune(
-    model: Model, hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], control: Control
-) -> Iterator[Event]:
+def tune(model: Model, hardware: Hardware, home: Home, verdicts: dict[Subject, Verdict], control: Control) -> Iterator[Event]:
     """Time one attention call of the model at each size, several rounds in turn, and keep the medians. The knee is
     offered on the Machine tab, never applied automatically: it would override the measured variants of all calls."""
     need = find_need(home, hardware, model)
@@ -64,9 +62,7 @@ def tune(
     device = "cpu" if hardware.pretended else plan.device
     rows = need.batch, need.heads, need.queries, need.head_dim
     dtype = getattr(torch, plan.dtype)
-    query, key, value = (
-        torch.randn(rows, generator=torch.Generator().manual_seed(seed)).to(device, dtype) for seed in range(3)
-    )
+    query, key, value = (torch.randn(rows, generator=torch.Generator().manual_seed(seed)).to(device, dtype) for seed in range(3))
     sizes = [size for size in SIZES if size < 2 * need.queries] or SIZES[:1]
     times: dict[int, list[float]] = {size: [] for size in sizes}
     # Not monotonic(): on Windows it may stand still for 15 ms, longer than several calls.
@@ -92,14 +88,10 @@ def tune(
     keep_curve(home, Curve(model.id, points, knee))
     yield Note(
         say(
-            "tune.knee",
-            "A chunk size of {chunk} suits this machine best: larger chunks use more memory but are hardly faster.",
-            chunk=knee,
+            "tune.knee", "A chunk size of {chunk} suits this machine best: larger chunks use more memory but are hardly faster.", chunk=knee
         )
     )
-    yield Finished(
-        (), time.perf_counter() - began, done / (time.perf_counter() - began), "measurements", read().highest_bytes
-    )
+    yield Finished((), time.perf_counter() - began, done / (time.perf_counter() - began), "measurements", read().highest_bytes)
 
 
 def _synchronise(device: str) -> None:

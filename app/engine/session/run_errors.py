@@ -64,5 +64,6 @@ def describe_failure(fault: Exception, job: Path) -> Failed:
     return Failed(
         say("session.unknown", "The model stopped with an unknown error. Finished parts are kept; please send a report."),
         (say("session.words", "Error message: {words}", words=f"{type(fault).__name__}: {fault}"[:500]),),
-        "report", files,
-    )  # fmt: skip
+        "report",
+        files,
+    )

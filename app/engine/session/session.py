@@ -70,9 +70,7 @@ class Session:
                 case SelfTest():
                     yield from maintenance.self_test(self.hardware, self.home, self.verdicts, control)
                 case Tune():
-                    yield from maintenance.tune(
-                        self._find_model(request), self._read_hardware(), self.home, self.verdicts, control
-                    )
+                    yield from maintenance.tune(self._find_model(request), self._read_hardware(), self.home, self.verdicts, control)
                 case SpeechRequest() | PictureRequest():
                     yield from self._make(request, choice, control, job, tell, died, yields)
         except Trouble as trouble:
@@ -107,9 +105,7 @@ class Session:
 
         if died is not None:
             for _ in range(FALLBACKS_AFTER_DEATH):
-                if learned := self._fall_back(
-                    decided, need, RunFailure(died.fault, died.step), None, died.words, died.loading
-                ):
+                if learned := self._fall_back(decided, need, RunFailure(died.fault, died.step), None, died.words, died.loading):
                     yield Adjusted(learned.fallback.id, learned.fallback.sentence, died.words)
         live = None
         while True:
@@ -145,9 +141,8 @@ class Session:
             yield Adjusted(learned.fallback.id, learned.fallback.sentence, words)
 
     def _fall_back(
-        self, decided: Callable[[Verdicts], Plan], need: Need, failure: RunFailure, where: Role | None, words: str,
-        loading: bool = False,
-    ) -> Learned | None:  # fmt: skip
+        self, decided: Callable[[Verdicts], Plan], need: Need, failure: RunFailure, where: Role | None, words: str, loading: bool = False
+    ) -> Learned | None:
         """Take one fallback and store it: later runs on this machine start with it."""
         found = next_fallback(decided, need, self.verdicts, failure, where, words, loading)
         if found is None:
@@ -158,9 +153,8 @@ class Session:
         return learned
 
     def _run(
-        self, model: Model, request: Request, live: LivePlan, control: Control, job: Path,
-        tell: Callable[[str, Plan], None],
-    ) -> Iterator[Event]:  # fmt: skip
+        self, model: Model, request: Request, live: LivePlan, control: Control, job: Path, tell: Callable[[str, Plan], None]
+    ) -> Iterator[Event]:
         shown, refused = live.now, live.refused
         with applied(use_real_device(shown), live.read_chunk) as seam:
             worked = False

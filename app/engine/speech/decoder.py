@@ -70,10 +70,7 @@ class _Caches:
         stored = self._layers[layer]
         if stored is None:
             batch, heads, _, dim = key.shape
-            stored = (
-                key.new_empty(batch, heads, self._rows, dim),
-                value.new_empty(batch, heads, self._rows, value.shape[-1]),
-            )
+            stored = (key.new_empty(batch, heads, self._rows, dim), value.new_empty(batch, heads, self._rows, value.shape[-1]))
             self._layers[layer] = stored
         end = self.length + key.shape[2]
         stored[0][:, :, self.length : end] = key
@@ -143,8 +140,7 @@ class Decoding:
     def get_codes(self, first: int, last: int) -> torch.Tensor:
         """Return the codes (frames, channels) of the new frames from `first` to before `last`."""
         columns = [
-            self._rows[self._start + first + delay : self._start + last + delay, channel]
-            for channel, delay in enumerate(self._delays)
+            self._rows[self._start + first + delay : self._start + last + delay, channel] for channel, delay in enumerate(self._delays)
         ]
         return torch.stack(columns, dim=1)
 

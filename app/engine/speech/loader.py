@@ -85,9 +85,7 @@ def load(folder: Path, plan: Plan, codec: Path | None = None) -> Speaker:
     dac = _load_model(DacModel, sound, codec_plan, codec_precision, notes)
     tokenizer = DiaTokenizer.from_pretrained(folder, local_files_only=True)
     loaded_codec = Codec(dac, _device_for(plan, codec_precision), getattr(torch, codec_precision.compute))
-    return Speaker(
-        Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), folder.name), given, tuple(notes)
-    )
+    return Speaker(Dia(model, device, tokenizer, loaded_codec, read_limits(folder, codec), folder.name), given, tuple(notes))
 
 
 def _device_for(plan: Plan, how: Precision) -> str:
@@ -162,7 +160,5 @@ def _offload(model: Any, how: Offload, device: str) -> Any:
 
     # No stream: it learns what to prefetch from calls of the whole model, but decoder.py calls single layers, so it would only pin
     # all weights in memory.
-    apply_group_offloading(
-        model, torch.device(device), torch.device("cpu"), offload_type="leaf_level", use_stream=False
-    )
+    apply_group_offloading(model, torch.device(device), torch.device("cpu"), offload_type="leaf_level", use_stream=False)
     return model

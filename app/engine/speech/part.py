@@ -143,11 +143,7 @@ def _make_input(dia: Dia, task: PartTask) -> PartInput:
     context = task.context
     text = compose_text((*(context.turns if context else ()), *task.part.turns), dia.limits)
     return PartInput(
-        torch.tensor(dia.tokenizer(text)["input_ids"]),
-        context.codes if context else None,
-        task.sampling,
-        task.seed,
-        _limit_rows(dia, task),
+        torch.tensor(dia.tokenizer(text)["input_ids"]), context.codes if context else None, task.sampling, task.seed, _limit_rows(dia, task)
     )
 
 

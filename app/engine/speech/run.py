@@ -101,24 +101,16 @@ class SpeechRun:
         saved = spoken_parts.adopt(path, self._job, index)
         if saved.text and saved.text != part.text:
             raise Trouble(
-                say(
-                    "speech.kept-other",
-                    "The text of part {part} has changed since it was spoken. Redo this part too.",
-                    part=index + 1,
-                )
+                say("speech.kept-other", "The text of part {part} has changed since it was spoken. Redo this part too.", part=index + 1)
             )
         return saved
 
-    def _speak(
-        self, index: int, clip: VoiceContext | None, seed: int, pace: Pace
-    ) -> Generator[Event, None, SpokenPart | None]:
+    def _speak(self, index: int, clip: VoiceContext | None, seed: int, pace: Pace) -> Generator[Event, None, SpokenPart | None]:
         """Speak one part, unless an earlier run finished it; None if it was stopped before it made any sound."""
         request, part = self._request, self._script.parts[index]
         sampling = choose_sampling(request, self._dia.limits)
         context = choose_context(part, clip, self._list_contexts(index))
-        key = spoken_parts.hash_inputs(
-            self._dia.name, part.text, seed, sampling, request.max_frames, context and context.codes.tolist()
-        )
+        key = spoken_parts.hash_inputs(self._dia.name, part.text, seed, sampling, request.max_frames, context and context.codes.tolist())
         saved = spoken_parts.find(spoken_parts.sound_path(self._job, index))
         if saved is not None and saved.key == key and saved.whole:
             return saved
@@ -142,9 +134,7 @@ class SpeechRun:
         """Join all parts into the result; return its path and its seconds."""
         request = self._request
         target = self._job / f"speech.{request.format}"
-        pieces = [
-            Piece(self._spoken[index].path, self._script.parts[index].pause_before_s) for index in sorted(self._spoken)
-        ]
+        pieces = [Piece(self._spoken[index].path, self._script.parts[index].pause_before_s) for index in sorted(self._spoken)]
         tail_s = request.tail_s + self._script.pause_after_s
         settings = to_json(replace(request, seed=seed))
         if not sound.has_room_for(settings, request.format):

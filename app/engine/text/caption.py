@@ -113,11 +113,7 @@ class PromptReading:
 
 def _read_marks(grammar: Mapping[str, Any]) -> dict[tuple[str, ...], Mark]:
     """Return the meaning of each phrase of the grammar."""
-    found: dict[tuple[str, ...], Mark] = {
-        ("background",): ("background", ""),
-        ("no",): ("no", ""),
-        ("without",): ("no", ""),
-    }
+    found: dict[tuple[str, ...], Mark] = {("background",): ("background", ""), ("no",): ("no", ""), ("without",): ("no", "")}
 
     def put(slot: str, value: str, phrases: Iterable[str]) -> None:
         for phrase in phrases:
@@ -160,11 +156,7 @@ def _find_taught(word: str, marks: Mapping[tuple[str, ...], Mark]) -> list[str]:
     alike = ALIKE.get(word) or ALIKE.get(word.removesuffix("s"), "")
     if alike:
         return alike.split()
-    spelt = (
-        difflib.get_close_matches(word, [phrase[0] for phrase in marks if len(phrase) == 1], 1, SPELT_ALIKE)
-        if len(word) > 3
-        else []
-    )
+    spelt = difflib.get_close_matches(word, [phrase[0] for phrase in marks if len(phrase) == 1], 1, SPELT_ALIKE) if len(word) > 3 else []
     return spelt
 
 
@@ -255,9 +247,7 @@ def read_prompt(prompt: str, grammar: Mapping[str, Any]) -> PromptReading:
         elif slot in ("relation", "time", "ground"):
             found.exact &= not getattr(found, slot) and (slot != "relation" or len(found.items) == 1)
             setattr(found, slot, value)
-    if not (found.items or found.ground or found.time or found.extras) and (
-        colour or size or count > 1 or open_place or found.background
-    ):
+    if not (found.items or found.ground or found.time or found.extras) and (colour or size or count > 1 or open_place or found.background):
         found.items.append(Item(grammar["shapes"][0], colour, size, count, (open_place,) if open_place else ()))
         found.exact = False
     elif colour and not found.background:

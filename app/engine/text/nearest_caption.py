@@ -49,10 +49,7 @@ def _describe_shapes(items: list[Item], found: PromptReading, grammar: Mapping[s
         size = first.size if not (first.size == "big" and place not in ("", "middle")) else ""
         words = " ".join(word for word in (size, colours[0], first.kind) if word)
         where = f" {places[place][0]}" if place and place != "middle" else ""
-        return (
-            f"{_add_article(words)}{where} on {_add_article(ground)} background",
-            exact and size == first.size and not found.relation,
-        )
+        return (f"{_add_article(words)}{where} on {_add_article(ground)} background", exact and size == first.size and not found.relation)
     small = [item.size == "small" for item in items]
     if second and (first.kind, small[0], colours[0]) == (second.kind, small[1], colours[1]):
         first, second, exact = replace(first, count=len(items)), None, False  # two equal things form a row
@@ -63,14 +60,9 @@ def _describe_shapes(items: list[Item], found: PromptReading, grammar: Mapping[s
         return f"{number} {colours[0]} {first.kind}s in a row on {_add_article(ground)} background", exact
     relation = found.relation or _relate(first, second)
     one, other = (
-        " ".join(w for w in (i.size if i.size == "small" else "", c, i.kind) if w)
-        for i, c in zip((first, second), colours, strict=True)
+        " ".join(w for w in (i.size if i.size == "small" else "", c, i.kind) if w) for i, c in zip((first, second), colours, strict=True)
     )
-    exact &= (
-        bool(found.relation)
-        and len(items) == 2
-        and all(i.count == 1 and not i.places and i.size != "big" for i in items)
-    )
+    exact &= bool(found.relation) and len(items) == 2 and all(i.count == 1 and not i.places and i.size != "big" for i in items)
     return (
         f"{_add_article(one)} {grammar['relation'][relation][0]} {_add_article(other)} on {_add_article(ground)} background",
         exact and one != other,
@@ -105,11 +97,7 @@ def _describe_landscape(items: list[Item], found: PromptReading, grammar: Mappin
     used: set[str] = set()
     parts = []
     for item in by_kind.values():
-        if (
-            not fits[item.kind]
-            or (item.kind in LIGHTS and item.kind != light)
-            or (item.kind in TREES and item.kind != tree)
-        ):
+        if not fits[item.kind] or (item.kind in LIGHTS and item.kind != light) or (item.kind in TREES and item.kind != tree):
             exact = False
             continue
         words, same = _describe_thing(item, grammar, used if item.kind not in LIGHTS else set(), said)
@@ -122,11 +110,7 @@ def _describe_landscape(items: list[Item], found: PromptReading, grammar: Mappin
         parts.append(grammar["extra"][extra][0])
     where = f"{grammar['ground'][ground][0]} {grammar['time'][time][0]}"
     return (
-        f"{where} with {', '.join(parts[:-1])} and {parts[-1]}"
-        if len(parts) > 1
-        else f"{where} with {parts[0]}"
-        if parts
-        else where
+        f"{where} with {', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else f"{where} with {parts[0]}" if parts else where
     ), exact
 
 
@@ -147,11 +131,7 @@ def _describe_thing(item: Item, grammar: Mapping[str, Any], used: set[str], said
         column = next((c for c in ("left", "right", "middle") if c in place), "")
         exact &= place in ("", column) and (not column or column not in used)
         taken = used if place else used | said
-        columns.append(
-            column
-            if column and column not in used
-            else next((c for c in ("left", "right", "middle") if c not in taken), "")
-        )
+        columns.append(column if column and column not in used else next((c for c in ("left", "right", "middle") if c not in taken), ""))
         used.add(columns[-1])
     where = " and ".join(grammar["place"][column][0] for column in columns if column)
     name = " ".join(word for word in (colour, item.kind) if word)

@@ -66,10 +66,7 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
     parts, pause_s = gather_parts(marks, limits)
     if not parts:
         problems.append(
-            Problem(
-                "fatal",
-                say("script.no-words", "The script has only tags, pauses or punctuation. Add some words to speak."),
-            )
+            Problem("fatal", say("script.no-words", "The script has only tags, pauses or punctuation. Add some words to speak."))
         )
     seconds = sum(part.seconds + part.pause_before_s for part in parts) + pause_s
     if parts and seconds < limits.part_least_s:
@@ -79,10 +76,12 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
                 say(
                     "script.short",
                     "This is only about {seconds} s of speech. Below {least} s, {name} often makes noise; write a little more.",
-                    seconds=round(seconds, 1), name=limits.name, least=limits.part_least_s,
+                    seconds=round(seconds, 1),
+                    name=limits.name,
+                    least=limits.part_least_s,
                 ),
             )
-        )  # fmt: skip
+        )
     if seconds > LONG_S:
         problems.append(
             Problem(
@@ -90,10 +89,11 @@ def parse_script(text: str, limits: VoiceLimits = DIA) -> ParsedScript:
                 say(
                     "script.long",
                     "This is about {minutes} minutes of speech in {parts} parts. Finished parts are kept if you stop.",
-                    minutes=round(seconds / 60), parts=len(parts),
+                    minutes=round(seconds / 60),
+                    parts=len(parts),
                 ),
             )
-        )  # fmt: skip
+        )
     longest = max((len(part.text.encode()) for part in parts), default=0)
     return ParsedScript(tuple(parts), tuple(problems), seconds, longest, pause_s)
 
@@ -121,7 +121,7 @@ def _clean(text: str, problems: list[Problem]) -> str:
                     count=replaced,
                 ),
             )
-        )  # fmt: skip
+        )
     visible = "".join(each if unicodedata.category(each)[0] != "C" else " " for each in plain)
     strange = sorted({each for each in visible if ord(each) > 0x24F and not unicodedata.category(each).startswith("Z")})
     if strange:
@@ -149,10 +149,7 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
         if _WORD.search(chunk) or _ROUND.search(chunk):
             if not tagged and not said:
                 problems.append(
-                    Problem(
-                        "note",
-                        say("script.no-tag", "The script does not begin with a speaker's tag, so [S1] speaks first."),
-                    )
+                    Problem("note", say("script.no-tag", "The script does not begin with a speaker's tag, so [S1] speaks first."))
                 )
             merged += tagged and last_said == speaker
             said, last_said, tagged = said + 1, speaker, False
@@ -174,25 +171,22 @@ def _split_marks(text: str, limits: VoiceLimits, problems: list[Problem]) -> Ite
                 say(
                     "script.speakers",
                     "{name} has only two speakers, [S1] and [S2], but the script uses {tags}. Give these lines to one of the two.",
-                    tags=", ".join(dict.fromkeys(wrong[:5])), name=limits.name,
+                    tags=", ".join(dict.fromkeys(wrong[:5])),
+                    name=limits.name,
                 ),
             )
-        )  # fmt: skip
+        )
     elif corrected:
         problems.append(
             Problem("note", say("script.tags", "{count} tags are read as [S1] or [S2], which is the usual spelling.", count=corrected))
-        )  # fmt: skip
+        )
     if merged:
         problems.append(
             Problem(
                 "note",
-                say(
-                    "script.alternate",
-                    "{count} consecutive lines have the same speaker; they are joined into one turn.",
-                    count=merged,
-                ),
+                say("script.alternate", "{count} consecutive lines have the same speaker; they are joined into one turn.", count=merged),
             )
-        )  # fmt: skip
+        )
     if unknown:
         problems.append(Problem("fatal", _name_unknown(unknown, limits), cure="use:dia-1.6b"))
 
@@ -208,14 +202,18 @@ def _name_unknown(words: dict[str, str], limits: VoiceLimits) -> Sentence:
         return say(
             "script.words",
             "{name} knows only {known} words and cannot say: {words}. Use other words, or choose Dia, which speaks any English.",
-            name=limits.name, known=len(ordered), words=told,
-        )  # fmt: skip
+            name=limits.name,
+            known=len(ordered),
+            words=told,
+        )
     return say(
         "script.words-near",
         "{name} knows only {known} words and cannot say: {words}. Similar words it knows: {near}. Use those, or choose Dia, which speaks any English.",
-        name=limits.name, known=len(ordered), words=told,
+        name=limits.name,
+        known=len(ordered),
+        words=told,
         near=", ".join(f"{shown[word]} → {each}" for word, each in near.items()),
-    )  # fmt: skip
+    )
 
 
 def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
@@ -224,12 +222,7 @@ def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
         if mark[2].strip():
             problems.append(
                 Problem(
-                    "warning",
-                    say(
-                        "script.pause",
-                        "Hearth does not understand {mark}. Write it like this: (pause 0.5s).",
-                        mark=mark[0],
-                    ),
+                    "warning", say("script.pause", "Hearth does not understand {mark}. Write it like this: (pause 0.5s).", mark=mark[0])
                 )
             )
         return PAUSE_S
@@ -237,13 +230,7 @@ def _read_pause_s(mark: re.Match[str], problems: list[Problem]) -> float:
     if seconds > PAUSE_MOST_S:
         problems.append(
             Problem(
-                "warning",
-                say(
-                    "script.pause-long",
-                    "{mark} is too long; the pause will last {most} s.",
-                    mark=mark[0],
-                    most=PAUSE_MOST_S,
-                ),
+                "warning", say("script.pause-long", "{mark} is too long; the pause will last {most} s.", mark=mark[0], most=PAUSE_MOST_S)
             )
         )
     return min(seconds, PAUSE_MOST_S)
@@ -262,10 +249,11 @@ def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem], unknown:
                 say(
                     "script.square",
                     "{name} does not know the tag {mark}; it will be read aloud. Use [S1] and [S2], and sounds such as (laughs).",
-                    mark=found[0], name=limits.name,
+                    mark=found[0],
+                    name=limits.name,
                 ),
             )
-        )  # fmt: skip
+        )
         return found[1]
 
     text = _SQUARE.sub(square, text)
@@ -278,10 +266,11 @@ def _spell_for(text: str, limits: VoiceLimits, problems: list[Problem], unknown:
                     say(
                         "script.nonverbal",
                         "{name} does not know the sound {mark}, which may come out as noise. It knows (laughs), (sighs), (coughs) and others.",
-                        mark=found[0], name=limits.name,
+                        mark=found[0],
+                        name=limits.name,
                     ),
                 )
-            )  # fmt: skip
+            )
     known = limits.words
     if known is None:
         return text

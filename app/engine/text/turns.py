@@ -131,11 +131,7 @@ def _split_text(text: str, limits: VoiceLimits) -> list[str]:
     most = min(int(limits.part_aim_s * limits.bytes_per_s), _limit_bytes(limits) - len("[S1] "))
     pieces = _split_at(text, _SENTENCE_END)
     for end in (_CLAUSE_END, _WORD_END):
-        pieces = [
-            part
-            for piece in pieces
-            for part in (_pack(_split_at(piece, end), most) if _count_bytes(piece) > most else [piece])
-        ]
+        pieces = [part for piece in pieces for part in (_pack(_split_at(piece, end), most) if _count_bytes(piece) > most else [piece])]
     return [letters for piece in pieces for letters in _split_letters(piece, most)]
 
 

@@ -47,9 +47,7 @@ class Voice:
 def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ...]:
     """Return the words of a clip this model can follow; raise a Trouble if it cannot. Reads no sound."""
     if not prompt.transcript.strip():
-        raise Trouble(
-            say("voice.no-words", "Type exactly what is said in the recording, or the voice will repeat it."),
-        )  # fmt: skip
+        raise Trouble(say("voice.no-words", "Type exactly what is said in the recording, or the voice will repeat it."))
     checked = script.parse_script(prompt.transcript, limits)
     if not _can_follow(limits, find_speaker(Path(prompt.path)), bool(checked.fatal)):
         raise Trouble(
@@ -156,7 +154,9 @@ def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: Voice
     path = home.voices / f"{slug}.wav"
     taken = next((each.name for each in list_voices(home) if each.prompt.path == str(path)), None)
     if taken is not None:
-        raise Trouble(say("voice.taken", "A voice named {name} already exists. Choose another name, or delete that voice first.", name=taken))  # fmt: skip
+        raise Trouble(
+            say("voice.taken", "A voice named {name} already exists. Choose another name, or delete that voice first.", name=taken)
+        )
     prompt = prepare_prompt(VoicePrompt(str(clip), transcript), limits)
     words = " ".join(map(str, prompt.turns))
     sound.write(path, prompt.samples, prompt.rate)

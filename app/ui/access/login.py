@@ -223,7 +223,7 @@ class LoginRequired:
             scope[KEY] = OWNER
             await self._app(scope, receive, send)
         elif accepted is False:
-            await refusal(scope, 401, say("login.key", "Send Hearth's API key, as: Authorization: Bearer KEY"))(scope, receive, send)  # fmt: skip
+            await refusal(scope, 401, say("login.key", "Send Hearth's API key, as: Authorization: Bearer KEY"))(scope, receive, send)
         else:
             await refusal(scope, 429, accepted)(scope, receive, send)
 
@@ -250,9 +250,7 @@ class LoginRequired:
         answer = RedirectResponse("/", 303)
         secure = self._logins.secure and not is_loopback(parse_host(request.headers.get("host", "")))
         left_s = None if self._logins.until_s is None else int(self._logins.until_s - self._logins.clock())
-        answer.set_cookie(
-            COOKIES[self._logins.owner], outcome, max_age=left_s, httponly=True, samesite="lax", secure=secure
-        )
+        answer.set_cookie(COOKIES[self._logins.owner], outcome, max_age=left_s, httponly=True, samesite="lax", secure=secure)
         return answer
 
 

@@ -34,9 +34,7 @@ IDLE_S: Final = 10.0
 LAST_ANSWERS_S: Final = 2
 """How long a server that ends waits for the answers it is sending."""
 HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::\d+)?")
-SECURITY_HEADERS: Final = {
-    "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "SAMEORIGIN",
-}  # fmt: skip
+SECURITY_HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "SAMEORIGIN"}
 
 
 class OwnerOnly:
@@ -80,9 +78,7 @@ class Guard:
     the start, a second Host header must be refused, and the answer is a sentence in the reader's language.
     """
 
-    def __init__(
-        self, app: ASGIApp, is_own_host: Callable[[str], bool] = is_loopback, most_bytes: int = OWNER_BYTES
-    ) -> None:
+    def __init__(self, app: ASGIApp, is_own_host: Callable[[str], bool] = is_loopback, most_bytes: int = OWNER_BYTES) -> None:
         self._app, self._is_own_host, self._most_bytes = app, is_own_host, most_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -100,7 +96,7 @@ class Guard:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_own_host(parse_host(hosts[0])):
-            return 421, say("guard.host", "This is not Hearth's address. Open the address that Hearth printed when it started.")  # fmt: skip
+            return 421, say("guard.host", "This is not Hearth's address. Open the address that Hearth printed when it started.")
         foreign = headers.get("sec-fetch-site") == "cross-site"
         # For reads too: Gradio allows CORS to any page served on this computer.
         if not self._is_own_origin(headers.get("origin"), hosts[0]):
@@ -188,15 +184,8 @@ async def close_idle_connections(server: Any, idle_s: float = IDLE_S, every_s: f
     """By connection: its last request, and when it started waiting for the next."""
     while not server.should_exit:
         now_s = time.monotonic()
-        idle = {
-            each: each.cycle
-            for each in server.server_state.connections
-            if each.cycle is None or each.cycle.response_complete
-        }
-        since = {
-            each: since[each] if each in since and since[each][0] is cycle else (cycle, now_s)
-            for each, cycle in idle.items()
-        }
+        idle = {each: each.cycle for each in server.server_state.connections if each.cycle is None or each.cycle.response_complete}
+        since = {each: since[each] if each in since and since[each][0] is cycle else (cycle, now_s) for each, cycle in idle.items()}
         for each, (_, since_s) in since.items():
             if now_s - since_s > idle_s:
                 each.transport.abort()

@@ -59,7 +59,7 @@ class OpenTunnel:
 
 def open_tunnel(
     port: int, folder: Path, api: str = GRADIO_API_SERVER, source: str = BINARY_URL, sha256: str | None = None, wait_s: float = WAIT_S
-) -> OpenTunnel:  # fmt: skip
+) -> OpenTunnel:
     program = fetch_program(folder, source, sha256 or CHECKSUMS.get(source, ""))
     server, certificate = find_server(api)
     trusted = folder / "certificate.pem"
@@ -101,7 +101,9 @@ class TunnelProcess:
 
     def find_fault(self) -> Sentence | None:
         if self._process.poll() is not None:
-            return say("tunnel.ended", "The link has ended: its program stopped, or Gradio's server closed it. End sharing and create a new link.")  # fmt: skip
+            return say(
+                "tunnel.ended", "The link has ended: its program stopped, or Gradio's server closed it. End sharing and create a new link."
+            )
         return None if self._connected else say("tunnel.lost",
             "The link is offline: the connection to Gradio's server was lost. Hearth keeps reconnecting; "
             "the address stays the same.")  # fmt: skip
@@ -202,4 +204,4 @@ def find_server(api: str) -> tuple[str, str]:
         answer = httpx.get(api, timeout=WAIT_S).raise_for_status().json()[0]
         return f"{answer['host']}:{int(answer['port'])}", str(answer["root_ca"])
     except (httpx.HTTPError, ValueError, LookupError, TypeError) as fault:
-        raise Trouble(say("tunnel.offline", "Gradio's share server does not answer. Check the connection, then try again.")) from fault  # fmt: skip
+        raise Trouble(say("tunnel.offline", "Gradio's share server does not answer. Check the connection, then try again.")) from fault

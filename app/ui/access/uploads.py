@@ -72,7 +72,9 @@ def is_sound(path: Path) -> bool:
     except (soundfile.SoundFileError, OSError):
         return False
     if found.samplerate <= 0 or found.frames / found.samplerate > SECONDS_MOST or found.channels > 8:
-        raise Trouble(say("upload.long", "{name} is longer than {most} minutes. Shorten it first.", name=path.name, most=round(SECONDS_MOST / 60)))  # fmt: skip
+        raise Trouble(
+            say("upload.long", "{name} is longer than {most} minutes. Shorten it first.", name=path.name, most=round(SECONDS_MOST / 60))
+        )
     return True
 
 

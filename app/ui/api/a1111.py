@@ -44,7 +44,7 @@ async def answer_img2img(desk: Desk, asked: Request, person: Person) -> Response
     given = await read_json(asked)
     starts = given.get("init_images") or []
     if len(starts) != 1:
-        raise Trouble(say("a1111.one-image", "Send exactly one picture in init_images; this request has {count}.", count=len(starts)))  # fmt: skip
+        raise Trouble(say("a1111.one-image", "Send exactly one picture in init_images; this request has {count}.", count=len(starts)))
     image = await run_in_threadpool(save_picture, desk, decode_base64(starts[0]), "start.png")
     mask = None
     if given.get("mask"):
@@ -56,12 +56,7 @@ async def paint(desk: Desk, person: Person, given: dict[str, Any], image: str | 
     request = picture_request(desk, given, image, mask)
     job, files = await run_job(desk, request, person)
     seeds = [part.seed for part in desk.keeper.get_progress(job).parts]
-    info = {
-        "prompt": request.prompt,
-        "negative_prompt": request.negative,
-        "seed": seeds[0] if seeds else -1,
-        "all_seeds": seeds,
-    }
+    info = {"prompt": request.prompt, "negative_prompt": request.negative, "seed": seeds[0] if seeds else -1, "all_seeds": seeds}
     sent = files if given.get("send_images", True) else ()
     images = [await run_in_threadpool(encode_base64, file) for file in sent]
     parameters = {key: value for key, value in given.items() if key not in ("init_images", "mask")}
@@ -81,9 +76,7 @@ async def show_progress(desk: Desk, asked: Request, person: Person) -> Response:
     }  # fmt: skip
     share = step.done / step.total if step and step.total else 0.0
     eta = (step.eta_s or 0.0) if step else 0.0
-    return JSONResponse(
-        {"progress": share, "eta_relative": eta, "state": state, "current_image": picture, "textinfo": None}
-    )
+    return JSONResponse({"progress": share, "eta_relative": eta, "state": state, "current_image": picture, "textinfo": None})
 
 
 async def interrupt(desk: Desk, asked: Request, person: Person) -> Response:

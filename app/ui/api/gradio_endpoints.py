@@ -33,7 +33,7 @@ def check_assistants(wanted: bool, host: str) -> None:
             )
         )
     if wanted and not is_loopback(host):
-        raise Trouble(say("mcp.listen", "MCP works on this computer only, because assistants cannot log in. Leave out --mcp or --listen."))  # fmt: skip
+        raise Trouble(say("mcp.listen", "MCP works on this computer only, because assistants cannot log in. Leave out --mcp or --listen."))
 
 
 def build(desk: Desk) -> None:

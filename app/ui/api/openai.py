@@ -31,9 +31,7 @@ from app.ui.state.person import Person
 
 TAG: Final = "[S1] "
 EVENTS: Final = "text/event-stream"
-DONE: Final = (
-    b'data: {"type": "speech.audio.done", "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}}\n\n'
-)
+DONE: Final = b'data: {"type": "speech.audio.done", "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}}\n\n'
 STATUS: Final = {"api.no-model": 404, "programs.owner": 401}
 """HTTP status by the sentence; any other error is 400."""
 PartOrEnd = PartDone | Finished | Stopped | Failed
@@ -57,7 +55,9 @@ def build_routes(desk: Desk, table: list[tuple[str, str, Handler]]) -> list[Rout
             except Trouble as trouble:
                 return error_answer(asked, trouble, STATUS.get(trouble.sentence.key, 400))
             except (ValueError, TypeError) as fault:
-                return error_answer(asked, Trouble(say("programs.value", "A value in the request has the wrong type: {fault}.", fault=str(fault))))  # fmt: skip
+                return error_answer(
+                    asked, Trouble(say("programs.value", "A value in the request has the wrong type: {fault}.", fault=str(fault)))
+                )
 
         return Route(path, answer, methods=[method])
 
@@ -84,9 +84,7 @@ async def answer_speech(desk: Desk, asked: Request, person: Person) -> Response:
 
 
 async def list_models(desk: Desk, asked: Request, person: Person) -> Response:
-    names = await run_in_threadpool(
-        lambda: [public_name(each.id) for each in desk.models.list_all() if locate(desk.keeper.home, each)]
-    )
+    names = await run_in_threadpool(lambda: [public_name(each.id) for each in desk.models.list_all() if locate(desk.keeper.home, each)])
     return JSONResponse({"object": "list", "data": [model_entry(each) for each in names]})
 
 
@@ -140,9 +138,7 @@ def model_entry(id_: str) -> dict[str, Any]:
 
 
 def no_such_model(wanted: str) -> Trouble:
-    return Trouble(
-        say("api.no-model", "No model called {model} is installed. GET /v1/models lists those that are.", model=wanted)
-    )
+    return Trouble(say("api.no-model", "No model called {model} is installed. GET /v1/models lists those that are.", model=wanted))
 
 
 def speech_request(desk: Desk, given: dict[str, Any], wanted: str) -> SpeechRequest:
@@ -152,17 +148,13 @@ def speech_request(desk: Desk, given: dict[str, Any], wanted: str) -> SpeechRequ
     )  # fmt: skip
 
 
-def picture_request(
-    desk: Desk, given: dict[str, Any], image: str | None = None, mask: str | None = None
-) -> PictureRequest:
+def picture_request(desk: Desk, given: dict[str, Any], image: str | None = None, mask: str | None = None) -> PictureRequest:
     width, height = None, None
     if (size := str(given.get("size") or "auto")) != "auto":
         try:
             width, height = map(int, size.split("x"))
         except ValueError as fault:
-            raise Trouble(
-                say("api.size", "{size} is not a valid size. Write it as 512x512, or auto.", size=size)
-            ) from fault
+            raise Trouble(say("api.size", "{size} is not a valid size. Write it as 512x512, or auto.", size=size)) from fault
     seed, steps = (int(given[key]) if given.get(key) not in (None, "") else None for key in ("seed", "steps"))
     return PictureRequest(
         str(given.get("prompt") or ""), find_model(desk, given.get("model"), "picture"), str(given.get("negative_prompt") or ""), width=width,
@@ -197,18 +189,14 @@ async def stream_speech(desk: Desk, request: SpeechRequest, person: Person, want
     return StreamingResponse(body, media_type=stream_encoding.MEDIA[wanted])
 
 
-async def encode_parts(
-    desk: Desk, job: str, wanted: str, first: PartOrEnd, following: Iterator[Event]
-) -> AsyncGenerator[bytes]:
+async def encode_parts(desk: Desk, job: str, wanted: str, first: PartOrEnd, following: Iterator[Event]) -> AsyncGenerator[bytes]:
     """Encode each spoken part as it arrives; stop the job if the listener goes away."""
     event = first
     coder: stream_encoding.Encoder | None = None
     try:
         while isinstance(event, PartDone):
             if coder is None:
-                coder = await run_in_threadpool(
-                    stream_encoding.open_encoder, wanted, soundfile.info(event.path).samplerate
-                )
+                coder = await run_in_threadpool(stream_encoding.open_encoder, wanted, soundfile.info(event.path).samplerate)
             yield await run_in_threadpool(stream_encoding.encode_part, coder, Path(event.path))
             event = await run_in_threadpool(next_part, following)
         if coder is not None:

@@ -55,9 +55,7 @@ async def run_job(desk: Desk, request: Request, person: Person) -> tuple[str, tu
     if isinstance(end, Failed):
         raise redact_for(person, Trouble(end.sentence, *end.objections, cure=end.cure))
     if not end.files:
-        raise Trouble(
-            say("programs.stopped", "The job was stopped before any part was finished. Send the request again.")
-        )
+        raise Trouble(say("programs.stopped", "The job was stopped before any part was finished. Send the request again."))
     return job, tuple(map(Path, end.files))
 
 
@@ -65,12 +63,7 @@ def wait_for_end(desk: Desk, job: str) -> Finished | Stopped | Failed:
     for event in desk.keeper.follow(job):
         if isinstance(event, END):
             return event
-    raise Trouble(
-        say(
-            "programs.gone",
-            "The job ended without a result; Hearth may be closing. Start it again, then repeat the request.",
-        )
-    )
+    raise Trouble(say("programs.gone", "The job ended without a result; Hearth may be closing. Start it again, then repeat the request."))
 
 
 def save_picture(desk: Desk, data: bytes, name: str) -> Path:
@@ -79,13 +72,7 @@ def save_picture(desk: Desk, data: bytes, name: str) -> Path:
     path.write_bytes(data)
     try:
         if not uploads.is_picture(path):
-            raise Trouble(
-                say(
-                    "programs.picture",
-                    "{name} is not a picture that Hearth can read. Send PNG, JPEG or WebP.",
-                    name=name,
-                )
-            )
+            raise Trouble(say("programs.picture", "{name} is not a picture that Hearth can read. Send PNG, JPEG or WebP.", name=name))
     except Trouble:
         path.unlink()
         raise

@@ -137,9 +137,7 @@ def chunk_text(plan: Plan, step: Step | None, spoken: Language) -> str:
     if ran.rows >= ran.queries:
         return text("strip.whole", "not chunked", spoken)
     if step.asked != AUTO and ran.rows < min(step.asked, ran.queries):
-        return translate(
-            say("strip.chunk-asked", "chunk {chunk} ({asked} requested)", chunk=ran.rows, asked=step.asked), spoken
-        )
+        return translate(say("strip.chunk-asked", "chunk {chunk} ({asked} requested)", chunk=ran.rows, asked=step.asked), spoken)
     return translate(say("strip.chunk", "chunk {chunk}", chunk=ran.rows), spoken)
 
 
@@ -171,9 +169,7 @@ GQA_WORDS = {
 
 def remarks_view(progress: Progress, spoken: Language) -> list[View]:
     """Return the engine's remarks on a job: fallbacks, notes, models unloaded for it."""
-    return [
-        {"kind": type(event).__name__.lower(), "text": translate(event.sentence, spoken)} for event in progress.said
-    ]
+    return [{"kind": type(event).__name__.lower(), "text": translate(event.sentence, spoken)} for event in progress.said]
 
 
 def end_view(progress: Progress, spoken: Language) -> View | None:

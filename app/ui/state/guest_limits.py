@@ -37,9 +37,7 @@ OF_THE_REQUEST: Final = (
     "speak.nothing-again",
 )
 """Keys of sentences about the request itself; all others speak of the owner's machine and files."""
-NOT_MADE: Final = say(
-    "guest.failed", "This could not be made. Try something smaller, or tell the owner of this machine."
-)
+NOT_MADE: Final = say("guest.failed", "This could not be made. Try something smaller, or tell the owner of this machine.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +69,7 @@ def read_allowance(saved: Mapping[str, Any]) -> Allowance:
     return Allowance(**fitting)
 
 
-def grant_request(
-    request: Request, person: Person, keeper: Keeper, limits: Allowance, owners: Mapping[str, str]
-) -> Request:
+def grant_request(request: Request, person: Person, keeper: Keeper, limits: Allowance, owners: Mapping[str, str]) -> Request:
     """Return the request as it may run, with the owner's model; raise Trouble where it asks for too much."""
     if isinstance(request, SpeechRequest):
         if len(request.text) > limits.letters:
@@ -102,9 +98,11 @@ def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> 
     """Fill open settings with the recommended ones within the limits; check the others."""
     own = model.recommended(request.scheduler)
     request = dataclasses.replace(
-        request, width=request.width or own.width, height=request.height or own.height,
+        request,
+        width=request.width or own.width,
+        height=request.height or own.height,
         steps=min(own.steps, limits.steps) if request.steps is None else request.steps,
-    )  # fmt: skip
+    )
     side = max(request.width or 0, request.height or 0) * request.upscale
     if side > limits.side:
         raise Trouble(
@@ -117,12 +115,7 @@ def _grant_picture(request: PictureRequest, limits: Allowance, model: Model) -> 
         )
     if (request.steps or 0) > limits.steps:
         raise Trouble(
-            say(
-                "guest.steps",
-                "You asked for {asked} steps; guests may use up to {most}.",
-                asked=request.steps or 0,
-                most=limits.steps,
-            )
+            say("guest.steps", "You asked for {asked} steps; guests may use up to {most}.", asked=request.steps or 0, most=limits.steps)
         )
     if request.batch > limits.batch:
         raise Trouble(
@@ -150,16 +143,12 @@ def check_turn(person: Person, keeper: Keeper, limits: Allowance) -> None:
     waiting = [job for job in keeper.journal.list_waiting() if is_guest(job.owner)]
     if sum(job.owner == person.name for job in waiting) >= limits.waiting:
         raise Trouble(
-            say(
-                "guest.waiting",
-                "You have {most} jobs in the queue already. Wait for one to finish, or stop one.",
-                most=limits.waiting,
-            )
+            say("guest.waiting", "You have {most} jobs in the queue already. Wait for one to finish, or stop one.", most=limits.waiting)
         )
     if len(waiting) >= limits.waiting_all:
         raise Trouble(say("guest.full", "The guest queue is full. Try again in a few minutes."))
     if limits.share < 1 and keeper.journal.sum_guest_seconds(time.time() - HOUR_S) > limits.share * HOUR_S:
-        raise Trouble(say("guest.share", "Guests have used up their share of this machine's time. Try again within the hour."))  # fmt: skip
+        raise Trouble(say("guest.share", "Guests have used up their share of this machine's time. Try again within the hour."))
 
 
 def model_for(kind: str, keeper: Keeper, owners: Mapping[str, str]) -> str:

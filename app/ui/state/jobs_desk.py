@@ -66,7 +66,9 @@ class JobsDesk:
                 limits, chosen = read_allowance(self.settings.get(SAVED, {})), self.models.chosen_by_owner()
                 request, choice = grant_request(request, person, self.keeper, limits, chosen), None
             elif len(self.keeper.journal.list_waiting()) >= QUEUE_MOST:
-                raise Trouble(say("queue.full", "The queue is full ({most} jobs). Clear it, or wait for some jobs to finish.", most=QUEUE_MOST))  # fmt: skip
+                raise Trouble(
+                    say("queue.full", "The queue is full ({most} jobs). Clear it, or wait for some jobs to finish.", most=QUEUE_MOST)
+                )
             try:
                 job = self.keeper.submit(request, choice or self.machine.read_choice(person), person.name)
             except Trouble as trouble:
@@ -80,9 +82,7 @@ class JobsDesk:
         if not person.owner:
             check_turn(person, self.keeper, read_allowance(self.settings.get(SAVED, {})))
 
-    def begin_grid(
-        self, request: PictureRequest, across: tuple[str, list[Any]], down: tuple[str, list[Any]], person: Person
-    ) -> None:
+    def begin_grid(self, request: PictureRequest, across: tuple[str, list[Any]], down: tuple[str, list[Any]], person: Person) -> None:
         """Queue one job for each pair of values, all with one seed, so that only these two settings differ."""
         (column, xs), (row, ys) = across, down
         if (count := len(xs) * len(ys)) > GRID_MOST:
@@ -96,9 +96,7 @@ class JobsDesk:
             )
         seed = random.randrange(SEED_LIMIT) if request.seed is None else request.seed
         seeded = dataclasses.replace(request, seed=seed)
-        jobs = tuple(
-            tuple(self.begin(dataclasses.replace(seeded, **{column: x, row: y}), person) for x in xs) for y in ys
-        )
+        jobs = tuple(tuple(self.begin(dataclasses.replace(seeded, **{column: x, row: y}), person) for x in xs) for y in ys)
         self.grids[person.name] = Grid(column, tuple(map(str, xs)), row, tuple(map(str, ys)), jobs)
 
     def find_current(self, kind: str, person: Person) -> str:

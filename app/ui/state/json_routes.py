@@ -34,11 +34,7 @@ def owner_route(given: Given, path: str, handler: Handler[Given], methods: Seque
     async def guarded(request: Request) -> Response:
         if not who(request).owner:
             return Response(status_code=404)
-        answer = (
-            handler(given, request)
-            if inspect.iscoroutinefunction(handler)
-            else await run_in_threadpool(handler, given, request)
-        )
+        answer = handler(given, request) if inspect.iscoroutinefunction(handler) else await run_in_threadpool(handler, given, request)
         return await answer if isinstance(answer, Awaitable) else answer
 
     return Route(path, guarded, methods=[*methods])

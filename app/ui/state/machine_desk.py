@@ -72,11 +72,7 @@ class MachineDesk:
 
     def plan(self, model: str, choice: Choice, pretended: str = "") -> Plan:
         """Return the running job's plan if it is for this model and choice, else the plan of the next job."""
-        if (
-            not self.is_elsewhere(pretended)
-            and choice == self.read_choice(OWNER)
-            and (running := self.find_running_plan(model))
-        ):
+        if not self.is_elsewhere(pretended) and choice == self.read_choice(OWNER) and (running := self.find_running_plan(model)):
             return running
         return self.plan_next(model, choice, pretended)
 
@@ -84,11 +80,9 @@ class MachineDesk:
         """Plan the next job of this model, whatever runs now."""
         hardware = self.find_hardware(pretended)
         if hardware is None:
-            raise Trouble(say("machine.unknown-yet", "The engine is still starting. This machine's details will appear in a moment."))  # fmt: skip
+            raise Trouble(say("machine.unknown-yet", "The engine is still starting. This machine's details will appear in a moment."))
         found, home = catalog.find(model), self.keeper.home
-        return make_plan(
-            home, hardware, found, choice, load(home.verdicts, hardware), itself=self.is_elsewhere(pretended)
-        )
+        return make_plan(home, hardware, found, choice, load(home.verdicts, hardware), itself=self.is_elsewhere(pretended))
 
     def find_running_plan(self, model: str) -> Plan | None:
         """Return the running job's plan after its last fallback, if it runs this model."""
@@ -107,9 +101,7 @@ class MachineDesk:
             following = self.plan_next(model, self.read_choice(OWNER))
         except Trouble:
             following = None
-        if following is not None and choices(
-            dataclasses.replace(following, budget_bytes=shown.budget_bytes)
-        ) == choices(shown):
+        if following is not None and choices(dataclasses.replace(following, budget_bytes=shown.budget_bytes)) == choices(shown):
             return None
         return say("machine.runs-now", "This is the plan of the running job.")
 

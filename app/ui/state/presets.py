@@ -17,7 +17,7 @@ Values = Mapping[str, Any]
 AS_MADE: Final[dict[str, dict[str, Any]]] = {
     "speak": {"speed": 1.0, "own": False, "loudness": -18, "carry": True},
     "paint": {"width": None, "height": None, "steps": None, "guidance": None, "scheduler": "", "batch": 1, "upscale": 1, "strength": 0.6},
-}  # fmt: skip
+}
 """What the models' makers recommend."""
 BUILT_IN: Final[dict[str, dict[str, tuple[Sentence, Values]]]] = {
     "speak": {
@@ -43,10 +43,7 @@ BUILT_IN: Final[dict[str, dict[str, tuple[Sentence, Values]]]] = {
 
 def list_choices(settings: Settings, tab: str) -> list[tuple[I18nData | str, str]]:
     own: dict[str, Values] = settings.get("presets", {}).get(tab, {})
-    return [
-        *((label(named), name) for name, (named, _) in BUILT_IN[tab].items()),
-        *((name, f"own:{name}") for name in sorted(own)),
-    ]
+    return [*((label(named), name) for name, (named, _) in BUILT_IN[tab].items()), *((name, f"own:{name}") for name in sorted(own))]
 
 
 def find_values(settings: Settings, tab: str, choice: str | None) -> Values:
@@ -74,12 +71,7 @@ def save_preset(settings: Settings, tab: str, name: str | None, fields: Values) 
 
 def delete_preset(settings: Settings, tab: str, choice: str | None) -> None:
     if (choice or "") in BUILT_IN[tab]:
-        raise Trouble(
-            say(
-                "preset.built-in",
-                "This preset comes with Hearth and cannot be deleted. You can delete presets you saved.",
-            )
-        )
+        raise Trouble(say("preset.built-in", "This preset comes with Hearth and cannot be deleted. You can delete presets you saved."))
     _change(settings, tab, lambda own: {name: each for name, each in own.items() if f"own:{name}" != choice})
 
 

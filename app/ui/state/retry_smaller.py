@@ -43,10 +43,7 @@ def shrink_speech(request: SpeechRequest, limits: VoiceLimits) -> tuple[SpeechRe
         raise Trouble(
             say("smaller.shortest", "The parts of this script cannot get any shorter. Choose another model or close other programs."),
             cure="models",
-        )  # fmt: skip
-    text = "".join(
-        (f" (pause {max(part.pause_before_s, 0.01):g}s) " if place else "") + part.text
-        for place, part in enumerate(parts)
-    )
+        )
+    text = "".join((f" (pause {max(part.pause_before_s, 0.01):g}s) " if place else "") + part.text for place, part in enumerate(parts))
     words = say("smaller.speech", "Restarted in {parts} shorter parts.", parts=len(parts))
     return dataclasses.replace(request, text=text, only_parts=(), keep=()), words

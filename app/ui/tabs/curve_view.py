@@ -14,12 +14,7 @@ from app.ui.page.translate import Language, text, translate
 from app.ui.page.views import View
 
 CURVE_SIZES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
-SIZE_ASKED: Final = {
-    "plan.yours": "option",
-    "plan.overruled": "option",
-    "chunk_q.bounded": "asked",
-    "chunk_q.differs": "asked",
-}
+SIZE_ASKED: Final = {"plan.yours": "option", "plan.overruled": "option", "chunk_q.bounded": "asked", "chunk_q.differs": "asked"}
 """Reasons that name the size asked for, and the value that holds it: a running plan lags behind the slider until its next step."""
 NAMES_BOTH_SIZES: Final = ("chunk_q.bounded", "chunk_q.differs")
 

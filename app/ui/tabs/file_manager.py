@@ -22,6 +22,4 @@ def reveal(path: Path) -> None:
     try:
         subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except OSError as fault:
-        raise Trouble(
-            say("shelf.no-manager", "Could not open a file manager. The file is at {path}.", path=str(path))
-        ) from fault
+        raise Trouble(say("shelf.no-manager", "Could not open a file manager. The file is at {path}.", path=str(path))) from fault

@@ -109,11 +109,13 @@ def _build_plan(desk: Desk) -> PlanCard:
     with gr.Column(elem_classes="h-card"):
         model = gr.Dropdown(
             listed_models(desk), value=CATALOG[0].id, elem_id="machine-model", label=word("machine.model", "Plan for this model")
-        )  # fmt: skip
+        )
         pretended = gr.Dropdown(
-            [(word("machine.this", "this machine"), ANY), *((each.name, key) for key, each in MACHINES.items())], value=ANY,
-            label=word("machine.as", "Show the plan for"), elem_id="machine-as",
-        )  # fmt: skip
+            [(word("machine.this", "this machine"), ANY), *((each.name, key) for key, each in MACHINES.items())],
+            value=ANY,
+            label=word("machine.as", "Show the plan for"),
+            elem_id="machine-as",
+        )
         gr.HTML(f'<section id="h-plan" data-model="{CATALOG[0].id}"></section>', apply_default_css=False)
     return PlanCard(model, pretended)
 
@@ -124,7 +126,7 @@ def _build_chunk() -> ChunkCard:
         slider = gr.Slider(0, len(SIZES), 0, step=1, elem_id="machine-chunk", label=word("machine.chunk", "Chunk size"))
         gr.HTML('<p id="h-chunk-now" class="h-soft"></p>', apply_default_css=False)
         with gr.Row(elem_classes="h-inline"):
-            exact = gr.Textbox("", label=word("machine.exact", "Exact size"), placeholder="auto", elem_id="machine-exact", scale=1)  # fmt: skip
+            exact = gr.Textbox("", label=word("machine.exact", "Exact size"), placeholder="auto", elem_id="machine-exact", scale=1)
             tune = gr.Button(word("machine.tune", "Tune for this model"), elem_id="machine-tune")
         gr.HTML('<div class="h-measuring" data-kind="Tune"></div>', apply_default_css=False)
         message = gr.HTML("", apply_default_css=False, elem_id="machine-message")
@@ -148,6 +150,4 @@ def _build_force() -> ForceCard:
 
 def _build_option(name: str, title: Any, options: tuple[str, ...]) -> gr.Dropdown:
     named = [(label(OPTIONS[each]) if each in OPTIONS else each, each) for each in options]
-    return gr.Dropdown(
-        [(word("machine.auto", "automatic"), ANY), *named], value=ANY, label=title, elem_id=f"machine-{name}"
-    )
+    return gr.Dropdown([(word("machine.auto", "automatic"), ANY), *named], value=ANY, label=title, elem_id=f"machine-{name}")

@@ -32,9 +32,10 @@ def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
         return {}
     asked = describe_need(catalog.find(model))
     view: View = {
-        "words": describe_machine(hardware, spoken), "pretended": hardware.pretended,
+        "words": describe_machine(hardware, spoken),
+        "pretended": hardware.pretended,
         "selftest": selftest_view(desk.machine.load_verdicts()),
-    }  # fmt: skip
+    }
     choice = desk.machine.read_choice(OWNER)
     try:
         plan = desk.machine.plan(model, choice, pretended)
@@ -43,9 +44,7 @@ def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
     elsewhere = desk.machine.is_elsewhere(pretended)
     measured = None if elsewhere else read_curve(desk.keeper.home, model)
     taught = () if elsewhere else learned(desk.machine.load_verdicts(), model)
-    note = desk.machine.explain_stand_in(model, plan, pretended) or (
-        None if elsewhere else desk.machine.explain_running(model, plan)
-    )
+    note = desk.machine.explain_stand_in(model, plan, pretended) or (None if elsewhere else desk.machine.explain_running(model, plan))
     return view | {
         "plan": plan_view(plan, spoken),
         "note": translate(note, spoken) if note is not None else "",
@@ -106,24 +105,12 @@ def describe_machine(hardware: Hardware, spoken: Language) -> str:
     }
     if hardware.kind == "mps":
         sentence = say(
-            "machine.mac",
-            "{name}, {memory} GB shared memory, macOS {system}, torch {torch}.",
-            system=hardware.system_version,
-            **known,
+            "machine.mac", "{name}, {memory} GB shared memory, macOS {system}, torch {torch}.", system=hardware.system_version, **known
         )
     elif hardware.kind in ("cuda", "rocm"):
-        sentence = say(
-            "machine.card",
-            "{name}, {memory} GB VRAM, driver {driver}, torch {torch}.",
-            driver=hardware.driver or "?",
-            **known,
-        )
+        sentence = say("machine.card", "{name}, {memory} GB VRAM, driver {driver}, torch {torch}.", driver=hardware.driver or "?", **known)
     else:
-        sentence = say(
-            "machine.cpu",
-            "{name}, {cores} cores, {memory} GB memory, torch {torch}; no usable graphics card.",
-            **known,
-        )
+        sentence = say("machine.cpu", "{name}, {cores} cores, {memory} GB memory, torch {torch}; no usable graphics card.", **known)
     return translate(sentence, spoken)
 
 

@@ -34,9 +34,10 @@ def build(desk: Desk) -> None:
 
 def routes(desk: Desk) -> list[Route]:
     return [
-        owner_route(desk, "/hearth/models", show_models), owner_route(desk, "/hearth/downloads", show_downloads),
+        owner_route(desk, "/hearth/models", show_models),
+        owner_route(desk, "/hearth/downloads", show_downloads),
         owner_route(desk, "/hearth/models/{act}", act, ["POST"]),
-    ]  # fmt: skip
+    ]
 
 
 def show_models(desk: Desk, request: Request) -> Response:
@@ -85,7 +86,9 @@ def add(desk: Desk, path: str) -> None:
     """Detect a model on disk and list it; nothing is copied."""
     place = Path(path.strip().strip("\"'")).expanduser()
     if not path.strip() or not place.exists():
-        raise Trouble(say("models.no-path", "There is no file or folder at {path}. Enter its full path on this machine.", path=path or '""'))  # fmt: skip
+        raise Trouble(
+            say("models.no-path", "There is no file or folder at {path}. Enter its full path on this machine.", path=path or '""')
+        )
     model = catalog.find(str(place))
     if model.id not in catalog.BY_ID:
         desk.settings.change("models", [], lambda saved: [*dict.fromkeys([*saved, model.id])])
@@ -142,8 +145,7 @@ def model_view(desk: Desk, model: Model, spoken: Language) -> View:
         "starter": model.starter,
         "local": local,
         "path": model.path if local else "",
-        "lacks": local
-        and any(on_disk.find_snapshot(desk.keeper.home, each.source) is None for each in model.companions),
+        "lacks": local and any(on_disk.find_snapshot(desk.keeper.home, each.source) is None for each in model.companions),
         "here": found.here,
         "bytes": found.here_bytes,
         "download": found.download_bytes if list_sources(model, found.quantised) else 0,

@@ -177,7 +177,5 @@ def connect_owner(tab: PaintTab) -> None:
     refresh = hidden_button("paint-weigh")  # once something was made, how long it takes is known
     changes = [each.change for each in (model, size, own.width, own.height, own.steps, own.guidance, own.batch)]
     gr.on([*changes, refresh.click], tab.forecast, fields.asked - {fields.start.image}, fields.model.forecast, **LATEST)
-    hidden_button("paint-begin-with").click(
-        tab.start_from, fields.hidden.creation, [fields.start.image, message], **LATEST
-    )
+    hidden_button("paint-begin-with").click(tab.start_from, fields.hidden.creation, [fields.start.image, message], **LATEST)
     remember_settings("paint", tab.desk, fields.saved, own.presets, message)

@@ -154,13 +154,13 @@ def _build_model(desk: Desk, saved: Saved, guest: bool) -> ModelCard:
             )  # fmt: skip
             size = gr.Dropdown(
                 paint_form.list_sizes(chosen), value=paint_form.default_size(chosen), label=word("paint.size", "Size"), elem_id="paint-size"
-            )  # fmt: skip
+            )
         forecast = gr.HTML("", elem_id="paint-fit", apply_default_css=False)
     return ModelCard(model, size, forecast)
 
 
 def _build_start(saved: Saved) -> StartCard:
-    with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start") as drawer:  # fmt: skip
+    with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start") as drawer:
         gr.HTML('<p class="h-soft" id="h-mask-how"></p>', apply_default_css=False)
         image = gr.ImageEditor(
             type="pil",
@@ -175,9 +175,7 @@ def _build_start(saved: Saved) -> StartCard:
             buttons=[],
             placeholder=word("paint.image-drop", "Drop a picture here, or click to choose one"),  # type: ignore[arg-type]
         )
-        strength = gr.Slider(
-            0.05, 1.0, saved.get("strength", 0.6), step=0.05, label=word("paint.strength", "How much to change")
-        )
+        strength = gr.Slider(0.05, 1.0, saved.get("strength", 0.6), step=0.05, label=word("paint.strength", "How much to change"))
         load_on_open(drawer, image)
     return StartCard(image, strength)
 
@@ -190,46 +188,41 @@ def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:
                 saved.get("width"), precision=0, label=word("paint.width", "Width"), elem_id="paint-width",
                 info=word("paint.own-size", "Leave empty to use the size above."),
             )  # fmt: skip
-            height = gr.Number(
-                saved.get("height"), precision=0, label=word("paint.height", "Height"), elem_id="paint-height"
-            )
+            height = gr.Number(saved.get("height"), precision=0, label=word("paint.height", "Height"), elem_id="paint-height")
         with gr.Row(elem_classes="h-pair"):
             steps = gr.Number(
                 saved.get("steps"), precision=0, label=word("paint.steps", "Steps"), elem_id="paint-steps",
                 info=word("paint.own", "Leave empty for the model's recommended value."),
             )  # fmt: skip
-            guidance = gr.Number(
-                saved.get("guidance"), label=word("paint.guidance", "Guidance"), elem_id="paint-guidance"
-            )
+            guidance = gr.Number(saved.get("guidance"), label=word("paint.guidance", "Guidance"), elem_id="paint-guidance")
         scheduler = gr.Dropdown(
-            [(word("paint.automatic", "automatic"), ""), *NAMES], value=saved.get("scheduler") or "",
+            [(word("paint.automatic", "automatic"), ""), *NAMES],
+            value=saved.get("scheduler") or "",
             label=word("paint.scheduler", "Scheduler"),
-        )  # fmt: skip
+        )
         with gr.Row(elem_classes="h-inline"):
             seed = gr.Number(None, precision=0, label=word("paint.seed", "Seed"), elem_id="paint-seed")
             dice = gr.Button(word("paint.dice", "Random"), size="sm", min_width=60)
             reuse = gr.Button(word("paint.reuse", "Last seed"), size="sm", min_width=60)
         with gr.Row(elem_classes="h-pair"):
             batch = gr.Slider(1, 8, saved.get("batch", 1), step=1, label=word("paint.batch", "Pictures"))
-            upscale = gr.Dropdown([("1x", 1), ("2x", 2), ("4x", 4)], value=saved.get("upscale", 1), label=word("paint.upscale", "Upscale"))  # fmt: skip
+            upscale = gr.Dropdown([("1x", 1), ("2x", 2), ("4x", 4)], value=saved.get("upscale", 1), label=word("paint.upscale", "Upscale"))
         loras = gr.File(
             file_count="multiple", file_types=[".safetensors"], label=word("paint.loras", "LoRAs"), height=90, visible=not guest
-        )  # fmt: skip
+        )
         weights = gr.Textbox(
             "", label=word("paint.weights", "LoRA weights, separated by commas"), placeholder="1.0, 0.7", visible=not guest
-        )  # fmt: skip
-    return SettingsCard(
-        presets, width, height, steps, guidance, scheduler, seed, dice, reuse, batch, upscale, loras, weights
-    )
+        )
+    return SettingsCard(presets, width, height, steps, guidance, scheduler, seed, dice, reuse, batch, upscale, loras, weights)
 
 
 def _build_grid(guest: bool) -> GridCard:
-    with gr.Accordion(word("paint.grid", "Compare two settings in a grid"), open=False, elem_classes="h-card", visible=not guest):  # fmt: skip
+    with gr.Accordion(word("paint.grid", "Compare two settings in a grid"), open=False, elem_classes="h-card", visible=not guest):
         with gr.Row():
             across = gr.Dropdown(paint_form.list_axes(), value="steps", label=word("grid.across", "Columns"))
-            across_values = gr.Textbox("", label=word("grid.values", "Values, separated by commas"), placeholder="8, 16, 24")  # fmt: skip
+            across_values = gr.Textbox("", label=word("grid.values", "Values, separated by commas"), placeholder="8, 16, 24")
         with gr.Row():
             down = gr.Dropdown(paint_form.list_axes(), value="guidance", label=word("grid.down", "Rows"))
-            down_values = gr.Textbox("", label=word("grid.values-down", "Values, separated by commas"), placeholder="2, 4, 7")  # fmt: skip
+            down_values = gr.Textbox("", label=word("grid.values-down", "Values, separated by commas"), placeholder="2, 4, 7")
         go = gr.Button(word("grid.go", "Paint the grid"))
     return GridCard(across, across_values, down, down_values, go)

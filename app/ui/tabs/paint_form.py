@@ -86,11 +86,7 @@ def parse_values(axis: str, values: str) -> list[Any]:
     given = [part.strip() for part in values.split("|" if axis == "prompt" else ",") if part.strip()]
     if not given:
         raise Trouble(
-            say(
-                "grid.empty",
-                "The grid has no values for {axis}. Enter them separated by commas (prompts by |).",
-                axis=AXES[axis],
-            )
+            say("grid.empty", "The grid has no values for {axis}. Enter them separated by commas (prompts by |).", axis=AXES[axis])
         )
     if axis in WORDS:
         return given

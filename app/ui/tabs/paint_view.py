@@ -52,15 +52,18 @@ def preview_url(job: str, progress: Progress) -> str:
 def fit_html(found: Forecast, seconds: float | None, spoken: Language) -> str:
     """Word a forecast as HTML: whether it fits, how long it takes, and what would make it fit."""
     level, name = {
-        "fits": ("right", text("fit.fits", "fits", spoken)), "tight": ("careful", text("fit.tight", "tight", spoken)),
+        "fits": ("right", text("fit.fits", "fits", spoken)),
+        "tight": ("careful", text("fit.tight", "tight", spoken)),
         "no": ("wrong", text("fit.no", "too large", spoken)),
-    }[found.fit]  # fmt: skip
+    }[found.fit]
     if seconds is None:
         time = say("fit.unknown", "Time unknown: this has not been measured on this machine yet.")
     else:
         time = say("fit.seconds", "About {seconds} s, based on earlier runs.", seconds=round(seconds, 1))
     words = join(spoken, found.sentence, time, *(cure.sentence for cure in found.cures))
-    return f'<p class="h-check"><span class="h-badge {level}">{html.escape(name)}</span> <span class="h-soft">{html.escape(words)}</span></p>'
+    return (
+        f'<p class="h-check"><span class="h-badge {level}">{html.escape(name)}</span> <span class="h-soft">{html.escape(words)}</span></p>'
+    )
 
 
 def job_view(desk: Desk, job: str, spoken: Language) -> View:
@@ -71,10 +74,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
 
 
 def results_view(desk: Desk, job: str) -> list[View]:
-    return [
-        {"url": f"hearth/creation/{each.id}", "id": each.id, "name": each.path.name}
-        for each in desk.keeper.shelf.list_of_job(job)
-    ]
+    return [{"url": f"hearth/creation/{each.id}", "id": each.id, "name": each.path.name} for each in desk.keeper.shelf.list_of_job(job)]
 
 
 def grid_view(desk: Desk, person: Person, spoken: Language) -> View | None:
@@ -108,13 +108,7 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
     model = catalog.find(request.model) if request.model else find_best(desk.keeper.home, "picture")
     past = desk.keeper.shelf.find(Search(kind="picture", model=model.id, most=8))
     found = make_forecast(
-        desk.keeper.home,
-        request,
-        model,
-        hardware,
-        desk.machine.read_choice(person),
-        desk.machine.load_verdicts(),
-        yields=not person.owner,
+        desk.keeper.home, request, model, hardware, desk.machine.read_choice(person), desk.machine.load_verdicts(), yields=not person.owner
     )
     alike = list_alike(past, found.plan) if found.plan is not None else ()
     return fit_html(found, estimate_seconds(request, model, alike), spoken)

@@ -18,11 +18,7 @@ def plan_view(plan: Plan, spoken: Language) -> View:
     rejected: dict[str, list[View]] = {}
     for each in plan.rejected:
         objections = [
-            {
-                "text": translate(reason.sentence, spoken),
-                "source": source_text(reason.source, spoken),
-                "link": source_link(reason.source),
-            }
+            {"text": translate(reason.sentence, spoken), "source": source_text(reason.source, spoken), "link": source_link(reason.source)}
             for reason in each.objections
         ]
         rejected.setdefault(each.field, []).append(
@@ -38,16 +34,18 @@ def plan_view(plan: Plan, spoken: Language) -> View:
     ]  # fmt: skip
     rows.sort(key=lambda row: SHOWN_FIRST.index(row["field"]) if row["first"] else len(SHOWN_FIRST))
     return {
-        "rows": rows, "warnings": [translate(each.sentence, spoken) for each in plan.warnings],
+        "rows": rows,
+        "warnings": [translate(each.sentence, spoken) for each in plan.warnings],
         "retired": [translate(each.sentence, spoken) for each in plan.retired],
-    }  # fmt: skip
+    }
 
 
 SOURCES: dict[str, Sentence] = {
-    "Hearth's rule": say("source.own", "Hearth's rule"), "this machine": say("source.here", "this machine"),
+    "Hearth's rule": say("source.own", "Hearth's rule"),
+    "this machine": say("source.here", "this machine"),
     "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured with torch 2.13, Dia decoding step"),
     "measured on torch 2.13": say("source.torch", "measured with torch 2.13"),
-}  # fmt: skip
+}
 """Sources in words; the others name a thread or a file."""
 
 
@@ -61,9 +59,7 @@ def source_text(source: str, spoken: Language) -> str:
 
 def source_link(source: str) -> str:
     """Link to a source: the thread of a number, PyTorch's unless a project is named before it."""
-    found = re.search(
-        r"(?:(ComfyUI|InvokeAI|A1111|diffusers|Dia|transformers|uv|DirectML)\s+(?:PR\s+)?)?#(\d+)", source
-    )
+    found = re.search(r"(?:(ComfyUI|InvokeAI|A1111|diffusers|Dia|transformers|uv|DirectML)\s+(?:PR\s+)?)?#(\d+)", source)
     if not found:
         return source if source.startswith("https://") else ""
     return f"https://github.com/{REPOSITORIES.get(found[1] or '', 'pytorch/pytorch')}/issues/{found[2]}"

@@ -83,11 +83,7 @@ class JobTab:
     def find_model_again(self, model: str) -> tuple[str, tuple[Sentence, ...]]:
         """Find the model of restored settings, by its id or by its name alone; say so where there is no one such model."""
         installed = [id_ for _, id_ in model_choices(self.desk, self.kind, self.guest)]
-        found = (
-            [model]
-            if model in installed
-            else [id_ for id_ in installed if id_ and public_name(id_) == public_name(model)]
-        )
+        found = [model] if model in installed else [id_ for id_ in installed if id_ and public_name(id_) == public_name(model)]
         if len(found) == 1:
             return found[0], ()
         note = say("restore.model", "This was made with {model}. Choose the model to use.", model=public_name(model))
@@ -138,9 +134,7 @@ def roll_seed() -> int:
 
 
 def model_choices(desk: Desk, kind: str, guest: bool = False) -> list[tuple[Any, str]]:
-    installed = [
-        each for each in desk.models.list_all() if not guest and each.kind == kind and locate(desk.keeper.home, each)
-    ]
+    installed = [each for each in desk.models.list_all() if not guest and each.kind == kind and locate(desk.keeper.home, each)]
     return [(word("models.best", "Best installed model"), ""), *((each.title, each.id) for each in installed)]
 
 
@@ -223,6 +217,4 @@ def remember_settings(tab: str, desk: Desk, fields: Mapping[str, Component], row
     gr.on(changes, settings.save, {*components}, None, **LATEST)
     row.choice.input(settings.apply_preset, row.choice, components, **LATEST)
     row.save.click(settings.save_preset, with_preset, [row.choice, message], **QUICK)
-    row.delete.click(
-        settings.delete_preset, row.choice, [row.choice, message], js="choice => Hearth.confirmPreset(choice)", **LATEST
-    )
+    row.delete.click(settings.delete_preset, row.choice, [row.choice, message], js="choice => Hearth.confirmPreset(choice)", **LATEST)

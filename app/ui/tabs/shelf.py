@@ -24,10 +24,12 @@ from app.ui.tabs.file_manager import reveal
 PAGE: Final = 60
 ZIP_MOST: Final = 500
 ACTIONS: Final[dict[str, Callable[[Shelf, int], object]]] = {
-    "favourite": lambda shelf, id_: shelf.set_favourite(id_, True), "plain": lambda shelf, id_: shelf.set_favourite(id_, False),
-    "delete": lambda shelf, id_: shelf.delete(id_), "restore": lambda shelf, id_: shelf.restore(id_),
+    "favourite": lambda shelf, id_: shelf.set_favourite(id_, True),
+    "plain": lambda shelf, id_: shelf.set_favourite(id_, False),
+    "delete": lambda shelf, id_: shelf.delete(id_),
+    "restore": lambda shelf, id_: shelf.restore(id_),
     "reveal": lambda shelf, id_: reveal(shelf.get(id_).path),
-}  # fmt: skip
+}
 
 
 def build(desk: Desk) -> None:
@@ -36,9 +38,11 @@ def build(desk: Desk) -> None:
 
 def routes(desk: Desk) -> list[Route]:
     return [
-        owner_route(desk, "/hearth/shelf", search), owner_route(desk, "/hearth/shelf/empty", empty_bin, ["POST"]),
-        owner_route(desk, "/hearth/shelf/{id:int}/{act}", act, ["POST"]), owner_route(desk, "/hearth/export", export),
-    ]  # fmt: skip
+        owner_route(desk, "/hearth/shelf", search),
+        owner_route(desk, "/hearth/shelf/empty", empty_bin, ["POST"]),
+        owner_route(desk, "/hearth/shelf/{id:int}/{act}", act, ["POST"]),
+        owner_route(desk, "/hearth/export", export),
+    ]
 
 
 def search(desk: Desk, request: Request) -> Response:
@@ -84,8 +88,9 @@ async def export(desk: Desk, request: Request) -> Response:
 
 def creation_view(desk: Desk, creation: Creation, spoken: Language) -> dict[str, Any]:
     conditions = {
-        "missing": text("shelf.missing", "file missing", spoken), "foreign": text("shelf.foreign", "changed by another program", spoken),
-    }  # fmt: skip
+        "missing": text("shelf.missing", "file missing", spoken),
+        "foreign": text("shelf.foreign", "changed by another program", spoken),
+    }
     speed = views.rate_text(creation.rate, creation.unit, spoken) if creation.rate else ""
     playable = creation.kind == "speech" and not creation.condition
     return {

@@ -124,11 +124,7 @@ class SpeakTab:
             for each in gone:
                 voices.forget_voice(self.desk.keeper.home, each)
         except OSError as fault:
-            trouble = Trouble(
-                say(
-                    "voice.stays", "The voice {name} could not be deleted: {fault}.", name=str(chosen), fault=str(fault)
-                )
-            )
+            trouble = Trouble(say("voice.stays", "The voice {name} could not be deleted: {fault}.", name=str(chosen), fault=str(fault)))
             return gr.skip(), explain(trouble, request)
         return (gr.update(choices=voice_choices(self.desk), value=FRESH) if gone else gr.skip()), ""
 
@@ -164,9 +160,7 @@ def connect_owner(tab: SpeakTab) -> None:
     model.change(None, model, None, js="model => { Hearth.spokenBy(model); }")
     voice.save.click(tab.save_voice, [voice.clip, voice.transcript, voice.name], [voice.voice, message], **QUICK)
     voice.voice.change(None, voice.voice, voice.delete, js="voice => ({__type__: 'update', visible: !!voice})")
-    voice.delete.click(
-        tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.confirmVoice(voice)", **LATEST
-    )
+    voice.delete.click(tab.delete_voice, voice.voice, [voice.voice, message], js="voice => Hearth.confirmVoice(voice)", **LATEST)
     hidden.use.click(tab.shared.use_large, None, model, **QUICK)
     hidden.voices.click(tab.offer_voices, None, voice.voice, **LATEST)
     remember_settings("speak", tab.desk, fields.saved, fields.settings.presets, message)

@@ -139,9 +139,7 @@ def _build_voice(desk: Desk, guest: bool) -> VoiceCard:
                 voice_choices(desk, guest), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice", scale=3,
                 info=word("speak.voice-info", "A saved voice sounds the same every time."),
             )  # fmt: skip
-            delete = gr.Button(
-                word("preset.delete", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-delete"
-            )
+            delete = gr.Button(word("preset.delete", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-delete")
         with gr.Accordion(word("speak.new-voice", "Create a voice from a recording"), open=False) as drawer:
             clip = gr.Audio(
                 sources=["upload", "microphone"],
@@ -177,13 +175,9 @@ def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:
                 0.5, 2.0, saved.get("speed", 1.0), step=0.05, label=word("speak.speed", "Speed"),
                 info=word("speak.speed-info", "The pitch does not change."), elem_id="speak-speed",
             )  # fmt: skip
-            format_ = gr.Dropdown(
-                list(FORMATS), value=saved.get("format", "wav"), label=word("speak.format", "File format")
-            )
+            format_ = gr.Dropdown(list(FORMATS), value=saved.get("format", "wav"), label=word("speak.format", "File format"))
         sampling = _build_sampling(saved)
-        loudness = gr.Slider(
-            -30, -10, saved.get("loudness", -18), step=1, label=word("speak.loudness", "Loudness (LUFS)")
-        )
+        loudness = gr.Slider(-30, -10, saved.get("loudness", -18), step=1, label=word("speak.loudness", "Loudness (LUFS)"))
         carry = gr.Checkbox(saved.get("carry", True), label=word("speak.carry", "Keep the same voice in every part"))
     return SettingsCard(presets, model, seed, dice, speed, format_, sampling, loudness, carry)
 
@@ -195,7 +189,7 @@ def _build_sampling(saved: Saved) -> Sampling:
             1.0, 5.0, saved.get("guidance", 3.0), step=0.1, label=word("speak.guidance", "Guidance"),
             info=word("speak.guidance-info", "Higher values follow the text more closely."),
         )  # fmt: skip
-        temperature = gr.Slider(0.0, 2.5, saved.get("temperature", 1.8), step=0.05, label=word("speak.temperature", "Temperature"))  # fmt: skip
+        temperature = gr.Slider(0.0, 2.5, saved.get("temperature", 1.8), step=0.05, label=word("speak.temperature", "Temperature"))
         top_p = gr.Slider(0.7, 1.0, saved.get("top_p", 0.95), step=0.01, label=word("speak.top-p", "Top p"))
-        cfg_filter = gr.Slider(15, 100, saved.get("cfg_filter", 45), step=1, label=word("speak.cfg-filter", "Guidance filter"))  # fmt: skip
+        cfg_filter = gr.Slider(15, 100, saved.get("cfg_filter", 45), step=1, label=word("speak.cfg-filter", "Guidance filter"))
     return Sampling(by_hand, group, guidance, temperature, top_p, cfg_filter)

@@ -53,8 +53,7 @@ def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, 
     """Return a checked script: turns with speakers, problems, length."""
     worst = {"fatal": "wrong", "warning": "careful"}
     problems = [
-        {"kind": worst.get(each.severity, ""), "text": translate(each.sentence, spoken), "cure": each.cure}
-        for each in found.problems
+        {"kind": worst.get(each.severity, ""), "text": translate(each.sentence, spoken), "cure": each.cure} for each in found.problems
     ]
     turns = [{"speaker": turn.speaker, "text": turn.text} for part in found.parts for turn in part.turns]
     about = say(

@@ -27,9 +27,7 @@ def build(desk: Desk) -> None:
 
 
 def routes(desk: Desk) -> list[Route]:
-    return [
-        owner_route(desk, "/hearth/greeting", greet), owner_route(desk, "/hearth/greeting", dismiss, ["POST"]),
-    ]  # fmt: skip
+    return [owner_route(desk, "/hearth/greeting", greet), owner_route(desk, "/hearth/greeting", dismiss, ["POST"])]
 
 
 def greet(desk: Desk, request: Request) -> Response:

@@ -31,11 +31,7 @@ PICTURE = PictureRequest(
     loras=(Lora(f"{HOME}/loras/ink.safetensors", 0.7), Lora("C:\\Users\\olivia\\ice.safetensors")),
 )  # fmt: skip
 TOLD_PICTURE = dataclasses.replace(
-    PICTURE,
-    model="mine",
-    image="me.png",
-    mask="mask.png",
-    loras=(Lora("ink.safetensors", 0.7), Lora("ice.safetensors")),
+    PICTURE, model="mine", image="me.png", mask="mask.png", loras=(Lora("ink.safetensors", 0.7), Lora("ice.safetensors"))
 )
 SPEECH = SpeechRequest(
     "[S1] Hello.", model=f"{HOME}/models/dia", voice=VoicePrompt(f"{HOME}/voices/mum.wav", "Hello."), keep=(f"{HOME}/jobs/7/part-000.wav",), only_parts=(1,)
@@ -121,6 +117,4 @@ def test_a_dropped_picture_finds_a_model_of_ones_own_by_its_name(tmp_path: Path)
             fields = restored(str(dropped), asked_by(OWNER))
             assert fields[0] == "a boat" and fields[3] == chosen
             assert ("This was made with mine" in fields[-2]) == (not chosen)
-            assert (
-                "olivia" not in str(fields) and "made from another picture" in fields[-2] and "ink, ice" in fields[-2]
-            )
+            assert "olivia" not in str(fields) and "made from another picture" in fields[-2] and "ink, ice" in fields[-2]

@@ -48,16 +48,12 @@ def test_what_is_written_comes_back_exactly(request_: PictureRequest, tmp_path: 
 
 
 def test_other_programs_find_a1111s_lines(tmp_path: Path) -> None:
-    request = PictureRequest(
-        "a ball", negative="ugly", width=512, height=768, steps=20, guidance=7.0, scheduler="Euler a", seed=5
-    )
+    request = PictureRequest("a ball", negative="ugly", width=512, height=768, steps=20, guidance=7.0, scheduler="Euler a", seed=5)
     picture_settings.write(Image.new("RGB", (8, 8)), tmp_path / "p.png", request, "SD")
     with Image.open(tmp_path / "p.png") as picture:
         lines = str(picture.info["parameters"]).split("\n")
     assert lines[:2] == ["a ball", "Negative prompt: ugly"]
-    assert lines[2].startswith(
-        "Steps: 20, Sampler: Euler a, CFG scale: 7.0, Seed: 5, Size: 512x768, Model: SD, Version: Hearth"
-    )
+    assert lines[2].startswith("Steps: 20, Sampler: Euler a, CFG scale: 7.0, Seed: 5, Size: 512x768, Model: SD, Version: Hearth")
 
 
 A1111 = """\
@@ -106,13 +102,7 @@ COMFY: dict[str, Any] = {
 def test_reads_comfyui(tmp_path: Path) -> None:
     restored = picture_settings.read(write_text(tmp_path / "p.png", prompt=json.dumps(COMFY), workflow="{}"))
     assert restored.request == PictureRequest(
-        "a glass bottle",
-        negative="text, watermark",
-        steps=20,
-        guidance=8.0,
-        scheduler="DPM++ 2M Karras",
-        width=512,
-        height=640,
+        "a glass bottle", negative="text, watermark", steps=20, guidance=8.0, scheduler="DPM++ 2M Karras", width=512, height=640
     )
     assert keys(restored) == ["restore.loras", "restore.model", "restore.number"], "its seed has more than 32 bits"
 

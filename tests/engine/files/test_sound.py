@@ -39,9 +39,7 @@ def pitch(samples: sound.Samples, rate: int) -> float:
 @pytest.mark.parametrize("coding", sound.CODINGS)
 @pytest.mark.parametrize("rate", [16000, 44100])
 def test_every_format_keeps_sound_and_settings(tmp_path: Path, coding: str, rate: int) -> None:
-    request = SpeechRequest(
-        text="[S1] Ünïcødé, “quotes”, \\ and 漢字. " * 3, seed=7, voice=None, format=coding, temperature=1.25
-    )
+    request = SpeechRequest(text="[S1] Ünïcødé, “quotes”, \\ and 漢字. " * 3, seed=7, voice=None, format=coding, temperature=1.25)
     target = tmp_path / f"out.{coding}"
     source = part(tmp_path / "part-000.wav", tone(2, rate), rate)
     seconds = join_sound.join([Piece(source)], target, Finish(coding, tail_s=0.5), to_json(request))
@@ -104,9 +102,7 @@ def test_what_is_no_sound_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
-def test_a_converter_is_asked_for_what_libsndfile_does_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_converter_is_asked_for_what_libsndfile_does_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stand-in for ffmpeg, so that the test needs none: it hands over a sound for whatever it gets."""
     soundfile.write(tmp_path / "ready.wav", tone(1), 16000)
     program = tmp_path / "ffmpeg"
@@ -205,9 +201,7 @@ def test_a_full_disk_leaves_no_half_file_and_says_what_is_free(tmp_path: Path) -
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=TOP, capture_output=True, text=True)
     key, free_mb = done.stdout.split()
-    assert key == "sound.unwritten" and abs(int(free_mb) - shutil.disk_usage(tmp_path).free / (1 << 20)) < 2000, (
-        done.stderr
-    )
+    assert key == "sound.unwritten" and abs(int(free_mb) - shutil.disk_usage(tmp_path).free / (1 << 20)) < 2000, done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -42,9 +42,7 @@ def test_a_stream_is_whole_without_going_back(wanted: str, rate: int, tmp_path: 
     packing = stream_encoding.open_encoder(wanted, rate)
     pieces = [stream_encoding.encode_part(packing, part) for _ in range(PARTS)] + [packing.end()]
     assert all(pieces[:PARTS]) or wanted == "ogg", "each part is out before the next is there; Vorbis waits for more"
-    assert wanted != "mp3" or not any(mark in b"".join(pieces) for mark in (b"Xing", b"Info")), (
-        "a length that was not known yet"
-    )
+    assert wanted != "mp3" or not any(mark in b"".join(pieces) for mark in (b"Xing", b"Info")), "a length that was not known yet"
     seconds, loudness = heard(b"".join(pieces), wanted)
     assert abs(seconds - PARTS) < 0.15 and abs(loudness - 0.354) < 0.05, (seconds, loudness)
     seconds, loudness = heard(stream_encoding.encode_file(wanted, part), wanted)
@@ -52,9 +50,7 @@ def test_a_stream_is_whole_without_going_back(wanted: str, rate: int, tmp_path: 
 
 
 def test_what_is_not_written_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(
-        Trouble, match=r"The format wma is not available\. Choose one of mp3, opus, aac, flac, wav, pcm"
-    ):
+    with pytest.raises(Trouble, match=r"The format wma is not available\. Choose one of mp3, opus, aac, flac, wav, pcm"):
         stream_encoding.require_available("wma")
     monkeypatch.setattr(stream_encoding, "find_spec", lambda name: None)
     with pytest.raises(Trouble, match="AAC needs the library PyAV"):

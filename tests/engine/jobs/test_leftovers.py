@@ -104,15 +104,9 @@ def test_a_start_clears_what_nobody_listens_to_any_more(tmp_path: Path) -> None:
             (folder / name).write_bytes(b"x")
         os.utime(folder, (age, age))
     tidy_folders(tmp_path, {"000"}, {"001"})
-    assert names(tmp_path) == [
-        "000",
-        "001",
-        *(folder.name for folder in made[3:]),
-    ]  # only the oldest that are not needed
+    assert names(tmp_path) == ["000", "001", *(folder.name for folder in made[3:])]  # only the oldest that are not needed
     for folder in tmp_path.iterdir():
-        assert (names(folder) == ["part-000.wav"]) is (folder.name != "000"), (
-            "what still runs in another process is heard"
-        )
+        assert (names(folder) == ["part-000.wav"]) is (folder.name != "000"), "what still runs in another process is heard"
 
 
 def test_a_second_process_leaves_what_the_first_runs(tmp_path: Path) -> None:

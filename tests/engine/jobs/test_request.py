@@ -41,13 +41,7 @@ def test_a_size_that_is_no_multiple_of_8_gets_the_nearest(size: int, near: int) 
 
 def test_what_is_not_asked_for_stays_as_it_is() -> None:
     speech, picture = SpeechRequest("a"), PictureRequest("a")
-    assert (speech.speed, speech.loudness_lufs, speech.tail_s, speech.format, speech.carry_voice) == (
-        1.0,
-        -18.0,
-        0.3,
-        "wav",
-        True,
-    )
+    assert (speech.speed, speech.loudness_lufs, speech.tail_s, speech.format, speech.carry_voice) == (1.0, -18.0, 0.3, "wav", True)
     assert (picture.batch, picture.upscale, picture.seed, picture.width) == (1, 1, None, None)
 
 

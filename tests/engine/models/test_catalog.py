@@ -76,9 +76,7 @@ def test_another_scheduler_leaves_the_few_steps_behind() -> None:
     assert sd15.recommended("Euler").steps == 25
 
 
-@pytest.mark.parametrize(
-    ("wrong", "near"), [("sdlx", "sdxl"), ("flux", "flux1-schnell"), ("Stable Difusion 1.5", "sd15"), ("", "sd15")]
-)
+@pytest.mark.parametrize(("wrong", "near"), [("sdlx", "sdxl"), ("flux", "flux1-schnell"), ("Stable Difusion 1.5", "sd15"), ("", "sd15")])
 def test_unknown_names_get_the_nearest(wrong: str, near: str) -> None:
     with pytest.raises(Trouble) as told:
         catalog.find(wrong)
@@ -106,16 +104,10 @@ def test_a_starters_row_says_what_its_files_hold(id_: str) -> None:
     folder = Path(row.path)
     if row.kind == "picture":
         there = detect._detect_pipeline(folder, catalog.BY_ID)
-        assert {part.name: part.parameters for part in row.parts} == {
-            part.name: part.parameters for part in there.parts
-        }
+        assert {part.name: part.parameters for part in row.parts} == {part.name: part.parameters for part in there.parts}
         assert row.attention == there.attention
         card = json.loads((folder / "starter.json").read_text())["settings"]
-        assert (row.settings.steps, row.settings.guidance, row.settings.width) == (
-            card["steps"],
-            card["guidance"],
-            card["size"],
-        )
+        assert (row.settings.steps, row.settings.guidance, row.settings.width) == (card["steps"], card["guidance"], card["size"])
     else:
         assert [part.parameters for part in row.parts] == [
             safetensors.describe_part("model", "speech", folder).parameters,

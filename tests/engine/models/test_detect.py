@@ -31,11 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_folder_is_known_with_its_own_parts_and_attention(folder: Path) -> None:
     found = catalog.find(str(folder))
     assert (found.family, found.kind, found.path, found.source) == ("sd15", "picture", str(folder), None)
-    assert [(part.name, part.role) for part in found.parts] == [
-        ("text_encoder", "text"),
-        ("unet", "denoiser"),
-        ("vae", "vae"),
-    ]
+    assert [(part.name, part.role) for part in found.parts] == [("text_encoder", "text"), ("unet", "denoiser"), ("vae", "vae")]
     pipe = tiny.sd15()
     assert found.parts[1].parameters == sum(weight.numel() for weight in pipe.unet.parameters())
     asked = model.describe_need(found, width=64, height=128)
@@ -73,9 +69,7 @@ def test_a_single_file_paints_what_its_folder_paints(family: str, tmp_path: Path
 
     with Image.open(files[0]) as one, Image.open(files[1]) as other:
         assert max(high for _, high in one.convert("RGB").getextrema()) > 20
-        assert (
-            max(high for _, high in ImageChops.difference(one.convert("RGB"), other.convert("RGB")).getextrema()) <= 1
-        )
+        assert max(high for _, high in ImageChops.difference(one.convert("RGB"), other.convert("RGB")).getextrema()) <= 1
     with pytest.raises(Trouble) as told:
         painter.load(file, found, tiny.make_plan(found), {})
     assert told.value.cure == "get-configs"

@@ -46,9 +46,7 @@ def test_each_refusal_is_a_sentence(
 
 
 @pytest.mark.parametrize(("status", "headers"), [(503, {}), (429, {"Retry-After": "0"})])
-def test_a_busy_hub_is_asked_again(
-    fetching: Downloads, hub: Hub, place: Home, status: int, headers: dict[str, str]
-) -> None:
+def test_a_busy_hub_is_asked_again(fetching: Downloads, hub: Hub, place: Home, status: int, headers: dict[str, str]) -> None:
     hub.faults["list"] = [Fault("status", status, 1, headers)]
     hub.faults[UNET] = [Fault("status", status, 2, headers)]
     assert fetched(fetching).state == "done"
@@ -85,18 +83,14 @@ def test_a_gate_opens_with_the_right_token(fetching: Downloads, hub: Hub, place:
 Usage = namedtuple("Usage", "total used free")
 
 
-def test_a_disk_without_room_is_told_before_anything_comes(
-    fetching: Downloads, hub: Hub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_without_room_is_told_before_anything_comes(fetching: Downloads, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client.shutil, "disk_usage", lambda path: Usage(10**12, 10**12, SIZE))
     status = fetched(fetching)
     assert status.sentence.key == "hub.no-room"  # type: ignore[union-attr]
     assert not hub.sent
 
 
-def test_a_disk_that_fills_up_keeps_what_came(
-    fetching: Downloads, hub: Hub, place: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_fills_up_keeps_what_came(fetching: Downloads, hub: Hub, place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     true = Path.open
@@ -161,9 +155,7 @@ def test_halves_of_other_programs_are_not_taken_for_models(fetching: Downloads, 
     [((), False), (("config.json",), False), (("model.safetensors",), False), (("config.json", "model.safetensors"), True),
      (("config.json", "model-00001-of-00002.safetensors"), False)],
 )  # fmt: skip
-def test_a_voice_is_there_with_its_config_and_all_its_weights(
-    tmp_path: Path, files: tuple[str, ...], complete: bool
-) -> None:
+def test_a_voice_is_there_with_its_config_and_all_its_weights(tmp_path: Path, files: tuple[str, ...], complete: bool) -> None:
     for name in files:
         (tmp_path / name).write_text("{}")
     assert on_disk.is_complete(tmp_path, Source("maker/voice", ("*.json", "*.safetensors"), 1)) is complete

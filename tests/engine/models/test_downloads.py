@@ -18,21 +18,7 @@ from app.engine.models.downloads import Downloads
 from app.engine.models.model import Source
 from app.paths import Home
 from tests.support import downloaded
-from tests.support.downloaded import (
-    ASKED,
-    FILES,
-    INDEX,
-    MODEL,
-    MORE,
-    REPO,
-    SIZE,
-    UNET,
-    WEIGHTS,
-    checked,
-    ended,
-    fetched,
-    until,
-)
+from tests.support.downloaded import ASKED, FILES, INDEX, MODEL, MORE, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, until
 from tests.support.hub import Fault, Hub, etag
 from tests.support.places import TOP
 
@@ -72,9 +58,7 @@ def test_a_cut_line_is_gone_on_with(fetching: Downloads, hub: Hub, place: Home) 
     assert hub.sent[UNET] < SIZE * 1.2
 
 
-def test_a_line_that_stays_cut_fails_with_a_sentence_and_keeps_what_came(
-    fetching: Downloads, hub: Hub, place: Home
-) -> None:
+def test_a_line_that_stays_cut_fails_with_a_sentence_and_keeps_what_came(fetching: Downloads, hub: Hub, place: Home) -> None:
     hub.faults[UNET] = [Fault("cut", 700_000), Fault("cut", 0, times=9)]
     status = fetched(fetching)
     assert status.state == "failed" and status.sentence.key == "hub.no-network" and status.cure == "go-on"  # type: ignore[union-attr]
@@ -177,10 +161,7 @@ def test_killed_at_random_moments_it_goes_on_where_it_was(hub: Hub, place: Home,
 
 def test_no_more_than_two_at_once(fetching: Downloads, hub: Hub, place: Home) -> None:
     hub.bytes_a_second = 4_000_000
-    models = [
-        dataclasses.replace(MODEL, id=f"m{n}", source=Source(f"maker/m{n}", ASKED, SIZE), companions=())
-        for n in range(3)
-    ]
+    models = [dataclasses.replace(MODEL, id=f"m{n}", source=Source(f"maker/m{n}", ASKED, SIZE), companions=()) for n in range(3)]
     for model in models:
         hub.repos[model.source.repo] = dict(FILES)  # type: ignore[union-attr]
         fetching.start(model)

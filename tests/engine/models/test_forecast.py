@@ -45,7 +45,7 @@ def forecast(request: Any, model: Any, hardware: Any, choice: Choice, verdicts: 
 def made(rate: float, settings: Mapping[str, Any], model: str = "sd15", **plan: Any) -> Creation:
     return Creation(
         1, "j", "", "picture", model, "", Path("x.png"), 0.0, rate, "steps", 1.0, 0, True, False, 0.0, False, "", dict(settings), plan
-    )  # fmt: skip
+    )
 
 
 def seconds(request: Any, *past: Creation, **more: Any) -> float | None:
@@ -144,10 +144,8 @@ def test_what_is_loaded_already_counts_as_free_and_changes_no_plan() -> None:
         ("cpu", Reading(process_bytes=2 << 30, free_bytes=7 << 30), 0, 7),
         ("cpu", Reading(), 0, 4),
     ],
-)  # fmt: skip
-def test_the_memory_that_is_free_now_is_of_the_right_device(
-    kind: Any, reading: Reading, held_gib: int, free_gib: int
-) -> None:
+)
+def test_the_memory_that_is_free_now_is_of_the_right_device(kind: Any, reading: Reading, held_gib: int, free_gib: int) -> None:
     hardware = Hardware(kind, memory_bytes=8 << 30, free_bytes=4 << 30)
     assert with_room(hardware, reading, held_gib << 30).free_bytes == free_gib << 30
     assert with_room(dataclasses.replace(hardware, pretended="m1-8gb"), reading, 0).free_bytes == 4 << 30
@@ -160,9 +158,7 @@ def test_a_machine_that_does_not_say_what_is_free_is_taken_for_a_small_one() -> 
 
 def test_a_chunk_by_hand_is_counted_as_it_is_kept() -> None:
     asked = describe_need(SDXL)
-    peaks = [
-        peak_bytes(asked, decide(machine("m2-16gb"), asked, Choice(chunk=chunk, kernels=()))) for chunk in (64, 512, 4096)
-    ]  # fmt: skip
+    peaks = [peak_bytes(asked, decide(machine("m2-16gb"), asked, Choice(chunk=chunk, kernels=()))) for chunk in (64, 512, 4096)]
     assert peaks[0] < peaks[1] < peaks[2]
 
 
@@ -187,17 +183,13 @@ def test_tune_offers_its_knee_and_forces_nothing(tmp_path: Path) -> None:
 
 def test_a_smaller_picture_is_smaller() -> None:
     for width, height in ((1024, 1024), (512, 768)):
-        found = [
-            request for _, request, _ in _vary_size(PictureRequest("a", width=width, height=height), SDXL, Choice())
-        ]
+        found = [request for _, request, _ in _vary_size(PictureRequest("a", width=width, height=height), SDXL, Choice())]
         sizes = [(each.width, each.height) for each in found if isinstance(each, PictureRequest)]
         assert sizes and all(across * down < width * height for across, down in sizes)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(("model", "kind"), [(DIA, SpeechRequest), (SDXL, PictureRequest)])
-def test_a_model_is_judged_by_what_it_makes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Model, kind: type
-) -> None:
+def test_a_model_is_judged_by_what_it_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Model, kind: type) -> None:
     asked: list[Request] = []
     monkeypatch.setattr(fit, "make_forecast", lambda _, request, *rest: asked.append(request))
     fit.forecast_recommended(home(tmp_path), model, machine("cpu"), Choice(), {})

@@ -52,8 +52,10 @@ def test_only_one_place_outside_of_compat_decides() -> None:
         for path in (TOP / "app").rglob("*.py")
         if not path.is_relative_to(TOP / "app" / "compat")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if "decide" in {getattr(node, "id", ""), getattr(node, "attr", "")} | {each.name for each in getattr(node, "names", ()) if isinstance(each, ast.alias)}
-    }  # fmt: skip
+        if "decide"
+        in {getattr(node, "id", ""), getattr(node, "attr", "")}
+        | {each.name for each in getattr(node, "names", ()) if isinstance(each, ast.alias)}
+    }
     assert found == {"app/cli/bench.py", "app/engine/models/planned.py"}  # the benchmark runs no request of a person
 
 
@@ -119,9 +121,9 @@ def test_what_is_shown_anywhere_under_pretend_is_what_the_engine_runs(
                 assert machine_view.tab_view(desk, model.id, looked_at, "en")["note"] == ""
             assert desk.machine.offer(model).forecast.plan == plan  # type: ignore[union-attr]
             if model.kind == "picture":
-                assert str(fits[1]) in paint_view.forecast_html(
-                    desk, PictureRequest("a tree", model.id), OWNER, "en"
-                ).replace("&#x27;", "'")
+                assert str(fits[1]) in paint_view.forecast_html(desk, PictureRequest("a tree", model.id), OWNER, "en").replace(
+                    "&#x27;", "'"
+                )
 
 
 def plain(plan: Plan) -> Any:
@@ -138,14 +140,14 @@ def test_another_machines_plan_says_where_this_computer_would_run_it_another_way
 ) -> None:
     """bitsandbytes' 4 bits are a card's."""
     with desk_at(tmp_path) as desk:
-        desk.keeper._loop.state = dataclasses.replace(
-            desk.keeper.state, hardware=dataclasses.replace(MACHINES["cpu"], pretended="")
-        )
+        desk.keeper._loop.state = dataclasses.replace(desk.keeper.state, hardware=dataclasses.replace(MACHINES["cpu"], pretended=""))
         place, card = desk.keeper.home, MACHINES["rtx-3060"]
         other = next(
-            each for each in CATALOG if each.kind == "picture"
+            each
+            for each in CATALOG
+            if each.kind == "picture"
             and make_plan(place, card, each, itself=True).quantised not in ("none", make_plan(place, card, each).quantised)
-        )  # fmt: skip
+        )
         same = BY_ID["sd15"]
         for model in (other, same):
             own, here = make_plan(place, card, model, itself=True), make_plan(place, card, model)
@@ -182,7 +184,7 @@ def test_a_choice_that_cannot_work_is_told_beside_the_model(tmp_path: Path, caps
         (("--chunk", "auto", "--dtype", "auto", "--kernels", "auto", "--offload", "auto"), Choice()),
         (("--gqa", "expanded", "--quantised", "none"), Choice(512, "expanded", ("math",), "bfloat16", "model", "none")),
     ],
-)  # fmt: skip
+)
 def test_a_commands_flags_win_over_what_is_stored_and_the_rest_of_it_applies(
     words: tuple[str, ...], choice: Choice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,9 +213,7 @@ def test_the_help_says_what_applies(command: str, capsys: pytest.CaptureFixture[
     )
 
 
-@pytest.mark.parametrize(
-    "kept", ["{broken", "[]", '{"choice": []}', '{"choice": {"chunk": "a lot", "nonsense": 3}}', ""]
-)
+@pytest.mark.parametrize("kept", ["{broken", "[]", '{"choice": []}', '{"choice": {"chunk": "a lot", "nonsense": 3}}', ""])
 def test_settings_that_mean_nothing_are_automatic(kept: str, tmp_path: Path) -> None:
     place = home(tmp_path).create()
     assert read_choice(place) == Choice()
@@ -281,22 +281,14 @@ def broke(model: str) -> Verdict:
 
 def test_only_what_runs_of_this_model_taught_is_forgotten(tmp_path: Path) -> None:
     machine = MACHINES["t4"]
-    kept = [
-        Verdict(Subject("row", "mps-leak"), True),
-        Verdict(Subject("way", "x"), True),
-        broke("sdxl"),
-        broke("/models/a/b"),
-    ]
+    kept = [Verdict(Subject("row", "mps-leak"), True), Verdict(Subject("way", "x"), True), broke("sdxl"), broke("/models/a/b")]
     for each in (*kept, broke("sd15"), broke("/models/a")):
         learn(tmp_path, machine, each)
     assert forget(tmp_path, machine, "sd15") == (broke("sd15").subject,)
     assert forget(tmp_path, machine, "/models/a") == (broke("/models/a").subject,), "not of a folder inside it"
     assert forget(tmp_path, machine, "sd15") == ()
     assert load(tmp_path, machine) == {each.subject: each for each in kept}
-    assert len(forget(tmp_path, machine)) == 2 and set(load(tmp_path, machine)) == {
-        Subject("row", "mps-leak"),
-        Subject("way", "x"),
-    }
+    assert len(forget(tmp_path, machine)) == 2 and set(load(tmp_path, machine)) == {Subject("row", "mps-leak"), Subject("way", "x")}
 
 
 def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path) -> None:
@@ -310,9 +302,7 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
     plans: list[Plan] = []
 
     def runs() -> Plan:
-        events = list(
-            session.run(request, Choice(), Control(), tmp_path / f"job{len(plans)}", lambda _, plan: plans.append(plan))
-        )
+        events = list(session.run(request, Choice(), Control(), tmp_path / f"job{len(plans)}", lambda _, plan: plans.append(plan)))
         assert isinstance(events[-1], Finished), events[-1]
         return plans[-1]
 
@@ -324,10 +314,7 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
             "Tensors are made contiguous before attention. float16 produced NaN or infinity at step 4."
         ]
         desk.machine.forget(painter)
-        assert (
-            not desk.machine.plan(painter, Choice()).contiguous
-            and machine_view.tab_view(desk, painter, "", "en")["learned"] == []
-        )
+        assert not desk.machine.plan(painter, Choice()).contiguous and machine_view.tab_view(desk, painter, "", "en")["learned"] == []
     assert not runs().contiguous
     learn(place.verdicts, session.hardware, broke(painter))
     assert runs().contiguous
@@ -350,8 +337,7 @@ def test_idle_measuring_knows_what_another_process_learned(tmp_path: Path, monke
     session = Session(home(tmp_path).create())
     handed: list[dict[Subject, Verdict]] = []
     monkeypatch.setattr(
-        "app.engine.session.session.measure_while_idle",
-        lambda home, hardware, verdicts: handed.append(verdicts) or iter(()),
+        "app.engine.session.session.measure_while_idle", lambda home, hardware, verdicts: handed.append(verdicts) or iter(())
     )
     list(session.use_idle_time())
     learn(session.home.verdicts, session.hardware, broke("sd15"))

@@ -48,7 +48,7 @@ def t5() -> nn.Module:
         transformers.T5Config(
             vocab_size=32128, d_model=4096, d_kv=64, d_ff=10240, num_layers=24, num_heads=64, feed_forward_proj="gated-gelu"
         )
-    )  # fmt: skip
+    )
 
 
 def qwen() -> nn.Module:
@@ -98,7 +98,7 @@ REAL: dict[tuple[str, str], Callable[[], nn.Module]] = {
     ("flux2-klein", "transformer"): klein,
     ("z-image-turbo", "transformer"): lambda: diffusers.ZImageTransformer2DModel(),
     ("dia-1.6b", "model"): lambda: transformers.DiaForConditionalGeneration(transformers.DiaConfig()),
-}  # fmt: skip
+}
 
 
 RESULTS = ("text_projection", "logits_dense", "lm_head")
@@ -148,9 +148,7 @@ def test_a_voice_of_ones_own_counts_as_what_is_loaded_from_it(tmp_path: Path) ->
     folder = save_voice(tmp_path / "voice")
     model, codec = catalog.find(str(folder)).parts
     loaded = transformers.DiaForConditionalGeneration.from_pretrained(folder)
-    assert model.parameters == sum(weight.numel() for weight in loaded.parameters()) and model.linear == shrinking(
-        loaded
-    )
+    assert model.parameters == sum(weight.numel() for weight in loaded.parameters()) and model.linear == shrinking(loaded)
     dac = transformers.DacModel.from_pretrained(folder / "codec")
     assert codec.parameters == held(dac)
     (folder / "codec").rename(tmp_path / "elsewhere")
@@ -208,9 +206,7 @@ def test_torchao_packs_what_was_counted(family: str, folders: dict[str, Path]) -
 def test_a_voice_is_packed_as_it_was_counted(tmp_path: Path) -> None:
     folder = save_voice(tmp_path / "voice")
     voice = loader.load(folder, tiny.make_plan(catalog.find(str(folder))))
-    assert (
-        voice._dia.model.get_input_embeddings() is voice._dia.model.model.encoder.embedding
-    )  # the quantiser asks for it
+    assert voice._dia.model.get_input_embeddings() is voice._dia.model.model.encoder.embedding  # the quantiser asks for it
     pytest.importorskip("torchao", reason="one of the quantised extra")
     voice = loader.load(folder, tiny.make_plan(catalog.find(str(folder)), quantised="torchao-int8"))
     assert in_a_byte(voice._dia.model) == catalog.find(str(folder)).parts[0].linear

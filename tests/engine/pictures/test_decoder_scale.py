@@ -30,10 +30,7 @@ FAMILIES = [(family, scale) for family in ("sd15", "sd3") for scale in WIDTHS]
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], Path]:
     root = tmp_path_factory.mktemp("scales")
-    return {
-        (family, scale): tiny.save(family, root / f"{family}-{scale}", widths=WIDTHS[scale])
-        for family, scale in FAMILIES
-    }
+    return {(family, scale): tiny.save(family, root / f"{family}-{scale}", widths=WIDTHS[scale]) for family, scale in FAMILIES}
 
 
 @pytest.mark.parametrize(("family", "scale"), FAMILIES)
@@ -67,18 +64,14 @@ def seen(run: Any) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize(("family", "scale"), FAMILIES)
-def test_it_paints_what_plain_diffusers_paints(
-    family: str, scale: int, folders: Any, tmp_path: Path, decoded: list[torch.Tensor]
-) -> None:
+def test_it_paints_what_plain_diffusers_paints(family: str, scale: int, folders: Any, tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     folder = folders[family, scale]
     row = catalog.find(str(folder))
     paints = painter.load(folder, row, tiny.make_plan(row), {})
     request = PictureRequest("a red ball", guidance=3.0, **{**SMALL, "preview_every": 1})
     events = list(paints.run(request, Control(), None, tmp_path))
     assert isinstance(events[-1], Finished)
-    assert_same(
-        decoded[0], paint_with_diffusers(folder, row, prompt="a red ball", guidance_scale=3.0, width=64, height=64)
-    )
+    assert_same(decoded[0], paint_with_diffusers(folder, row, prompt="a red ball", guidance_scale=3.0, width=64, height=64))
     shown = [event.path for event in events if isinstance(event, Preview)]
     assert len(shown) == 2 and all(Image.open(path).size == (256, 256) for path in shown)
 

@@ -73,16 +73,7 @@ def in_awq(folder: Path) -> dict[str, Tensor]:
         state[f"{stem}.qzeros"] = pack(zero.squeeze(1))
         state[f"{stem}.scales"] = scale.squeeze(1).half()
     save_file(state, file, metadata={"format": "pt"})
-    insist(
-        folder,
-        quantization_config={
-            "quant_method": "awq",
-            "bits": 4,
-            "group_size": GROUP,
-            "version": "gemm",
-            "zero_point": True,
-        },
-    )
+    insist(folder, quantization_config={"quant_method": "awq", "bits": 4, "group_size": GROUP, "version": "gemm", "zero_point": True})
     return rounded
 
 
@@ -117,9 +108,7 @@ def test_a_model_in_awq_falls_back_where_its_kernels_do_not_run(llama: Path, nam
         LlamaForCausalLM.from_pretrained(llama)
     plan = decide(MACHINES[name], add_config_needs(NEED, llama))
     assert plan.quantised == "none"
-    assert (
-        next(each for each in plan.rejected if each.option == "awq").objections[0].sentence.key == "quantised.awq-sm80"
-    )
+    assert next(each for each in plan.rejected if each.option == "awq").objections[0].sentence.key == "quantised.awq-sm80"
     assert "AWQ" in said(plan, "quantised"), said(plan, "quantised")
     model, _ = load(LlamaForCausalLM, llama, plan)
     for key, weight in model.state_dict().items():
@@ -161,9 +150,7 @@ REAL: tuple[tuple[str, Callable[[Hardware], Hardware], str | None], ...] = (
 
 
 @pytest.mark.parametrize(("name", "made", "device"), REAL)
-def test_only_a_real_card_gets_a_device_map(
-    llama: Path, name: str, made: Callable[[Hardware], Hardware], device: str | None
-) -> None:
+def test_only_a_real_card_gets_a_device_map(llama: Path, name: str, made: Callable[[Hardware], Hardware], device: str | None) -> None:
     told = make_arguments(decide(made(MACHINES[name]), NEED), AutoConfig.from_pretrained(llama))
     assert told.get("device_map") == (None if device is None else {"": device})
     assert told["trust_remote_code"] is False and told["use_safetensors"] is True
@@ -171,9 +158,7 @@ def test_only_a_real_card_gets_a_device_map(
 
 def test_quantisers_are_told_what_to_compute_in(llama: Path) -> None:
     config = AutoConfig.from_pretrained(llama)
-    four = make_arguments(decide(MACHINES["gtx-1660"], NEED, Choice(quantised="bnb-nf4")), config)[
-        "quantization_config"
-    ]
+    four = make_arguments(decide(MACHINES["gtx-1660"], NEED, Choice(quantised="bnb-nf4")), config)["quantization_config"]
     assert four.load_in_4bit and four.bnb_4bit_quant_type == "nf4" and four.bnb_4bit_compute_dtype == torch.float32
     eight = make_arguments(decide(MACHINES["cpu"], NEED, Choice(quantised="bnb-int8")), config)["quantization_config"]
     assert eight.load_in_8bit
@@ -188,14 +173,11 @@ def test_weights_are_kept_narrower_than_they_are_computed_with_on_pascal(llama: 
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "layer"),
-    [("cpu", "bnb-int8", "Linear8bitLt"), ("t4", "bnb-nf4", "Linear4bit"), ("cpu", "torchao-int8", "Linear")],
+    ("name", "kind", "layer"), [("cpu", "bnb-int8", "Linear8bitLt"), ("t4", "bnb-nf4", "Linear4bit"), ("cpu", "torchao-int8", "Linear")]
 )
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "awq"])
 def test_smaller_weights_are_made_while_loading(llama: Path, name: str, kind: str, layer: str, packed: bool) -> None:
-    pytest.importorskip(
-        "torchao" if kind.startswith("torchao") else "bitsandbytes", reason="not one of Hearth's own dependencies"
-    )
+    pytest.importorskip("torchao" if kind.startswith("torchao") else "bitsandbytes", reason="not one of Hearth's own dependencies")
     with torch.no_grad():
         wanted = LlamaForCausalLM.from_pretrained(llama)(WORDS).logits
     if packed:

@@ -36,16 +36,12 @@ pytest_plugins = ["tests.support.picture_fixtures"]
 
 
 @pytest.mark.parametrize("family", tiny.MAKERS)
-def test_paints_what_plain_diffusers_paints(
-    family: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
-) -> None:
+def test_paints_what_plain_diffusers_paints(family: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     paints, model = load_painter(folders[family])
     guidance = 1.0 if family in ("flux", "flux2-klein") else 3.0
     events = list(paints.run(PictureRequest("a red ball", guidance=guidance, **SMALL), Control(), None, tmp_path))
     assert isinstance(events[-1], Finished)
-    plain = paint_with_diffusers(
-        folders[family], model, prompt="a red ball", guidance_scale=guidance, width=64, height=64
-    )
+    plain = paint_with_diffusers(folders[family], model, prompt="a red ball", guidance_scale=guidance, width=64, height=64)
     assert_same(decoded[0], plain)
     assert np.abs(read_pixels(list_parts(events)[0].path) - plain).max() <= 0.51 / 255
 
@@ -71,9 +67,7 @@ def test_starts_from_a_picture_as_plain_diffusers_does(
 
 
 @pytest.mark.parametrize("family", ["sd15", "sdxl", "sd3", "flux", "flux2-klein", "z-image"])
-def test_paints_into_a_mask_and_leaves_the_rest_alone(
-    family: str, folders: dict[str, Path], tmp_path: Path, gradient: Path
-) -> None:
+def test_paints_into_a_mask_and_leaves_the_rest_alone(family: str, folders: dict[str, Path], tmp_path: Path, gradient: Path) -> None:
     mask = tmp_path / "mask.png"
     drawn = Image.new("L", (96, 96), 0)
     drawn.paste(255, (48, 0, 96, 96))
@@ -96,21 +90,14 @@ def test_weights_in_the_prompt_change_the_picture_and_weight_one_does_not(
         paints, _ = load_painter(folders[family])
         for index, prompt in enumerate(("a red ball", "a (red:1.0) ball", "a (red:1.6) ball", "a red ball " * 30)):
             list(
-                paints.run(
-                    PictureRequest(prompt, negative="ugly", guidance=3.0, **SMALL),
-                    Control(),
-                    None,
-                    tmp_path / family / str(index),
-                )
+                paints.run(PictureRequest(prompt, negative="ugly", guidance=3.0, **SMALL), Control(), None, tmp_path / family / str(index))
             )
         assert torch.equal(decoded[0], decoded[1])
         assert (decoded[0] - decoded[2]).abs().max() > 1e-3
         assert (decoded[0] - decoded[3]).abs().max() > 1e-3
 
 
-def test_a_model_that_takes_no_weights_says_so(
-    folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
-) -> None:
+def test_a_model_that_takes_no_weights_says_so(folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     paints, _ = load_painter(folders["z-image"])
     plain = list(paints.run(PictureRequest("a red ball", **SMALL), Control(), None, tmp_path / "plain"))
     weighted = list(paints.run(PictureRequest("a (red:1.6) ball", **SMALL), Control(), None, tmp_path / "weighted"))
@@ -136,17 +123,10 @@ def test_with_the_seam_on_it_is_still_the_same_picture(
         events = list(paints.run(request, Control(), seam, tmp_path))
     assert seam.calls > 0
     assert all(event.ran for event in events if isinstance(event, Step))
-    assert_same(
-        decoded[0],
-        paint_with_diffusers(folders[family], model, prompt="a red ball", guidance_scale=1.0, width=64, height=64),
-    )
+    assert_same(decoded[0], paint_with_diffusers(folders[family], model, prompt="a red ball", guidance_scale=1.0, width=64, height=64))
 
 
-MIXED = {
-    "decoder in float32": {"vae": "float32"},
-    "words in float32": {"text": "float32"},
-    "denoiser in float32": {"denoiser": "float32"},
-}
+MIXED = {"decoder in float32": {"vae": "float32"}, "words in float32": {"text": "float32"}, "denoiser in float32": {"denoiser": "float32"}}
 
 
 @pytest.mark.parametrize("wide", MIXED)
@@ -158,7 +138,7 @@ def test_parts_of_different_precision_work_together(
     parts_in = tuple(
         Precision(part.name, part.role, MIXED[wide].get(part.role, "bfloat16"), MIXED[wide].get(part.role, "bfloat16"), "cpu")
         for part in model.parts
-    )  # fmt: skip
+    )
     paints = picture_painter.load(folders[family], model, tiny.make_plan(model, "bfloat16", precision=parts_in), {})
     request = PictureRequest("a", image=str(gradient), **SMALL)
     assert isinstance(list(paints.run(request, Control(), None, tmp_path))[-1], Finished)
@@ -166,15 +146,15 @@ def test_parts_of_different_precision_work_together(
 
 @pytest.mark.parametrize("form", ["text", "image", "inpaint"])
 @pytest.mark.parametrize("storage", ["float32", "float16"])
-def test_sdxls_own_decoder_computes_as_planned(
-    form: str, storage: Any, folders: dict[str, Path], tmp_path: Path, gradient: Path
-) -> None:
+def test_sdxls_own_decoder_computes_as_planned(form: str, storage: Any, folders: dict[str, Path], tmp_path: Path, gradient: Path) -> None:
     """SDXL's pipelines would upcast the VAE and leave it in the denoiser's dtype, in which it paints black."""
     model = catalog.find(str(folders["sdxl"]))
     mixed = tuple(
-        Precision(part.name, part.role, storage, "float32", "cpu") if part.role == "vae"
-        else Precision(part.name, part.role, "bfloat16", "bfloat16", "cpu") for part in model.parts
-    )  # fmt: skip
+        Precision(part.name, part.role, storage, "float32", "cpu")
+        if part.role == "vae"
+        else Precision(part.name, part.role, "bfloat16", "bfloat16", "cpu")
+        for part in model.parts
+    )
     paints = picture_painter.load(folders["sdxl"], model, tiny.make_plan(model, "bfloat16", precision=mixed), {})
     seen: set[torch.dtype] = set()
     for half in (paints._pipe.vae.encoder, paints._pipe.vae.decoder):
@@ -191,9 +171,7 @@ def test_sdxls_own_decoder_computes_as_planned(
 
 @pytest.mark.parametrize("storage", ["float16", "bfloat16"])
 @pytest.mark.parametrize("family", tiny.MAKERS)
-def test_weights_may_rest_narrower_than_they_compute(
-    family: str, storage: Any, folders: dict[str, Path], tmp_path: Path
-) -> None:
+def test_weights_may_rest_narrower_than_they_compute(family: str, storage: Any, folders: dict[str, Path], tmp_path: Path) -> None:
     """Some modules cast their input to their weight's dtype: those weights are stored wide."""
     model = catalog.find(str(folders[family]))
     kept = tuple(Precision(part.name, part.role, storage, "float32", "cpu") for part in model.parts)
@@ -205,9 +183,7 @@ def test_weights_may_rest_narrower_than_they_compute(
         assert rests, "nothing is smaller"
 
 
-def test_weights_kept_in_half_compute_in_float32(
-    folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
-) -> None:
+def test_weights_kept_in_half_compute_in_float32(folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     """As on Pascal: the result differs from float32 by rounded weights, not by rounded arithmetic."""
     model = catalog.find(str(folders["sd15"]))
     kept = tuple(Precision(part.name, part.role, "float16", "float32", "cpu") for part in model.parts)
@@ -243,15 +219,11 @@ def test_a_denoiser_in_gguf_paints_nearly_the_same(
     assert 0 < (decoded[0] - decoded[1]).abs().mean() < 0.05
 
 
-def test_loras_are_worn_with_their_weights_and_taken_off(
-    folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
-) -> None:
+def test_loras_are_worn_with_their_weights_and_taken_off(folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     one = str(make_lora(folders["sd15"], tmp_path / "one.safetensors", 1))
     two = str(make_lora(folders["sd15"], tmp_path / "two.safetensors", 2))
     paints, _ = load_painter(folders["sd15"])
-    for index, loras in enumerate(
-        [(), (Lora(one),), (Lora(one), Lora(two, -0.5)), (Lora(two, -0.5), Lora(one)), (Lora(one, 0.0),), ()]
-    ):
+    for index, loras in enumerate([(), (Lora(one),), (Lora(one), Lora(two, -0.5)), (Lora(two, -0.5), Lora(one)), (Lora(one, 0.0),), ()]):
         list(paints.run(PictureRequest("a", loras=loras, **SMALL), Control(), None, tmp_path / str(index)))
     bare, first, both, turned, none, off = decoded
     assert torch.equal(bare, off)
@@ -260,28 +232,18 @@ def test_loras_are_worn_with_their_weights_and_taken_off(
     assert (bare - first).abs().max() > 1e-2 and (first - both).abs().max() > 1e-2
 
 
-def test_the_few_steps_lora_is_worn_with_lcm_only(
-    folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
-) -> None:
+def test_the_few_steps_lora_is_worn_with_lcm_only(folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     few = make_lora(folders["sd15"], tmp_path / "pytorch_lora_weights.safetensors", 4)
     local = catalog.find(str(folders["sd15"]))
     row = catalog.find("sd15")
-    model = replace(
-        local, settings=replace(row.settings, width=64, height=64), plain=row.plain, companions=row.companions
-    )
+    model = replace(local, settings=replace(row.settings, width=64, height=64), plain=row.plain, companions=row.companions)
     paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model), {"few-steps": few.parent})
     bare, _ = load_painter(folders["sd15"])
     for index, (one, scheduler) in enumerate(((paints, "LCM"), (bare, "LCM"), (paints, "Euler"), (bare, "Euler"))):
-        list(
-            one.run(
-                PictureRequest("a", scheduler=scheduler, guidance=1.0, **SMALL), Control(), None, tmp_path / str(index)
-            )
-        )
+        list(one.run(PictureRequest("a", scheduler=scheduler, guidance=1.0, **SMALL), Control(), None, tmp_path / str(index)))
     assert (decoded[0] - decoded[1]).abs().max() > 1e-2
     assert torch.equal(decoded[2], decoded[3])
-    made = list_parts(
-        list(paints.run(PictureRequest("a", width=64, height=64, seed=1), Control(), None, tmp_path / "auto"))
-    )[0]
+    made = list_parts(list(paints.run(PictureRequest("a", width=64, height=64, seed=1), Control(), None, tmp_path / "auto")))[0]
     restored = picture_settings.read(Path(made.path)).request
     assert (restored.steps, restored.guidance, restored.scheduler) == (6, 1.5, "LCM")
 

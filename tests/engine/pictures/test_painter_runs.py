@@ -53,9 +53,7 @@ def test_goes_on_from_the_last_good_step_to_the_very_same_picture(
 
 
 @pytest.mark.parametrize("name", schedulers.NAMES)
-def test_every_scheduler_paints_and_goes_on_alike(
-    name: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
-) -> None:
+def test_every_scheduler_paints_and_goes_on_alike(name: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     paints, _ = load_painter(folders["sd15"])
     request = PictureRequest("a red ball", **{**SMALL, "steps": 6, "scheduler": name, "guidance": 1.0})
     events = list(paints.run(request, Control(), None, tmp_path / "whole"))
@@ -72,9 +70,7 @@ def test_every_scheduler_paints_and_goes_on_alike(
 def test_the_clean_picture_is_guessed_rightly(name: str) -> None:
     """A denoiser that knows the picture returns the exact noise, so every step has to predict that picture."""
     row = schedulers.find_scheduler(name)
-    scheduler = getattr(diffusers, row.class_name)(
-        beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, **row.settings
-    )
+    scheduler = getattr(diffusers, row.class_name)(beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, **row.settings)
     scheduler.set_timesteps(10)
     known = torch.randn(1, 4, 4, 4, generator=torch.Generator().manual_seed(1))
     sample = torch.randn(1, 4, 4, 4, generator=torch.Generator().manual_seed(2)) * scheduler.init_noise_sigma
@@ -104,13 +100,9 @@ def stopping(paints: picture_painter.Painter, request: PictureRequest, at: int, 
 
 
 @pytest.mark.parametrize("family", tiny.MAKERS)
-def test_stop_ends_within_the_step_and_keeps_a_valid_picture(
-    family: str, folders: dict[str, Path], tmp_path: Path
-) -> None:
+def test_stop_ends_within_the_step_and_keeps_a_valid_picture(family: str, folders: dict[str, Path], tmp_path: Path) -> None:
     paints, _ = load_painter(folders[family])
-    events, asked = stopping(
-        paints, PictureRequest("a", **{**SMALL, "steps": 8, "batch": 3, "guidance": 1.0}), 3, tmp_path
-    )
+    events, asked = stopping(paints, PictureRequest("a", **{**SMALL, "steps": 8, "batch": 3, "guidance": 1.0}), 3, tmp_path)
     assert asked == 3
     assert [event.done for event in events if isinstance(event, Step)] == [1, 2, 3]
     last = events[-1]
@@ -144,9 +136,7 @@ def test_the_reader_may_go_at_any_moment(folders: dict[str, Path], tmp_path: Pat
     assert "step" not in vars(paints._pipe.scheduler) and "forward" not in vars(paints._pipe.unet)
 
 
-def test_each_picture_of_a_batch_is_the_same_alone(
-    folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
-) -> None:
+def test_each_picture_of_a_batch_is_the_same_alone(folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     paints, _ = load_painter(folders["sd15"])
     events = list(paints.run(PictureRequest("a", **{**SMALL, "batch": 3}), Control(), None, tmp_path / "three"))
     assert [part.seed for part in list_parts(events)] == [11, 12, 13]
@@ -194,7 +184,7 @@ def test_a_decoder_without_room_says_so_and_tiles_come_first(folders: dict[str, 
     machine, asked = MACHINES["rtx-3060"], describe_need(model, width=1024, height=1024)
     found = next_fallback(
         lambda verdicts: decide(machine, asked, Choice(), verdicts), asked, {}, RunFailure("memory"), getattr(broke.value, "where", None)
-    )  # fmt: skip
+    )
     assert found is not None and found[0].fallback.id == "tiled-decoder"
 
 
@@ -220,9 +210,7 @@ def test_where_parts_take_turns_the_decoder_goes_before_the_steps(
     assert order[:3] == ["fit", "free", "words"]
 
 
-def test_tiles_and_slices_are_taken_on_while_loaded(
-    folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]
-) -> None:
+def test_tiles_and_slices_are_taken_on_while_loaded(folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     paints, model = load_painter(folders["sd15"])
     request = PictureRequest("a", **{**SMALL, "width": 256, "height": 256})
     list(paints.run(request, Control(), None, tmp_path / "whole"))
@@ -271,8 +259,6 @@ def test_the_latents_of_a_step_are_read_as_the_pipeline_reads_its_last(
     request = PictureRequest("a", guidance=1.0, **SMALL)
     list(paints.run(request, Control(), None, tmp_path))
     chosen = resolve_settings(request, model, tmp_path)
-    mine, theirs = (
-        per_request.unpack_latents(paints._pipe, paints._family, each.latents, chosen) for each in kept[-2:]
-    )
+    mine, theirs = (per_request.unpack_latents(paints._pipe, paints._family, each.latents, chosen) for each in kept[-2:])
     assert mine.shape == (1, paints._pipe.vae.config.latent_channels, 8, 8)
     assert torch.allclose(mine, theirs, atol=1e-5)

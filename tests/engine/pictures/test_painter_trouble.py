@@ -67,9 +67,7 @@ def broken(path: Path, how: str) -> None:
     }[how]()
 
 
-@pytest.mark.parametrize(
-    "how", ["cut off", "cut off in its header", "empty", "a text", "a pickle", "gone", "a pickle by name"]
-)
+@pytest.mark.parametrize("how", ["cut off", "cut off in its header", "empty", "a text", "a pickle", "gone", "a pickle by name"])
 def test_broken_weights_are_told(how: str, folders: dict[str, Path], tmp_path: Path) -> None:
     folder = tmp_path / "model"
     shutil.copytree(folders["sd15"], folder)
@@ -80,9 +78,7 @@ def test_broken_weights_are_told(how: str, folders: dict[str, Path], tmp_path: P
     assert str(folder / "unet") in str(told.value)
 
 
-@pytest.mark.parametrize(
-    "part", ["unet/config.json", "tokenizer/vocab.json", "tokenizer/tokenizer.json", "model_index.json"]
-)
+@pytest.mark.parametrize("part", ["unet/config.json", "tokenizer/vocab.json", "tokenizer/tokenizer.json", "model_index.json"])
 def test_broken_configs_are_told(part: str, folders: dict[str, Path], tmp_path: Path) -> None:
     folder = tmp_path / "model"
     shutil.copytree(folders["sd15"], folder)
@@ -152,11 +148,7 @@ def test_what_cannot_be_painted_is_told(
 ) -> None:
     (tmp_path / "evil.ckpt").write_bytes(pickle.dumps({"a": 1}))
     save_file({"some.layer.weight": torch.zeros(2, 2)}, tmp_path / "misfit.safetensors")
-    names = {
-        "GRADIENT": str(gradient),
-        "PICKLE": str(tmp_path / "evil.ckpt"),
-        "MISFIT": str(tmp_path / "misfit.safetensors"),
-    }
+    names = {"GRADIENT": str(gradient), "PICKLE": str(tmp_path / "evil.ckpt"), "MISFIT": str(tmp_path / "misfit.safetensors")}
     more = {name: names.get(value, value) if isinstance(value, str) else value for name, value in more.items()}
     if "loras" in more:
         more["loras"] = tuple(replace(each, path=names.get(each.path, each.path)) for each in more["loras"])

@@ -42,11 +42,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:Deprecation
 
 
 def painted(paints: picture_painter.Painter, job: Path, **more: Any) -> list[Any]:
-    events = list(
-        paints.run(
-            PictureRequest(**{"prompt": "a red ball", **SMALL, "preview_every": 1, **more}), Control(), None, job
-        )
-    )
+    events = list(paints.run(PictureRequest(**{"prompt": "a red ball", **SMALL, "preview_every": 1, **more}), Control(), None, job))
     assert isinstance(events[-1], Finished)
     return events
 
@@ -57,9 +53,7 @@ def loaded(tmp_path: Path) -> Iterator[Any]:
 
     def load(folder: Path, companions: dict[str, Path] | None = None, **plan: Any) -> picture_painter.Painter:
         row = catalog.find(str(folder))
-        opened.append(
-            picture_painter.load(folder, row, tiny.make_plan(row, **plan), companions or {}, tmp_path / "scratch")
-        )
+        opened.append(picture_painter.load(folder, row, tiny.make_plan(row, **plan), companions or {}, tmp_path / "scratch"))
         return opened[-1]
 
     yield load
@@ -76,7 +70,7 @@ OFFLOADED: dict[str, tuple[dict[str, str], Any]] = {
     "a card's parts one by one": ({"offload": "model", "device": "cuda"}, lambda part: hooked(part)[0].__class__.__name__ == "CpuOffload"),
     "in groups": ({"offload": "group", "device": "cuda"}, _is_group_offload_enabled),
     "layer by layer": ({"offload": "sequential", "device": "cuda"}, lambda part: all(weight.is_meta for weight in part.parameters())),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("how", OFFLOADED)
@@ -91,10 +85,7 @@ def test_an_offload_that_is_planned_is_there_and_changes_nothing(
     plain, _ = load_painter(folders[family])
     for index, more in enumerate(({}, {"image": str(gradient)})):
         guidance = 1.0 if family == "flux" else 3.0
-        one, other = (
-            painted(each, tmp_path / f"{index}{name}", guidance=guidance, **more)
-            for each, name in ((paints, "o"), (plain, "p"))
-        )
+        one, other = (painted(each, tmp_path / f"{index}{name}", guidance=guidance, **more) for each, name in ((paints, "o"), (plain, "p")))
         assert abs(read_pixels(list_parts(one)[0].path) - read_pixels(list_parts(other)[0].path)).max() < 1.5 / 255
 
 
@@ -105,15 +96,11 @@ def test_weighted_and_long_prompts_are_read_by_an_encoder_whose_weights_wait(
 ) -> None:
     paints, (plain, _) = loaded(folders[family], **OFFLOADED[how][0]), load_painter(folders[family])
     for index, prompt in enumerate(("a (red:1.4) ball", "a red ball " * 40)):
-        one, other = (
-            painted(each, tmp_path / f"{index}{name}", prompt=prompt) for each, name in ((paints, "o"), (plain, "p"))
-        )
+        one, other = (painted(each, tmp_path / f"{index}{name}", prompt=prompt) for each, name in ((paints, "o"), (plain, "p")))
         assert abs(read_pixels(list_parts(one)[0].path) - read_pixels(list_parts(other)[0].path)).max() < 1.5 / 255
 
 
-def test_groups_do_not_nail_every_weight_to_its_place(
-    folders: dict[str, Path], loaded: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_groups_do_not_nail_every_weight_to_its_place(folders: dict[str, Path], loaded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     told: dict[str, Any] = {}
     monkeypatch.setattr(DiffusionPipeline, "enable_group_offload", lambda *_, **more: told.update(more))
     loaded(folders["sd15"], offload="group", device="cuda")
@@ -146,14 +133,10 @@ def test_in_one_memory_a_part_that_waits_lies_in_a_file(
     assert all(there[name] == whole[name] for there in inside for name in there)
 
 
-def test_what_a_pipeline_reads_of_a_decoder_that_waits_is_there(
-    folders: dict[str, Path], loaded: Any, tmp_path: Path
-) -> None:
+def test_what_a_pipeline_reads_of_a_decoder_that_waits_is_there(folders: dict[str, Path], loaded: Any, tmp_path: Path) -> None:
     """FLUX.2's pipeline and every preview read the VAE's batch norm before they call the VAE."""
     one, other = (
-        read_pixels(
-            list_parts(painted(loaded(folders["flux2-klein"], offload=how), tmp_path / how, guidance=1.0))[0].path
-        )
+        read_pixels(list_parts(painted(loaded(folders["flux2-klein"], offload=how), tmp_path / how, guidance=1.0))[0].path)
         for how in ("model", "none")
     )
     assert abs(one - other).max() < 1.5 / 255, "but for a last bit that weights read from a file can round another way"
@@ -239,9 +222,7 @@ def test_int8_weights_that_are_planned_are_made(
     pytest.importorskip("torchao", reason="one of the quantised extra")
     paints, plain = loaded(folders[family], quantised="torchao-int8"), load_painter(folders[family])[0]
     for name, part in placement.list_modules(paints._pipe).items():
-        linear = [
-            module.weight for each, module in part.named_modules() if isinstance(module, torch.nn.Linear) and each != "lm_head"
-        ]  # fmt: skip
+        linear = [module.weight for each, module in part.named_modules() if isinstance(module, torch.nn.Linear) and each != "lm_head"]
         made = [type(weight).__name__ == "Int8Tensor" for weight in linear]
         assert not any(made) if name == "vae" else all(made) and made, name
     for place, each in enumerate((plain, paints)):
@@ -254,9 +235,7 @@ def test_a_single_file_is_made_smaller_or_refused(tmp_path: Path, loaded: Any) -
     folder, file = single.save("sd15", tmp_path)
     configs = {"configs": single.copy_configs(folder, tmp_path / "configs")}
     paints = loaded(file, configs, quantised="torchao-int8")
-    assert quantise.has_quantised_weights(paints._pipe.unet) and quantise.has_quantised_weights(
-        paints._pipe.text_encoder
-    )
+    assert quantise.has_quantised_weights(paints._pipe.unet) and quantise.has_quantised_weights(paints._pipe.text_encoder)
     painted(paints, tmp_path / "job")
     with pytest.raises(Trouble) as told:
         loaded(file, configs, quantised="bnb-nf4")
@@ -279,24 +258,18 @@ def test_a_way_that_did_nothing_is_refused(folders: dict[str, Path], loaded: Any
     assert told.value.sentence.key == "quantise.not-done"
 
 
-XL = Need(
-    "xl",
-    "picture",
-    heads=10,
-    kv_heads=10,
-    parts=(ModelPart("unet", "denoiser", 2_567_463_684),),
-    width=1024,
-    height=1024,
-)
+XL = Need("xl", "picture", heads=10, kv_heads=10, parts=(ModelPart("unet", "denoiser", 2_567_463_684),), width=1024, height=1024)
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "key"),
     [
-        ("cpu", "bnb-nf4", "quantised.bnb-pictures"), ("cpu", "bnb-int8", "quantised.bnb-pictures"),
-        ("m2-16gb", "bnb-int8", "quantised.bnb-int8-metal"), ("cpu", "gguf", "quantised.not-gguf"),
+        ("cpu", "bnb-nf4", "quantised.bnb-pictures"),
+        ("cpu", "bnb-int8", "quantised.bnb-pictures"),
+        ("m2-16gb", "bnb-int8", "quantised.bnb-int8-metal"),
+        ("cpu", "gguf", "quantised.not-gguf"),
     ],
-)  # fmt: skip
+)
 def test_what_the_libraries_cannot_do_is_refused_in_the_plan(name: str, kind: Any, key: str) -> None:
     hardware = replace(machine(name), torch="2.13.0")
     with pytest.raises(Trouble) as told:
@@ -326,9 +299,11 @@ def test_only_how_it_is_decoded_changes_and_nothing_is_loaded_again(folders: dic
     assert any(isinstance(event, Loading) for event in run(asked, Choice()))
     pipe = session._owner.get("picture")._pipe
     changes = [
-        (asked, Choice(chunk=64), ()), (replace(asked, scheduler="Euler"), Choice(), ()), (replace(asked, guidance=2.0), Choice(), ()),
+        (asked, Choice(chunk=64), ()),
+        (replace(asked, scheduler="Euler"), Choice(), ()),
+        (replace(asked, guidance=2.0), Choice(), ()),
         (replace(asked, width=576, height=576), Choice(), ("tiled-decoder",)),
-    ]  # fmt: skip
+    ]
     for request, choice, fallbacks in changes:
         assert not any(isinstance(event, Loading) for event in run(request, choice, *fallbacks))
     assert pipe.vae.use_tiling and pipe.vae.tile_sample_min_size == 512
@@ -342,7 +317,7 @@ def test_a_pretended_card_says_what_it_cannot_do_here(folders: dict[str, Path], 
     plans: list[Plan] = []
     events = list(
         session.run(asked, Choice(quantised="bnb-nf4", offload="group"), Control(), tmp_path / "job", lambda _, plan: plans.append(plan))
-    )  # fmt: skip
+    )
     assert isinstance(events[-1], Finished), events[-1]
     assert plans[0].quantised == "none" and plans[0].offload == "group"
     (why,) = [each for each in plans[0].because if each.field == "quantised"]

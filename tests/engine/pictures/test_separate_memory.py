@@ -47,11 +47,7 @@ def test_it_tells_the_two_memories_apart(card: SeparateMemory | None) -> None:
     here, there = torch.ones(3, 4), torch.ones(3, 4, device="cuda")
     assert there.device.type == "cuda" and there.is_cuda and here.device.type == "cpu"
     assert (there @ there.T).is_cuda and there[1:].is_cuda and (there * torch.tensor(2.0)).is_cuda
-    for wrong in (
-        lambda: here + there,
-        lambda: torch.cat((there, here)),
-        lambda: torch.nn.functional.linear(there, here),
-    ):
+    for wrong in (lambda: here + there, lambda: torch.cat((there, here)), lambda: torch.nn.functional.linear(there, here)):
         with pytest.raises(RuntimeError, match="same device"):
             wrong()
     for strange in (lambda: there.numpy(), lambda: torch.randn(3, generator=torch.Generator("cpu"), device="cuda")):
@@ -74,14 +70,10 @@ def load(folders: dict[str, Path], tmp_path: Path) -> Any:
     def load(family: str, offload: Any = "none", precision: str = "apart", **more: Any) -> painter.Painter:
         model, (storage, compute) = catalog.find(str(folders[family])), PRECISIONS[precision]
         # As plans have it, a decoder rests in what it computes in.
-        how = tuple(
-            Precision(part.name, part.role, compute if part.role == "vae" else storage, compute, "cuda") for part in model.parts
-        )  # fmt: skip
+        how = tuple(Precision(part.name, part.role, compute if part.role == "vae" else storage, compute, "cuda") for part in model.parts)
         fields = {"device": "cuda", "runs_on": "cuda", "precision": how, "kernels": ("efficient", "math"), **more}
         companions = fields.pop("companions", {})
-        return painter.load(
-            folders[family], model, tiny.make_plan(model, compute, offload=offload, **fields), companions, tmp_path
-        )
+        return painter.load(folders[family], model, tiny.make_plan(model, compute, offload=offload, **fields), companions, tmp_path)
 
     return load
 
@@ -106,11 +98,7 @@ def forms(family: str, gradient: Path, worn: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("family", "offload"),
-    [
-        (family, offload)
-        for family in tiny.MAKERS
-        for offload in (OFFLOADS if family in ("sd15", "sdxl") else OFFLOADS[1:3])
-    ],
+    [(family, offload) for family in tiny.MAKERS for offload in (OFFLOADS if family in ("sd15", "sdxl") else OFFLOADS[1:3])],
 )
 def test_a_card_paints_as_the_processor(
     family: str, offload: str, folders: dict[str, Path], load: Any, gradient: Path, tmp_path: Path
@@ -120,14 +108,10 @@ def test_a_card_paints_as_the_processor(
     modules = placement.list_modules(paints._pipe)
     modules["vae"] = modules["vae"].decoder
     for name, module in modules.items():
-        module.register_forward_hook(
-            lambda _module, _args, out, name=name: seen.add((name, tensor_of(out).device.type))
-        )
+        module.register_forward_hook(lambda _module, _args, out, name=name: seen.add((name, tensor_of(out).device.type)))
     for index, more in enumerate(forms(family, gradient, worn)):
         asked = {"guidance": 1.0 if family.startswith("flux") else 3.0, **more}
-        one, other = (
-            painted(each, tmp_path / f"{index}{place}", **asked) for place, each in enumerate((paints, plain))
-        )
+        one, other = (painted(each, tmp_path / f"{index}{place}", **asked) for place, each in enumerate((paints, plain)))
         assert abs(one - other).max() < WITHIN["apart"], more
     assert {place for _, place in seen} == {"cuda"} and {name for name, _ in seen} >= {"vae", paints._family.denoiser}
     paints.close()
@@ -141,9 +125,7 @@ def tensor_of(out: Any) -> torch.Tensor:
 
 @pytest.mark.parametrize("offload", OFFLOADS)
 @pytest.mark.parametrize("scheduler", ["DPM++ 2M SDE", "UniPC"])
-def test_a_broken_picture_goes_on_from_its_file(
-    offload: str, scheduler: str, folders: dict[str, Path], load: Any, tmp_path: Path
-) -> None:
+def test_a_broken_picture_goes_on_from_its_file(offload: str, scheduler: str, folders: dict[str, Path], load: Any, tmp_path: Path) -> None:
     """A checkpoint is read into the CPU's memory and has to move to the card's."""
     paints, asked = load("sd15", offload, "float32"), {"scheduler": scheduler, "steps": 6}
     whole = painted(paints, tmp_path / "whole", **asked)
@@ -180,17 +162,12 @@ def voice(tmp_path_factory: pytest.TempPathFactory) -> Voice:
     return Voice(folder, clip)
 
 
-def spoken(
-    voice: Voice, job: Path, device: str, offload: Any = "none", storage: Any = "float32", compute: Any = "float32"
-) -> Any:
-    how = (
-        Precision("model", "speech", storage, compute, device),
-        Precision("codec", "codec", "float32", "float32", device),
-    )
+def spoken(voice: Voice, job: Path, device: str, offload: Any = "none", storage: Any = "float32", compute: Any = "float32") -> Any:
+    how = (Precision("model", "speech", storage, compute, device), Precision("codec", "codec", "float32", "float32", device))
     here = plan(device=device, runs_on=device, precision=how, offload=offload, dtype=compute)
     asked = SpeechRequest(
-        "[S1] A line. [S2] And another.", voice=VoicePrompt(str(voice.clip), "[S1] A tone."), seed=3, max_frames=90, loudness_lufs=None,
-    )  # fmt: skip
+        "[S1] A line. [S2] And another.", voice=VoicePrompt(str(voice.clip), "[S1] A tone."), seed=3, max_frames=90, loudness_lufs=None
+    )
     speaker = loader.load(voice.folder, here)
     events = list(speaker.run(asked, Control(), None, job))
     assert isinstance(events[-1], Finished)
@@ -200,9 +177,7 @@ def spoken(
 
 
 @pytest.mark.parametrize("offload", OFFLOADS)
-def test_a_card_speaks_as_the_processor(
-    offload: str, voice: Voice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_card_speaks_as_the_processor(offload: str, voice: Voice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # a pretended memory is known to one thread
     there, here = spoken(voice, tmp_path / "card", "cuda", offload), spoken(voice, tmp_path / "here", "cpu")
     assert len(there) == len(here) and abs(there - here).max() < 1e-3

@@ -49,28 +49,16 @@ def test_another_caption_is_another_picture(pipeline: StableDiffusionPipeline) -
     """The picture follows the prompt, not the noise: with the same noise, another caption gives another picture."""
     settings = CARD["settings"]
     first, second = CARD["examples"][0], CARD["examples"][4]
-    one, other = (
-        paint(pipeline, [caption], 256, settings["steps"], settings["guidance"])[0] for caption in (first, second)
-    )
+    one, other = (paint(pipeline, [caption], 256, settings["steps"], settings["guidance"])[0] for caption in (first, second))
     assert np.abs(one.astype(float) - other).mean() > 20
 
 
 def test_the_same_weights_go_on_from_a_picture_and_fill_a_hole(pipeline: StableDiffusionPipeline) -> None:
-    asked = Scene(
-        "one",
-        "white",
-        (
-            replace(
-                scene_of("circle", "red"),
-            ),
-        ),
-    )
+    asked = Scene("one", "white", (replace(scene_of("circle", "red")),))
     start, noise = Image.fromarray(draw(asked, 256)), torch.Generator("cpu").manual_seed(1)
     onwards = StableDiffusionImg2ImgPipeline.from_pipe(pipeline, requires_safety_checker=False)
     caption = "a blue circle on a white background"
-    changed = onwards(
-        caption, image=start, strength=0.8, num_inference_steps=20, guidance_scale=3.0, generator=noise
-    ).images[0]
+    changed = onwards(caption, image=start, strength=0.8, num_inference_steps=20, guidance_scale=3.0, generator=noise).images[0]
     assert faults(np.asarray(changed), asked), "nothing was changed"
     filling = StableDiffusionInpaintPipeline.from_pipe(pipeline, requires_safety_checker=False)
     mask = np.zeros((256, 256), np.uint8)
@@ -84,8 +72,9 @@ def test_the_same_weights_go_on_from_a_picture_and_fill_a_hole(pipeline: StableD
 
 
 def scene_of(kind: str, colour: str):  # type: ignore[no-untyped-def]
-    return next(t for seed in range(10_000) for t in scene(seed).things
-                if (t.kind, t.colour, t.place, t.size) == (kind, colour, "middle", "medium"))  # fmt: skip
+    return next(
+        t for seed in range(10_000) for t in scene(seed).things if (t.kind, t.colour, t.place, t.size) == (kind, colour, "middle", "medium")
+    )
 
 
 def test_the_judge_finds_true_drawings_right() -> None:
@@ -106,8 +95,10 @@ def test_the_judge_finds_one_wrong_thing() -> None:
             first = asked.things[0]
             kind = SHAPES[(SHAPES.index(first.kind) + 1) % len(SHAPES)]
             colour = COLOURS[(COLOURS.index(first.colour) + 1) % len(COLOURS)]
-            wrong = [replace(asked, things=(replace(first, **change), *asked.things[1:]))
-                     for change in ({"kind": kind}, {"colour": colour}, {"size": "big" if first.size != "big" else "small"})]  # fmt: skip
+            wrong = [
+                replace(asked, things=(replace(first, **change), *asked.things[1:]))
+                for change in ({"kind": kind}, {"colour": colour}, {"size": "big" if first.size != "big" else "small"})
+            ]
             wrong.append(replace(asked, things=(*asked.things, first)))
         for scene_asked in wrong:
             assert faults(drawn, scene_asked), (seed, scene_asked)
@@ -133,9 +124,7 @@ def test_a_missed_promise_is_told() -> None:
 def test_the_folder_is_small_and_whole() -> None:
     files = [path for path in FOLDER.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= MAX_BYTES
-    assert {"vocab.json", "merges.txt", "tokenizer_config.json"} <= {
-        path.name for path in (FOLDER / "tokenizer").iterdir()
-    }
+    assert {"vocab.json", "merges.txt", "tokenizer_config.json"} <= {path.name for path in (FOLDER / "tokenizer").iterdir()}
     assert not [path for path in files if path.suffix in (".bin", ".pt", ".pth", ".pkl", ".ckpt")]
 
 
@@ -145,15 +134,10 @@ def test_the_grown_autoencoder_begins_where_the_small_one_ended() -> None:
     small = make_autoencoder().eval()
     large, latents = grown(small).eval(), torch.randn(1, 4, 1, 1).expand(1, 4, 32, 32)
     with torch.no_grad():
-        once, twice = (
-            small.decode(latents).sample[..., 40:-40, 40:-40],
-            large.decode(latents).sample[..., 80:-80, 80:-80],
-        )
+        once, twice = (small.decode(latents).sample[..., 40:-40, 40:-40], large.decode(latents).sample[..., 80:-80, 80:-80])
         assert torch.allclose(twice, once.repeat_interleave(2, 2).repeat_interleave(2, 3), atol=0.005)
         picture = torch.ones(1, 3, 256, 256) * torch.tensor([0.9, 0.1, -0.5]).view(1, 3, 1, 1)
-        found, true = (
-            part.encode(x).latent_dist.mean[..., 8:-8, 8:-8] for part, x in ((large, picture), (small, halved(picture)))
-        )
+        found, true = (part.encode(x).latent_dist.mean[..., 8:-8, 8:-8] for part, x in ((large, picture), (small, halved(picture))))
         assert torch.allclose(found, true, atol=0.005)
 
 

@@ -47,11 +47,7 @@ def test_a_voice_that_lacks_a_weight_is_refused(part: str, place: int, tmp_path:
     gone = dropped(folder, part, take=True, place=place)
     with pytest.raises(Trouble) as told:
         loader.load(folder, plan)
-    assert (
-        told.value.sentence.key == "weights.missing"
-        and gone in str(told.value)
-        and str(folder / part) in str(told.value)
-    )
+    assert told.value.sentence.key == "weights.missing" and gone in str(told.value) and str(folder / part) in str(told.value)
 
 
 @pytest.mark.parametrize("part", ["unet", "vae", "text_encoder"])
@@ -90,7 +86,7 @@ def test_weights_that_nothing_uses_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "mark", ["model.diffusion_model.out.2", "first_stage_model.decoder.conv_out", "cond_stage_model.transformer.text_model.final"]
-)  # fmt: skip
+)
 def test_a_single_file_that_lacks_a_weight_is_refused(mark: str, tmp_path: Path) -> None:
     folder, file = single.save("sd15", tmp_path)
     configs = {"configs": single.copy_configs(folder, tmp_path / "configs")}
@@ -107,17 +103,13 @@ def test_a_single_file_tells_what_it_has_beside(tmp_path: Path) -> None:
     folder, file = single.save("sd15", tmp_path)
     save_file(load_file(file) | {"model_ema.decay": torch.zeros(1), "stranger.weight": torch.zeros(1)}, file)
     row = catalog.find(str(file))
-    paints = painter.load(
-        file, row, tiny.make_plan(row), {"configs": single.copy_configs(folder, tmp_path / "configs")}
-    )
+    paints = painter.load(file, row, tiny.make_plan(row), {"configs": single.copy_configs(folder, tmp_path / "configs")})
     (note,) = paints.notes
     assert "stranger.weight" in str(note) and "model_ema" not in str(note)
 
 
 @pytest.mark.parametrize("named", ["as the hub has it", "as diffusers has it"])
-@pytest.mark.parametrize(
-    "mark", ["all_final_layer.2-1.linear.bias", "layers.0.attention.to_", "layers.0.attention_norm1"]
-)
+@pytest.mark.parametrize("mark", ["all_final_layer.2-1.linear.bias", "layers.0.attention.to_", "layers.0.attention_norm1"])
 def test_a_gguf_that_lacks_a_weight_is_refused(mark: str, named: str, folders: dict[str, Path], tmp_path: Path) -> None:
     folder, original = folders["z-image"], named == "as the hub has it"
     row = catalog.find(str(folder))
@@ -139,9 +131,7 @@ def test_a_gguf_of_another_model_or_cut_off_is_refused(folders: dict[str, Path],
         assert told.value.cure == "models", file
 
 
-def test_a_gguf_that_lacks_what_is_looked_up_first_is_told_by_its_name(
-    folders: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_gguf_that_lacks_what_is_looked_up_first_is_told_by_its_name(folders: dict[str, Path], tmp_path: Path) -> None:
     row, file = catalog.find(str(folders["flux"])), tmp_path / "less.gguf"
     write_gguf({f"{kind}_blocks.0.norm.scale": torch.ones(4) for kind in ("double", "single")}, file)
     with pytest.raises(Trouble) as told:

@@ -259,9 +259,7 @@ def test_the_wait_for_the_next_engine_doubles(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(("quiet_s", "hung"), [(0.0, False), (20.0, False), (20.5, True)])
-def test_an_engine_hangs_once_it_is_quiet_for_too_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_s: float, hung: bool
-) -> None:
+def test_an_engine_hangs_once_it_is_quiet_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_s: float, hung: bool) -> None:
     monkeypatch.setattr(engine_life, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     life = engine_life.EngineLife(home(tmp_path), "", 20.0)
     assert not life.has_hung()

@@ -24,9 +24,7 @@ from app.paths import home
 from tests.support.places import TOP
 from tests.support.tiny_voices import STARTER, save_voice
 
-LONG = " ".join(
-    f"[S{1 + n % 2}] This is line number {n} of a script that goes on for quite a while." for n in range(12)
-)
+LONG = " ".join(f"[S{1 + n % 2}] This is line number {n} of a script that goes on for quite a while." for n in range(12))
 
 
 @pytest.fixture(scope="module")
@@ -119,9 +117,7 @@ def test_a_killed_engine_is_noticed_told_and_the_job_goes_on(keeper: Keeper, voi
     assert noticed_s - killed_s < 2, f"noticed after {noticed_s - killed_s:.2f} s"
     assert "stopped the engine" in str(next(e for e in events if isinstance(e, Adjusted)).sentence)
     for index, content in parts_before.items():
-        assert (keeper.folder(job.id) / f"part-{index:03d}.wav").read_bytes() == content, (
-            "a finished part was done again"
-        )
+        assert (keeper.folder(job.id) / f"part-{index:03d}.wav").read_bytes() == content, "a finished part was done again"
     assert keeper.journal.get(job.id).attempts == 2 and keeper.state.restarts == restarts + 1
 
 
@@ -153,9 +149,7 @@ def test_stop_takes_a_waiting_job_out_and_ends_a_running_one(keeper: Keeper, voi
     assert [each.whole for each in keeper.shelf.list_of_job(first.id)] == [False]
 
 
-def test_after_a_crash_of_everything_the_next_start_offers_to_go_on(
-    opened: Callable[..., Keeper], voice: str, tmp_path: Path
-) -> None:
+def test_after_a_crash_of_everything_the_next_start_offers_to_go_on(opened: Callable[..., Keeper], voice: str, tmp_path: Path) -> None:
     code = (
         "import sys, os\nfrom app.paths import home\nfrom app.engine.process.keeper import Keeper\nfrom app.engine.jobs.events import PartDone\n"
         "from tests.engine.process.test_keeper import request\n"
@@ -167,9 +161,7 @@ def test_after_a_crash_of_everything_the_next_start_offers_to_go_on(
     script = tmp_path / "crash.py"
     script.write_text(code)
     env = {**os.environ, "PYTHONPATH": str(TOP)}
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "home"), voice], cwd=TOP, env=env, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, str(script), str(tmp_path / "home"), voice], cwd=TOP, env=env, capture_output=True, text=True)
     pid = int(done.stdout)
     limit = time.monotonic() + 60
     while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:

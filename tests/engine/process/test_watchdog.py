@@ -85,13 +85,7 @@ def test_no_call_that_fails_ends_the_thread(keeper: Keeper, path: str, monkeypat
     end = list(followed(keeper, job.id))[-1]
     assert times, "nothing reached it"
     assert keeper._loop._thread.is_alive() and keeper.state.obstacle is None
-    lost = {
-        "end",
-        "journal.get",
-        "shelf.keep",
-        "_board.post",
-        "_handle_event",
-    }  # the end itself fails, and is told as that
+    lost = {"end", "journal.get", "shelf.keep", "_board.post", "_handle_event"}  # the end itself fails, and is told as that
     assert isinstance(end, Finished) or path in lost, end
     if path not in ("_set", "_engine.send", "_child.send", "journal.end", "shelf.keep", "_child.reap"):
         assert told, "nobody was told"
@@ -135,7 +129,9 @@ def test_an_engine_that_hears_nothing_any_more_ends(tmp_path: Path) -> None:
 
     code = "import time; from app.engine.process.worker import exit_when_done\n"
     for needed in ("lambda: 1 / 0", "lambda: None"):
-        done = subprocess.run([sys.executable, "-c", code + f"exit_when_done({needed}); time.sleep(60)"], cwd=TOP, capture_output=True, text=True)  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", code + f"exit_when_done({needed}); time.sleep(60)"], cwd=TOP, capture_output=True, text=True
+        )
         assert done.returncode == 1 and ("ZeroDivisionError" in done.stderr) == ("1 / 0" in needed)
 
 

@@ -46,11 +46,7 @@ print(*(name for name in worker.AHEAD if name in sys.modules))
 
 
 def ahead(
-    during: str = "pass",
-    asked_at_once: bool = False,
-    room_bytes: int = 0,
-    late: str = "",
-    spare: str = "return iter(())",
+    during: str = "pass", asked_at_once: bool = False, room_bytes: int = 0, late: str = "", spare: str = "return iter(())"
 ) -> tuple[list[str], str]:
     code = WORK.format(during=during, asked_at_once=asked_at_once, room_bytes=room_bytes, late=late, spare=spare)
     done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True, timeout=120)
@@ -93,10 +89,7 @@ def test_pieces_of_spare_work_end_where_somebody_asks() -> None:
 
 def test_no_spare_work_where_an_order_waits_or_memory_is_short() -> None:
     late = "import threading; threading.Timer(1, here._orders.put, [Quit()]).start()"
-    for told in (
-        ahead(asked_at_once=True, spare=PIECES.format(last=0)),
-        ahead(room_bytes=1 << 60, late=late, spare=PIECES.format(last=0)),
-    ):
+    for told in (ahead(asked_at_once=True, spare=PIECES.format(last=0)), ahead(room_bytes=1 << 60, late=late, spare=PIECES.format(last=0))):
         assert "piece" not in told[0]
 
 

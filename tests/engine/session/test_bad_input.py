@@ -74,9 +74,11 @@ PATHS = ["nowhere", LONG, "a\0b", "~nobody-of-this-name/x", "", "/"]
 @pytest.mark.parametrize("path", PATHS, ids=["nowhere", "long", "nul", "nobody", "empty", "a folder"])
 def test_a_path_that_is_no_file_is_a_sentence(path: str) -> None:
     for make in (
-        lambda: input_images.open_image(path), lambda: sound.read(Path(path)), lambda: catalog.find(path),
+        lambda: input_images.open_image(path),
+        lambda: sound.read(Path(path)),
+        lambda: catalog.find(path),
         lambda: voices.prepare_prompt(VoicePrompt(path, "[S1] a"), DIA),
-    ):  # fmt: skip
+    ):
         with pytest.raises(Trouble) as told:
             make()
         assert len(str(told.value)) < 200_500
@@ -101,7 +103,7 @@ def test_pictures_that_are_none_or_too_large_or_too_small(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("seconds", "rate", "key"), [(0, 44_100, "voice.silent"), (3, 44_100, "voice.silent"), (600, 50, None), (7200, 8_000, None)]
-)  # fmt: skip
+)
 def test_voices_without_a_sound_or_without_an_end(seconds: int, rate: int, key: str | None, tmp_path: Path) -> None:
     clip = tmp_path / "clip.wav"
     noise = np.random.default_rng(0).normal(0, 0.1, 60 * rate).astype(np.float32)
@@ -118,9 +120,7 @@ def test_voices_without_a_sound_or_without_an_end(seconds: int, rate: int, key: 
     assert told.value.sentence.key == key
 
 
-def test_a_recording_that_takes_for_ever_to_convert_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recording_that_takes_for_ever_to_convert_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clip = tmp_path / "talk.m4a"
     clip.write_bytes(b"ftypM4A " * 100)
     slow = tmp_path / "ffmpeg"
@@ -133,11 +133,7 @@ def test_a_recording_that_takes_for_ever_to_convert_is_given_up(
     assert told.value.sentence.key == "sound.unreadable"
 
 
-INDEX = {
-    "_class_name": "StableDiffusionPipeline",
-    "unet": ["diffusers", "UNet2DConditionModel"],
-    "vae": ["diffusers", "AutoencoderKL"],
-}
+INDEX = {"_class_name": "StableDiffusionPipeline", "unet": ["diffusers", "UNet2DConditionModel"], "vae": ["diffusers", "AutoencoderKL"]}
 
 
 @pytest.mark.parametrize(
@@ -161,9 +157,7 @@ def test_a_job_of_another_version_keeps_nobody_from_starting(tmp_path: Path) -> 
     database = Database(tmp_path / "hearth.db")
     journal = Journal(database)
     good, newer, stranger = (journal.queue(SpeechRequest("[S1] Hello."), Choice()).id for _ in range(3))
-    database.write(
-        "UPDATE jobs SET request=? WHERE id=?", json.dumps({**to_json(SpeechRequest("a")), "smell": 1}), newer
-    )
+    database.write("UPDATE jobs SET request=? WHERE id=?", json.dumps({**to_json(SpeechRequest("a")), "smell": 1}), newer)
     database.write("UPDATE jobs SET choice=? WHERE id=?", json.dumps({"smell": 1}), stranger)
     database.write("UPDATE jobs SET runner='1:0.0'")
     assert [job.id for job in journal.mark_interrupted()] == [good]
@@ -196,9 +190,7 @@ def test_creations_move_from_one_disk_to_another(tmp_path: Path, monkeypatch: py
     made.write_bytes(b"another sound")
     with pytest.raises(OSError, match="No space"):
         shelf.keep(job, [made], RunSummary("m"))
-    assert made.exists() and [path.name for path in (tmp_path / "shelf").iterdir()] == [kept.path.name], (
-        "half a file is left"
-    )
+    assert made.exists() and [path.name for path in (tmp_path / "shelf").iterdir()] == [kept.path.name], "half a file is left"
     database.close()
 
 
@@ -215,16 +207,16 @@ def test_a_strength_that_changes_nothing_is_told(tmp_path: Path) -> None:
     Image.new("RGB", (64, 64), "white").save(tmp_path / "mask.png")
     asked = PictureRequest("a", image=str(start), seed=1)
     for model, request, told in (
-        ("flux2-klein", asked, True), ("flux2-klein", dataclasses.replace(asked, mask=str(tmp_path / "mask.png")), False),
-        ("sd15", asked, False), ("flux2-klein", dataclasses.replace(asked, image=None), False),
-    ):  # fmt: skip
+        ("flux2-klein", asked, True),
+        ("flux2-klein", dataclasses.replace(asked, mask=str(tmp_path / "mask.png")), False),
+        ("sd15", asked, False),
+        ("flux2-klein", dataclasses.replace(asked, image=None), False),
+    ):
         notes = [note.key for note in resolve_settings(request, catalog.find(model), tmp_path).notes]
         assert ("paint.no-strength" in notes) == told, (model, notes)
 
 
-def test_a_database_without_room_stops_neither_the_keeper_nor_the_telling(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_without_room_stops_neither_the_keeper_nor_the_telling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keeper = Idle(home(tmp_path / "home"))
     try:
         real, full = keeper.journal.take, sqlite3.OperationalError("database or disk is full")

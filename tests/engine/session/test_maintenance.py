@@ -87,11 +87,7 @@ class Clock:
 
 @pytest.mark.parametrize(
     ("took_s", "knee"),
-    [
-        ({64: 1.0, 128: 1.0, 256: 1.0}, 64),
-        ({64: 4.0, 128: 2.0, 256: 1.9375}, 128),
-        ({64: 4.0, 128: 2.0, 256: 1.875}, 256),
-    ],
+    [({64: 1.0, 128: 1.0, 256: 1.0}, 64), ({64: 4.0, 128: 2.0, 256: 1.9375}, 128), ({64: 4.0, 128: 2.0, 256: 1.875}, 256)],
 )
 def test_the_knee_is_the_smallest_chunk_that_is_hardly_slower(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took_s: dict[int, float], knee: int
@@ -104,10 +100,7 @@ def test_the_knee_is_the_smallest_chunk_that_is_hardly_slower(
     refused = Verdict(Subject.fallback(model.id, CHUNK_FALLBACK), False, seen=RunFailure("memory", 3, "float32", 64))
     events = list(maintenance.tune(model, machine("cpu"), place, {refused.subject: refused}, Control()))
     measured = [each for each in events if isinstance(each, Step)]
-    assert [(each.done, each.total, each.eta_s) for each in measured[-2:]] == [
-        (8, 9, pytest.approx(clock.now_s / 9, rel=0.5)),
-        (9, 9, 0.0),
-    ]
+    assert [(each.done, each.total, each.eta_s) for each in measured[-2:]] == [(8, 9, pytest.approx(clock.now_s / 9, rel=0.5)), (9, 9, 0.0)]
     points = tuple(Point(size, each_s) for size, each_s in took_s.items())
     assert read_curve(place, model.id) == Curve(model.id, points, knee)
     assert [plan.chunk_most for plan in clock.plans] == [None]

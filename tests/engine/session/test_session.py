@@ -61,17 +61,8 @@ def plans() -> list[Plan]:
 
 @pytest.fixture
 def run(session: Session, tmp_path: Path, plans: list[Plan]) -> Run:
-    def run(
-        request: Any,
-        control: Control | None = None,
-        job: str = "job",
-        died: Died | None = None,
-    ) -> list[Event]:
-        return list(
-            session.run(
-                request, Choice(), control or Control(), tmp_path / job, lambda model, plan: plans.append(plan), died
-            )
-        )
+    def run(request: Any, control: Control | None = None, job: str = "job", died: Died | None = None) -> list[Event]:
+        return list(session.run(request, Choice(), control or Control(), tmp_path / job, lambda model, plan: plans.append(plan), died))
 
     return run
 
@@ -81,9 +72,7 @@ def speech(models: dict[str, str], **more: Any) -> SpeechRequest:
 
 
 def picture(models: dict[str, str], **more: Any) -> PictureRequest:
-    return PictureRequest(
-        **{"prompt": "a boat", "model": models["sd15"], "width": 64, "height": 64, "steps": 3, "seed": 3, **more}
-    )
+    return PictureRequest(**{"prompt": "a boat", "model": models["sd15"], "width": 64, "height": 64, "steps": 3, "seed": 3, **more})
 
 
 def broken(session: Session, monkeypatch: pytest.MonkeyPatch, faults: list[BaseException]) -> None:
@@ -144,9 +133,7 @@ def test_a_broken_run_takes_a_fallback_and_goes_on(
     assert Subject("rung", f"{models['voice']}/{fallback}") in stored
     plans.clear()
     run(speech(models), job="next")
-    assert len(plans) == 1 and plans[0].chunk_most == (64 if fallback == "smaller-chunk" else None), (
-        "what was learned was forgotten"
-    )
+    assert len(plans) == 1 and plans[0].chunk_most == (64 if fallback == "smaller-chunk" else None), "what was learned was forgotten"
     assert plans[0].contiguous == (fallback == "contiguous")
 
 
@@ -170,11 +157,7 @@ def test_memory_that_never_suffices_ends_in_a_sentence(
 
 
 def test_a_fault_that_is_not_the_machines_is_not_answered_by_a_fallback(
-    run: Run,
-    session: Session,
-    models: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     broken(session, monkeypatch, [KeyError("who knows")])
     events = run(speech(models))
@@ -203,9 +186,7 @@ def test_what_was_finished_before_a_failure_is_kept(
     assert Path(end.files[0]).stat().st_size > 1000
 
 
-def test_attention_that_nobody_saw_is_no_success(
-    run: Run, models: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_attention_that_nobody_saw_is_no_success(run: Run, models: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     from app.compat.attention.seam import Seam
 
     monkeypatch.setattr(Seam, "calls", property(lambda self: 0))
@@ -229,9 +210,7 @@ def test_a_voice_that_died_of_memory_is_told_nothing_about_pictures(run: Run, mo
 def test_a_pretended_machine_plans_as_itself_and_works_here(tmp_path: Path, models: dict[str, str]) -> None:
     session = Session(home(tmp_path / "home").create(), "m1-8gb")
     plans: list[Plan] = []
-    events = list(
-        session.run(speech(models), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan))
-    )
+    events = list(session.run(speech(models), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)))
     assert isinstance(events[-1], Finished), events[-1]
     real = use_real_device(plans[0])
     assert plans[0].device == "mps" and real.device == "cpu" and plans[0].gqa == "folded"
@@ -265,22 +244,14 @@ def test_errands(run: Run, session: Session, models: dict[str, str]) -> None:
     events = run(Tune(models["sd15"]))
     assert isinstance(events[-1], Finished), events[-1]
     curve = read_curve(session.home, models["sd15"])
-    assert (
-        curve is not None
-        and curve.knee in {point.chunk for point in curve.points}
-        and all(point.seconds > 0 for point in curve.points)
-    )
+    assert curve is not None and curve.knee in {point.chunk for point in curve.points} and all(point.seconds > 0 for point in curve.points)
     control = Control()
     control.stop()
     assert isinstance(run(Tune(models["sd15"]), control)[-1], Stopped)
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"model": "no-such-model"}, "no model, file or folder named"),
-        ({"model": "dia-1.6b"}, "not installed yet"),
-    ],
+    ("change", "words"), [({"model": "no-such-model"}, "no model, file or folder named"), ({"model": "dia-1.6b"}, "not installed yet")]
 )
 def test_models_that_are_not_there(run: Run, models: dict[str, str], change: dict[str, Any], words: str) -> None:
     end = run(dataclasses.replace(speech(models), **change))[-1]
@@ -288,16 +259,8 @@ def test_models_that_are_not_there(run: Run, models: dict[str, str], change: dic
 
 
 def test_faults_are_sorted() -> None:
-    assert (
-        classify_fault(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes"))
-        == "memory"
-    )
-    assert (
-        classify_fault(
-            RuntimeError("Placeholder shape mismatches (expected 1 vs got tensorData with 77) at dimIdx = 2")
-        )
-        == "crash"
-    )
+    assert classify_fault(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")) == "memory"
+    assert classify_fault(RuntimeError("Placeholder shape mismatches (expected 1 vs got tensorData with 77) at dimIdx = 2")) == "crash"
     for words in (
         "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
         "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
@@ -336,9 +299,7 @@ def test_the_starter_follows_a_voice_that_it_spoke(run: Run, session: Session, t
     kept = keep_voice(session.home, "Its own", Path(spoken.files[0]), said, DIA)
     assert kept.spoken_by == "starter-voice"
     for voice in (kept.prompt, VoicePrompt(spoken.files[0], said)):
-        (*_, again) = run(
-            SpeechRequest("[S1] The boat is near the bridge.", voice=voice, seed=1), job=Path(voice.path).stem
-        )
+        (*_, again) = run(SpeechRequest("[S1] The boat is near the bridge.", voice=voice, seed=1), job=Path(voice.path).stem)
         assert isinstance(again, Finished) and 1 < again.seconds < 4
 
 
@@ -356,9 +317,7 @@ def test_smaller_chunks_are_really_taken_when_memory_runs_out(models: dict[str, 
     (why,) = [str(reason.sentence) for reason in plans[-1].because if reason.field == "chunk_q"]
     assert why.startswith("You asked for 4096; 64 is used. Memory ran out")
     steps = [event for event in events if isinstance(event, Step)]
-    assert steps and all(
-        step.ran and (step.ran.rows, step.ran.queries, step.asked) == (64, 256, 4096) for step in steps
-    )
+    assert steps and all(step.ran and (step.ran.rows, step.ran.queries, step.asked) == (64, 256, 4096) for step in steps)
     session.free()
 
 
@@ -368,9 +327,7 @@ def test_back_to_automatic_acts_in_the_middle_of_a_run_and_the_plan_says_so(
     session.dial.chunk = 3
     plans: list[Plan] = []
     seen = []
-    for event in session.run(
-        picture(models, steps=6), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)
-    ):
+    for event in session.run(picture(models, steps=6), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)):
         if isinstance(event, Step):
             seen.append(event.ran)
             session.dial.chunk = AUTO
@@ -383,9 +340,7 @@ def test_a_size_that_is_chosen_while_a_model_is_loaded_is_in_the_plan_that_is_to
 ) -> None:
     session.dial.chunk = 3
     plans: list[Plan] = []
-    for event in session.run(
-        picture(models, steps=2), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)
-    ):
+    for event in session.run(picture(models, steps=2), Choice(), Control(), tmp_path / "job", lambda _, plan: plans.append(plan)):
         if isinstance(event, Loading):
             session.dial.chunk = 5
     assert [plan.chunk_q for plan in plans] == [3, 5]
@@ -402,9 +357,7 @@ def test_a_size_that_cannot_run_here_is_told_and_what_ran_goes_on(models: dict[s
     assert choices(live.now) == choices(before) and live.refused is not None and "chunk of queries" in str(live.refused)
     assert live.now is live.now, "told once"
     why = next(str(each.sentence) for each in live.now.because if each.field == "chunk_q")
-    assert why == f"You asked for 32768, but automatic is used: {live.refused.objections[0]}", (
-        "whoever sees the plan is told"
-    )
+    assert why == f"You asked for 32768, but automatic is used: {live.refused.objections[0]}", "whoever sees the plan is told"
     assert live.refused is live.refused, "decided once, told once"
     again = LivePlan(lambda chunk: decide(facts, asked, Choice(chunk=chunk)), session.dial, live)
     assert choices(again.now) == choices(before), "a fallback is taken on what ran"
@@ -422,9 +375,7 @@ def test_a_death_while_loading_is_not_answered_with_chunks(run: Run, models: dic
 def test_what_another_process_learned_meanwhile_counts_and_stays(
     run: Run, session: Session, models: dict[str, str], plans: list[Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fallback = Verdict(
-        Subject.fallback(models["voice"], "contiguous"), passed=False, seen=RunFailure("numbers", 4, "float16")
-    )
+    fallback = Verdict(Subject.fallback(models["voice"], "contiguous"), passed=False, seen=RunFailure("numbers", 4, "float16"))
     learn(session.home.verdicts, session.hardware, fallback)
     run(speech(models))
     assert plans[0].contiguous

@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    DacModel,
-    DiaFeatureExtractor,
-    DiaForConditionalGeneration,
-    DiaProcessor,
-    DiaTokenizer,
-)
+from transformers import DacModel, DiaFeatureExtractor, DiaForConditionalGeneration, DiaProcessor, DiaTokenizer
 
 from app.compat.attention.seam import applied
 from app.compat.planning.types import Plan
@@ -30,9 +24,7 @@ from tests.support.speech_fixtures import SHAPES, TEXT, find_result, run
 folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
 
-def transformers_tokens(
-    folder: Path, shape: tiny_voices.Shape, prompt: sound.Samples | None, rows: int, **how: Any
-) -> Any:
+def transformers_tokens(folder: Path, shape: tiny_voices.Shape, prompt: sound.Samples | None, rows: int, **how: Any) -> Any:
     """Run plain transformers as documented: processor, then generate()."""
     model = DiaForConditionalGeneration.from_pretrained(folder).eval()
     codec = DacModel.from_pretrained(folder / "codec").eval()
@@ -41,20 +33,16 @@ def transformers_tokens(
     processor = DiaProcessor(extractor, DiaTokenizer.from_pretrained(folder), codec)
     special = {"eos_token_id": shape.codes, "pad_token_id": shape.codes + 1, "bos_token_id": shape.codes + 2}
     inputs = processor(
-        text=[TEXT], audio=prompt, return_tensors="pt",
+        text=[TEXT],
+        audio=prompt,
+        return_tensors="pt",
         audio_kwargs={"delay_pattern": list(shape.delays), "sampling_rate": shape.rate} | special,
-    )  # fmt: skip
+    )
     torch.manual_seed(11)
     with torch.inference_mode():
-        rows_out = model.generate(
-            **inputs, max_new_tokens=rows, decoder_start_token_id=shape.codes + 2, **special, **how
-        )
+        rows_out = model.generate(**inputs, max_new_tokens=rows, decoder_start_token_id=shape.codes + 2, **special, **how)
         kwargs = {"delay_pattern": list(shape.delays), "bos_token_id": shape.codes + 2, "pad_token_id": shape.codes + 1}
-        heard = (
-            processor.get_audio_prompt_len(inputs["decoder_attention_mask"], audio_kwargs=kwargs)
-            if prompt is not None
-            else None
-        )
+        heard = processor.get_audio_prompt_len(inputs["decoder_attention_mask"], audio_kwargs=kwargs) if prompt is not None else None
         sounds = processor.batch_decode(rows_out, audio_prompt_len=heard, audio_kwargs=kwargs)
     return rows_out[0], sounds[0].numpy()
 
@@ -62,9 +50,7 @@ def transformers_tokens(
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("with_prompt", [False, True], ids=["plain", "prompted"])
-@pytest.mark.parametrize(
-    ("temperature", "guidance"), [(0.0, 3.0), (1.3, 3.0), (1.8, 1.0)], ids=["greedy", "sampled", "unguided"]
-)
+@pytest.mark.parametrize(("temperature", "guidance"), [(0.0, 3.0), (1.3, 3.0), (1.8, 1.0)], ids=["greedy", "sampled", "unguided"])
 def test_tokens_and_sound_equal_plain_transformers(
     folders: dict[str, Path], name: str, with_prompt: bool, temperature: float, guidance: float, plan: Plan
 ) -> None:
@@ -117,9 +103,7 @@ def test_max_frames_counts_the_delay_as_transformers_does(folders: dict[str, Pat
 def test_going_on_makes_the_same_rows(folders: dict[str, Path]) -> None:
     model = DiaForConditionalGeneration.from_pretrained(folders["starter"]).eval()
     for broken_off in (1, 3, 20, 47, 49):
-        whole, first = (
-            Decoding(model, "cpu", PartInput(torch.tensor([1, 72]), None, Sampling(), 0, 50)) for _ in range(2)
-        )
+        whole, first = (Decoding(model, "cpu", PartInput(torch.tensor([1, 72]), None, Sampling(), 0, 50)) for _ in range(2))
         for _ in range(broken_off):
             first.step()
         second = Decoding(model, "cpu", PartInput(torch.tensor([1, 72]), None, Sampling(), 99, 50), first.get_state(0))
@@ -154,9 +138,7 @@ def test_a_long_clip_is_heard_on_the_processor_where_metal_would_fail(folders: d
     assert places == ["cpu", "mps"], "what follows is decoded on the device again"
 
 
-def test_broken_numbers_are_noticed_and_a_fallback_goes_on_from_there(
-    folders: dict[str, Path], plan: Plan, tmp_path: Path
-) -> None:
+def test_broken_numbers_are_noticed_and_a_fallback_goes_on_from_there(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
     whole = find_result(run(loader.load(folders["dia"], plan), tmp_path / "whole", max_frames=140))
     speaker = loader.load(folders["dia"], plan)
     dense = speaker._dia.model.logits_dense

@@ -31,9 +31,7 @@ folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_run_tells_all_and_its_file_restores_the_request(
-    speakers: dict[str, loader.Speaker], name: str, tmp_path: Path
-) -> None:
+def test_a_run_tells_all_and_its_file_restores_the_request(speakers: dict[str, loader.Speaker], name: str, tmp_path: Path) -> None:
     speaker, job = speakers[name], tmp_path / "job"
     events = run(speaker, job, text=LONG, format="flac", tail_s=0.5)
     path = find_result(events)
@@ -55,16 +53,12 @@ def test_a_run_tells_all_and_its_file_restores_the_request(
     assert all(step.realtime == pytest.approx(step.rate / speaker.limits.frame_rate) for step in steps)
     assert any(step.ran for step in steps)
     assert end.seconds == pytest.approx(sound.measure_seconds(path), abs=0.01)
-    assert from_json(sound.read_settings(path) or {}) == SpeechRequest(
-        text=LONG, seed=5, max_frames=60, format="flac", tail_s=0.5
-    )
+    assert from_json(sound.read_settings(path) or {}) == SpeechRequest(text=LONG, seed=5, max_frames=60, format="flac", tail_s=0.5)
     assert not list(job.glob(".*")) and not list(job.glob("unfinished-*"))
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_the_first_sound_comes_within_a_second_and_a_half(
-    speakers: dict[str, loader.Speaker], name: str, tmp_path: Path
-) -> None:
+def test_the_first_sound_comes_within_a_second_and_a_half(speakers: dict[str, loader.Speaker], name: str, tmp_path: Path) -> None:
     speaker = speakers[name]
     rows: list[int] = []
     step = Decoding.step
@@ -127,9 +121,7 @@ def test_stop_keeps_what_is_there_each_of_fifty_times(speakers: dict[str, loader
         control, at, made = Control(), int(rng.integers(1, 100)), itertools.count(1)
         seen: list[int] = []
 
-        def stopping(
-            decoding: Decoding, control: Control = control, at: int = at, made: Any = made, seen: list[int] = seen
-        ) -> None:
+        def stopping(decoding: Decoding, control: Control = control, at: int = at, made: Any = made, seen: list[int] = seen) -> None:
             step(decoding)
             seen.append(next(made))
             if seen[-1] == at:
@@ -151,9 +143,7 @@ def test_stop_keeps_what_is_there_each_of_fifty_times(speakers: dict[str, loader
     assert read().process_bytes < 1.05 * settled_bytes
 
 
-def test_a_stopped_run_goes_on_and_ends_like_one_that_was_not(
-    speakers: dict[str, loader.Speaker], tmp_path: Path
-) -> None:
+def test_a_stopped_run_goes_on_and_ends_like_one_that_was_not(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     whole = find_result(run(speakers["dia"], tmp_path / "whole", max_frames=200))
     control = Control()
     with applied(PLAIN) as seam:
@@ -162,9 +152,7 @@ def test_a_stopped_run_goes_on_and_ends_like_one_that_was_not(
             if isinstance(event, Sound):
                 control.stop()
     assert isinstance(event, Stopped)
-    assert np.array_equal(
-        sound.read(find_result(run(speakers["dia"], tmp_path / "job", max_frames=200)))[0], sound.read(whole)[0]
-    )
+    assert np.array_equal(sound.read(find_result(run(speakers["dia"], tmp_path / "job", max_frames=200)))[0], sound.read(whole)[0])
 
 
 def test_a_stop_before_the_start(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
@@ -181,36 +169,20 @@ def test_one_part_is_done_again_and_the_others_stay(speakers: dict[str, loader.S
     assert (redone.index, redone.seed) == (1, 78)
     find_result(events)
     for index, part in enumerate(first):
-        same = np.array_equal(
-            sound.read(Path(part.path))[0], sound.read(tmp_path / "again" / f"part-{index:03d}.wav")[0]
-        )
+        same = np.array_equal(sound.read(Path(part.path))[0], sound.read(tmp_path / "again" / f"part-{index:03d}.wav")[0])
         assert same == (index != 1)
     alone = run(speakers["dia"], tmp_path / "alone", text=LONG, only_parts=(1,))
     assert [e.index for e in alone if isinstance(e, Spoken)] == [1]
-    for wrong in (
-        {"only_parts": (99,)},
-        {"only_parts": (0,), "keep": keep[:1]},
-        {"only_parts": (0,), "keep": ("gone",) * len(keep)},
-    ):
+    for wrong in ({"only_parts": (99,)}, {"only_parts": (0,), "keep": keep[:1]}, {"only_parts": (0,), "keep": ("gone",) * len(keep)}):
         with pytest.raises(Trouble):
             run(speakers["dia"], tmp_path / "wrong", text=LONG, **wrong)
     with pytest.raises(Trouble, match="text of part"):
-        run(
-            speakers["dia"],
-            tmp_path / "wrong",
-            text=LONG.replace("9", "ten").replace("sentence", "phrase"),
-            only_parts=(0,),
-            keep=keep,
-        )
+        run(speakers["dia"], tmp_path / "wrong", text=LONG.replace("9", "ten").replace("sentence", "phrase"), only_parts=(0,), keep=keep)
 
 
 def test_a_pause_is_silence_of_that_length(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
-    plain = find_result(
-        run(speakers["starter"], tmp_path / "plain", text="[S1] One two three. (pause 0.001s) Four five six.")
-    )
-    paused = find_result(
-        run(speakers["starter"], tmp_path / "paused", text="[S1] One two three. (pause 1.5s) Four five six. (pause 2s)")
-    )
+    plain = find_result(run(speakers["starter"], tmp_path / "plain", text="[S1] One two three. (pause 0.001s) Four five six."))
+    paused = find_result(run(speakers["starter"], tmp_path / "paused", text="[S1] One two three. (pause 1.5s) Four five six. (pause 2s)"))
     assert sound.measure_seconds(paused) - sound.measure_seconds(plain) == pytest.approx(3.5, abs=0.01)
 
 
@@ -222,17 +194,10 @@ def test_a_fatal_script_is_refused_before_anything_runs(speakers: dict[str, load
 
 def test_a_voice_of_few_words_offers_dia(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
     folder = copy_voice(folders["starter"], tmp_path / "starter")
-    told = {
-        "words": ["hello", "one", "two"],
-        "spelling": {"1": "one"},
-        "generation": {"temperature": 0.0, "guidance_scale": 1.0},
-    }
+    told = {"words": ["hello", "one", "two"], "spelling": {"1": "one"}, "generation": {"temperature": 0.0, "guidance_scale": 1.0}}
     (folder / "starter.json").write_text(json.dumps(told))
     speaker = loader.load(folder, plan)
-    for wrong in (
-        "Hello elephants.",
-        "[S3] Hello elephants.",
-    ):  # a fault without a cure before it does not hide the button
+    for wrong in ("Hello elephants.", "[S3] Hello elephants."):  # a fault without a cure before it does not hide the button
         with pytest.raises(Trouble) as caught:
             run(speaker, tmp_path / "job", text=wrong)
         assert caught.value.cure == "use:dia-1.6b" and "elephants" in str(caught.value)

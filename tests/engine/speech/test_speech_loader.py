@@ -63,9 +63,7 @@ def test_offloaded_voices_say_the_same(
     """The device is the CPU here; the test shows that each layer finds its weights."""
     speaker = loader.load(folders["dia"], dataclasses.replace(plan, offload=offload))
     plain = run(speakers["dia"], tmp_path / "plain")
-    assert np.array_equal(
-        sound.read(find_result(plain))[0], sound.read(find_result(run(speaker, tmp_path / offload)))[0]
-    )
+    assert np.array_equal(sound.read(find_result(plain))[0], sound.read(find_result(run(speaker, tmp_path / offload)))[0])
 
 
 def test_on_a_card_too_groups_come_without_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,15 +74,9 @@ def test_on_a_card_too_groups_come_without_a_stream(monkeypatch: pytest.MonkeyPa
     assert told["offload_type"] == "leaf_level" and not told["use_stream"]
 
 
-@pytest.mark.parametrize(
-    ("storage", "compute"), [("bfloat16", "bfloat16"), ("float16", "float16"), ("float16", "float32")]
-)
-def test_every_precision_speaks(
-    folders: dict[str, Path], plan: Plan, tmp_path: Path, storage: Any, compute: Any
-) -> None:
-    precision = tuple(
-        Precision(name, role, storage, compute, "cpu") for name, role in (("model", "speech"), ("codec", "codec"))
-    )  # type: ignore[arg-type]
+@pytest.mark.parametrize(("storage", "compute"), [("bfloat16", "bfloat16"), ("float16", "float16"), ("float16", "float32")])
+def test_every_precision_speaks(folders: dict[str, Path], plan: Plan, tmp_path: Path, storage: Any, compute: Any) -> None:
+    precision = tuple(Precision(name, role, storage, compute, "cpu") for name, role in (("model", "speech"), ("codec", "codec")))  # type: ignore[arg-type]
     speaker = loader.load(folders["dia"], dataclasses.replace(plan, precision=precision))
     kept = {parameter.dtype for parameter in speaker._dia.model.model.decoder.layers[0].mlp.parameters()}
     assert kept == {getattr(torch, storage)}

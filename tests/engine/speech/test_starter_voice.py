@@ -13,20 +13,7 @@ import torch
 from transformers import DiaProcessor, DiaTokenizer
 
 from assets.starter.training.voice import __main__ as program
-from assets.starter.training.voice import (
-    batches,
-    card,
-    codec,
-    corpus,
-    evaluate,
-    judge,
-    lookup,
-    model,
-    prompts,
-    smoke,
-    speak,
-    words,
-)
+from assets.starter.training.voice import batches, card, codec, corpus, evaluate, judge, lookup, model, prompts, smoke, speak, words
 from assets.starter.training.voice.flite import Phone, Utterance
 
 SHIPPED = program.SHIPPED
@@ -81,15 +68,8 @@ def test_it_goes_on_after_a_voice_prompt(voice: speak.Voice, spoken: speak.Spoke
 def test_after_a_prompt_of_the_other_voice_it_often_goes_on_in_that_voice(voice: speak.Voice) -> None:
     """MODEL.md says three times of four after flite; half is required here. After its own voice it never changes."""
     before = "The green book is on the table."
-    texts = (
-        "We can sing and dance tomorrow.",
-        "One two three four.",
-        "My friend is happy.",
-        "The river is near the house.",
-    )
-    voices = dict(
-        zip(corpus.OTHER, speak.speak(voice, [f"[{who}] {before}" for who in corpus.OTHER], seed=5), strict=True)
-    )
+    texts = ("We can sing and dance tomorrow.", "One two three four.", "My friend is happy.", "The river is near the house.")
+    voices = dict(zip(corpus.OTHER, speak.speak(voice, [f"[{who}] {before}" for who in corpus.OTHER], seed=5), strict=True))
     heard_hz = {who: prompts.median_hz(said.sound) for who, said in voices.items()}
     assert heard_hz["S1"] > 1.3 * heard_hz["S2"]
     between_hz = (heard_hz["S1"] * heard_hz["S2"]) ** 0.5
@@ -145,12 +125,8 @@ def test_training_lays_codes_out_as_the_processor_does() -> None:
     rows = 5 + 2 + max(model.DELAY)
     plain = torch.full((1, rows, 4), model.PAD)
     plain[0, 0], plain[0, 1:6], plain[0, 6] = model.BOS, torch.from_numpy(codes), model.EOS
-    places = DiaProcessor.build_indices(
-        bsz=1, seq_len=rows, num_channels=4, delay_pattern=list(model.DELAY), revert=False
-    )
-    theirs = DiaProcessor.apply_audio_delay(
-        audio=plain, pad_token_id=model.PAD, bos_token_id=model.BOS, precomputed_idx=places
-    )
+    places = DiaProcessor.build_indices(bsz=1, seq_len=rows, num_channels=4, delay_pattern=list(model.DELAY), revert=False)
+    theirs = DiaProcessor.apply_audio_delay(audio=plain, pad_token_id=model.PAD, bos_token_id=model.BOS, precomputed_idx=places)
     assert np.array_equal(model.delayed(codes, rows), theirs[0].numpy())
 
 

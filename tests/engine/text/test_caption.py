@@ -38,7 +38,7 @@ OFF = {
     "a red circle on a white background blue": "a red circle on a white background",
     "green hills by day with three trees": "green hills by day with two trees",
     "green hills by day with two houses": "green hills by day with a red house at the left",
-}  # fmt: skip
+}
 
 
 def test_every_caption_of_the_training_passes() -> None:
@@ -111,6 +111,4 @@ def test_any_heap_of_words_is_painted_as_something_learned() -> None:
 
 
 def test_several_of_a_thing_that_it_learned_once_stand_in_one_place() -> None:
-    assert (
-        find_nearest("boats at the left and at the right", GRAMMAR)[0] == "the sea by day with a white boat at the left"
-    )
+    assert find_nearest("boats at the left and at the right", GRAMMAR)[0] == "the sea by day with a white boat at the left"

@@ -93,10 +93,7 @@ def test_typographic_signs_become_plain() -> None:
 
 def test_pauses_part_the_script() -> None:
     checked = parse_script("(pause 1s) [S1] One. (pause 250ms) (pause 0.5s) Two. [S2] Three. (pause 2s)")
-    assert [(part.text, part.pause_before_s) for part in checked.parts] == [
-        ("[S1] One.", 1.0),
-        ("[S1] Two. [S2] Three.", 0.75),
-    ]
+    assert [(part.text, part.pause_before_s) for part in checked.parts] == [("[S1] One.", 1.0), ("[S1] Two. [S2] Three.", 0.75)]
     assert checked.pause_after_s == 2.0
 
 
@@ -127,13 +124,7 @@ def test_one_turn_over_the_byte_limit_is_split() -> None:
 
 
 def test_a_hundred_thousand_letters() -> None:
-    for text in (
-        "[S1] " + FOX * 1600,
-        "a" * 100_000,
-        "[S1] a [S2] b " * 7000,
-        "(" * 100_000 + "x",
-        "[" * 100_000 + "x",
-    ):
+    for text in ("[S1] " + FOX * 1600, "a" * 100_000, "[S1] a [S2] b " * 7000, "(" * 100_000 + "x", "[" * 100_000 + "x"):
         began_s = time.process_time()
         checked = parse_script(text)
         assert time.process_time() - began_s < 5  # half a second on a quiet machine; what it must not be is quadratic
@@ -146,11 +137,7 @@ def letters(text: str) -> str:
 
 
 @settings(max_examples=150, deadline=None)
-@given(
-    st.lists(
-        st.sampled_from([*"ab.,!? ", "[S1] ", "[S2] ", "word ", "Ünï ", FOX, "x" * 300, "(laughs) ", "漢"]), max_size=60
-    )
-)
+@given(st.lists(st.sampled_from([*"ab.,!? ", "[S1] ", "[S2] ", "word ", "Ünï ", FOX, "x" * 300, "(laughs) ", "漢"]), max_size=60))
 def test_nothing_is_lost_and_everything_fits(pieces: list[str]) -> None:
     text = "".join(pieces)
     checked = parse_script(text)
@@ -168,9 +155,7 @@ def test_a_voice_of_few_words_refuses_others_by_name() -> None:
     (problem,) = checked.fatal
     assert problem.cure == "use:dia-1.6b"
     assert dict(problem.sentence.values)["words"] == "elephants, and, mice"
-    checked = parse_script(
-        "[S1] Hello! [S2] I see 1, 2 or 21", replace(STARTER, words=(STARTER.words or frozenset()) | {"or"})
-    )
+    checked = parse_script("[S1] Hello! [S2] I see 1, 2 or 21", replace(STARTER, words=(STARTER.words or frozenset()) | {"or"}))
     assert not checked.fatal
     assert checked.parts[0].text == "[S1] Hello! [S2] I see one, two or two one"
     assert "script.words" in keys("[S1] hello (laughs)", STARTER)
@@ -187,14 +172,13 @@ def test_the_nearest_known_words_are_offered_where_they_are_spelt_alike() -> Non
 
 def test_limits_come_from_the_folder(tmp_path: Path) -> None:
     config = {
-        "encoder_config": {"max_position_embeddings": 300}, "decoder_config": {"max_position_embeddings": 404},
+        "encoder_config": {"max_position_embeddings": 300},
+        "decoder_config": {"max_position_embeddings": 404},
         "delay_pattern": [0, 1, 2, 3],
-    }  # fmt: skip
+    }
     (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "codec").mkdir()
-    (tmp_path / "codec" / "config.json").write_text(
-        json.dumps({"sampling_rate": 16000, "downsampling_ratios": [4, 10, 10]})
-    )
+    (tmp_path / "codec" / "config.json").write_text(json.dumps({"sampling_rate": 16000, "downsampling_ratios": [4, 10, 10]}))
     plain = read_limits(tmp_path)
     assert (plain.bytes_most, plain.rate, plain.frame_rate, plain.delay) == (300, 16000, 40.0, 3)
     assert plain.seconds_most == 10.0
@@ -210,10 +194,7 @@ def test_limits_come_from_the_folder(tmp_path: Path) -> None:
     small = read_limits(tmp_path)
     assert (small.name, small.words, small.part_most_s, small.carries) == ("Small", frozenset({"one"}), 7, False)
     assert small.settings["temperature"] == 0.8 and small.settings["guidance"] == DIA.settings["guidance"]
-    assert (
-        small.settings["cfg_filter"] == 7
-        and read_recommended({"do_sample": False, "temperature": 1.2})["temperature"] == 0
-    )
+    assert small.settings["cfg_filter"] == 7 and read_recommended({"do_sample": False, "temperature": 1.2})["temperature"] == 0
 
 
 def test_a_laugh_takes_its_time() -> None:

@@ -58,12 +58,7 @@ def test_a_starter_hears_a_clip_for_as_long_as_it_says(
 ) -> None:
     """It still has a voice for each tag and carries none from part to part."""
     folder = speech_fixtures.copy_voice(folders["starter"], tmp_path / "starter")
-    told = {
-        "words": ["hello", "one", "two"],
-        "generation": {"temperature": 0.0},
-        "clip_most_s": 3.0,
-        "own_voices": ["tiny"],
-    }
+    told = {"words": ["hello", "one", "two"], "generation": {"temperature": 0.0}, "clip_most_s": 3.0, "own_voices": ["tiny"]}
     (folder / "starter.json").write_text(json.dumps(told))
     heard: list[int] = []
     begin = Decoding.__init__
@@ -164,9 +159,7 @@ def test_clips_that_are_no_voice(
 
 def test_voices_are_kept_by_name(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     home = Home(tmp_path, tmp_path / "models").create()
-    kept = voices.keep_voice(
-        home, "  Grandma's  voice ", Path(write_clip(tmp_path / "clip.wav", 6)), "Hello, dear.", DIA
-    )
+    kept = voices.keep_voice(home, "  Grandma's  voice ", Path(write_clip(tmp_path / "clip.wav", 6)), "Hello, dear.", DIA)
     (home.voices / "junk.json").write_text("{")
     assert voices.list_voices(home) == (kept,)
     assert (kept.name, kept.prompt.transcript) == ("Grandma's voice", "[S1] Hello, dear.")
@@ -218,13 +211,9 @@ def test_a_starter_follows_what_its_own_model_spoke(tmp_path: Path) -> None:
     )
     for each in (older, strange):
         note = Path(each.prompt.path).with_suffix(".json")
-        note.write_text(
-            json.dumps({name: value for name, value in json.loads(note.read_text()).items() if name != "spoken_by"})
-        )
+        note.write_text(json.dumps({name: value for name, value in json.loads(note.read_text()).items() if name != "spoken_by"}))
     assert refused(older, starter) == "" and refused(strange, starter) == "voice.not-own"
-    assert refused(older, dataclasses.replace(starter, own_voices=frozenset())) == "voice.not-own", (
-        "it has none to follow"
-    )
+    assert refused(older, dataclasses.replace(starter, own_voices=frozenset())) == "voice.not-own", "it has none to follow"
 
 
 @pytest.mark.parametrize("quiet_s", [5.5, 6.0, 7.25])

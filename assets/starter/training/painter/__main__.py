@@ -36,9 +36,7 @@ def main() -> int:
     parser.add_argument("--work", type=Path, default=Path("painter-work"), help="where data and checkpoints go")
     parser.add_argument("--folder", type=Path, default=SHIPPED, help="where the packed pipeline lies")
     parser.add_argument("--evaluate", action="store_true", help="judge the packed weights; fails if they miss the gate")
-    parser.add_argument(
-        "--tuning", action="store_true", help="judge on the scenes kept for choosing settings; writes no scores"
-    )
+    parser.add_argument("--tuning", action="store_true", help="judge on the scenes kept for choosing settings; writes no scores")
     parser.add_argument("--count", type=int, default=200, help="captions to judge")
     parser.add_argument("--sheet", type=Path, help="also write a contact sheet of the first 64")
     parser.add_argument("--smoke", action="store_true", help="two steps of everything, in a folder that is thrown away")

@@ -54,9 +54,7 @@ def _decoder_loss(model: AutoencoderKL, pictures: Tensor) -> Tensor:
     latents = latents_of(pictures)
     noise = torch.randn_like(latents) * torch.rand(len(pictures), 1, 1, 1) * 0.1
     again = model.decode(latents + noise).sample
-    edges = (again.diff(dim=2) - pictures.diff(dim=2)).abs().mean() + (
-        again.diff(dim=3) - pictures.diff(dim=3)
-    ).abs().mean()
+    edges = (again.diff(dim=2) - pictures.diff(dim=2)).abs().mean() + (again.diff(dim=3) - pictures.diff(dim=3)).abs().mean()
     return (again - pictures).abs().mean() + edges
 
 

@@ -15,15 +15,19 @@ PLACE_WORDS = {
     "middle": ("in the middle", "in the centre", "in the center"),
     "left": ("at the left", "on the left", "on the left side"),
     "right": ("at the right", "on the right", "on the right side"),
-    "top": ("at the top",), "bottom": ("at the bottom",),
-    "top left": ("at the top left", "in the top left corner"), "top right": ("at the top right", "in the top right corner"),
+    "top": ("at the top",),
+    "bottom": ("at the bottom",),
+    "top left": ("at the top left", "in the top left corner"),
+    "top right": ("at the top right", "in the top right corner"),
     "bottom left": ("at the bottom left", "in the bottom left corner"),
     "bottom right": ("at the bottom right", "in the bottom right corner"),
-}  # fmt: skip
+}
 RELATION_WORDS = {
-    "left of": ("left of", "to the left of", "on the left of"), "right of": ("right of", "to the right of", "on the right of"),
-    "above": ("above", "over"), "below": ("below", "under"),
-}  # fmt: skip
+    "left of": ("left of", "to the left of", "on the left of"),
+    "right of": ("right of", "to the right of", "on the right of"),
+    "above": ("above", "over"),
+    "below": ("below", "under"),
+}
 SYNONYMS = {"big": ("big", "large"), "small": ("small", "little")}
 TIME_WORDS = {
     "day": ("by day", "in the daytime", "on a sunny day", "on a clear day"),
@@ -33,8 +37,9 @@ TIME_WORDS = {
 GROUND_WORDS = {
     "green hills": ("green hills", "rolling green hills", "grassy hills", "a green meadow"),
     "snowy hills": ("snowy hills", "snow", "hills covered in snow", "a winter landscape"),
-    "dunes": ("sand dunes", "a desert", "desert dunes"), "sea": ("the sea", "the ocean", "a calm sea"),
-}  # fmt: skip
+    "dunes": ("sand dunes", "a desert", "desert dunes"),
+    "sea": ("the sea", "the ocean", "a calm sea"),
+}
 THING_WORDS = {"house": ("house", "cottage"), "boat": ("sailboat", "boat", "sailing boat"), "tree": ("tree", "round tree"),
                "pine": ("pine tree", "pine", "fir tree"), "moon": ("full moon", "moon"), "sun": ("sun",)}  # fmt: skip
 MOUNTAIN_WORDS = ("mountains behind", "mountains in the background", "snowy mountains", "mountains")
@@ -67,13 +72,15 @@ def _say_shapes(rng: random.Random, scene: Scene) -> str:
         if first.place != "middle" or rng.random() < 0.3:
             subject += " " + rng.choice(PLACE_WORDS[first.place])
     ground = _word(rng, scene.background)
-    return rng.choice((
-        f"{rng.choice(OPENINGS)}{subject} on {_with_article(ground)} background",
-        f"{rng.choice(OPENINGS)}{subject} on {_with_article(ground)} background",
-        f"{subject}, {ground} background",
-        f"on {_with_article(ground)} background, {subject}",
-        f"{_with_article(ground)} background with {subject}",
-    ))  # fmt: skip
+    return rng.choice(
+        (
+            f"{rng.choice(OPENINGS)}{subject} on {_with_article(ground)} background",
+            f"{rng.choice(OPENINGS)}{subject} on {_with_article(ground)} background",
+            f"{subject}, {ground} background",
+            f"on {_with_article(ground)} background, {subject}",
+            f"{_with_article(ground)} background with {subject}",
+        )
+    )
 
 
 def _say_thing(rng: random.Random, kind: str, things: Sequence[Thing]) -> str:

@@ -35,9 +35,10 @@ GROUND = {  # the far layer and the near one
 SUN = {"day": (255, 216, 92), "sunset": (255, 226, 128)}
 MOON = (248, 242, 212)
 MOUNTAIN = {
-    "day": ((128, 138, 172), (168, 176, 198)), "sunset": ((128, 138, 172), (168, 176, 198)),
+    "day": ((128, 138, 172), (168, 176, 198)),
+    "sunset": ((128, 138, 172), (168, 176, 198)),
     "night": ((84, 90, 112), (104, 112, 132)),
-}  # fmt: skip
+}
 SNOW_CAP = (246, 248, 252)
 ROOF, HULL = (122, 78, 66), (118, 72, 56)
 CLOUD = {"day": (255, 255, 255), "sunset": (255, 214, 204)}
@@ -58,8 +59,7 @@ def outline(kind: str, n: int = 48) -> list[Point]:
     if kind == "star":
         radii = [1.12 if i % 2 == 0 else 0.47 for i in range(10)]
         return [(r * math.sin(math.pi * i / 5), 0.06 - r * math.cos(math.pi * i / 5)) for i, r in enumerate(radii)]
-    heart = [(math.sin(a) ** 3, -(13 * math.cos(a) - 5 * math.cos(2 * a) - 2 * math.cos(3 * a) - math.cos(4 * a)) / 16)
-             for a in turn]  # fmt: skip
+    heart = [(math.sin(a) ** 3, -(13 * math.cos(a) - 5 * math.cos(2 * a) - 2 * math.cos(3 * a) - math.cos(4 * a)) / 16) for a in turn]
     return [(1.02 * x, 1.02 * y - 0.08) for x, y in heart]
 
 
@@ -147,8 +147,10 @@ def _draw_sky(canvas: _Canvas, scene: Scene, rng: random.Random) -> None:
         free = [x for x in (0.18, 0.5, 0.82) if all(abs(x - t) > 0.2 for t in taken)]
         for x in rng.sample(free, 2):
             y, r = rng.uniform(0.1, 0.19), 0.06
-            puffs = [canvas.disc(x + dx * r, y + dy * r, k * r)
-                     for dx, dy, k in ((-1.2, 0.25, 0.7), (0, -0.2, 1.05), (1.2, 0.2, 0.75), (0.2, 0.4, 0.9))]  # fmt: skip
+            puffs = [
+                canvas.disc(x + dx * r, y + dy * r, k * r)
+                for dx, dy, k in ((-1.2, 0.25, 0.7), (0, -0.2, 1.05), (1.2, 0.2, 0.75), (0.2, 0.4, 0.9))
+            ]
             canvas.lay(0.94 * np.max(puffs, 0), CLOUD[scene.background])
 
 
@@ -167,12 +169,7 @@ def _draw_ground(canvas: _Canvas, scene: Scene, rng: random.Random) -> None:
             stone = [tinted(c, time) for c in MOUNTAIN[time]]
             canvas.lay(body, canvas.column(*stone, top=0.3, bottom=0.62))
             cap, edge = 0.3, top + 0.3 * (foot - top)
-            teeth = [
-                (x + cap * half, edge),
-                (x + 0.12 * half, edge - 0.02),
-                (x, edge + 0.02),
-                (x - 0.12 * half, edge - 0.02),
-            ]
+            teeth = [(x + cap * half, edge), (x + 0.12 * half, edge - 0.02), (x, edge + 0.02), (x - 0.12 * half, edge - 0.02)]
             canvas.lay(canvas.cover([(x, top), *teeth, (x - cap * half, edge)]), tinted(SNOW_CAP, time))
     far, near = (tinted(c, time) for c in GROUND[scene.ground])
     if scene.ground == "sea":
@@ -187,9 +184,7 @@ def _draw_ground(canvas: _Canvas, scene: Scene, rng: random.Random) -> None:
         phase, waves = rng.uniform(0, 2 * math.pi), rng.uniform(0.8, 1.2)
         ridge = [(i / 40, level + height * math.sin(2 * math.pi * waves * i / 40 + phase)) for i in range(41)]
         lit = [c + (255 - c) * 0.12 for c in colour]
-        canvas.lay(
-            canvas.cover([*ridge, (1, 1), (0, 1)]), canvas.column(lit, [c * 0.9 for c in colour], top=level - 0.05)
-        )
+        canvas.lay(canvas.cover([*ridge, (1, 1), (0, 1)]), canvas.column(lit, [c * 0.9 for c in colour], top=level - 0.05))
 
 
 def _draw_house(canvas: _Canvas, t: Thing, time: str) -> None:
@@ -199,12 +194,7 @@ def _draw_house(canvas: _Canvas, t: Thing, time: str) -> None:
     canvas.lay(wall, _shaded(canvas, tinted(PALETTE[t.colour], time), t, 0.06))
     roof = [(left - 0.18 * w, top), (t.x, top - 0.85 * h), (right + 0.18 * w, top)]
     canvas.lay(canvas.cover(roof), tinted(ROOF, time))
-    door = [
-        (t.x - 0.62 * w, foot),
-        (t.x - 0.62 * w, foot - 0.75 * h),
-        (t.x - 0.2 * w, foot - 0.75 * h),
-        (t.x - 0.2 * w, foot),
-    ]
+    door = [(t.x - 0.62 * w, foot), (t.x - 0.62 * w, foot - 0.75 * h), (t.x - 0.2 * w, foot - 0.75 * h), (t.x - 0.2 * w, foot)]
     canvas.lay(canvas.cover(door), tinted((96, 62, 54), time))
     a, b, c, d = t.x + 0.16 * w, t.x + 0.66 * w, foot - 0.95 * h, foot - 0.45 * h
     lamp = (255, 214, 110) if time == "night" else tinted((196, 226, 238), time)
@@ -220,8 +210,9 @@ def _draw_tree(canvas: _Canvas, t: Thing, time: str) -> None:
             tier = [(t.x - half * r, t.y + lift * r), (t.x, t.y + (lift - 0.95) * r), (t.x + half * r, t.y + lift * r)]
             canvas.lay(canvas.cover(tier), _shaded(canvas, tinted((38, 98, 84), time), t, 0.1))
     else:
-        crown = np.max([canvas.disc(t.x + dx * r, t.y + dy * r, k * r)
-                        for dx, dy, k in ((0, -0.45, 0.68), (-0.4, -0.05, 0.5), (0.4, -0.05, 0.5))], 0)  # fmt: skip
+        crown = np.max(
+            [canvas.disc(t.x + dx * r, t.y + dy * r, k * r) for dx, dy, k in ((0, -0.45, 0.68), (-0.4, -0.05, 0.5), (0.4, -0.05, 0.5))], 0
+        )
         canvas.lay(crown, _shaded(canvas, tinted((58, 128, 62), time), t, 0.14))
 
 
@@ -231,12 +222,7 @@ def _draw_boat(canvas: _Canvas, t: Thing, time: str) -> None:
     jib = [(t.x - 0.1 * r, t.y - 0.95 * r), (t.x - 0.1 * r, deck - 0.08 * r), (t.x - 0.7 * r, deck - 0.08 * r)]
     for points in (sail, jib):
         canvas.lay(canvas.cover(points), _shaded(canvas, tinted(PALETTE[t.colour], time), t, 0.08))
-    hull = [
-        (t.x - 1.0 * r, deck),
-        (t.x + 1.05 * r, deck),
-        (t.x + 0.65 * r, deck + 0.42 * r),
-        (t.x - 0.65 * r, deck + 0.42 * r),
-    ]
+    hull = [(t.x - 1.0 * r, deck), (t.x + 1.05 * r, deck), (t.x + 0.65 * r, deck + 0.42 * r), (t.x - 0.65 * r, deck + 0.42 * r)]
     canvas.lay(canvas.cover(hull), tinted(HULL, time))
 
 

@@ -38,12 +38,7 @@ def unseen(first_seed: int, count: int) -> list[tuple[Scene, str]]:
 
 
 def paint(
-    pipeline: StableDiffusionPipeline,
-    captions: Sequence[str],
-    size: int,
-    steps: int,
-    guidance: float,
-    first_seed: int = 0,
+    pipeline: StableDiffusionPipeline, captions: Sequence[str], size: int, steps: int, guidance: float, first_seed: int = 0
 ) -> list[NDArray[np.uint8]]:
     """Paint one picture per caption, each with its own seed."""
     found: list[NDArray[np.uint8]] = []
@@ -51,8 +46,9 @@ def paint(
     for start in range(0, len(captions), batch):
         part = list(captions[start : start + batch])
         noise = [torch.Generator("cpu").manual_seed(first_seed + start + i) for i in range(len(part))]
-        pictures = pipeline(part, height=size, width=size, num_inference_steps=steps, guidance_scale=guidance,
-                            generator=noise, output_type="np").images  # fmt: skip
+        pictures = pipeline(
+            part, height=size, width=size, num_inference_steps=steps, guidance_scale=guidance, generator=noise, output_type="np"
+        ).images
         found += [np.round(picture * 255).astype(np.uint8) for picture in pictures]
     return found
 

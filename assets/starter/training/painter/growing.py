@@ -78,17 +78,12 @@ def painted_over(unet: UNet2DConditionModel, clean: Tensor, hidden: Tensor) -> T
     found = alphas[first].sqrt() * found + (1 - alphas[first]).sqrt() * torch.randn_like(found)
     for now, then in zip(levels, (*levels[1:], None), strict=True):
         speed, alpha = unet(found, now, hidden, return_dict=False)[0], alphas[now]
-        picture, noise = (
-            alpha.sqrt() * found - (1 - alpha).sqrt() * speed,
-            alpha.sqrt() * speed + (1 - alpha).sqrt() * found,
-        )
+        picture, noise = (alpha.sqrt() * found - (1 - alpha).sqrt() * speed, alpha.sqrt() * speed + (1 - alpha).sqrt() * found)
         found = picture if then is None else alphas[then].sqrt() * picture + (1 - alphas[then]).sqrt() * noise
     return found / SCALING
 
 
-def write_examples(
-    folder: Path, unet: UNet2DConditionModel, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, count: int
-) -> Iterator[str]:
+def write_examples(folder: Path, unet: UNet2DConditionModel, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, count: int) -> Iterator[str]:
     """Write pictures of 256 px with the latents that the UNet makes for them, unless the files exist."""
     if (folder / "left.npy").exists():
         return
@@ -101,9 +96,7 @@ def write_examples(
         part = slice(start, start + len(scenes))
         pictures[part] = np.stack([draw(each, SIZE) for each in scenes])
         with torch.no_grad():
-            hidden = encoder(
-                tokens_of(tokenizer, [say(s, seed) for s, seed in zip(scenes, seeds, strict=True)])
-            ).last_hidden_state
+            hidden = encoder(tokens_of(tokenizer, [say(s, seed) for s, seed in zip(scenes, seeds, strict=True)])).last_hidden_state
         left[part] = painted_over(unet, latents_of(halved(as_input(pictures[part]))), hidden).numpy()
         if start % 400 == 0:
             yield f"examples {start}/{count} {time.monotonic() - began_s:.0f} s"
@@ -126,11 +119,7 @@ def drawing_loss(again: Tensor, pictures: Tensor) -> Tensor:
     """Return the error of colours, and of edges at two scales."""
     loss = (again - pictures).abs().mean()
     for one, other in ((again, pictures), (halved(again), halved(pictures))):
-        loss = (
-            loss
-            + (one.diff(dim=2) - other.diff(dim=2)).abs().mean()
-            + (one.diff(dim=3) - other.diff(dim=3)).abs().mean()
-        )
+        loss = loss + (one.diff(dim=2) - other.diff(dim=2)).abs().mean() + (one.diff(dim=3) - other.diff(dim=3)).abs().mean()
     return loss
 
 
@@ -177,11 +166,7 @@ def train_grown(
         chosen = np.sort(rng.choice(len(pictures), batch, replace=False))
         real = as_input(pictures[chosen]).contiguous(memory_format=torch.channels_last)
         true = latents_of(halved(real))
-        latents = (
-            torch.from_numpy(left[chosen])
-            if step % 3
-            else true + torch.randn_like(true) * torch.rand(batch, 1, 1, 1) * 0.08
-        )
+        latents = torch.from_numpy(left[chosen]) if step % 3 else true + torch.randn_like(true) * torch.rand(batch, 1, 1, 1) * 0.08
         with torch.autocast("cpu", torch.bfloat16):
             decoded = model.decode(latents).sample.float()
             loss = drawing_loss(decoded, real)

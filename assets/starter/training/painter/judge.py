@@ -10,17 +10,7 @@ from numpy.typing import NDArray
 
 from assets.starter.training.painter import draw
 from assets.starter.training.painter.regions import Floats, Mask, Region, distance, regions, stretched
-from assets.starter.training.painter.scenes import (
-    COLUMNS,
-    HOUSE_COLOURS,
-    LIGHT_RADIUS,
-    PLACES,
-    SAIL_COLOURS,
-    SHAPES,
-    SIZES,
-    Scene,
-    Thing,
-)  # fmt: skip
+from assets.starter.training.painter.scenes import COLUMNS, HOUSE_COLOURS, LIGHT_RADIUS, PLACES, SAIL_COLOURS, SHAPES, SIZES, Scene, Thing
 
 SIZE = 128  # pictures are judged at this size
 LIGHT_AREA = np.pi * (LIGHT_RADIUS * SIZE) ** 2
@@ -59,9 +49,7 @@ def _templates() -> dict[str, tuple[Floats, float]]:
 def _shape_of(region: Region) -> tuple[str, float, float]:
     """Return the most similar shape, its similarity (intersection over union), and the error of its proportions."""
     cover = stretched(region)
-    alike = {
-        kind: float(np.minimum(cover, t).sum() / np.maximum(cover, t).sum()) for kind, (t, _) in _templates().items()
-    }
+    alike = {kind: float(np.minimum(cover, t).sum() / np.maximum(cover, t).sum()) for kind, (t, _) in _templates().items()}
     kind = max(alike, key=lambda name: alike[name])
     return kind, alike[kind], abs(np.log(region.width / region.height / _templates()[kind][1]))
 
@@ -109,11 +97,7 @@ def _judge_shapes(pixels: Floats, scene: Scene) -> list[str]:
     across = scene.relation not in ("above", "below")
     backwards = scene.relation in ("right of", "below")
     found.sort(key=lambda r: r.x if across else r.y, reverse=backwards)
-    faults = [
-        fault
-        for region, thing in zip(found, scene.things, strict=True)
-        for fault in _judge_thing(pixels, region, thing)
-    ]
+    faults = [fault for region, thing in zip(found, scene.things, strict=True) for fault in _judge_thing(pixels, region, thing)]
     for region, thing in zip(found, scene.things, strict=True):
         x, y = PLACES[thing.place] if thing.place else (region.x if across else 0.5, 0.5 if across else region.y)
         if max(abs(region.x - x), abs(region.y - y)) > 0.12:

@@ -50,12 +50,12 @@ def train_tokenizer(captions: list[str], folder: Path) -> CLIPTokenizer:
     pairs = Tokenizer(models.BPE(end_of_word_suffix=WORD_END))
     pairs.normalizer = normalizers.Lowercase()
     pairs.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(r"[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"), "removed", invert=True),
-         pre_tokenizers.ByteLevel(add_prefix_space=False)]
-    )  # fmt: skip
-    pairs.train_from_iterator(
-        captions, trainers.BpeTrainer(vocab_size=900, end_of_word_suffix=WORD_END, show_progress=False)
+        [
+            pre_tokenizers.Split(Regex(r"[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"), "removed", invert=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ]
     )
+    pairs.train_from_iterator(captions, trainers.BpeTrainer(vocab_size=900, end_of_word_suffix=WORD_END, show_progress=False))
     merges = [tuple(pair) for pair in json.loads(pairs.to_str())["model"]["merges"]]
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     names = [*letters, *(letter + WORD_END for letter in letters), *("".join(pair) for pair in merges)]

@@ -74,16 +74,12 @@ def pack(work: Path, folder: Path, training: dict[str, Any]) -> int:
         config = json.loads(config_at.read_text(encoding="utf-8"))
         config.pop("_name_or_path", None)  # the path of the training folder is private
         if part == "text_encoder":
-            config["dtype"] = (
-                "float32"  # else transformers loads halves while diffusers loads floats, and a plain load can't paint
-            )
+            config["dtype"] = "float32"  # else transformers loads halves while diffusers loads floats, and a plain load can't paint
         config_at.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     for name in ("vocab.json", "merges.txt"):  # the pipeline saves tokenizer.json alone
         shutil.copy(work / "tokenizer" / name, folder / "tokenizer" / name)
     (folder / "starter.json").write_text(json.dumps(describe(training), indent=1) + "\n", encoding="utf-8")
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     if size > MAX_BYTES:
-        raise ValueError(
-            f"{folder} holds {size} bytes, more than the {MAX_BYTES} a starter may have; make the UNet narrower"
-        )
+        raise ValueError(f"{folder} holds {size} bytes, more than the {MAX_BYTES} a starter may have; make the UNet narrower")
     return size

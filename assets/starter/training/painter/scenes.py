@@ -67,9 +67,8 @@ class Scene:
 def _thing(rng: random.Random, kind: str, colour: str, place: str, size: str, x: float, y: float) -> Thing:
     jitter = 0.015
     return Thing(
-        kind, colour, place, size,
-        x + rng.uniform(-jitter, jitter), y + rng.uniform(-jitter, jitter), SIZES[size] * rng.uniform(0.93, 1.07),
-    )  # fmt: skip
+        kind, colour, place, size, x + rng.uniform(-jitter, jitter), y + rng.uniform(-jitter, jitter), SIZES[size] * rng.uniform(0.93, 1.07)
+    )
 
 
 def _shapes(rng: random.Random) -> Scene:

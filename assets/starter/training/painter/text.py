@@ -13,19 +13,7 @@ from transformers import CLIPTextModel, CLIPTokenizer
 
 from assets.starter.training.painter.captions import say
 from assets.starter.training.painter.model import TEXT_WIDTH, TOKENS
-from assets.starter.training.painter.scenes import (
-    COLOURS,
-    COLUMNS,
-    GROUNDS,
-    PLACES,
-    RELATIONS,
-    SHAPES,
-    SIZES,
-    TIMES,
-    Scene,
-    Thing,
-    scene,
-)  # fmt: skip
+from assets.starter.training.painter.scenes import COLOURS, COLUMNS, GROUNDS, PLACES, RELATIONS, SHAPES, SIZES, TIMES, Scene, Thing, scene
 
 _NONE = ("",)
 _KINDS = (*_NONE, *SHAPES)
@@ -62,8 +50,7 @@ def slots_of(scene: Scene) -> list[int]:
     else:
         said["count"] = str(len(scene.things))
         for name, thing in zip(("first", "second"), scene.things[: 2 if scene.pattern == "pair" else 1], strict=False):
-            said |= {f"{name} kind": thing.kind, f"{name} colour": thing.colour, f"{name} size": thing.size,
-                     f"{name} place": thing.place}  # fmt: skip
+            said |= {f"{name} kind": thing.kind, f"{name} colour": thing.colour, f"{name} size": thing.size, f"{name} place": thing.place}
     empty = {"count": "0"}
     return [classes.index(said.get(name, empty.get(name, ""))) for name, classes in SLOTS.items()]
 
@@ -87,9 +74,7 @@ def tokens_of(tokenizer: CLIPTokenizer, captions: list[str], padding: str = "max
     return torch.as_tensor(ids)
 
 
-def _batch(
-    tokenizer: CLIPTokenizer, seeds: range, held_out: bool, padding: str = "max_length"
-) -> tuple[Tensor, Tensor]:
+def _batch(tokenizer: CLIPTokenizer, seeds: range, held_out: bool, padding: str = "max_length") -> tuple[Tensor, Tensor]:
     scenes = [scene(seed, held_out) for seed in seeds]
     captions = [say(s, seed) for s, seed in zip(scenes, seeds, strict=True)]
     return tokens_of(tokenizer, captions, padding), torch.tensor([slots_of(s) for s in scenes])
@@ -107,9 +92,7 @@ def train_text_encoder(
     began_s = time.monotonic()
     for step in range(steps):
         first = first_seed + step * batch
-        tokens, slots = _batch(
-            tokenizer, range(first, first + batch), False, "max_length" if step % 8 == 0 else "longest"
-        )
+        tokens, slots = _batch(tokenizer, range(first, first + batch), False, "max_length" if step % 8 == 0 else "longest")
         logits = reader(encoder(tokens).last_hidden_state)
         loss = torch.stack([functional.cross_entropy(x, slots[:, i]) for i, x in enumerate(logits)]).mean()
         loss.backward()

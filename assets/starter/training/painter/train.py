@@ -15,13 +15,7 @@ from assets.starter.training.painter.autoencoder import train_autoencoder
 from assets.starter.training.painter.captions import say
 from assets.starter.training.painter.data import FIRST_SEED, read_pictures, write_pictures
 from assets.starter.training.painter.growing import grown, train_grown, write_examples
-from assets.starter.training.painter.model import (
-    TOKENS,
-    make_autoencoder,
-    make_text_encoder,
-    make_unet,
-    train_tokenizer,
-)
+from assets.starter.training.painter.model import TOKENS, make_autoencoder, make_text_encoder, make_unet, train_tokenizer
 from assets.starter.training.painter.scenes import scene
 from assets.starter.training.painter.text import train_text_encoder
 from assets.starter.training.painter.unet import Course, Source, train_unet

@@ -79,9 +79,7 @@ def _loss(unet: UNet2DConditionModel, clean: Tensor, hidden: Tensor, alphas: Ten
     return functional.mse_loss(found.float(), signal * noise - spread * clean)
 
 
-def _draw_batch(
-    source: Source, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, rng: np.random.Generator
-) -> tuple[Tensor, Tensor]:
+def _draw_batch(source: Source, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
     """Return the latents of random pictures, and the encoder's hidden states of their captions."""
     chosen = np.sort(rng.integers(len(source.pictures), size=source.batch))
     captions = [say(scene(source.first_seed + int(i)), int(rng.integers(1 << 40))) for i in chosen]
@@ -91,9 +89,7 @@ def _draw_batch(
     return latents_of(as_input(source.pictures[chosen])) * SCALING, hidden
 
 
-def train_unet(
-    unet: UNet2DConditionModel, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, course: Course, keep: Path
-) -> Iterator[str]:
+def train_unet(unet: UNet2DConditionModel, encoder: CLIPTextModel, tokenizer: CLIPTokenizer, course: Course, keep: Path) -> Iterator[str]:
     """Train in place, resuming from `keep`; save the averaged weights in keep/unet and yield lines of progress."""
     steps, first = course.steps, 0
     mean = copy.deepcopy(unet)

@@ -26,10 +26,7 @@ def parts(work: Path, minutes: float) -> dict[str, tuple[Path, Callable[[], None
         "sounds": (sounds, lambda: corpus.write_sounds(sounds)),
         "phrases": (phrases, lambda: corpus.write_phrases(sounds, phrases)),
         "decoder": (rough, lambda: vocoder.fit_decoder(sounds, rough)),
-        "polish": (
-            decoder,
-            lambda: vocoder.fit_decoder(sounds, decoder, vocoder.POLISH_STEPS, rate=4e-4, seed=3, trained=rough),
-        ),
+        "polish": (decoder, lambda: vocoder.fit_decoder(sounds, decoder, vocoder.POLISH_STEPS, rate=4e-4, seed=3, trained=rough)),
         "encoder": (encoder, lambda: vocoder.fit_encoder(sounds, encoder)),
         "dia": (work / "dia.pt", lambda: train.fit(sounds, phrases, work / "dia.pt", seconds=minutes * 60)),
         "voice": (ready, lambda: export.write(work / "dia.pt", decoder, encoder, ready)),
@@ -78,9 +75,7 @@ def main() -> int:
     parser.add_argument("--work", type=Path, default=Path("starter-voice-work"), help="where data and checkpoints go")
     parser.add_argument("--minutes", type=float, default=92.0, help="processor time for the training of Dia")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument(
-        "--part", choices=tuple(parts(Path(), 0)), help="make this part alone, so that two can be made side by side"
-    )
+    parser.add_argument("--part", choices=tuple(parts(Path(), 0)), help="make this part alone, so that two can be made side by side")
     parser.add_argument("--evaluate", action="store_true", help="judge the weights that ship")
     parser.add_argument("--smoke", action="store_true", help="two steps of every part on made-up sound, then stop")
     asked = parser.parse_args()

@@ -37,9 +37,7 @@ def warped(example: corpus.Example, rng: np.random.Generator) -> corpus.Example:
     if rng.random() < 0.6:
         return example
     rate = rng.uniform(0, 0.05)
-    times = (
-        1 + (rng.random(len(example.codes)) < rate).astype(int) - (rng.random(len(example.codes)) < rate).astype(int)
-    )
+    times = 1 + (rng.random(len(example.codes)) < rate).astype(int) - (rng.random(len(example.codes)) < rate).astype(int)
     keep = np.repeat(np.arange(len(times)), np.maximum(times, 0))
     return corpus.Example(example.ids, example.codes[keep], example.place[keep], int((keep < example.heard).sum()))
 
@@ -60,14 +58,8 @@ def corrupted(codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.
 
 def blurred(codes: NDArray[np.int64], books: Tensor, rng: np.random.Generator) -> NDArray[np.int64]:
     """Replace codes by near ones, as prompts come from an encoder that errs."""
-    points = sum(
-        (books[channel, torch.from_numpy(codes[:, channel])] for channel in range(codec.CHANNELS)), torch.zeros(())
-    )
-    beside = (
-        torch.from_numpy(rng.standard_normal(points.shape, np.float32))
-        * float(rng.uniform(0, MOST_BLUR))
-        * books[0].std(0)
-    )
+    points = sum((books[channel, torch.from_numpy(codes[:, channel])] for channel in range(codec.CHANNELS)), torch.zeros(()))
+    beside = torch.from_numpy(rng.standard_normal(points.shape, np.float32)) * float(rng.uniform(0, MOST_BLUR)) * books[0].std(0)
     return codec.quantise(points + beside, books).numpy()
 
 
@@ -87,9 +79,7 @@ def collate(examples: list[corpus.Example], books: Tensor, rng: np.random.Genera
         silent = rng.random() < TEXT_DROPOUT
         if not silent:
             ids[row, : len(example.ids)] = torch.tensor(example.ids)
-        shown = np.concatenate(
-            [blurred(example.codes[: example.heard], books, rng), corrupted(example.codes[example.heard :], rng)]
-        )
+        shown = np.concatenate([blurred(example.codes[: example.heard], books, rng), corrupted(example.codes[example.heard :], rng)])
         inputs[row] = torch.from_numpy(model.delayed(shown, rows + 1)[:-1])
         labels[row] = torch.from_numpy(model.delayed(example.codes, rows + 1)[1:])
         for channel, late in enumerate(model.DELAY):

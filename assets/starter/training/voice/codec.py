@@ -42,9 +42,7 @@ def cosine_basis(mels: int = MELS, kept: int = CEPSTRA) -> Tensor:
 
 def log_mel(sound: Tensor, size: int = 1024, hop: int = HOP) -> Tensor:
     """Convert (samples,) or (batch, samples) to (..., frames, mels)."""
-    spectrum = torch.stft(
-        sound, size, hop, win_length=min(size, 800), window=torch.hann_window(min(size, 800)), return_complex=True
-    ).abs()
+    spectrum = torch.stft(sound, size, hop, win_length=min(size, 800), window=torch.hann_window(min(size, 800)), return_complex=True).abs()
     return torch.log(spectrum.transpose(-1, -2) @ mel_filters(size // 2 + 1) + LOG_FLOOR * 25)
 
 

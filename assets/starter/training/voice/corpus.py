@@ -78,9 +78,7 @@ def held_out(seed: int, kind: str, count: int) -> list[str]:
 
 
 def banned() -> frozenset[str]:
-    return frozenset(
-        key(text) for seed in (TUNING_SEED, TEST_SEED) for kind in KINDS for text in held_out(seed, kind, 200)
-    )
+    return frozenset(key(text) for seed in (TUNING_SEED, TEST_SEED) for kind in KINDS for text in held_out(seed, kind, 200))
 
 
 def texts(rng: random.Random, left_out: frozenset[str], shares: tuple[float, ...] = SHARES) -> Iterator[str]:
@@ -137,9 +135,7 @@ def script(turns: list[Turn], heard: int = 0) -> Example:
         written += turn.phrase.text
         frames += len(turn.phrase.codes) if number < heard else 0
     ids = model.text_ids(written)
-    return Example(
-        ids, np.concatenate(codes), np.minimum(np.concatenate(parts), len(ids) - 0.05).astype(np.float32), frames
-    )
+    return Example(ids, np.concatenate(codes), np.minimum(np.concatenate(parts), len(ids) - 0.05).astype(np.float32), frames)
 
 
 OTHER = {"S1": "S2", "S2": "S1"}
@@ -179,13 +175,7 @@ def write_phrases(sounds: Path, path: Path) -> None:
     """Write Dia's data: phrases by both voices, in the codes of write_sounds' codebooks."""
     books, flite = torch.from_numpy(np.load(sounds)["books"]), Flite()
     drawn = texts(random.Random(TRAINING_SEED + 1), banned())
-    save(
-        path,
-        {
-            speaker: [phrase(text, flite.say(speaker, text), books) for text in islice(drawn, PHRASES)]
-            for speaker in VOICES
-        },
-    )
+    save(path, {speaker: [phrase(text, flite.say(speaker, text), books) for text in islice(drawn, PHRASES)] for speaker in VOICES})
 
 
 def _whole(path: Path, **arrays: Any) -> None:

@@ -35,11 +35,7 @@ def write(checkpoint: Path, decoder: Path, encoder: Path, folder: Path) -> None:
     with torch.no_grad():
         dia.logits_dense.weight.mul_(SHARPER)
     dia.generation_config.update(
-        **GENERATION,
-        bos_token_id=model.BOS,
-        eos_token_id=model.EOS,
-        pad_token_id=model.PAD,
-        decoder_start_token_id=model.BOS,
+        **GENERATION, bos_token_id=model.BOS, eos_token_id=model.EOS, pad_token_id=model.PAD, decoder_start_token_id=model.BOS
     )
     dia.half().save_pretrained(folder)
     dac = DacModel.from_pretrained(decoder)

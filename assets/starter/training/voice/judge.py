@@ -48,9 +48,7 @@ class Judge:
         with tempfile.TemporaryDirectory() as folder:
             model = Path(folder) / "words.arpa"
             model.write_text(f"\\data\\\nngram 1={len(words) + 2}\n\n\\1-grams:\n{rows}\n\n\\end\\\n")
-            self._decoder = Decoder(
-                lm=str(model), samprate=16000.0, loglevel="FATAL", lw=LANGUAGE_WEIGHT, wip=WORD_PENALTY
-            )
+            self._decoder = Decoder(lm=str(model), samprate=16000.0, loglevel="FATAL", lw=LANGUAGE_WEIGHT, wip=WORD_PENALTY)
 
     def knows(self, word: str) -> bool:
         return self._decoder.lookup_word(word) is not None

@@ -70,9 +70,7 @@ def dia() -> DiaForConditionalGeneration:
                 else 1.0
             )
             nn.init.normal_(weight, std=scale / math.sqrt(weight.shape[1]))
-    model.set_attn_implementation(
-        "eager"
-    )  # at these lengths faster on a CPU than the fused kernels, backward above all
+    model.set_attn_implementation("eager")  # at these lengths faster on a CPU than the fused kernels, backward above all
     return model
 
 
@@ -95,13 +93,7 @@ def dac() -> DacModel:
     )
     for name, part in model.encoder.named_modules():
         if isinstance(part, nn.Conv1d):
-            scale = (
-                FIRST_LOUDNESS
-                if name == "conv1"
-                else BRANCH_SCALE
-                if "res_unit" in name and name.endswith("conv2")
-                else 1.0
-            )
+            scale = FIRST_LOUDNESS if name == "conv1" else BRANCH_SCALE if "res_unit" in name and name.endswith("conv2") else 1.0
             nn.init.normal_(part.weight, std=scale / math.sqrt(part.weight[0].numel()))
     return model
 

@@ -21,9 +21,7 @@ def tones(word: str, low_hz: float) -> tuple[NDArray[np.int16], tuple[Phone, ...
     time_s = np.arange(int(LETTER_S * codec.RATE_HZ)) / codec.RATE_HZ
     for number, letter in enumerate(word, start=1):
         height_hz = low_hz + 8 * (ord(letter) - ord("a"))
-        pieces.append(
-            sum((np.sin(2 * np.pi * part * height_hz * time_s) / part for part in range(1, 12)), np.zeros(len(time_s)))
-        )
+        pieces.append(sum((np.sin(2 * np.pi * part * height_hz * time_s) / part for part in range(1, 12)), np.zeros(len(time_s))))
         phones.append(Phone(letter, 0, 0.1 + LETTER_S * number))
     phones.append(Phone("pau", -1, phones[-1].end_s + 0.1))
     return (np.concatenate([*pieces, np.zeros(1600)]) * 0.15 * 32767).astype(np.int16), tuple(phones)
@@ -38,16 +36,8 @@ def write(sounds: Path, phrases: Path) -> torch.Tensor:
     ]
     points = [codec.features(torch.from_numpy(one.samples).float() / 32768) for _, _, one in said]
     books = codec.fit_codebooks(torch.cat(points), seed=1, rounds=2)
-    corpus.save_codec(
-        sounds, books, [one.samples for _, _, one in said], [codec.quantise(part, books).numpy() for part in points]
-    )
-    corpus.save(
-        phrases,
-        {
-            who: [corpus.phrase(word, one, books) for speaker, word, one in said if speaker == who]
-            for who in flite.VOICES
-        },
-    )
+    corpus.save_codec(sounds, books, [one.samples for _, _, one in said], [codec.quantise(part, books).numpy() for part in points])
+    corpus.save(phrases, {who: [corpus.phrase(word, one, books) for speaker, word, one in said if speaker == who] for who in flite.VOICES})
     return books
 
 
@@ -65,9 +55,4 @@ def run(work: Path) -> dict[str, float]:
     course.save(work / "dia.pt")
     export.write(work / "dia.pt", work / "decoder", work / "encoder", work / "voice")
     spoken = speak.speak(speak.load(work / "voice"), ["[S1] one two"], seed=1, max_new_tokens=24)[0]
-    return {
-        "first_loss": losses[0],
-        "second_loss": losses[1],
-        "frames": float(spoken.frames),
-        "seconds": len(spoken.sound) / codec.RATE_HZ,
-    }
+    return {"first_loss": losses[0], "second_loss": losses[1], "frames": float(spoken.frames), "seconds": len(spoken.sound) / codec.RATE_HZ}

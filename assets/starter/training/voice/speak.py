@@ -51,9 +51,7 @@ def load(folder: Path) -> Voice:
     return Voice(dia, processor, json.loads((folder / "starter.json").read_text())["generation"])
 
 
-def speak(
-    voice: Voice, scripts: list[str], seed: int, prompts: list[NDArray[np.float32]] | None = None, **changed: Any
-) -> list[Spoken]:
+def speak(voice: Voice, scripts: list[str], seed: int, prompts: list[NDArray[np.float32]] | None = None, **changed: Any) -> list[Spoken]:
     """Speak scripts in one batch with plain generate(), each cut at its end; with prompts, return only what follows them."""
     settings = {**voice.generation, **changed}
     torch.manual_seed(seed)
@@ -69,9 +67,7 @@ def _cut(voice: Voice, rows: Tensor, limit: int) -> Spoken:
     ends = (rows[:, 0] >= model.EOS).nonzero()
     count = int(ends[0]) if len(ends) else len(rows) - max(model.DELAY)
     ended = count < limit - max(model.DELAY) - 1
-    codes = torch.stack([rows[late : late + count, channel] for channel, late in enumerate(model.DELAY)]).clamp(
-        max=codec.CODES - 1
-    )
+    codes = torch.stack([rows[late : late + count, channel] for channel, late in enumerate(model.DELAY)]).clamp(max=codec.CODES - 1)
     if count == 0:
         return Spoken(np.zeros(0, np.float32), 0, ended)
     with torch.no_grad():

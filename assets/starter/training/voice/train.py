@@ -37,9 +37,7 @@ class SharedRows(nn.Module):
         known = torch.zeros(codec.CHANNELS, model.ROWS, codec.FEATURES)
         known[:, : codec.CODES] = (books - books.mean(1, keepdim=True)) / books.std((1, 2), keepdim=True)
         self.register_buffer("known", known)
-        self.shared = nn.Parameter(
-            torch.randn(codec.CHANNELS, codec.FEATURES, width) * spread / math.sqrt(codec.FEATURES)
-        )
+        self.shared = nn.Parameter(torch.randn(codec.CHANNELS, codec.FEATURES, width) * spread / math.sqrt(codec.FEATURES))
 
     def forward(self, own: Tensor) -> Tensor:
         return own + (self.known @ self.shared).reshape(own.shape)
@@ -51,9 +49,7 @@ class Trainee(nn.Module):
     def __init__(self, dia: DiaForConditionalGeneration, books: Tensor) -> None:
         super().__init__()
         self.dia = dia
-        parametrize.register_parametrization(
-            dia.model.decoder.embeddings.embed, "weight", SharedRows(books, model.WIDTH, 0.4)
-        )
+        parametrize.register_parametrization(dia.model.decoder.embeddings.embed, "weight", SharedRows(books, model.WIDTH, 0.4))
         parametrize.register_parametrization(dia.logits_dense, "weight", SharedRows(books, model.WIDTH, 0.02))
         size = model.waves(torch.zeros(1)).shape[-1]
         self.text_place = nn.Linear(model.TEXT_WIDTH, size)
@@ -67,13 +63,7 @@ class Trainee(nn.Module):
             cross.forward = partial(self._attend, cross, layer)
 
     def _attend(
-        self,
-        cross: nn.Module,
-        layer: int,
-        asked: Tensor,
-        text: Tensor,
-        attention_mask: Tensor | None = None,
-        **_: object,
+        self, cross: nn.Module, layer: int, asked: Tensor, text: Tensor, attention_mask: Tensor | None = None, **_: object
     ) -> tuple[Tensor, None]:
         """Run Dia's cross attention and record the share that guided heads give to the right character; some examples are given it."""
         queries, keys, values = (
@@ -96,9 +86,7 @@ class Trainee(nn.Module):
 
     def plain(self) -> dict[str, Tensor]:
         """Return the weights of a Dia without helpers."""
-        held = {
-            name: weight for name, weight in self.dia.state_dict().items() if ".parametrizations." not in f".{name}"
-        }
+        held = {name: weight for name, weight in self.dia.state_dict().items() if ".parametrizations." not in f".{name}"}
         held["model.decoder.embeddings.embed.weight"] = self.dia.model.decoder.embeddings.embed.weight.detach()
         held["logits_dense.weight"] = self.dia.logits_dense.weight.detach()
         return held
@@ -109,15 +97,12 @@ class Trainee(nn.Module):
         self._told = (torch.rand(len(batch.ids)) < self.telling) & batch.spoken[:, 0]
         text = self.dia.model.encoder(input_ids=batch.ids, attention_mask=batch.mask).last_hidden_state
         hidden = self.dia.model.decoder(
-            input_ids=batch.inputs,
-            encoder_hidden_states=text,
-            encoder_attention_mask=batch.mask,
-            use_cache=False,
+            input_ids=batch.inputs, encoder_hidden_states=text, encoder_attention_mask=batch.mask, use_cache=False
         ).last_hidden_state
         logits = self.dia.logits_dense(hidden).view(-1, model.ROWS).float()
-        lost = functional.cross_entropy(
-            logits, batch.labels.flatten(), ignore_index=model.IGNORED, reduction="none"
-        ).view(-1, codec.CHANNELS)
+        lost = functional.cross_entropy(logits, batch.labels.flatten(), ignore_index=model.IGNORED, reduction="none").view(
+            -1, codec.CHANNELS
+        )
         means = lost.sum(0) / (batch.labels != model.IGNORED).flatten(0, 1).sum(0)
         codes = (means * torch.tensor(CHANNEL_WEIGHTS)).sum()
         guide, place = self._guide(batch, text)
@@ -201,9 +186,7 @@ class Course:
 
 def begin(books: Tensor, rate: float) -> Course:
     trainee = Trainee(model.dia(), books)
-    return Course(
-        trainee, optimizers(trainee, rate), {name: weight.clone() for name, weight in trainee.plain().items()}
-    )
+    return Course(trainee, optimizers(trainee, rate), {name: weight.clone() for name, weight in trainee.plain().items()})
 
 
 def fit(sounds: Path, phrases: Path, out: Path, seconds: float, rate: float = RATE, seed: int = 1) -> None:

@@ -59,9 +59,7 @@ def unlike(made: Tensor, true: Tensor) -> Tensor:
     return total
 
 
-def fit_decoder(
-    data: Path, out: Path, steps: int = DECODER_STEPS, rate: float = 7e-4, seed: int = 1, trained: Path | None = None
-) -> None:
+def fit_decoder(data: Path, out: Path, steps: int = DECODER_STEPS, rate: float = 7e-4, seed: int = 1, trained: Path | None = None) -> None:
     """Train the decoder, whose code vectors start as the k-means centres, or continue from `trained`. `out` exists once it is done."""
     torch.manual_seed(seed)
     sounds = Sounds(data, seed)
@@ -127,13 +125,8 @@ def fit_encoder(data: Path, out: Path, steps: int = ENCODER_STEPS, rate: float =
         if step % 25 == 24:
             with torch.no_grad():
                 codes = dac.quantizer(dac.encoder(sound[:, None]))[1][:, 0]
-            right = float(
-                (codes == torch.stack([codec.quantise(one, sounds.books)[:, 0] for one in points])).float().mean()
-            )
-            print(
-                f"encoder step {step + 1} {time.monotonic() - begun:.0f}s loss {mean_loss:.3f} first code right {right:.2f}",
-                flush=True,
-            )
+            right = float((codes == torch.stack([codec.quantise(one, sounds.books)[:, 0] for one in points])).float().mean())
+            print(f"encoder step {step + 1} {time.monotonic() - begun:.0f}s loss {mean_loss:.3f} first code right {right:.2f}", flush=True)
         if step % 100 == 99 or step == steps - 1:
             dac.save_pretrained(part)
     part.rename(out)

@@ -66,18 +66,7 @@ CLASSES: dict[str, tuple[str, ...]] = {
         "answer",
         "family",
     ),
-    "things": (
-        "children",
-        "people",
-        "flowers",
-        "pictures",
-        "minutes",
-        "horses",
-        "stories",
-        "windows",
-        "apples",
-        "friends",
-    ),
+    "things": ("children", "people", "flowers", "pictures", "minutes", "horses", "stories", "windows", "apples", "friends"),
     "quality": (
         "red",
         "blue",
@@ -103,21 +92,7 @@ CLASSES: dict[str, tuple[str, ...]] = {
         "simple",
         "ready",
     ),
-    "do": (
-        "see",
-        "like",
-        "love",
-        "want",
-        "have",
-        "make",
-        "find",
-        "keep",
-        "bring",
-        "open",
-        "close",
-        "paint",
-        "remember",
-    ),
+    "do": ("see", "like", "love", "want", "have", "make", "find", "keep", "bring", "open", "close", "paint", "remember"),
     "act": ("write", "sing", "play", "speak", "listen", "wait", "work", "sleep", "walk", "dance", "travel"),
     "when": (
         "today",
@@ -206,17 +181,13 @@ def spelling() -> dict[str, str]:
 def digit_phrase(rng: random.Random) -> str:
     """Draw three to seven digits, sometimes with a comma."""
     words = [rng.choice(DIGITS) for _ in range(rng.choice((3, 3, 4, 4, 5, 6, 7)))]
-    return " ".join(
-        word + ("," if rng.random() < 0.15 and place < len(words) - 1 else "") for place, word in enumerate(words)
-    )
+    return " ".join(word + ("," if rng.random() < 0.15 and place < len(words) - 1 else "") for place, word in enumerate(words))
 
 
 def loose_phrase(rng: random.Random, words: tuple[str, ...]) -> str:
     """Draw words in random order, so that no word is known only from its neighbours."""
     chosen = [rng.choice(words) for _ in range(rng.choice((2, 3, 4, 5, 6)))]
-    return " ".join(
-        word + ("," if rng.random() < 0.12 and place < len(chosen) - 1 else "") for place, word in enumerate(chosen)
-    )
+    return " ".join(word + ("," if rng.random() < 0.12 and place < len(chosen) - 1 else "") for place, word in enumerate(chosen))
 
 
 def sentence(rng: random.Random) -> str:
