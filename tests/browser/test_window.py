@@ -216,6 +216,7 @@ def test_a_picture_is_painted_and_its_settings_come_back_from_its_file(visit: Vi
     for own in ("seed", "guidance"):
         expect(page.locator(f"#paint-{own} input")).to_have_value("")
     paint(page, opened, "a small boat at sunset")
+    ended(opened)
     expect(page.locator("#h-canvas .h-acts a")).to_be_visible()
     painted = opened.jobs()[-1]["request"]
     assert painted["prompt"] == "a small boat at sunset" and painted["steps"] == 4 and painted["seed"] is None
