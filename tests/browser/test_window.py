@@ -172,7 +172,7 @@ def test_a_part_is_heard_to_its_end_while_it_is_made(visit: Visit, opened: Open)
     fetched: list[str] = []
     page.on("request", lambda request: fetched.append(request.url.rsplit("/", 1)[-1].split("?")[0]))
     page.evaluate(LISTEN)
-    speak(page, opened, LONG_SCRIPT)
+    speak(page, opened, " (pause 0.2s) ".join([SCRIPT] * 4))
     page.wait_for_function("window.heard >= 0")
     index = page.evaluate("window.heard")
     expect(page.locator("#h-parts .h-number").nth(index)).to_have_class(re.compile("right"))
