@@ -27,10 +27,11 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 pytest.register_assert_rewrite("tests.support.window", "tests.support.picture_fixtures")  # plugins of files that import them first
 
 LONGEST = (
-    "test_window", "test_keeper", "test_house", "test_window_settings", "test_speaking", "test_selftest", "test_separate_memory", "test_worker",
-    "test_session", "test_deaths", "test_fallbacks", "test_start", "test_api", "test_attention", "test_painter", "test_painter_runs", "test_placement",
-    "test_speak_and_paint", "test_starter_painter", "test_window_looks", "test_window_machine", "test_window_seldom", "test_guest_limits",
-    "test_request_guard", "test_desk", "test_launch", "test_supervisor",
+    "test_window", "test_separate_memory", "test_window_seldom", "test_window_machine", "test_window_settings", "test_fallbacks",
+    "test_keeper", "test_session", "test_start", "test_watchdog", "test_window_looks", "test_seam_cases", "test_deaths",
+    "test_attention", "test_starter_painter", "test_placement", "test_painter", "test_speaking", "test_selftest", "test_supervisor",
+    "test_api", "test_worker", "test_request_guard", "test_planned", "test_share_looks", "test_starter_voice", "test_bench",
+    "test_families", "test_house", "test_decoder", "test_speak_and_paint", "test_step_aside", "test_painter_runs", "test_launch",
 )  # fmt: skip
 """Files that take longest, begun first, so that at the end of a run no worker is left alone with one of them."""
 BY_THE_CLOCK = frozenset({

@@ -11,8 +11,8 @@ from app.launcher import install, slots, supervisor, update
 from app.launcher.console import WINDOWS, Refused, tell
 from app.sentence import say
 
-# Options for the whole test suite; named tests run serially and may print.
-ALL_TESTS = ("-n", "2", "--dist", "loadfile")
+# Options for the whole test suite, of which a third waits for browsers and processes; named tests run serially and may print.
+ALL_TESTS = ("-n", "3", "--dist", "loadfile")
 TESTS = {(): ALL_TESTS, ("fast",): ("--fast", *ALL_TESTS)}
 
 

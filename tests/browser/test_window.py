@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import soundfile
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.support.hub import cached
-from tests.support.window import LONG_SCRIPT, SCRIPT, Open, Visit, choose, go, held, needs_chromium, unfold, until, while_it_waits
+from tests.support.window import LONG_SCRIPT, SCRIPT, SETTLED, Open, Visit, choose, go, held, needs_chromium, unfold, until, while_it_waits
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -172,7 +172,7 @@ def test_a_part_is_heard_to_its_end_while_it_is_made(visit: Visit, opened: Open)
     fetched: list[str] = []
     page.on("request", lambda request: fetched.append(request.url.rsplit("/", 1)[-1].split("?")[0]))
     page.evaluate(LISTEN)
-    speak(page, opened, LONG_SCRIPT)
+    speak(page, opened, " (pause 0.2s) ".join([SCRIPT] * 4))
     page.wait_for_function("window.heard >= 0")
     index = page.evaluate("window.heard")
     expect(page.locator("#h-parts .h-number").nth(index)).to_have_class(re.compile("right"))
@@ -216,6 +216,7 @@ def test_a_picture_is_painted_and_its_settings_come_back_from_its_file(visit: Vi
     for own in ("seed", "guidance"):
         expect(page.locator(f"#paint-{own} input")).to_have_value("")
     paint(page, opened, "a small boat at sunset")
+    ended(opened)
     expect(page.locator("#h-canvas .h-acts a")).to_be_visible()
     painted = opened.jobs()[-1]["request"]
     assert painted["prompt"] == "a small boat at sunset" and painted["steps"] == 4 and painted["seed"] is None
@@ -335,6 +336,20 @@ def test_the_shelf_finds_favours_bins_and_restores(visit: Visit, opened: Open) -
     expect(cards).to_have_count(1)
     cards.first.get_by_role("button", name="reuse").click()
     expect(page.locator("#paint-prompt textarea")).to_have_value("a lighthouse under a red sea")
+
+
+def test_the_answer_to_an_earlier_search_does_not_replace_a_later_one(visit: Visit) -> None:
+    page = visit("shelf")
+    search, earlier = page.locator("#h-shelf input[type=search]"), list[Route]()
+    page.route(re.compile("hearth/shelf.*words=earlier"), lambda route: earlier.append(route))
+    search.fill("earlier")
+    while_it_waits(page, earlier)
+    search.fill("a later search")
+    expect(page.locator("#h-shelf .h-none")).to_have_text("No matching creations.")
+    with page.expect_response(re.compile("words=earlier")):
+        earlier[0].fulfill(json={"creations": [], "models": [{"id": "late", "title": "Too late"}], "more": False})
+    page.evaluate(SETTLED)
+    expect(page.locator("#h-shelf .h-model-pick option", has_text="Too late")).to_have_count(0)
 
 
 def test_what_is_reused_is_not_written_over_by_an_older_draft(visit: Visit, opened: Open) -> None:

@@ -145,7 +145,11 @@ def test_two_pictures_are_compared_by_hand_and_by_key(page: Page) -> None:
     two = [{"url": f"hearth/static/icon-{side}.png", "id": side, "name": f"{side}.png", "index": side, "seed": 1} for side in (64, 256)]
     alter(page, **job("picture", parts=two, results=two))
     page.get_by_role("button", name="Show picture 1").wait_for()  # not the picture of an earlier test any more
-    page.get_by_role("button", name="Select to compare").click()
+    select = page.get_by_role("button", name="Select to compare")
+    for pressed in ("true", "false", "true"):
+        select.click()
+        expect(select).to_have_attribute("aria-pressed", pressed)
+        expect(select).to_be_focused()
     page.get_by_role("button", name="Show picture 1").click()
     page.get_by_role("button", name="Compare with the selected picture").click()
     slider = page.get_by_role("slider", name="Position of the dividing line")
@@ -158,6 +162,7 @@ def test_two_pictures_are_compared_by_hand_and_by_key(page: Page) -> None:
     assert box and screen and box["x"] >= 0 and box["x"] + box["width"] <= screen["width"] and box["y"] + box["height"] <= screen["height"]
     page.keyboard.press("Escape")
     expect(page.locator(".h-compare")).to_have_count(0)
+    expect(select).to_be_focused()
 
 
 HEARD = """() => {

@@ -53,6 +53,12 @@ def test_the_budget_sentence_holds_the_budget(name: str, free_mib: int) -> None:
         assert free_mib * MIB // 4 < plan.budget_bytes == SCORES_AT_LEAST
 
 
+def test_the_caches_leave_the_budget_a_quarter_of_the_rest() -> None:
+    cpu, cache_mib = replace(MACHINES["cpu"], free_bytes=4000 * MIB), 100
+    found = [decide(cpu, Need(kind="speech", cache_bytes=mib * MIB), Choice(dtype="float32")).budget_bytes for mib in (0, cache_mib)]
+    assert found[0] - found[1] == 2 * cache_mib * MIB // 4, "the cache is counted in half precision"
+
+
 def test_a_quarter_that_is_just_the_least_is_called_a_quarter() -> None:
     cpu = MACHINES["cpu"]
     keys = [because(decide(replace(cpu, free_bytes=4 * SCORES_AT_LEAST - less)), "budget_bytes").sentence.key for less in (0, 4)]

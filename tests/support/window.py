@@ -195,7 +195,8 @@ def visit(contexts: Contexts, opened: Open) -> Iterator[Visit]:
         mine = (home, "data:", "blob:")
         page.on("request", lambda request: None if request.url.startswith(mine) else outside.append(request.url))
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.goto(home)
+        with page.expect_response("**/hearth/drafts"):
+            page.goto(home)
         page.wait_for_selector("#h-strip .h-doing:not(:empty)")
         page.wait_for_selector(f'button[role="tab"][data-tab-id="{tab}"]', state="attached")
         go(page, tab)
@@ -223,6 +224,7 @@ def go(page: Page, tab: str) -> None:
     page.evaluate("tab => Hearth.openTab(tab)", tab)
     first = {"speak": "#speak-go", "paint": "#paint-go", "shelf": "#h-shelf", "models": "#h-models", "machine": "#h-plan"}[tab]
     page.wait_for_selector(first, state="attached")
+    page.evaluate("Hearth.redraw()")  # puts what was left as a draft into the fields that came
     page.evaluate(SETTLED)
 
 

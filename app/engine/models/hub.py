@@ -18,12 +18,7 @@ from typing import Final, Protocol
 import httpx2
 from huggingface_hub import HfApi, constants, get_session, hf_hub_url, hf_raise_for_status
 from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, OfflineModeIsEnabled
-from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it exports them lazily
-    WeakFileLock,
-    build_hf_headers,
-    filter_repo_objects,
-    parse_ratelimit_headers,
-)
+from huggingface_hub.utils import WeakFileLock, build_hf_headers, filter_repo_objects, parse_ratelimit_headers  # type: ignore[attr-defined]  # it exports them lazily
 
 from app import atomic_write
 from app.engine.files.path_checks import size_bytes

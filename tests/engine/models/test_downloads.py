@@ -9,12 +9,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import huggingface_hub
 import pytest
 
 from app.engine.models import on_disk
-from app.engine.models.downloads import Downloads
+from app.engine.models.downloads import Downloads, _Download
 from app.engine.models.model import Source
 from app.paths import Home
 from tests.support import downloaded
@@ -110,9 +111,30 @@ def test_paused_and_gone_on_with(fetching: Downloads, hub: Hub, place: Home) -> 
     checked(place)
 
 
+def test_what_came_in_the_first_half_second_has_its_rate(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter((100.0, 100.25, 100.5, 100.5))
+    monkeypatch.setattr("app.engine.models.downloads.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    job = _Download(MODEL, "none", SIZE)
+    for size in (0, 100, 200):
+        job.count_bytes(size)
+    assert job.measure_rate() == 600
+
+
+def test_another_precision_does_not_count_by_the_files_of_the_first(fetching: Downloads, hub: Hub) -> None:
+    hub.bytes_a_second = 1_000_000
+    fetching.start(MODEL)
+    found = until(fetching, lambda status: status.done_bytes > 0).total_bytes
+    fetching.pause(MODEL.id)
+    until(fetching, lambda status: status.state == "paused")
+    for _ in range(2):
+        fetching._turns.acquire()  # it waits for its turn, and has not asked the hub yet
+    fetching.start(MODEL, "gguf")
+    assert until(fetching, lambda status: True).total_bytes == SIZE + 1000 != found
+
+
 CHILD = """
 import sys, dataclasses, time
-from app.engine.models.downloads import Downloads
+from app.engine.models.downloads import Downloads, _Download
 from app.paths import home
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import Companion, Source

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,18 @@ def test_max_frames_counts_the_delay_as_transformers_does(folders: dict[str, Pat
     while not decoding.done:
         decoding.step()
     assert (decoding.made, decoding.frames, decoding.cut_off) == (50, 50 - 16, True)
+
+
+def test_a_part_that_ends_by_itself_is_not_cut_off(folders: dict[str, Path]) -> None:
+    model = DiaForConditionalGeneration.from_pretrained(folders["dia"]).eval()
+    given = PartInput(torch.tensor([1, 72]), None, Sampling(), 0, 50)
+    first = Decoding(model, "cpu", given)
+    for _ in range(20):
+        first.step()
+    decoding = Decoding(model, "cpu", given, replace(first.get_state(0), ended=first.length))
+    while not decoding.done:
+        decoding.step()
+    assert (decoding.frames, decoding.cut_off) == (20, False)
 
 
 def test_going_on_makes_the_same_rows(folders: dict[str, Path]) -> None:

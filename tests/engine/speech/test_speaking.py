@@ -52,6 +52,7 @@ def test_a_run_tells_all_and_its_file_restores_the_request(speakers: dict[str, l
     assert all(step.done <= step.total and step.parts == len(parts) for step in steps)
     assert all(step.realtime == pytest.approx(step.rate / speaker.limits.frame_rate) for step in steps)
     assert any(step.ran for step in steps)
+    assert end.rate > 0.9 * sum(part.seconds for part in parts) * speaker.limits.frame_rate / end.elapsed_s, "all parts count"
     assert end.seconds == pytest.approx(sound.measure_seconds(path), abs=0.01)
     assert from_json(sound.read_settings(path) or {}) == SpeechRequest(text=LONG, seed=5, max_frames=60, format="flac", tail_s=0.5)
     assert not list(job.glob(".*")) and not list(job.glob("unfinished-*"))
@@ -171,11 +172,17 @@ def test_one_part_is_done_again_and_the_others_stay(speakers: dict[str, loader.S
     for index, part in enumerate(first):
         same = np.array_equal(sound.read(Path(part.path))[0], sound.read(tmp_path / "again" / f"part-{index:03d}.wav")[0])
         assert same == (index != 1)
+    run(speakers["dia"], tmp_path / "same", text=LONG, only_parts=(1,), keep=keep)
+    assert (tmp_path / "same" / "part-001.wav").read_bytes() == Path(first[1].path).read_bytes(), (
+        "it hears what came before it, not what comes after"
+    )
     alone = run(speakers["dia"], tmp_path / "alone", text=LONG, only_parts=(1,))
     assert [e.index for e in alone if isinstance(e, Spoken)] == [1]
     for wrong in ({"only_parts": (99,)}, {"only_parts": (0,), "keep": keep[:1]}, {"only_parts": (0,), "keep": ("gone",) * len(keep)}):
         with pytest.raises(Trouble):
             run(speakers["dia"], tmp_path / "wrong", text=LONG, **wrong)
+    with pytest.raises(Trouble, match=r"The sound of part 3 .*gone"):
+        run(speakers["dia"], tmp_path / "wrong", text=LONG, only_parts=(0,), keep=(*keep[:2], "gone", *keep[3:]))
     with pytest.raises(Trouble, match="text of part"):
         run(speakers["dia"], tmp_path / "wrong", text=LONG.replace("9", "ten").replace("sentence", "phrase"), only_parts=(0,), keep=keep)
 

@@ -12,6 +12,9 @@
     if (Hearth.state) drawOne({ selector, draw });
   };
 
+  // Show at once what a press has changed, not with the next answer.
+  Hearth.redraw = () => Hearth.areas.forEach(drawn);
+
   // Report an area that fails to draw; the others are drawn all the same.
   function drawn(area) {
     try {
@@ -148,7 +151,7 @@
     }
     if (Hearth.state) {
       Hearth.busy = Boolean(Hearth.state.strip?.job);
-      Hearth.areas.forEach(drawn);
+      Hearth.redraw();
     }
     clearTimeout(timer);
     timer = setTimeout(look, document.hidden ? HIDDEN_MS : Hearth.busy ? BUSY_MS : IDLE_MS);

@@ -46,6 +46,7 @@
       thumb.firstElementChild.src = each.url;
       thumb.addEventListener("click", () => {
         shown = { job: picture.job, at: [...thumb.parentElement.children].indexOf(thumb), kept: true };
+        Hearth.redraw();
       });
       return thumb;
     }, (thumb, each) => {
@@ -67,28 +68,38 @@
       save,
       Hearth.button(t("canvas.reuse", "Reuse settings"), send("paint-restore")),
       ...(document.querySelector("#paint-begin-with") ? [Hearth.button(t("canvas.start", "Use as starting picture"), send("paint-begin-with"))] : []),
-      Hearth.button(compared ? t("canvas.compare-with", "Compare with the selected picture") : t("canvas.mark", "Select to compare"), () => compare(result)),
+      compareButton(result),
     );
   }
 
+  function compareButton(result) {
+    const selected = compared?.id === result.id, second = compared && !selected;
+    const button = Hearth.button(second ? t("canvas.compare-with", "Compare with the selected picture") : t("canvas.mark", "Select to compare"), () => compare(result));
+    if (!second) button.setAttribute("aria-pressed", selected);
+    return button;
+  }
+
   function compare(result) {
-    if (!compared || compared.id === result.id) {
-      compared = result;
-    } else {
-      const pair = el(`<dialog class="h-compare"><div><img alt=""><img alt=""><input type="range" min="0" max="100" value="50"></div><form method="dialog"><button class="h-chip"></button></form></dialog>`);
-      const [under, over] = pair.querySelectorAll("img");
-      under.src = compared.url;
-      over.src = result.url;
-      const range = pair.querySelector("input");
-      range.setAttribute("aria-label", t("compare.range", "Position of the dividing line"));
-      const cut = () => (over.style.clipPath = `inset(0 0 0 ${range.value}%)`);
-      range.addEventListener("input", cut);
-      cut();
-      text(pair.querySelector("button"), t("compare.close", "Close"));
-      Hearth.show(pair);
-      compared = null;
-    }
-    document.querySelector("#h-canvas .h-acts").dataset.drawn = "";
+    const first = compared, acts = document.querySelector("#h-canvas .h-acts");
+    compared = first ? null : result;
+    acts.dataset.drawn = "";
+    Hearth.redraw();
+    acts.lastElementChild?.focus(); // the button that was pressed is gone
+    if (first && first.id !== result.id) showPair(first, result);
+  }
+
+  function showPair(first, second) {
+    const pair = el(`<dialog class="h-compare"><div><img alt=""><img alt=""><input type="range" min="0" max="100" value="50"></div><form method="dialog"><button class="h-chip"></button></form></dialog>`);
+    const [under, over] = pair.querySelectorAll("img");
+    under.src = first.url;
+    over.src = second.url;
+    const range = pair.querySelector("input");
+    range.setAttribute("aria-label", t("compare.range", "Position of the dividing line"));
+    const cut = () => (over.style.clipPath = `inset(0 0 0 ${range.value}%)`);
+    range.addEventListener("input", cut);
+    cut();
+    text(pair.querySelector("button"), t("compare.close", "Close"));
+    Hearth.show(pair);
   }
 
   Hearth.area("#h-grid", (element, { grid }) => {

@@ -8,14 +8,18 @@
   let timer = 0, page = null, seen = "";
 
   const query = () => {
-    const asked = new URLSearchParams({ words: look.words, kind: look.kind, model: look.model, skip: look.skip });
-    if (look.favourite) asked.set("favourite", 1);
-    if (look.binned) asked.set("binned", 1);
-    return asked;
+    const values = new URLSearchParams({ words: look.words, kind: look.kind, model: look.model, skip: look.skip });
+    if (look.favourite) values.set("favourite", 1);
+    if (look.binned) values.set("binned", 1);
+    return values;
   };
 
+  let asked = 0;
   async function refresh() {
-    page = await ask(`hearth/shelf?${query()}`);
+    const turn = ++asked;
+    const answer = await ask(`hearth/shelf?${query()}`);
+    if (turn !== asked) return; // a later question's answer counts, whichever comes first
+    page = answer;
     draw();
   }
   const soon = () => {
