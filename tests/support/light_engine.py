@@ -32,7 +32,8 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
     plan = home.root / LIVES
     lives = json.loads(plan.read_text()) if plan.is_file() else []
     life = lives.pop(0) if lives else {}
-    plan.write_text(json.dumps(lives))
+    if life:  # a full disk would cut the file off
+        plan.write_text(json.dumps(lives))
     if life.get("dies") == "start":
         die()
     told(pipe, Ready(Hardware(kind="cpu", name="light")))

@@ -110,7 +110,7 @@ def test_a_voice_whose_settings_are_damaged_is_still_written_for(tmp_path: Path)
         assert desk.models.read_limits(str(voice))[1] != DIA
         (voice / "starter.json").write_text("[1, 2")
         assert desk.models.read_limits(str(voice))[1] == DIA
-        with pytest.raises(Trouble, match=r"are damaged \(JSONDecodeError"):
+        with pytest.raises(Trouble, match=r"are damaged \("):
             read_limits(voice)
 
 
