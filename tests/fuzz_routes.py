@@ -113,7 +113,7 @@ class Fuzzer:
         now = self.sharing._open
         assert now is not None
         self.address["guest"] = f"http://127.0.0.1:{now.server.server_port}/"
-        now.logins.password_throttle.reset()
+        now.logins.guesses.wrong.clear()
         token = now.logins.log_in(now.password, "Eve")
         if not isinstance(token, str):
             now.logins.by_token.clear()

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 SCHEMA = """
@@ -88,6 +89,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_S, check_same_thread=False, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")  # one damaged letter takes no page of the shelf
         if describe_tables(connection):
             check(connection)
         connection.execute("PRAGMA journal_mode=WAL")

@@ -15,7 +15,7 @@ from app.engine.jobs import backups, salvage
 from app.engine.jobs.database import Database, is_full, list_columns, make_empty
 from app.engine.jobs.journal import read_job
 from app.engine.jobs.shelf import read_creation
-from app.engine.process.shelf_refill import find_unlisted
+from app.engine.process.shelf_refill import correct, find_unlisted
 from app.paths import Home
 from app.put_aside import put_aside
 from app.sentence import Trouble, say
@@ -38,7 +38,7 @@ def open_database(home: Home, alone: bool) -> Database:
         if file.is_file() and file.stat().st_size:
             return Database(file)
         fault = "it is missing or empty"
-    except (sqlite3.Error, OSError) as broken:
+    except (sqlite3.Error, OSError, UnicodeError) as broken:
         if is_full(broken):
             return Database(file, _read_into_memory(file))
         if is_in_use(broken):
@@ -112,8 +112,9 @@ def _fill(made: Path, home: Home) -> tuple[int, int]:
     database = Database(made)
     try:
         with database.transaction():
-            _add(database, columns, salvage.read_rows(home.database, columns))
-            _add(database, columns, salvage.scan_pages(home.database, columns))
+            for read in (salvage.read_rows, salvage.scan_pages):
+                found = read(home.database, columns)
+                _add(database, columns, {**found, "creations": map(correct, found["creations"])})
             for backup in backups.list_backups(home):
                 _add(database, columns, salvage.read_rows(backup, columns))
             listed = {str(row["path"]) for row in database.query("SELECT path FROM creations")}

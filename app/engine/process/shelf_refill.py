@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,24 +31,38 @@ def find_unlisted(folder: Path, listed: Collection[str]) -> Iterator[dict[str, A
                     continue  # It is gone, nobody may read it, or its name is no text, which no table holds.
 
 
+def correct(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Take from the file what it says of itself: a row from a damaged page may differ in a letter."""
+    try:
+        return {**row, **_describe(_read_settings(Path(row["path"])))}
+    except (Trouble, OSError, ValueError, TypeError, KeyError):
+        return row
+
+
 def _make_row(file: Path, binned: bool) -> dict[str, Any]:
     about = file.stat()
     request = _read_request(file)
-    settings = to_json(request)
     return {
-        "job": "", "owner": OWNER, "kind": settings["kind"], "model": request.model,
-        "text": request.text if isinstance(request, SpeechRequest) else request.prompt, "request": json.dumps(settings), "plan": "{}",
+        **_describe(request), "job": "", "owner": OWNER, "model": request.model, "plan": "{}",
         "path": str(file), "bytes": about.st_size, "seconds": _measure_seconds(file), "rate": 0.0, "unit": "", "elapsed_s": 0.0,
         "highest_bytes": 0, "whole": 1, "created_s": about.st_mtime, "binned_s": about.st_mtime if binned else None,
     }  # fmt: skip
 
 
+def _describe(request: Request) -> dict[str, Any]:
+    settings = to_json(request)
+    words = request.text if isinstance(request, SpeechRequest) else request.prompt
+    return {"kind": settings["kind"], "text": words, "request": json.dumps(settings)}
+
+
+def _read_settings(file: Path) -> Request:
+    return picture_settings.read(file).request if file.suffix in PICTURES else from_json(sound.read_settings(file) or {})
+
+
 def _read_request(file: Path) -> Request:
     """Read the settings inside a file; for a file without any, the words of its name."""
     try:
-        if file.suffix in PICTURES:
-            return picture_settings.read(file).request
-        return from_json(sound.read_settings(file) or {})
+        return _read_settings(file)
     except Trouble:
         words = DATE.sub("", file.stem).strip() or file.stem.strip() or "?"
         return PictureRequest(words) if file.suffix in PICTURES else SpeechRequest(words)

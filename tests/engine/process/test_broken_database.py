@@ -98,6 +98,25 @@ def test_the_shelf_is_whole_again_after(place: Home, name: str) -> None:
     again.close()
 
 
+def test_what_a_file_says_of_itself_counts_over_a_damaged_row(place: Home) -> None:
+    """A flipped bit within a text leaves a row that can be read."""
+    data = place.database.read_bytes()
+    assert b"a red boat, number 3" in data
+    place.database.write_bytes(data.replace(b"a red boat, number 3", b"a red goat, number 3")[:-1000] + b"x" * 1000)
+    DAMAGES["a broken header"](place.database, random.Random(SEED))
+    opened = open_database(place, alone=True)
+    assert sorted(each.text for each in shelf_of(place, opened)) == [f"a red boat, number {number}" for number in range(8)]
+    opened.close()
+
+
+def test_a_letter_that_is_none_takes_no_page(place: Home) -> None:
+    with closing(sqlite3.connect(place.database)) as connection, connection:
+        connection.execute("UPDATE creations SET text=CAST(X'6120FF20' AS TEXT) WHERE text LIKE '%number 3'")
+    opened = open_database(place, alone=True)
+    assert len(shelf_of(place, opened)) == 8 and not notices.list_notices()
+    opened.close()
+
+
 LEAST = {
     "20 flipped bits": 50, "200 flipped bits": 10, "a broken header": 55, "a broken first page": 50, "three pages of zeros": 30,
     "a newer version": 60, "a broken search index": 60,
