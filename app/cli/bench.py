@@ -71,7 +71,7 @@ class Row:
         return self.own_s / (self.own_hand_s or self.own_s)
 
 
-def measured(case: BenchCall, dtype: Dtype, plan: Plan, device: str, seconds: float, deviation: float, memory: bool) -> Row:
+def measure_call(case: BenchCall, dtype: Dtype, plan: Plan, device: str, seconds: float, deviation: float, memory: bool) -> Row:
     import torch
 
     from app.cli.bench_cases import AGAIN, AUTOMATIC, OWN, TORCH, contenders
@@ -139,7 +139,7 @@ def _extra(answer: Any, shape: Shape, name: str, plan: Plan) -> None:
     answer.send(max(0, peak.extra() - result.numel() * result.element_size()))
 
 
-def planned(case: BenchCall, dtype: Dtype, hardware: Hardware, verdicts: Verdicts) -> Plan:
+def plan_call(case: BenchCall, dtype: Dtype, hardware: Hardware, verdicts: Verdicts) -> Plan:
     call = case.call
     need = Need(
         batch=call.batch, heads=call.heads, kv_heads=call.kv_heads, head_dim=call.head_dim, queries=call.queries,
@@ -148,7 +148,7 @@ def planned(case: BenchCall, dtype: Dtype, hardware: Hardware, verdicts: Verdict
     return decide(hardware, need, Choice(dtype=dtype), verdicts)
 
 
-def learned(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardware, verdicts: Verdicts) -> Verdicts:
+def learn_ways(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardware, verdicts: Verdicts) -> Verdicts:
     """Measure the shapes not measured yet, as the idle engine does, but without waiting."""
     from app.compat.attention.measure import quickest
     from app.compat.planning.quickest_way import round_up_lengths, way_subject
@@ -158,12 +158,12 @@ def learned(cases: Iterable[BenchCall], dtypes: Iterable[Dtype], hardware: Hardw
         for case in cases:
             shape = case.shape(dtype)
             if way_subject(round_up_lengths(shape)) not in {*verdicts, *found}:
-                plan = planned(case, dtype, hardware, {})
+                plan = plan_call(case, dtype, hardware, {})
                 found |= {each.subject: each for each in quickest(shape, plan, plan.device) if each is not None}
     return found
 
 
-def table(rows: Iterable[Row]) -> Iterator[str]:
+def format_table(rows: Iterable[Row]) -> Iterator[str]:
     """Yield one line per row as soon as it is measured."""
     width = 46
     yield " " * width + " ".join(f"{each:>9}" for each in HEADS)
@@ -222,21 +222,21 @@ def main(args: argparse.Namespace) -> int:
     chosen = list(bench_calls(tuple(args.only or ("dia", *PICTURES)), sizes))
     dtypes: list[Dtype] = args.dtype or ["float32", "bfloat16"]
     if args.measure:
-        verdicts = learn(place.verdicts, hardware, *learned(chosen, dtypes, hardware, verdicts).values())
+        verdicts = learn(place.verdicts, hardware, *learn_ways(chosen, dtypes, hardware, verdicts).values())
     rows: list[Row] = []
 
-    def kept() -> Iterator[Row]:
+    def measure_and_keep() -> Iterator[Row]:
         for dtype in dtypes:
             for case in chosen:
-                plan = planned(case, dtype, hardware, verdicts)
+                plan = plan_call(case, dtype, hardware, verdicts)
                 memory = not (args.no_memory or args.quick)
-                rows.append(measured(case, dtype, plan, plan.device, args.seconds, args.deviation, memory))
+                rows.append(measure_call(case, dtype, plan, plan.device, args.seconds, args.deviation, memory))
                 yield rows[-1]
 
     about = f"{hardware.name}, torch {hardware.torch}, {torch.get_num_threads()} threads"
     where = sys.stderr if args.json else sys.stdout
     print(about, file=where)
-    for line in table(kept()):
+    for line in format_table(measure_and_keep()):
         print(line, file=where, flush=True)
     if rows:
         worst = f"automatic / torch at most {max(each.beside_torch for each in rows):.2f}, automatic / best {max(each.beside_best for each in rows):.2f}"

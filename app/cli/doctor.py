@@ -64,7 +64,7 @@ def main(args: argparse.Namespace) -> int:
     check_machine(hardware)
     if args.selftest:
         verdicts = learn(folder, hardware, *test(hardware).values())
-    models = looked_at(place, args.model or "")
+    models = list_models(place, args.model or "")
     shown = {name: Shown.of(place, hardware, model, verdicts) for name, model in models.items()}
     if args.json:
         print(json.dumps(to_plain(hardware, shown, verdicts, read_choice(place)), indent=1))
@@ -74,7 +74,7 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def looked_at(place: Home, named: str = "") -> dict[str, Model | None]:
+def list_models(place: Home, named: str = "") -> dict[str, Model | None]:
     """Return the named model, or attention without a model, the three best-known models and all installed ones."""
     if named:
         found = catalog.find(named)
@@ -183,12 +183,12 @@ def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
         yield from ((2, f"{'warning':<18}{reason.sentence}") for reason in plan.warnings)
         yield from ((2, f"{'learned':<18}{sentence}") for sentence in each.taught)
         if why:
-            yield from not_taken(plan)
+            yield from list_rejected(plan)
         yield 0, ""
     yield from ((0, f"{reason.sentence}") for reason in (plans[0].retired if plans else ()))
 
 
-def not_taken(plan: Plan) -> Iterator[Line]:
+def list_rejected(plan: Plan) -> Iterator[Line]:
     yield 2, "rejected"
     for rejected in plan.rejected:
         yield 4, f"{rejected.field} {word_option(rejected.field, rejected.option)!s}"

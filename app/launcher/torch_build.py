@@ -28,7 +28,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ComputerFacts:
     system: str  # as in platform.system(): Linux, Windows, Darwin
     machine: str  # as in platform.machine()
     cards: tuple[Card, ...] = ()
@@ -110,7 +110,7 @@ NVIDIA: tuple[tuple[Callable[[Card, float], bool], tuple[str, ...], Sentence], .
 )
 
 
-def choose_build(facts: Facts) -> BuildChoice:
+def choose_build(facts: ComputerFacts) -> BuildChoice:
     """Choose the build of torch for this machine, with the reason. Pure."""
     machine = facts.machine.lower()
     arm = machine in ("arm64", "aarch64")
@@ -159,7 +159,7 @@ def choose_build(facts: Facts) -> BuildChoice:
     return BuildChoice((*builds, *plain), replace(why, values=tuple(known.items())))
 
 
-def detect_facts() -> Facts:
+def detect_facts() -> ComputerFacts:
     system, machine = platform.system(), platform.machine()
     if system == "Darwin":
         # Python for Intel reports x86_64 on Apple silicon too.
@@ -172,7 +172,7 @@ def detect_facts() -> Facts:
                     "Homebrew under /opt/homebrew) and start again with it.",
                 )
             )
-        return Facts(system, machine)
+        return ComputerFacts(system, machine)
     if WINDOWS and "WindowsApps" in sys.base_prefix:
         raise Refused(
             say(
@@ -186,7 +186,7 @@ def detect_facts() -> Facts:
     places = (r"C:\Windows\System32", r"C:\Program Files\NVIDIA Corporation\NVSMI") if WINDOWS else ("/usr/lib/wsl/lib", "/usr/bin")
     tool = shutil.which("nvidia-smi", path=os.pathsep.join((os.environ.get("PATH", ""), *places)))
     if not tool:
-        return Facts(system, machine)
+        return ComputerFacts(system, machine)
     text = ""
     for fields in ("name,driver_version,compute_cap", "name,driver_version"):  # old drivers lack the third field
         try:
@@ -194,11 +194,11 @@ def detect_facts() -> Facts:
                 [tool, f"--query-gpu={fields}", "--format=csv,noheader"], capture_output=True, text=True, errors="replace", timeout=30
             )
         except (OSError, subprocess.TimeoutExpired) as fault:
-            return Facts(system, machine, (), type(fault).__name__)
+            return ComputerFacts(system, machine, (), type(fault).__name__)
         text = done.stdout.strip() or done.stderr.strip()
         if done.returncode == 0 and parse_cards(text):
-            return Facts(system, machine, parse_cards(text))
-    return Facts(system, machine, (), (text.splitlines() or ["no message"])[0][:120])
+            return ComputerFacts(system, machine, parse_cards(text))
+    return ComputerFacts(system, machine, (), (text.splitlines() or ["no message"])[0][:120])
 
 
 def is_offered(build: str, version: str) -> bool:

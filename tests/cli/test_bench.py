@@ -11,7 +11,7 @@ import torch
 
 from app.__main__ import main
 from app.cli import bench_cases
-from app.cli.bench import MIB, Row, extra_bytes, measured, planned, table
+from app.cli.bench import MIB, Row, extra_bytes, format_table, measure_call, plan_call
 from app.cli.bench_cases import BenchCall, bench_calls, contenders
 from app.compat.attention.compose import compose
 from app.compat.attention.measure import HOPELESS, error, made, turns
@@ -61,7 +61,7 @@ def test_what_is_too_large_is_measured_in_part_and_said() -> None:
     large = next(each for each in bench_calls(("sd15",), (1536,)) if each.call.queries == 36864 and each.call.keys == 36864)
     part = large.measured("float32", 2)
     assert part.keys == 36864 and part.queries < 36864 and part.heads < 8
-    told = list(table([Row(large.title, "float32", "4 heads, 1024 queries", 1, "64", 1, 1, 0, 0, 1, 1, "as torch")]))
+    told = list(format_table([Row(large.title, "float32", "4 heads, 1024 queries", 1, "64", 1, 1, 0, 0, 1, 1, "as torch")]))
     assert "measured: 4 heads, 1024 queries over all keys" in told[-1]
 
 
@@ -111,7 +111,7 @@ def test_table_and_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 def test_a_step_on_a_quiet_machine(dtype: Dtype, native: float) -> None:
     """A busy neighbour spoils a run of a millisecond: one of four must be undisturbed."""
     case = BenchCall("dia", 0, next(call for call in DIA if call.name == "a step over 3072"))
-    runs = [measured(case, dtype, planned(case, dtype, probe(), {}), "cpu", 3.0, 1.0, False) for _ in range(4)]
+    runs = [measure_call(case, dtype, plan_call(case, dtype, probe(), {}), "cpu", 3.0, 1.0, False) for _ in range(4)]
     assert any(row.torch_s > native * row.automatic_s for row in runs), runs
 
 
@@ -119,7 +119,7 @@ def test_a_step_on_a_quiet_machine(dtype: Dtype, native: float) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_picture_on_a_quiet_machine(dtype: Dtype) -> None:
     case = next(each for each in bench_calls(("sd15",), (512,)) if each.call.queries == 4096 == each.call.keys)
-    rows = [measured(case, dtype, planned(case, dtype, HERE, {}), "cpu", 5.0, 3.0, True) for _ in range(2)]
+    rows = [measure_call(case, dtype, plan_call(case, dtype, HERE, {}), "cpu", 5.0, 3.0, True) for _ in range(2)]
     assert any(row.beside_torch < 1.03 and row.beside_best < 1.05 and row.own_beside_best < 1.3 for row in rows), rows
     assert all(row.automatic_error <= 1.2 * row.torch_error for row in rows)
     assert all((row.extra_bytes or 0) < 64 * MIB for row in rows)

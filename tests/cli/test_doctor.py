@@ -64,7 +64,7 @@ def test_json_holds_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     verdicts.store(tmp_path / "verdicts", machine, seen)
     assert main(["doctor", "--json", "--pretend", "m2-16gb", "--home", str(tmp_path)]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["machine"]["name"] == "Apple M2" and list(found["plans"]) == list(doctor.looked_at(home(str(tmp_path))))
+    assert found["machine"]["name"] == "Apple M2" and list(found["plans"]) == list(doctor.list_models(home(str(tmp_path))))
     plan = found["plans"]["Attention of any model"]
     assert [each["field"] for each in plan["because"]] == list(DECIDED_FIELDS)
     assert all(each["sentence"]["words"] and each["sentence"]["key"] for each in plan["because"])

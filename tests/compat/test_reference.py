@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from app.compat.selftest import probes, reference
-from app.compat.selftest.reference import Shape, error, make
+from app.compat.selftest.reference import CaseShape, error, make
 
 SMALL = (
     *(replace(each, queries=12, keys=10) for each in (reference.T5, reference.BLIND, reference.DIA_TEXT, reference.EXPANDED)),
@@ -23,14 +23,14 @@ SMALL = (
 
 
 @pytest.mark.parametrize("shape", SMALL, ids=lambda shape: shape.name)
-def test_the_formula_is_torchs(shape: Shape) -> None:
+def test_the_formula_is_torchs(shape: CaseShape) -> None:
     made = make(shape, "float64", "cpu")
     found = torch.nn.functional.scaled_dot_product_attention(made.query, made.key, made.value, **made.options())
     assert error(found.nan_to_num(), made.right, shape.every) < 1e-12
 
 
 @pytest.mark.parametrize("shape", SMALL, ids=lambda shape: shape.name)
-def test_layouts_hold_the_same_numbers(shape: Shape) -> None:
+def test_layouts_hold_the_same_numbers(shape: CaseShape) -> None:
     made, (query, key, value, _, _) = make(shape, "float32", "cpu"), reference.numbers(shape)
     for laid, drawn in zip((made.query, made.key, made.value), (query, key, value), strict=True):
         assert np.array_equal(laid.numpy(), np.broadcast_to(drawn, laid.shape))

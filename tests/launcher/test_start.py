@@ -274,7 +274,7 @@ def test_a_build_that_does_not_drive_the_card_makes_way_for_the_next(
             raise console.Refused(say("start.failed", "Installing failed."))
 
     monkeypatch.setattr(
-        torch_build, "detect_facts", lambda: torch_build.Facts("Linux", "x86_64", torch_build.parse_cards("Tesla T4, 580.1, 7.5"))
+        torch_build, "detect_facts", lambda: torch_build.ComputerFacts("Linux", "x86_64", torch_build.parse_cards("Tesla T4, 580.1, 7.5"))
     )
     monkeypatch.setattr(torch_build, "is_offered", lambda build, version: build != "cpu")
     monkeypatch.setattr(install, "run", lambda *_: None)
@@ -304,7 +304,7 @@ def test_where_windows_lacks_a_library_no_other_build_is_tried(tmp_path: Path, m
     monkeypatch.setattr(install, "python_of", lambda slot: Path(sys.executable))
     installed: list[str] = []
     monkeypatch.setattr(
-        torch_build, "detect_facts", lambda: torch_build.Facts("Windows", "AMD64", torch_build.parse_cards("Tesla T4, 580.1, 7.5"))
+        torch_build, "detect_facts", lambda: torch_build.ComputerFacts("Windows", "AMD64", torch_build.parse_cards("Tesla T4, 580.1, 7.5"))
     )
     monkeypatch.setattr(torch_build, "is_offered", lambda build, version: True)
     monkeypatch.setattr(install, "run", lambda *_: None)

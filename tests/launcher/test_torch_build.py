@@ -43,7 +43,7 @@ NVIDIA = [
     ("system", "machine", "plain"), [("Linux", "x86_64", ["cpu", ""]), ("Linux", "aarch64", ["cpu", ""]), ("Windows", "AMD64", [""])]
 )
 def test_nvidia(told: str, builds: str, why: str, system: str, machine: str, plain: list[str]) -> None:
-    picked = torch_build.choose_build(torch_build.Facts(system, machine, torch_build.parse_cards(told)))
+    picked = torch_build.choose_build(torch_build.ComputerFacts(system, machine, torch_build.parse_cards(told)))
     assert [*picked.builds] == builds.split() + plain
     assert why in str(picked.because)
 
@@ -58,14 +58,14 @@ def test_broken_output_is_no_card(told: str) -> None:
 @pytest.mark.parametrize(
     ("facts", "builds", "why"),
     [
-        (torch_build.Facts("Darwin", "arm64"), [""], "Metal"),
-        (torch_build.Facts("Linux", "x86_64"), ["cpu", ""], "no NVIDIA card"),
-        (torch_build.Facts("Linux", "aarch64"), ["cpu", ""], "no NVIDIA card"),
-        (torch_build.Facts("Windows", "AMD64"), [""], "no NVIDIA card"),
-        (torch_build.Facts("Linux", "x86_64", (), GARBLED), ["cpu", ""], GARBLED),
+        (torch_build.ComputerFacts("Darwin", "arm64"), [""], "Metal"),
+        (torch_build.ComputerFacts("Linux", "x86_64"), ["cpu", ""], "no NVIDIA card"),
+        (torch_build.ComputerFacts("Linux", "aarch64"), ["cpu", ""], "no NVIDIA card"),
+        (torch_build.ComputerFacts("Windows", "AMD64"), [""], "no NVIDIA card"),
+        (torch_build.ComputerFacts("Linux", "x86_64", (), GARBLED), ["cpu", ""], GARBLED),
     ],
 )
-def test_without_nvidia(facts: torch_build.Facts, builds: list[str], why: str) -> None:
+def test_without_nvidia(facts: torch_build.ComputerFacts, builds: list[str], why: str) -> None:
     picked = torch_build.choose_build(facts)
     assert [*picked.builds] == builds and why in str(picked.because)
 
@@ -73,13 +73,13 @@ def test_without_nvidia(facts: torch_build.Facts, builds: list[str], why: str) -
 @pytest.mark.parametrize(
     ("facts", "why", "cure"),
     [
-        (torch_build.Facts("Darwin", "x86_64"), "Intel Mac", "Apple silicon"),
-        (torch_build.Facts("Linux", "armv7l"), "armv7l", "64-bit"),
-        (torch_build.Facts("Windows", "x86"), "x86", "64-bit"),
-        (torch_build.Facts("Windows", "ARM64"), "Python for ARM", "Intel and AMD"),
+        (torch_build.ComputerFacts("Darwin", "x86_64"), "Intel Mac", "Apple silicon"),
+        (torch_build.ComputerFacts("Linux", "armv7l"), "armv7l", "64-bit"),
+        (torch_build.ComputerFacts("Windows", "x86"), "x86", "64-bit"),
+        (torch_build.ComputerFacts("Windows", "ARM64"), "Python for ARM", "Intel and AMD"),
     ],
 )
-def test_refused_with_a_cure(facts: torch_build.Facts, why: str, cure: str) -> None:
+def test_refused_with_a_cure(facts: torch_build.ComputerFacts, why: str, cure: str) -> None:
     with pytest.raises(console.Refused, match=why) as refused:
         torch_build.choose_build(facts)
     assert cure in str(refused.value)

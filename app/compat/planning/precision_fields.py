@@ -60,11 +60,11 @@ def decide_precision(situation: Situation, dtype: Dtype, device: str) -> tuple[t
     wider = [each for _, found in computed for each in found]
     wider.sort(key=lambda each: each.objections[0].source != LEARNED_HERE)
     narrower = [Rejected("precision", f"storage: {each.option}", each.objections) for each in storing.rejected]
-    because = _told(made, dtype, wider, storing)
+    because = _explain(made, dtype, wider, storing)
     return tuple(made), FieldDecision(storing.option, because, (*wider, *narrower), storing.warnings)
 
 
-def _told(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: FieldDecision) -> Reason:
+def _explain(made: list[Precision], dtype: Dtype, wider: list[Rejected], storing: FieldDecision) -> Reason:
     if any(each.storage != each.compute for each in made):
         return replace(storing.because, field="precision")
     if wider:

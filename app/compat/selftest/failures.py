@@ -43,7 +43,7 @@ class DeviceLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class DeviceFacts:
     """What a failure's condition may ask about the machine."""
 
     hardware: Hardware
@@ -73,7 +73,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class DeviceCall:
     """One call of torch's fused attention."""
 
     query: Tensor
@@ -139,7 +139,7 @@ class Call:
             )  # fmt: skip
 
 
-def kernel(call: Call, facts: Facts) -> str:
+def kernel(call: DeviceCall, facts: DeviceFacts) -> str:
     """Return the kernel this machine would use, by its torch's rules; "" if no allowed kernel can."""
     if facts.mps:
         decode = facts.torch >= (2, 8) and call.queries <= 8 and call.dim in (64, 96, 128)
@@ -171,21 +171,21 @@ def _allowed() -> dict[str, bool]:
     }
 
 
-def _graph(call: Call, facts: Facts) -> bool:
+def _graph(call: DeviceCall, facts: DeviceFacts) -> bool:
     return kernel(call, facts) == "graph"
 
 
-def _moved(call: Call) -> Call:
+def _moved(call: DeviceCall) -> DeviceCall:
     """Simulate reading numbers from the wrong places."""
     return replace(call, query=call.query.roll(1, -1), key=call.key.roll(1, -2))
 
 
-def _leaking(call: Call) -> Call:
+def _leaking(call: DeviceCall) -> DeviceCall:
     visible = torch.ones(call.queries, call.keys, dtype=torch.bool, device=call.query.device).tril(3)
     return replace(call, causal=False, mask=visible)
 
 
-def _wrong_width(result: Tensor, call: Call) -> Tensor:
+def _wrong_width(result: Tensor, call: DeviceCall) -> Tensor:
     return F.pad(result.roll(1, -1), (0, max(0, call.dim - result.shape[-1])))[..., : call.dim]
 
 
@@ -194,20 +194,20 @@ def _blind(mask: Tensor) -> Tensor:
     return ~(mask if mask.dtype == torch.bool else mask != -math.inf).any(-1, keepdim=True)
 
 
-def _blank_rows(result: Tensor, call: Call) -> Tensor:
+def _blank_rows(result: Tensor, call: DeviceCall) -> Tensor:
     assert call.mask is not None
     return result.masked_fill(_blind(call.mask), math.nan)
 
 
-def nan(result: Tensor, _: Call | None = None) -> Tensor:
+def nan(result: Tensor, _: DeviceCall | None = None) -> Tensor:
     return torch.full_like(result, math.nan)
 
 
-def garbage(result: Tensor, _: Call | None = None) -> Tensor:
+def garbage(result: Tensor, _: DeviceCall | None = None) -> Tensor:
     return torch.randn_like(result) * 3
 
 
-def louder(result: Tensor, _: Call | None = None) -> Tensor:
+def louder(result: Tensor, _: DeviceCall | None = None) -> Tensor:
     return result * 1.024
 
 
@@ -216,11 +216,11 @@ class DeviceFailure:
     """One quirk row as fused attention shows it: an error message, misread inputs or a corrupted result."""
 
     row: str
-    when: Callable[[Call, Facts], bool]
+    when: Callable[[DeviceCall, DeviceFacts], bool]
     words: str = ""
     error: type[Exception] = RuntimeError
-    misread: Callable[[Call], Call] | None = None
-    spoil: Callable[[Tensor, Call], Tensor] | None = None
+    misread: Callable[[DeviceCall], DeviceCall] | None = None
+    spoil: Callable[[Tensor, DeviceCall], Tensor] | None = None
 
 
 NO_KERNEL_IMAGE: Final = "CUDA error: no kernel image is available for execution on the device"

@@ -24,7 +24,7 @@ from app.compat.planning.precision_fields import DTYPES
 from app.compat.planning.quirk import Quirk
 from app.compat.planning.types import AUTO, Choice, Dtype, Kernel, Need, Plan
 from app.compat.selftest import reference as shape
-from app.compat.selftest.reference import Made, Shape, error, make
+from app.compat.selftest.reference import CaseShape, Made, error, make
 from app.sentence import Trouble
 
 TOLERANCE: Final[dict[Dtype, float]] = {"float64": 1e-10, "float32": 1e-3, "float16": 5e-3, "bfloat16": 2e-2}
@@ -76,7 +76,7 @@ def silent_groups(made: Made) -> Tensor:
     return F.scaled_dot_product_attention(made.query, made.key, made.value)
 
 
-def run(shapes: tuple[Shape, ...], dtype: Dtype, device: str, ways: tuple[Callable[[Made], Tensor], ...]) -> Measured:
+def run(shapes: tuple[CaseShape, ...], dtype: Dtype, device: str, ways: tuple[Callable[[Made], Tensor], ...]) -> Measured:
     worst, elapsed_s = 0.0, 0.0
     for each in shapes:
         if each.loud > 1 and dtype == "bfloat16":
@@ -129,7 +129,7 @@ def ignored_addend(dtype: Dtype, device: str) -> Measured:
     return error(result, right), time.perf_counter() - began_s
 
 
-def attention(*shapes: Shape, ways: tuple[Callable[[Made], Tensor], ...] = (bare,)) -> Callable[[Dtype, str], Measured]:
+def attention(*shapes: CaseShape, ways: tuple[Callable[[Made], Tensor], ...] = (bare,)) -> Callable[[Dtype, str], Measured]:
     return lambda dtype, device: run(shapes, dtype, device, ways)
 
 
@@ -194,7 +194,7 @@ ODD: Final = (shape.FUSED, shape.PERMUTED_STEP, shape.EXPANDED, shape.NARROW, sh
 ALL: Final = (*shape.STEPS, *shape.PICTURES, *shape.TEXTS, *ODD)
 FUSABLE: Final = (*shape.STEPS, *shape.PICTURES, *shape.TEXTS)
 
-Change = tuple[str, dict[str, Any], tuple[Shape, ...]]
+Change = tuple[str, dict[str, Any], tuple[CaseShape, ...]]
 OPTIONS: Final[tuple[Change, ...]] = (
     ("kernels/own", {}, (*ALL, shape.LONG, shape.SD15_LOUD)),
     ("gqa/native", {"gqa": "native", "kernels": None}, (*shape.STEPS, shape.DIA_PROMPT)),
@@ -227,7 +227,7 @@ def paths(hardware: Hardware, plan: Plan) -> Iterator[Probe]:
     safe = careful(plan)
     scores = {dtype: _score_dtype(hardware, dtype) for dtype in here}
     for dtype in here:
-        changes: list[tuple[str, dict[str, Any], tuple[Shape, ...]]] = list(OPTIONS)
+        changes: list[tuple[str, dict[str, Any], tuple[CaseShape, ...]]] = list(OPTIONS)
         if dtype == "float64":  # only for comparing results: one correct case suffices
             changes = changes[:1]
         changes += [(f"kernels/{name}", {"kernels": (name,), "score_dtype": scores[dtype]}, FUSABLE) for name in KERNELS[hardware.kind]]
@@ -248,7 +248,7 @@ def _filled(change: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
     return {name: kernels if name == "kernels" and value is None else value for name, value in change.items()}
 
 
-def through(plan: Plan, dtype: Dtype, shapes: tuple[Shape, ...]) -> Callable[[str], Measured]:
+def through(plan: Plan, dtype: Dtype, shapes: tuple[CaseShape, ...]) -> Callable[[str], Measured]:
     def look(device: str) -> Measured:
         with applied(plan):
             return run(shapes, dtype, device, (bare,))

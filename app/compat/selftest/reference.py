@@ -21,7 +21,7 @@ Layout = Literal["plain", "permuted", "fused", "expanded"]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class CaseShape:
     """One attention: batch x heads x tokens x width."""
 
     name: str
@@ -55,45 +55,45 @@ class Made:
     key: Tensor
     value: Tensor
     mask: Tensor | None
-    shape: Shape
+    shape: CaseShape
     right: Array
 
     def options(self) -> dict[str, Any]:
         return {"attn_mask": self.mask, "is_causal": self.shape.causal, "scale": self.shape.scale, "enable_gqa": self.shape.grouped}
 
 
-DIA_STEP: Final = Shape("Dia, one step", 2, 16, 1, 200, 128, kv_heads=4)
-DIA_LATE_STEP: Final = Shape("Dia, a late step", 2, 16, 1, 1100, 128, kv_heads=4)
-DIA_STEP_PADDED: Final = Shape("Dia, one step, padded", 2, 16, 1, 200, 128, kv_heads=4, mask="padding")
-DIA_PROMPT: Final = Shape("Dia, reading a prompt", 2, 8, 96, 96, 128, kv_heads=2, causal=True)
-DIA_TEXT: Final = Shape("Dia, reading the text", 2, 4, 128, 128, 128, mask="padding")
-CLIP: Final = Shape("CLIP", 2, 4, 77, 77, 64, causal=True)
-T5: Final = Shape("T5", 1, 4, 128, 128, 64, mask="bias", scale=1.0, loud=0.5)
-SD15: Final = Shape("SD 1.5", 2, 2, 1024, 1024, 40, layout="permuted")
-SD15_TEXT: Final = Shape("SD 1.5 and its text", 2, 2, 1024, 77, 40, layout="permuted")
-SD15_LOUD: Final = Shape("SD 1.5, loud", 2, 2, 256, 256, 40, layout="permuted", loud=16)
+DIA_STEP: Final = CaseShape("Dia, one step", 2, 16, 1, 200, 128, kv_heads=4)
+DIA_LATE_STEP: Final = CaseShape("Dia, a late step", 2, 16, 1, 1100, 128, kv_heads=4)
+DIA_STEP_PADDED: Final = CaseShape("Dia, one step, padded", 2, 16, 1, 200, 128, kv_heads=4, mask="padding")
+DIA_PROMPT: Final = CaseShape("Dia, reading a prompt", 2, 8, 96, 96, 128, kv_heads=2, causal=True)
+DIA_TEXT: Final = CaseShape("Dia, reading the text", 2, 4, 128, 128, 128, mask="padding")
+CLIP: Final = CaseShape("CLIP", 2, 4, 77, 77, 64, causal=True)
+T5: Final = CaseShape("T5", 1, 4, 128, 128, 64, mask="bias", scale=1.0, loud=0.5)
+SD15: Final = CaseShape("SD 1.5", 2, 2, 1024, 1024, 40, layout="permuted")
+SD15_TEXT: Final = CaseShape("SD 1.5 and its text", 2, 2, 1024, 77, 40, layout="permuted")
+SD15_LOUD: Final = CaseShape("SD 1.5, loud", 2, 2, 256, 256, 40, layout="permuted", loud=16)
 """Products exceed float16's range before scaling."""
-SD15_DEEP: Final = Shape("SD 1.5, deepest", 2, 4, 64, 64, 160, layout="permuted")
-SDXL: Final = Shape("SDXL", 2, 2, 1024, 1024, 64, layout="permuted")
-FLUX: Final = Shape("Flux", 1, 2, 1280, 1280, 128, layout="permuted")
-VAE: Final = Shape("a VAE", 1, 1, 1024, 1024, 512)
-LONG: Final = Shape("many keys", 1, 1, 64, 4096, 40)
-LONGEST: Final = Shape("very many keys", 1, 1, 16, 33000, 40)
-FUSED: Final = Shape("views of one tensor", 2, 4, 128, 128, 64, layout="fused")
-FUSED_STEP: Final = Shape("short views of one tensor", 2, 4, 4, 4, 64, layout="fused")
-PERMUTED_STEP: Final = Shape("a few permuted queries", 2, 4, 4, 200, 64, layout="permuted")
-EXPANDED: Final = Shape("one key for all heads", 2, 4, 64, 64, 64, layout="expanded")
-NARROW: Final = Shape("narrow values", 2, 4, 64, 64, 64, value_dim=32)
-WIDE: Final = Shape("wide values", 2, 4, 64, 64, 64, value_dim=96)
-BLIND: Final = Shape("a row that sees nothing", 2, 4, 64, 64, 64, mask="blind")
-WIDE_MASK: Final = Shape("a large mask for all heads", 1, 2, 4096, 2048, 40, mask="padding", every=64)
+SD15_DEEP: Final = CaseShape("SD 1.5, deepest", 2, 4, 64, 64, 160, layout="permuted")
+SDXL: Final = CaseShape("SDXL", 2, 2, 1024, 1024, 64, layout="permuted")
+FLUX: Final = CaseShape("Flux", 1, 2, 1280, 1280, 128, layout="permuted")
+VAE: Final = CaseShape("a VAE", 1, 1, 1024, 1024, 512)
+LONG: Final = CaseShape("many keys", 1, 1, 64, 4096, 40)
+LONGEST: Final = CaseShape("very many keys", 1, 1, 16, 33000, 40)
+FUSED: Final = CaseShape("views of one tensor", 2, 4, 128, 128, 64, layout="fused")
+FUSED_STEP: Final = CaseShape("short views of one tensor", 2, 4, 4, 4, 64, layout="fused")
+PERMUTED_STEP: Final = CaseShape("a few permuted queries", 2, 4, 4, 200, 64, layout="permuted")
+EXPANDED: Final = CaseShape("one key for all heads", 2, 4, 64, 64, 64, layout="expanded")
+NARROW: Final = CaseShape("narrow values", 2, 4, 64, 64, 64, value_dim=32)
+WIDE: Final = CaseShape("wide values", 2, 4, 64, 64, 64, value_dim=96)
+BLIND: Final = CaseShape("a row that sees nothing", 2, 4, 64, 64, 64, mask="blind")
+WIDE_MASK: Final = CaseShape("a large mask for all heads", 1, 2, 4096, 2048, 40, mask="padding", every=64)
 
 STEPS: Final = (DIA_STEP, DIA_LATE_STEP, DIA_STEP_PADDED)
 PICTURES: Final = (SD15, SD15_TEXT, SD15_DEEP, SDXL, FLUX, VAE)
 TEXTS: Final = (DIA_TEXT, DIA_PROMPT, CLIP, T5)
 
 
-def make(shape: Shape, dtype: Dtype, device: str) -> Made:
+def make(shape: CaseShape, dtype: Dtype, device: str) -> Made:
     wanted: torch.dtype = getattr(torch, dtype)
     query, key, value, mask, right = numbers(shape)
     on = [torch.from_numpy(each).to(wanted).to(device) for each in (query, key, value)]
@@ -104,7 +104,7 @@ def make(shape: Shape, dtype: Dtype, device: str) -> Made:
 
 
 @lru_cache(maxsize=32)
-def numbers(shape: Shape) -> tuple[Single, Single, Single, npt.NDArray[Any] | None, Array]:
+def numbers(shape: CaseShape) -> tuple[Single, Single, Single, npt.NDArray[Any] | None, Array]:
     """Draw multiples of 1/64 below 4: exact in every dtype, so one reference serves all and only computing is
     measured."""
     random = np.random.default_rng(0)
@@ -126,7 +126,7 @@ def numbers(shape: Shape) -> tuple[Single, Single, Single, npt.NDArray[Any] | No
     return query, key, value, mask, reference(shape, query, key, value, mask)
 
 
-def _laid_out(shape: Shape, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _laid_out(shape: CaseShape, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Lay out the numbers in memory as models do."""
     if shape.layout == "permuted":  # batch, tokens, heads, width
         return tuple(each.transpose(1, 2).contiguous().transpose(1, 2) for each in (query, key, value))  # type: ignore[return-value]
@@ -139,7 +139,7 @@ def _laid_out(shape: Shape, query: Tensor, key: Tensor, value: Tensor) -> tuple[
     return query, key, value
 
 
-def reference(shape: Shape, query: Single, key: Single, value: Single, mask: npt.NDArray[Any] | None) -> Array:
+def reference(shape: CaseShape, query: Single, key: Single, value: Single, mask: npt.NDArray[Any] | None) -> Array:
     """Compute the compared rows in float64 with numpy, exactly as in the formula."""
     q, k, v = (each.astype(np.float64) for each in (query, key, value))
     rows = np.arange(0, shape.queries, shape.every)

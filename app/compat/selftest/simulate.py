@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
 from app.compat.selftest import failures
-from app.compat.selftest.failures import ATTENTION, HALVES, Aborted, Call, DeviceLimits, Facts
+from app.compat.selftest.failures import ATTENTION, HALVES, Aborted, DeviceCall, DeviceFacts, DeviceLimits
 
 aten: Final = torch.ops.aten
 _SEAM: Final = ("app.compat.attention.seam", "app.compat.attention.compose")
@@ -40,7 +40,7 @@ _FUSED: Final = ("scaled_dot_product", "_native_multi_head_attention", "_transfo
 class Bites:
     """What happened during a simulation."""
 
-    facts: Facts
+    facts: DeviceFacts
     kill: bool = False
     rows: Counter[str] = field(default_factory=Counter)
     """Count of failures by row."""
@@ -51,7 +51,7 @@ class Bites:
     """Fused attention calls that bypassed the seam."""
     inside: bool = False
 
-    def attention(self, torch_attention: Callable[..., Tensor], call: Call) -> Tensor:
+    def attention(self, torch_attention: Callable[..., Tensor], call: DeviceCall) -> Tensor:
         self.calls += 1
         self.escaped += not _through_the_seam(sys._getframe(1))
         self.kernels[failures.kernel(call, self.facts)] += 1
@@ -171,7 +171,7 @@ def biting(
     """Simulate a machine. `repaired`: rows whose defect is gone. `kill`: abort the process instead of raising
     Aborted."""
     hardware = machine(name) if isinstance(name, str) else name
-    bites = Bites(Facts(hardware, limits or DeviceLimits(), frozenset(repaired)), kill)
+    bites = Bites(DeviceFacts(hardware, limits or DeviceLimits(), frozenset(repaired)), kill)
     torch_attention = F.scaled_dot_product_attention
 
     def attention(
@@ -180,7 +180,7 @@ def biting(
     ) -> Tensor:  # fmt: skip
         bites.inside = True
         try:
-            return bites.attention(torch_attention, Call(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa))
+            return bites.attention(torch_attention, DeviceCall(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa))
         finally:
             bites.inside = False
 

@@ -34,7 +34,6 @@ class Job:
     words: str
     created_s: float
     started_s: float | None
-    ended_s: float | None
 
 
 def _identify_process() -> str:
@@ -59,7 +58,7 @@ def restore_choice(values: dict[str, Any]) -> Choice:
 def _read_job(row: sqlite3.Row) -> Job:
     return Job(
         row["id"], row["owner"], from_json(json.loads(row["request"])), restore_choice(json.loads(row["choice"])), row["state"], row["attempts"],
-        row["words"], row["created_s"], row["started_s"], row["ended_s"],
+        row["words"], row["created_s"], row["started_s"],
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from app import paths
 from app.compat.planning.types import ModelPart
 from app.engine.files.path_checks import find_path
 from app.engine.models import detect
-from app.engine.models.model import NOT_NEEDED, Attention, Companion, Kind, Model, Settings, Source
+from app.engine.models.model import NOT_NEEDED, Attention, Companion, Kind, Model, ModelSettings, Source
 from app.sentence import Trouble, say
 
 _MB: Final = 1_000_000
@@ -47,8 +47,8 @@ def _make_gguf(repo: str, file: str, size_bytes: int, licence: str) -> Companion
     return Companion("gguf", Source(repo, (file,), size_bytes), licence, instead_of=_DENOISER, when="gguf")
 
 
-def _make_xl_settings(guidance: float = 5.0, steps: int = 25, scheduler: str = "Euler") -> Settings:
-    return Settings(steps, guidance, scheduler, 1024, 1024, _SIZES_1024, most=2048)
+def _make_xl_settings(guidance: float = 5.0, steps: int = 25, scheduler: str = "Euler") -> ModelSettings:
+    return ModelSettings(steps, guidance, scheduler, 1024, 1024, _SIZES_1024, most=2048)
 
 
 _UNET_XL: Final = Attention(heads=10, kv_heads=10, head_dim=64, pixels_a_token=16)
@@ -66,7 +66,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         "starter-painter", "picture", "sd15", "Starter painter",
         parts=(ModelPart("text_encoder", "text", 503_808), ModelPart("unet", "denoiser", 3_832_188), ModelPart("vae", "vae", 428_615)),
         attention=Attention(4, 4, 16, pixels_a_token=16),
-        settings=Settings(20, 1.6, "", 256, 256, ((256, 256),), least=256, most=256),
+        settings=ModelSettings(20, 1.6, "", 256, 256, ((256, 256),), least=256, most=256),
         path=str(paths.assets() / "starter" / "painter"), licence="Apache-2.0", starter=True,
         least=say("catalog.least.any", "Any machine."),
         note=say("catalog.starter-painter",
@@ -87,8 +87,8 @@ CATALOG: Final[tuple[Model, ...]] = (
         "sd15", "picture", "sd15", "Stable Diffusion 1.5",
         parts=(_CLIP_L, ModelPart("unet", "denoiser", 859_520_964, linear=270_049_280), _VAE),
         attention=Attention(8, 8, 40, pixels_a_token=8),
-        settings=Settings(6, 1.5, "LCM", 512, 512, _SIZES_512, most=1024),
-        plain=Settings(25, 7.0, "DPM++ 2M Karras", 512, 512, _SIZES_512, most=1024),
+        settings=ModelSettings(6, 1.5, "LCM", 512, 512, _SIZES_512, most=1024),
+        plain=ModelSettings(25, 7.0, "DPM++ 2M Karras", 512, 512, _SIZES_512, most=1024),
         source=Source("stable-diffusion-v1-5/stable-diffusion-v1-5", _HALF, 2_135 * _MB, _SAFE),
         companions=(_LCM,), licence="CreativeML OpenRAIL-M",
         least=say("catalog.least.sd15", "A 4 GB card or an 8 GB Mac."),
@@ -107,7 +107,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         "sdxl-turbo", "picture", "sdxl", "SDXL Turbo",
         parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 2_567_463_684, linear=2_232_647_680), _VAE),
         attention=_UNET_XL,
-        settings=Settings(4, 0.0, "Euler a trailing", 512, 512, _SIZES_512, most=1024),
+        settings=ModelSettings(4, 0.0, "Euler a trailing", 512, 512, _SIZES_512, most=1024),
         source=Source("stabilityai/sdxl-turbo", _HALF, 6_940 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE,), licence="Stability AI Community",
         least=say("catalog.least.sdxl", "An 8 GB card (6 GB with offload) or a 16 GB Mac."),
@@ -130,7 +130,7 @@ CATALOG: Final[tuple[Model, ...]] = (
             ModelPart("vae", "vae", 83_653_863, half_is_safe=False),
         ),
         attention=Attention(16, 16, 72, pixels_a_token=16, masked=True, causal=False),
-        settings=Settings(20, 4.5, "DPM++ 2M", 1024, 1024, _SIZES_1024),
+        settings=ModelSettings(20, 4.5, "DPM++ 2M", 1024, 1024, _SIZES_1024),
         # Its text encoder is published in float32 only.
         source=Source("PixArt-alpha/PixArt-Sigma-XL-2-1024-MS", _WHOLE, 21_900 * _MB, _SAFE),
         licence="OpenRAIL++",
@@ -144,7 +144,7 @@ CATALOG: Final[tuple[Model, ...]] = (
             ModelPart("transformer", "denoiser", 2_243_171_520), _VAE_16,
         ),
         attention=Attention(24, 24, 64, pixels_a_token=16, text_tokens=333),
-        settings=Settings(28, 4.5, "", 1024, 1024, _SIZES_1024, multiple=16),
+        settings=ModelSettings(28, 4.5, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("stabilityai/stable-diffusion-3.5-medium", _WHOLE, 16_400 * _MB, (*_SAFE, "text_encoders/*", "*/*.fp16*")),
         licence="Stability AI Community", gated=True,
         least=say("catalog.least.sd35", "A 12 GB card (8 GB with offload)."),
@@ -156,7 +156,7 @@ CATALOG: Final[tuple[Model, ...]] = (
             _CLIP_L, replace(_T5, name="text_encoder_2"), ModelPart("transformer", "denoiser", 11_891_178_560), _VAE_16,
         ),
         attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=256),
-        settings=Settings(4, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
+        settings=ModelSettings(4, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("black-forest-labs/FLUX.1-schnell", _WHOLE, 33_730 * _MB, _SAFE),
         companions=(_make_gguf("city96/FLUX.1-schnell-gguf", "flux1-schnell-Q4_0.gguf", 6_770 * _MB, "Apache-2.0"),),
         licence="Apache-2.0", gated=True,
@@ -167,7 +167,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         "flux2-klein", "picture", "flux2-klein", "FLUX.2 klein 4B",
         parts=(_QWEN3_4B, ModelPart("transformer", "denoiser", 3_875_544_576), ModelPart("vae", "vae", 84_046_115)),
         attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=512, masked=True),
-        settings=Settings(4, 1.0, "", 1024, 1024, _SIZES_1024, multiple=16),
+        settings=ModelSettings(4, 1.0, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("black-forest-labs/FLUX.2-klein-4B", _WHOLE, 15_980 * _MB, _SAFE),
         companions=(_make_gguf("unsloth/FLUX.2-klein-4B-GGUF", "flux-2-klein-4b-Q4_K_M.gguf", 2_605 * _MB, "Apache-2.0"),),
         licence="Apache-2.0",
@@ -178,7 +178,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         "z-image-turbo", "picture", "z-image", "Z-Image Turbo",
         parts=(_QWEN3_4B, ModelPart("transformer", "denoiser", 6_154_908_736, half_is_safe=False), _VAE_16),
         attention=Attention(30, 30, 128, pixels_a_token=16, text_tokens=512, masked=True),
-        settings=Settings(9, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
+        settings=ModelSettings(9, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("Tongyi-MAI/Z-Image-Turbo", _WHOLE, 32_900 * _MB, _SAFE),
         companions=(_make_gguf("unsloth/Z-Image-Turbo-GGUF", "z-image-turbo-Q4_K_M.gguf", 5 * _GB, "Apache-2.0"),),
         licence="Apache-2.0",

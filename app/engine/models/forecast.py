@@ -15,7 +15,7 @@ from app.compat.planning.memory_formulas import free_bytes, peak_bytes
 from app.compat.planning.types import Choice, Offload, Plan, Quantised
 from app.engine.jobs.request import PictureRequest, Request
 from app.engine.jobs.shelf import Creation
-from app.engine.models.model import Model, Settings, is_guided
+from app.engine.models.model import Model, ModelSettings, is_guided
 from app.engine.models.planned import find_need, make_plan
 from app.paths import Home
 from app.sentence import Sentence, Trouble, say
@@ -121,7 +121,7 @@ def _vary_size(request: Request, model: Model, choice: Choice) -> Iterator[Chang
             yield say("cure.size", "Paint {width} x {height} instead.", width=across, height=down), smaller, choice
 
 
-def _scale_side(side: int, part: float, settings: Settings) -> int:
+def _scale_side(side: int, part: float, settings: ModelSettings) -> int:
     return max(settings.least, int(side * part) // settings.multiple * settings.multiple)
 
 

@@ -262,7 +262,7 @@ def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | Non
     if status == 429:
         return Trouble(say("hub.busy",
             "{host} is limiting requests. Wait {seconds} s, then press Resume; "
-            "with an access token the limit is higher.", host=host, seconds=round(read_wait_s(fault))), cure="go-on")  # fmt: skip
+            "with an access token the limit is higher.", host=host, seconds=round(read_wait_s(fault))))  # fmt: skip
     if status:
         return Trouble(
             say(
@@ -270,25 +270,23 @@ def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | Non
                 "{host} has a problem at the moment (status {status}). The part already downloaded is kept; resume later.",
                 host=host,
                 status=status,
-            ),
-            cure="go-on",
+            )
         )
     if isinstance(fault, httpx2.TransportError | CutError):
         return Trouble(say("hub.no-network",
             "Cannot connect to {host}, or the connection keeps failing. Check your network, then resume; "
-            "the part already downloaded is kept.", host=host), cure="go-on")  # fmt: skip
+            "the part already downloaded is kept.", host=host))  # fmt: skip
     if isinstance(fault, WrongBytesError):
         return Trouble(say("hub.wrong",
             "{file} of {repo} was damaged in two downloads, so it was deleted. A proxy or mirror may be changing it; "
-            "try another network or mirror (HF_ENDPOINT).", file=str(fault), repo=repo), cure="go-on")  # fmt: skip
+            "try another network or mirror (HF_ENDPOINT).", file=str(fault), repo=repo))  # fmt: skip
     if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
         return Trouble(
             say(
                 "hub.full",
                 "The disk with {folder} is full. Free some space, then resume; the part already downloaded is kept.",
                 folder=str(models),
-            ),
-            cure="go-on",
+            )
         )
     if isinstance(fault, OSError):
         return Trouble(

@@ -35,7 +35,7 @@ class Attention:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ModelSettings:
     """What a model's makers recommend."""
 
     steps: int = 0
@@ -84,14 +84,14 @@ class Model:
     title: str
     parts: tuple[ModelPart, ...]
     attention: Attention
-    settings: Settings = Settings()
+    settings: ModelSettings = ModelSettings()
     source: Source | None = None
     path: str = ""
     """The location of starters and local models; empty: in the hub's cache."""
     licence: str = ""
     gated: bool = False
     companions: tuple[Companion, ...] = ()
-    plain: Settings | None = None
+    plain: ModelSettings | None = None
     """Settings without the few-steps LoRA, for schedulers other than LCM."""
     starter: bool = False
     least: Sentence | None = None
@@ -105,7 +105,7 @@ class Model:
         """Approximate size of the download, including companions that are always needed."""
         return sum(source.bytes for source in list_sources(self))
 
-    def recommended(self, scheduler: str | None) -> Settings:
+    def recommended(self, scheduler: str | None) -> ModelSettings:
         """Return the recommended settings; for a scheduler that the few-steps LoRA cannot use, those without it."""
         few_steps = scheduler is None or scheduler == self.settings.scheduler
         return self.settings if few_steps or self.plain is None else self.plain

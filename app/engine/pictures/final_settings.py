@@ -10,7 +10,7 @@ from PIL import Image
 from app.engine.jobs import schedulers
 from app.engine.jobs.request import SEED_LIMIT, PictureRequest
 from app.engine.jobs.seed import draw_seed
-from app.engine.models.model import Model, Settings
+from app.engine.models.model import Model, ModelSettings
 from app.engine.pictures import input_images, prompt_embeddings
 from app.engine.pipelines.families import FAMILIES, Family
 from app.engine.text import starter_words
@@ -108,7 +108,7 @@ def _choose_scheduler(request: PictureRequest, family: Family) -> str | None:
     return next(name for name in schedulers.NAMES if schedulers.SCHEDULERS[name] is wanted)
 
 
-def _describe_size(request: PictureRequest, model: Model, settings: Settings, width: int, height: int) -> list[Sentence]:
+def _describe_size(request: PictureRequest, model: Model, settings: ModelSettings, width: int, height: int) -> list[Sentence]:
     notes = []
     size = request.width or width, request.height or height
     if settings.least == settings.most and size != (width, height):

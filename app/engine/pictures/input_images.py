@@ -9,7 +9,7 @@ from typing import Final
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from app.engine.files.path_checks import is_file
-from app.engine.models.model import Settings
+from app.engine.models.model import ModelSettings
 from app.sentence import Trouble, say
 
 FORMATS: Final = ("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF")
@@ -74,7 +74,7 @@ def _too_large(path: str) -> Trouble:
     )
 
 
-def choose_size(width: int | None, height: int | None, settings: Settings, image: Image.Image | None) -> tuple[int, int]:
+def choose_size(width: int | None, height: int | None, settings: ModelSettings, image: Image.Image | None) -> tuple[int, int]:
     """Choose the size: the one asked for, else the shape of the start picture, else the model's default. Some models have only one."""
     if settings.least == settings.most:
         return settings.width, settings.height
@@ -100,7 +100,7 @@ def choose_size(width: int | None, height: int | None, settings: Settings, image
     return width, height
 
 
-def _round_to_multiple(value: float, settings: Settings) -> int:
+def _round_to_multiple(value: float, settings: ModelSettings) -> int:
     return max(settings.least, round(value / settings.multiple) * settings.multiple)
 
 

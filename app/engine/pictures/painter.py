@@ -196,7 +196,7 @@ class Painter:
             with steps.watch_steps(pipe, denoiser, generator, run.control, on_step, start):
                 arguments = per_request.make_arguments(pipe, self._family, run.settings)
                 latents: torch.Tensor = pipe(**arguments, generator=generator, return_dict=False)[0]
-        except steps.Stop:
+        except steps.StopRequested:
             picture.stopped = True
             return last_prediction() if last_prediction else None
         report(Checkpoint(run.settings.request.steps or 0, latents, {}, generator.get_state(), complete=True))

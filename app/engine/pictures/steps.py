@@ -22,7 +22,7 @@ _POSITIONS = ("step_index", "begin_index")
 """The attributes of a scheduler that hold its position; before the first step only the second is set."""
 
 
-class Stop(Exception):
+class StopRequested(Exception):
     """The user pressed Stop; raised inside the pipeline's loop, so that no further step is computed."""
 
 
@@ -69,7 +69,7 @@ class _StepWatcher:
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         if self._control.stopped:
-            raise Stop
+            raise StopRequested
         if self._done >= self._skipped:
             return self._denoise(*args, **kwargs)
         if self._first_answer is None:
@@ -94,7 +94,7 @@ class _StepWatcher:
             lambda: self._make_checkpoint(latents),
         )
         if self._control.stopped:
-            raise Stop
+            raise StopRequested
         return out
 
     def _skip(self, start: Checkpoint, sample: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

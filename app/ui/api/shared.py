@@ -35,7 +35,9 @@ async def read_json(asked: Asked) -> dict[str, Any]:
     try:
         given = await asked.json()
     except ValueError as fault:
-        raise Trouble(say("programs.json", "The request is not valid JSON: {fault}.", fault=str(fault))) from fault
+        raise Trouble(
+            say("programs.json", "The request is not valid JSON: {fault}. Check its quotes, commas and brackets.", fault=str(fault))
+        ) from fault
     if not isinstance(given, dict):
         raise Trouble(say("programs.object", "The request is not a JSON object. Send one."))
     return given

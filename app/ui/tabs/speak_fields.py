@@ -42,7 +42,7 @@ class VoiceCard:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sampling:
+class SamplingFields:
     """Shown where sampling is set by hand."""
 
     by_hand: gr.Checkbox
@@ -61,7 +61,7 @@ class SettingsCard:
     dice: gr.Button
     speed: gr.Slider
     format: gr.Dropdown
-    sampling: Sampling
+    sampling: SamplingFields
     loudness: gr.Slider
     carry: gr.Checkbox
 
@@ -182,7 +182,7 @@ def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:
     return SettingsCard(presets, model, seed, dice, speed, format_, sampling, loudness, carry)
 
 
-def _build_sampling(saved: Saved) -> Sampling:
+def _build_sampling(saved: Saved) -> SamplingFields:
     by_hand = gr.Checkbox(saved.get("own", False), label=word("speak.own", "Set sampling manually"))
     with gr.Group(visible=saved.get("own", False)) as group:
         guidance = gr.Slider(
@@ -192,4 +192,4 @@ def _build_sampling(saved: Saved) -> Sampling:
         temperature = gr.Slider(0.0, 2.5, saved.get("temperature", 1.8), step=0.05, label=word("speak.temperature", "Temperature"))
         top_p = gr.Slider(0.7, 1.0, saved.get("top_p", 0.95), step=0.01, label=word("speak.top-p", "Top p"))
         cfg_filter = gr.Slider(15, 100, saved.get("cfg_filter", 45), step=1, label=word("speak.cfg-filter", "Guidance filter"))
-    return Sampling(by_hand, group, guidance, temperature, top_p, cfg_filter)
+    return SamplingFields(by_hand, group, guidance, temperature, top_p, cfg_filter)
