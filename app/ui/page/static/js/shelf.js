@@ -89,6 +89,7 @@
     const answer = await Hearth.post(`hearth/shelf/${id}/${name}`);
     const words = await tell(answer);
     if (name === "delete" && !words) undoable([...deleted, id]);
+    if (name === "restore" && deleted.includes(id)) undoable([]);
     await refresh();
   }
 
