@@ -44,6 +44,16 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
                 value=shape_words(value),
             )
         )
+    if not (query.is_floating_point() and key.is_floating_point() and value.is_floating_point()):
+        raise WrongShape(
+            say(
+                "attention.whole-numbers",
+                "Attention got {query}, {key} and {value} numbers. Give it floating-point tensors.",
+                query=dtype_words(query),
+                key=dtype_words(key),
+                value=dtype_words(value),
+            )
+        )
     query_shape, key_shape = query.shape, key.shape
     if (
         len(query_shape) == len(key_shape) == 4
@@ -113,6 +123,10 @@ def make_mask_4d(mask: Tensor, lead: tuple[int, ...], heads: int, queries: int, 
 
 def shape_words(tensor: Tensor) -> str:
     return "x".join(str(size) for size in tensor.shape)
+
+
+def dtype_words(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def align_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
