@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -39,9 +40,7 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
             say(
                 "attention.sizes",
                 "Attention got query {query}, key {key} and value {value}. Give query and key the same width, and key and value the same length.",
-                query=shape_words(query),
-                key=shape_words(key),
-                value=shape_words(value),
+                **word_each(shape_words, query, key, value),
             )
         )
     if not (query.is_floating_point() and key.is_floating_point() and value.is_floating_point()):
@@ -49,9 +48,7 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
             say(
                 "attention.whole-numbers",
                 "Attention got {query}, {key} and {value} numbers. Give it floating-point tensors.",
-                query=dtype_words(query),
-                key=dtype_words(key),
-                value=dtype_words(value),
+                **word_each(dtype_words, query, key, value),
             )
         )
     query_shape, key_shape = query.shape, key.shape
@@ -86,9 +83,7 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
             say(
                 "attention.batch",
                 "Attention got query {query}, key {key} and value {value}, whose batch sizes do not broadcast. Give them the same batch size.",
-                query=shape_words(query),
-                key=shape_words(key),
-                value=shape_words(value),
+                **word_each(shape_words, query, key, value),
             )
         ) from None
     query, key, value = (each.expand(*lead, *each.shape[-3:]).flatten(0, dims - 4) for each in (query, key, value))
@@ -119,6 +114,10 @@ def make_mask_4d(mask: Tensor, lead: tuple[int, ...], heads: int, queries: int, 
         batch = lead if any(size > 1 for size in mask.shape[: len(lead)]) else mask.shape[: len(lead)]
         mask = mask.expand(*batch, *mask.shape[-3:]).flatten(0, len(lead) - 1)
     return mask
+
+
+def word_each(word: Callable[[Tensor], str], query: Tensor, key: Tensor, value: Tensor) -> dict[str, str]:
+    return {"query": word(query), "key": word(key), "value": word(value)}
 
 
 def shape_words(tensor: Tensor) -> str:
