@@ -28,4 +28,4 @@ except ImportError as fault:
     sys.exit(f"hearth: Files of Hearth's own are missing ({fault}). Get it again, into the same folder; what you made lies elsewhere.")
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], __doc__ or ""))

@@ -236,7 +236,7 @@ def main(args: argparse.Namespace) -> int:
     about = f"{hardware.name}, torch {hardware.torch}, {torch.get_num_threads()} threads"
     where = sys.stderr if args.json else sys.stdout
     print(about, file=where)
-    for line in table(measure_and_keep()):
+    for line in format_table(measure_and_keep()):
         print(line, file=where, flush=True)
     if rows:
         worst = f"automatic / torch at most {max(each.beside_torch for each in rows):.2f}, automatic / best {max(each.beside_best for each in rows):.2f}"

@@ -75,10 +75,11 @@ def check_writable(output: Path, request: Request) -> None:
 
 def write(file: Path, path: Path) -> None:
     """Copy `file` to `path`; raises OSError. Writes into devices and pipes, and follows links."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        shutil.copyfile(file, target)
+    if path.exists() and not path.is_file():
+        with file.open("rb") as made, path.open("wb") as into:
+            shutil.copyfileobj(made, into)
         return
+    target = Path(os.path.realpath(path))
     with atomic_write.replacing(target) as unfinished:
         shutil.copyfile(file, unfinished)
 
@@ -127,13 +128,13 @@ def _make_folders(folder: Path) -> list[Path]:
 
 def _try(path: Path) -> None:
     """Try to open the file, and to write a small one beside it."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
+    if path.is_dir():
         raise IsADirectoryError(21, "it is a folder")
-    if target.exists() and not target.is_file():  # opening a device or a pipe can have effects
-        if not os.access(target, os.W_OK):
+    if path.exists() and not path.is_file():  # opening a device or a pipe can have effects
+        if not os.access(path, os.W_OK):
             raise PermissionError(13, "no permission to write")
         return
+    target = Path(os.path.realpath(path))
     if target.exists():
         target.open("ab").close()
     else:

@@ -46,7 +46,7 @@ def parse_size(text: str | None) -> tuple[int | None, int | None]:
     if text is None:
         return None, None
     width, _, height = text.lower().partition("x")
-    if not (width.isdigit() and height.isdigit()):
+    if not (width.isdecimal() and height.isdecimal()):
         raise Trouble(say("paint.bad-size", '"{size}" is not a size. Write width and height like 512x768.', size=text))
     return int(width), int(height)
 

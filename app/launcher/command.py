@@ -28,7 +28,7 @@ def run_command(command: Sequence[str]) -> int:
             continue
 
 
-def main(words: Sequence[str]) -> int:
+def main(words: Sequence[str], help_text: str) -> int:
     verb = words[0] if words else ""
     try:
         folder = slots.find_folder()
@@ -37,6 +37,9 @@ def main(words: Sequence[str]) -> int:
         if verb in ("", "open") or (verb.startswith("-") and verb not in ("-h", "--help", "--version")):
             return supervisor.run_window(words, folder)
         want = slots.read_requirements()
+        if verb in ("-h", "--help") and not slots.serves(slots.read_stamp(slots.current_slot(folder)), want):
+            print(help_text)  # the commands' own help needs the environment
+            return 0
         if verb == "repair":
             with slots.lock(folder):
                 shutil.rmtree(slots.other_slot(install.renew(folder, want)), ignore_errors=True)

@@ -11,7 +11,7 @@ import torch
 
 from app.__main__ import main
 from app.cli import bench_cases
-from app.cli.bench import MIB, Row, extra_bytes, measured, planned, table
+from app.cli.bench import MIB, Row, extra_bytes, format_table, measure_call, plan_call
 from app.cli.bench_cases import BenchCall, bench_calls, contenders
 from app.compat.attention.compose import compose
 from app.compat.attention.measure import HOPELESS, error, made, turns
@@ -61,7 +61,7 @@ def test_what_is_too_large_is_measured_in_part_and_said() -> None:
     large = next(each for each in bench_calls(("sd15",), (1536,)) if each.call.queries == 36864 and each.call.keys == 36864)
     part = large.measured("float32", 2)
     assert part.keys == 36864 and part.queries < 36864 and part.heads < 8
-    told = list(table([Row(large.title, "float32", "4 heads, 1024 queries", 1, "64", 1, 1, 0, 0, 1, 1, "as torch")]))
+    told = list(format_table([Row(large.title, "float32", "4 heads, 1024 queries", 1, "64", 1, 1, 0, 0, 1, 1, "as torch")]))
     assert "measured: 4 heads, 1024 queries over all keys" in told[-1]
 
 

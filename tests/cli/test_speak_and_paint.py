@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ import soundfile
 
 from app.__main__ import main
 from app.cli import job, output_file
+from app.cli.paint import parse_size
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.process import child
 from app.engine.process.deaths import DEATHS
@@ -152,6 +154,31 @@ def test_a_place_that_fails_late_leaves_the_result_on_the_shelf(
     why = "No space left on device" if place else "directory"
     assert f"{out} could not be written" in told.err and why in told.err and str(made) in told.err
     assert not told.out and soundfile.info(made).frames and "Traceback" not in told.err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+def test_a_pipe_is_written_into(tmp_path: Path) -> None:
+    """A named one, and the shell's `-o >(program)`, which is a path of an open file."""
+    made = tmp_path / "made.wav"
+    made.write_bytes(os.urandom(300_000))
+    os.mkfifo(tmp_path / "named.wav")
+    reading, writing = os.pipe()
+    for path, opened in (
+        (tmp_path / "named.wav", lambda: (tmp_path / "named.wav").open("rb")),
+        (Path(f"/dev/fd/{writing}"), lambda: os.fdopen(reading, "rb")),
+    ):
+        output_file.check_writable(path, SpeechRequest("[S1] Hello."))
+        with ThreadPoolExecutor() as pool:
+            heard = pool.submit(lambda opened=opened: opened().read(300_000))  # type: ignore[misc]
+            output_file.write(made, path)
+            assert heard.result(20) == made.read_bytes()
+    os.close(writing)
+
+
+@pytest.mark.parametrize("size", ["512", "512x", "x", "a x b", "²x²", "-5x5", "1.5x2"])
+def test_what_is_no_size_gets_a_sentence(size: str) -> None:
+    with pytest.raises(Trouble, match="is not a size"):
+        parse_size(size)
 
 
 def test_a_home_that_cannot_be_used_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

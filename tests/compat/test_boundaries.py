@@ -91,10 +91,10 @@ def test_scores_that_do_not_fit_are_told_by_their_size() -> None:
     mac = replace(MACHINES["m3-max-64gb"], free_bytes=1 << 30)
     plan = decide(mac, Need(batch=2, heads=8, kv_heads=8, queries=4096, keys=4096))
     said = [
-        dict(reason.sentence.values)["mib"] for each in plan.rejected if (each.field, each.option) == ("chunk_q", "whole")
+        dict(reason.sentence.values) for each in plan.rejected if (each.field, each.option) == ("chunk_q", "whole")
         for reason in each.objections if reason.sentence.key == "chunk_q.budget"
     ]  # fmt: skip
-    assert said == [2 * 8 * 4096 * 4096 * 4 // MIB]
+    assert said == [{"mib": 2 * 8 * 4096 * 4096 * 4 * COPIES_OF_SCORES // MIB, "most": plan.budget_bytes // MIB}]
 
 
 @pytest.mark.parametrize(("rows", "chunk"), [(0, 16), (17, 16), (63, 32), (64, 64), (100, 64), (128, 128), (8191, 4096), (10**6, 4096)])

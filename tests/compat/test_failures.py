@@ -10,7 +10,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from app.compat.machine.pretended import MACHINES
-from app.compat.selftest.failures import ATTENTION, DeviceCall, DeviceLimits, DeviceFacts, kernel
+from app.compat.selftest.failures import ATTENTION, DeviceCall, DeviceFacts, DeviceLimits, kernel
 
 MAC, T4, RTX = (DeviceFacts(MACHINES[name]) for name in ("m1-8gb", "t4", "rtx-3060"))
 WHEN = {each.row: each.when for each in ATTENTION}
@@ -41,7 +41,9 @@ def call(
         ("mps-4gib", replace(MAC, limits=DeviceLimits(ndarray_bytes=2 * 90 * 10 * 2)), [{"queries": 91, "keys": 10}], [{"queries": 90, "keys": 10}]),
     ],
 )  # fmt: skip
-def test_a_defect_shows_where_it_was_reported(row: str, facts: DeviceFacts, fails: list[dict[str, Any]], works: list[dict[str, Any]]) -> None:
+def test_a_defect_shows_where_it_was_reported(
+    row: str, facts: DeviceFacts, fails: list[dict[str, Any]], works: list[dict[str, Any]]
+) -> None:
     assert [bool(WHEN[row](call(**each), facts)) for each in (*fails, *works)] == [True] * len(fails) + [False] * len(works)
 
 
@@ -49,7 +51,9 @@ def test_metal_has_a_kernel_of_its_own_for_some_widths() -> None:
     """Since 2.8 for up to 8 queries, since 2.13 for any number; all else goes through a graph."""
     found = {
         (torch_version, queries): [
-            dim for dim in range(8, 300) if kernel(call(queries, 8, dim), DeviceFacts(replace(MAC.hardware, torch=torch_version))) == "metal"
+            dim
+            for dim in range(8, 300)
+            if kernel(call(queries, 8, dim), DeviceFacts(replace(MAC.hardware, torch=torch_version))) == "metal"
         ]
         for torch_version, queries in (("2.7.1", 8), ("2.8.0", 8), ("2.8.0", 9), ("2.13.0", 8), ("2.13.0", 9), ("2.14.0", 9))
     }

@@ -346,7 +346,8 @@ def checks(reason: tuple[str, Sentence], plan: Plan, asked: Need, free: int) -> 
             rows = asked.queries if option == "whole" else min(int(option), asked.queries)
             keys = min(asked.keys, plan.chunk_k or asked.keys)
             size = scores_bytes(asked.batch, asked.heads, rows, keys, plan.score_dtype or plan.dtype)
-            assert said["mib"] == size // MIB and size * COPIES_OF_SCORES > plan.budget_bytes
+            assert said["mib"] == -(-size * COPIES_OF_SCORES // MIB) and size * COPIES_OF_SCORES > plan.budget_bytes
+            assert said["most"] == plan.budget_bytes // MIB
         case "budget.quarter":
             assert said["mib"] == plan.budget_bytes // MIB
             assert plan.budget_bytes == min(beside(plan, asked, free) // 4, 1024 * MIB), "a quarter, at most 1024"
@@ -404,6 +405,25 @@ def test_what_was_given_up_says_which_fallback_and_what_was_seen() -> None:
     assert [plan.chunk_most for plan in plans[:3]] == [512, 256, 128]
     gone = {each.option: str(each.objections[0].sentence) for each in plans[2].rejected if each.field == "chunk_most"}
     assert gone == {"none": "Memory ran out at step 3.", "256": "Attention works in smaller chunks. Memory ran out at step 3."}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("fault", ["numbers", "crash"])
+def test_own_arithmetic_is_not_offered_where_it_already_runs(name: str, fault: Fault) -> None:
+    need, choice, verdicts = NEEDS["sd15"], Choice(kernels=()), dict[Subject, Verdict]()
+    while found := next_fallback(lambda given: decide(MACHINES[name], need, choice, given), need, verdicts, RunFailure(fault, 3)):
+        assert found[0].fallback.id != "own-arithmetic"
+        verdicts[found[1].subject] = found[1]
+
+
+def test_scores_in_float32_are_not_offered_where_a_processor_has_them_anyway() -> None:
+    fast, need, verdicts = replace(MACHINES["cpu"], fast_bf16=True), NEEDS["sd15"], dict[Subject, Verdict]()
+    while found := next_fallback(
+        lambda given: decide(fast, need, Choice(dtype="bfloat16"), given), need, verdicts, RunFailure("numbers", 3)
+    ):
+        assert found[0].fallback.id != "float32-scores"
+        verdicts[found[1].subject] = found[1]
+    assert verdicts
 
 
 def test_a_memory_fallback_never_plans_for_more_memory() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -274,6 +275,8 @@ WRONG: dict[str, Callable[[], Given]] = {
     "batches": lambda: shaped(torch.float32, (2, 4, 3, 8), (3, 4, 4, 8), (3, 4, 4, 8)),
     "widths": lambda: shaped(torch.float32, (2, 4, 3, 8), (2, 4, 4, 6), (2, 4, 4, 6)),
     "one dimension": lambda: shaped(torch.float32, (8,), (8,), (8,)),
+    "whole numbers": lambda: (list(torch.ones(3, 1, 2, 4, 8, dtype=torch.int32)), {}),
+    "yes and no": lambda: (list(torch.ones(3, 1, 2, 4, 8, dtype=torch.bool)), {}),
     "a mask of another number of heads": lambda: plain(torch.float32, attn_mask=torch.ones(2, 3, 5, 6, dtype=torch.bool)),
     "a mask of one dimension": lambda: plain(torch.float32, attn_mask=torch.ones(6, dtype=torch.bool)),
     "a mask of whole numbers": lambda: plain(torch.float32, attn_mask=torch.ones(5, 6, dtype=torch.int64)),
@@ -290,6 +293,22 @@ def test_a_wrong_question_is_refused_as_torch_would_and_in_a_sentence(what: str)
             ask(given)
         assert isinstance(ours.value, Trouble), name
         assert str(ours.value).startswith("Attention got"), name
+
+
+@pytest.mark.parametrize("without", ["query", "key", "value"])
+def test_a_tensor_without_data_is_torchs(without: str) -> None:
+    """Torch refuses some and gives a result without data for others; own arithmetic made numbers up."""
+    for plan in EVERY.values():
+        given = dict(zip(("query", "key", "value"), (torch.randn(1, 2, 4, 8) for _ in range(3)), strict=True))
+        given[without] = given[without].to("meta")
+        outcomes = []
+        for through in (nullcontext(), applied(plan)):
+            with through:
+                try:
+                    outcomes.append(str(F.scaled_dot_product_attention(**given).device))
+                except RuntimeError as fault:
+                    outcomes.append(type(fault).__name__)
+        assert outcomes[0] == outcomes[1] != "cpu"
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -64,6 +64,13 @@ def test_the_first_start_makes_it_and_passes_the_words_on(made: Checkout) -> Non
     assert json.loads((made.slot / "hearth.json").read_text())["build"] == ""
 
 
+def test_help_makes_no_environment(checkout: Checkout, made: Checkout) -> None:
+    for word in ("-h", "--help"):
+        told = checkout.start(word)
+        assert told.returncode == 0 and "python3 start.py repair" in told.stdout and not checkout.slot.exists(), told.stderr
+        assert json.loads(made.start(word).stdout)["words"] == [word], "where there is one, Hearth's own"
+
+
 def test_the_next_start_does_nothing_and_quickly(made: Checkout) -> None:
     def seconds(*command: str) -> float:
         """Of the processor, so that a busy machine does not count."""

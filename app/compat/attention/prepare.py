@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -39,9 +40,15 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
             say(
                 "attention.sizes",
                 "Attention got query {query}, key {key} and value {value}. Give query and key the same width, and key and value the same length.",
-                query=shape_words(query),
-                key=shape_words(key),
-                value=shape_words(value),
+                **word_each(shape_words, query, key, value),
+            )
+        )
+    if not (query.is_floating_point() and key.is_floating_point() and value.is_floating_point()):
+        raise WrongShape(
+            say(
+                "attention.whole-numbers",
+                "Attention got {query}, {key} and {value} numbers. Give it floating-point tensors.",
+                **word_each(dtype_words, query, key, value),
             )
         )
     query_shape, key_shape = query.shape, key.shape
@@ -76,9 +83,7 @@ def make_4d(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, 
             say(
                 "attention.batch",
                 "Attention got query {query}, key {key} and value {value}, whose batch sizes do not broadcast. Give them the same batch size.",
-                query=shape_words(query),
-                key=shape_words(key),
-                value=shape_words(value),
+                **word_each(shape_words, query, key, value),
             )
         ) from None
     query, key, value = (each.expand(*lead, *each.shape[-3:]).flatten(0, dims - 4) for each in (query, key, value))
@@ -111,8 +116,16 @@ def make_mask_4d(mask: Tensor, lead: tuple[int, ...], heads: int, queries: int, 
     return mask
 
 
+def word_each(word: Callable[[Tensor], str], query: Tensor, key: Tensor, value: Tensor) -> dict[str, str]:
+    return {"query": word(query), "key": word(key), "value": word(value)}
+
+
 def shape_words(tensor: Tensor) -> str:
     return "x".join(str(size) for size in tensor.shape)
+
+
+def dtype_words(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def align_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:

@@ -27,7 +27,7 @@ def path_aside(query: Tensor, key: Tensor, value: Tensor) -> str | None:
         return TRACED
     if query.is_nested or key.is_nested or value.is_nested:
         return NESTED
-    if query.is_meta:
+    if query.is_meta or key.is_meta or value.is_meta:
         return META
     if type(query) in _PLAIN and type(key) in _PLAIN and type(value) in _PLAIN:
         return None

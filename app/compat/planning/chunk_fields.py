@@ -164,8 +164,10 @@ def _too_large(
     sizes: dict[Unit, int] = {"elements": elements, "bytes": scores_bytes(need.batch, need.heads, rows, keys, score), "pairs": rows * keys}
     sizes["free"] = sizes["bytes"]
     found = [each for unit, size in sizes.items() for each, most in _row_limits(situation, dtype, unit) if size > most]
-    if not FUSED & set(kernels) and sizes["bytes"] * COPIES_OF_SCORES > budget:
-        mib = sizes["bytes"] // MIB
-        words = say("chunk_q.budget", "Scores of {mib} MiB in one piece do not fit in the memory left beside the model.", mib=mib)
+    if not FUSED & set(kernels) and (needed := sizes["bytes"] * COPIES_OF_SCORES) > budget:
+        words = say(
+            "chunk_q.budget", "Its scores and their copies take {mib} MiB; attention may take {most} MiB.",
+            mib=-(-needed // MIB), most=budget // MIB,
+        )  # fmt: skip
         found.append(Objection(words))
     return found

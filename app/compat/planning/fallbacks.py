@@ -150,8 +150,12 @@ def before_each_fallback(taken: tuple[Learned, ...]) -> Iterator[tuple[Learned, 
 
 
 def choices(plan: Plan) -> Plan:
-    """Return a plan without its reasons."""
-    return replace(plan, because=(), rejected=(), warnings=(), retired=())
+    """Return what a plan does: without its reasons, and without what nothing reads. A processor's kernels keep scores in
+    float32 whatever the plan says; torch's flags mean nothing where none of its kernels is used."""
+    done = replace(plan, because=(), rejected=(), warnings=(), retired=())
+    if plan.device == "cpu":
+        done = replace(done, score_dtype=None)
+    return done if plan.kernels else replace(done, explicit_mask=False, expand_mask=False, pad_value=False, zero_masked_rows=False)
 
 
 def weights_held(plan: Plan) -> tuple[object, ...]:

@@ -24,7 +24,7 @@ from app.compat.planning.precision_fields import DTYPES
 from app.compat.planning.quirk import Quirk
 from app.compat.planning.types import AUTO, Choice, Dtype, Kernel, Need, Plan
 from app.compat.selftest import reference as shape
-from app.compat.selftest.reference import Made, CaseShape, error, make
+from app.compat.selftest.reference import CaseShape, Made, error, make
 from app.sentence import Trouble
 
 TOLERANCE: Final[dict[Dtype, float]] = {"float64": 1e-10, "float32": 1e-3, "float16": 5e-3, "bfloat16": 2e-2}

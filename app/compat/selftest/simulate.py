@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import machine
 from app.compat.selftest import failures
-from app.compat.selftest.failures import ATTENTION, HALVES, Aborted, DeviceCall, DeviceLimits, DeviceFacts
+from app.compat.selftest.failures import ATTENTION, HALVES, Aborted, DeviceCall, DeviceFacts, DeviceLimits
 
 aten: Final = torch.ops.aten
 _SEAM: Final = ("app.compat.attention.seam", "app.compat.attention.compose")

@@ -53,7 +53,9 @@ def read(path: Path) -> RestoredSettings:
             text = {name: value for name, value in picture.info.items() if isinstance(value, str)}
             exif = picture.info.get("exif", b"")
     except (OSError, ValueError, Image.DecompressionBombError) as fault:
-        raise Trouble(say("restore.no-picture", "{path} is not a picture that Hearth can read.", path=path.name)) from fault
+        raise Trouble(
+            say("restore.no-picture", "{path} is not a picture that Hearth can read. Choose a PNG, JPEG or WebP file.", path=path.name)
+        ) from fault
     if isinstance(exif, bytes) and PARAMETERS not in text and (comment := read_user_comment(exif)):
         text[PARAMETERS] = _decode_comment(comment)
     for key, reader in ((OURS, _read_ours), (PARAMETERS, read_a1111), ("prompt", read_comfyui)):
@@ -62,7 +64,13 @@ def read(path: Path) -> RestoredSettings:
                 return reader(text[key])
             except (ValueError, TypeError, KeyError, AttributeError, StopIteration):
                 continue  # another program's text under the same name
-    raise Trouble(say("restore.nothing", "{path} has no settings that Hearth can read.", path=path.name))
+    raise Trouble(
+        say(
+            "restore.nothing",
+            "{path} has no settings that Hearth can read. Choose the file as Hearth, A1111 or ComfyUI saved it: messengers and editors remove them.",
+            path=path.name,
+        )
+    )
 
 
 def _read_ours(text: str) -> RestoredSettings:

@@ -41,7 +41,6 @@ class Job:
     words: str
     created_s: float
     started_s: float | None
-    ended_s: float | None
     position: float = 0.0
 
 
@@ -74,13 +73,11 @@ def read_job(row: sqlite3.Row | Mapping[str, Any]) -> Job:
     """Read a row; raise Trouble, TypeError, ValueError or AttributeError if it is damaged."""
     if row["state"] not in get_args(State):
         raise ValueError(row["state"])
-    created_s, started_s, ended_s = (
-        read_number(row[name]) if row[name] is not None else None for name in ("created_s", "started_s", "ended_s")
-    )
+    created_s, started_s = (read_number(row[name]) if row[name] is not None else None for name in ("created_s", "started_s"))
     request, choice = _parse(row["request"], row["choice"])
     return Job(
         row["id"], row["owner"], request, choice, row["state"], int(row["attempts"]), str(row["words"]),
-        created_s or 0.0, started_s, ended_s, read_number(row["position"]),
+        created_s or 0.0, started_s, read_number(row["position"]),
     )  # fmt: skip
 
 
@@ -91,7 +88,6 @@ class Journal:
     def __init__(self, database: Database) -> None:
         self._db = database
         self._me = _identify_process()
-        """The requests of the waiting jobs, which the page asks for several times a second; they never change."""
 
     def queue(self, request: Request, choice: Choice, owner: str = OWNER) -> Job:
         """Queue a job behind those that wait, also where the clock was set back meanwhile."""

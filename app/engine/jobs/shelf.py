@@ -210,14 +210,16 @@ class Shelf:
         self._move(id_, self.folder, None)
 
     def empty_bin(self) -> int:
-        """Delete the bin for good; return how many went. Files open in another program stay."""
-        gone = 0
+        """Delete the bin for good; return how many stay, their files being open in another program."""
+        stay = 0
         for row in self._db.query("SELECT id, path FROM creations WHERE binned_s IS NOT NULL"):
-            with contextlib.suppress(OSError):
+            try:
                 Path(row["path"]).unlink(missing_ok=True)
+            except OSError:
+                stay += 1
+            else:
                 self._db.write("DELETE FROM creations WHERE id=?", row["id"])
-                gone += 1
-        return gone
+        return stay
 
     def export(self, ids: Iterable[int], target: Path) -> Path:
         """Export several creations as one zip, atomically."""

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeVar
 
 from app import atomic_write
 from app.compat.planning.types import Quantised
-from app.engine.models import hub, on_disk
+from app.engine.models import hub, hub_faults, on_disk
 from app.engine.models.hub import Listing
 from app.engine.models.model import Model, list_sources
 from app.paths import Home
@@ -235,14 +235,14 @@ class Downloads:
             except (_PausedError, Trouble):
                 raise
             except Exception as fault:
-                trouble = hub.explain_fault(fault, repo, self._home.models, self._endpoint)
+                trouble = hub_faults.explain_fault(fault, repo, self._home.models, self._endpoint)
                 if trouble is None:
                     raise
-                wrong += isinstance(fault, hub.WrongBytesError)
-                if job.received > before and not isinstance(fault, hub.WrongBytesError):
+                wrong += isinstance(fault, hub_faults.WrongBytesError)
+                if job.received > before and not isinstance(fault, hub_faults.WrongBytesError):
                     waits = list(self._waits_s)
-                asked_s = hub.read_wait_s(fault)
-                if not hub.is_temporary(fault) or not waits or wrong >= WRONG_MOST or asked_s > WAIT_MOST_S:
+                asked_s = hub_faults.read_wait_s(fault)
+                if not hub_faults.is_temporary(fault) or not waits or wrong >= WRONG_MOST or asked_s > WAIT_MOST_S:
                     raise trouble from fault
                 wait_s = max(waits.pop(0), asked_s)
                 job.sentence = say(

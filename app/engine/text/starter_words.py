@@ -44,7 +44,7 @@ def match_prompt(folder: Path, prompt: str) -> Match:
             offered[0],
             say(
                 "starter.unknown",
-                "The starter painter cannot paint: {words}. It painted this instead: {caption}. To paint anything, use Stable Diffusion 1.5.",
+                "The starter painter cannot paint: {words}. It paints this instead: {caption}. To paint anything, use Stable Diffusion 1.5.",
                 words=", ".join((missing or words)[:NAMED]),
                 caption=offered[0],
             ),

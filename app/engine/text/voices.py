@@ -59,7 +59,7 @@ def parse_transcript(prompt: VoicePrompt, limits: VoiceLimits) -> tuple[Turn, ..
             say(
                 "voice.not-own",
                 "{name} cannot imitate this recording, only voices that it spoke itself. "
-                "Choose “A fresh one” or a voice saved from its own results, or use Dia, "
+                "Choose “New random voice” or a voice saved from its own results, or use Dia, "
                 "which can imitate any recording.",
                 name=limits.name,
             ),

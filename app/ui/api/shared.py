@@ -66,7 +66,7 @@ async def wait_for_end(desk: Desk, job: str) -> Finished | Stopped | Failed:
     async for progress in follow(desk.keeper, job):
         if progress.end is not None:
             return progress.end
-    raise AssertionError("a job is followed to its end")
+    raise Trouble(say("programs.gone", "The job ended without a result; Hearth may be closing. Start it again, then repeat the request."))
 
 
 def save_picture(desk: Desk, data: bytes, name: str) -> Path:

@@ -58,7 +58,9 @@ def parse_object(body: bytes, bounds: Bounds = JSON) -> dict[str, Any]:
         given = parse_json(body, bounds)
     except ValueError as fault:
         said = str(fault).encode(errors="replace").decode()
-        raise Trouble(say("programs.json", "The request is not valid JSON: {fault}.", fault=said)) from fault
+        raise Trouble(
+            say("programs.json", "The request is not valid JSON: {fault}. Check its quotes, commas and brackets.", fault=said)
+        ) from fault
     if not isinstance(given, dict):
         raise Trouble(say("programs.object", "The request is not a JSON object. Send one."))
     return given

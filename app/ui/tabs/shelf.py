@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from app.engine.jobs.shelf import Creation, Search, Shelf
-from app.sentence import Trouble
+from app.sentence import Trouble, say
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text
 from app.ui.state.asked import Asked, Id, Word
@@ -85,12 +86,19 @@ def act(desk: Desk, request: Request, asked: ActAsked) -> Response:
     except Trouble as trouble:
         return refuse(trouble, request)
     except OSError as fault:
-        return JSONResponse({"trouble": str(fault)}, status_code=409)
+        words = say(
+            "shelf.not-moved",
+            "The file could not be moved: {fault}. Close it in other programs, check its folder, and try again.",
+            fault=os.strerror(fault.errno) if fault.errno else type(fault).__name__,
+        )
+        return refuse(Trouble(words), request)
     return JSONResponse({})
 
 
-def empty_bin(desk: Desk, _: Request) -> Response:
-    return JSONResponse({"gone": desk.keeper.shelf.empty_bin()})
+def empty_bin(desk: Desk, request: Request) -> Response:
+    stayed = desk.keeper.shelf.empty_bin()
+    words = say("shelf.in-use", "Still in the bin: {n}. Close what another program has open, and empty the bin again.", n=stayed)
+    return refuse(Trouble(words), request) if stayed else JSONResponse({})
 
 
 def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:

@@ -124,7 +124,14 @@ class SpeakTab:
             for each in gone:
                 voices.forget_voice(self.desk.keeper.home, each)
         except OSError as fault:
-            trouble = Trouble(say("voice.stays", "The voice {name} could not be deleted: {fault}.", name=str(chosen), fault=str(fault)))
+            trouble = Trouble(
+                say(
+                    "voice.stays",
+                    "The voice {name} could not be deleted: {fault}. Close it in other programs and try again.",
+                    name=str(chosen),
+                    fault=str(fault),
+                )
+            )
             return gr.skip(), explain(trouble, request)
         return (gr.update(choices=voice_choices(self.desk), value=FRESH) if gone else gr.skip()), ""
 

@@ -88,7 +88,7 @@ def test_delete_goes_to_the_bin_and_comes_back(shelf: Shelf, journal: Journal, t
     shelf.restore(kept.id)
     assert shelf.find(Search()) == [kept]
     shelf.delete(kept.id)
-    assert shelf.empty_bin() == 1 and not shelf.find(Search(binned=True)) and not list(shelf.folder.rglob("*.wav"))
+    assert shelf.empty_bin() == 0 and not shelf.find(Search(binned=True)) and not list(shelf.folder.rglob("*.wav"))
     with pytest.raises(Trouble, match="is not on the shelf"):
         shelf.get(kept.id)
     assert shelf.find(Search("hills")) == []
@@ -98,7 +98,7 @@ def test_what_is_gone_for_good_leaves_its_number_to_nobody(shelf: Shelf, journal
     """A browser keeps a picture by its address, and that has the number in it."""
     (first,) = shelf.keep(journal.queue(PictureRequest("first"), Choice()), [made(tmp_path)], MADE)
     shelf.delete(first.id)
-    assert shelf.empty_bin() == 1
+    assert shelf.empty_bin() == 0
     (second,) = shelf.keep(journal.queue(PictureRequest("second"), Choice()), [made(tmp_path)], MADE)
     assert second.id > first.id
 
@@ -147,7 +147,7 @@ def test_a_file_that_another_program_has_open_stays_and_holds_up_no_other(
     with monkeypatch.context() as playing:
         playing.setattr(Path, "unlink", unless_held(Path.unlink))
         assert shelf.empty_bin() == 1
-    assert [each.id for each in shelf.find(Search(binned=True))] == [held.id] and shelf.empty_bin() == 1
+    assert [each.id for each in shelf.find(Search(binned=True))] == [held.id] and shelf.empty_bin() == 0
 
 
 def test_on_windows_the_explorer_is_told_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:

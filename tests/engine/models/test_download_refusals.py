@@ -28,8 +28,8 @@ hub, place, fetching = downloaded.hub, downloaded.place, downloaded.fetching
     ("status", "headers", "key", "cure"),
     [
         (404, {"X-Error-Code": "RepoNotFound"}, "hub.gone", "models"),
-        (429, {"Retry-After": "600"}, "hub.busy", "go-on"),
-        (503, {}, "hub.down", "go-on"),
+        (429, {"Retry-After": "600"}, "hub.busy", ""),
+        (503, {}, "hub.down", ""),
         (401, {}, "hub.no-token", "token"),
         (403, {}, "hub.no-token", "token"),
     ],

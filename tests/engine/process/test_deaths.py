@@ -276,7 +276,7 @@ def test_an_engine_hangs_once_it_is_quiet_for_too_long(tmp_path: Path, monkeypat
     ],
 )  # fmt: skip
 def test_a_job_of_an_earlier_start_is_recalled_by_its_end(state: Any, end: Event | None) -> None:
-    job = Job("a", "", PictureRequest("a cat"), Choice(), state, 1, "no memory", 0.0, None, None)
+    job = Job("a", "", PictureRequest("a cat"), Choice(), state, 1, "no memory", 0.0, None)
     assert recall_progress(job, ("a.wav",)).end == end
 
 

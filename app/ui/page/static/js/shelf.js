@@ -50,7 +50,7 @@
     bin.addEventListener("change", () => ((look.binned = bin.checked), (look.skip = 0), refresh()));
     element.querySelector(".h-empty-bin").addEventListener("click", async () => {
       if (!(await Hearth.sure(t("shelf.sure", "Permanently delete everything in the bin?"), t("shelf.empty-bin", "Empty bin")))) return;
-      await ask("hearth/shelf/empty", { method: "POST" });
+      await tell(await Hearth.post("hearth/shelf/empty"));
       undoable([]);
       await refresh();
       bin.focus();
@@ -76,13 +76,20 @@
     undo.focus({ preventScroll: true });
   }
 
-  async function act(id, name) {
-    const answer = await Hearth.post(`hearth/shelf/${id}/${name}`);
+  // Show what stands in the way, if anything does; return it.
+  async function tell(answer) {
     const trouble = document.querySelector("#h-shelf .h-trouble");
     const { trouble: words } = await answer.json();
     trouble.hidden = !words;
     text(trouble, words ?? "");
+    return words;
+  }
+
+  async function act(id, name) {
+    const answer = await Hearth.post(`hearth/shelf/${id}/${name}`);
+    const words = await tell(answer);
     if (name === "delete" && !words) undoable([...deleted, id]);
+    if (name === "restore" && deleted.includes(id)) undoable([]);
     await refresh();
   }
 
