@@ -50,8 +50,8 @@ def templates(language: str) -> dict[str, str]:
 
 def choose(cookies: str, accepted: str) -> str:
     """Choose from a request's Cookie and Accept-Language: the switch's language, else the browser's first, else English."""
-    chosen = re.search(rf"(?:^|;\s*){COOKIE}=(\w+)", cookies)
-    return next((each for each in (chosen[1] if chosen else "", _primary(accepted)) if each in languages()), ENGLISH)
+    fields = dict(each.strip().partition("=")[::2] for each in cookies.split(";"))
+    return next((each for each in (fields.get(COOKIE, ""), _primary(accepted)) if each in languages()), ENGLISH)
 
 
 def system_language(variables: Mapping[str, str] = os.environ) -> str:
