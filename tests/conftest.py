@@ -47,12 +47,13 @@ has a second try, which the end of the run tells. All others have one."""
 
 HEAVY = frozenset({"torch", "gradio", "playwright"})
 """Libraries that `start.py test fast` does without."""
-LONG = frozenset({*BY_THE_CLOCK, *LONGEST, "test_release_memory", "test_watchdog", "test_full_disk", "test_broken_database"}) - {"test_house"} | {
+LONG = frozenset({*BY_THE_CLOCK, *LONGEST}) - {"test_house"} | {
+    "test_release_memory", "test_watchdog", "test_full_disk", "test_broken_database", "test_linear_patterns",
     "test_style_and_types[mypy]", "test_importing_does_nothing", "test_the_public_face_of_compat", "test_this_machine_in_a_process_of_its_own",
     "test_a_wheel_holds_everything", "test_get_interrupt_get_again_where_size_remove", "test_any_heap_of_words_is_painted_as_something_learned",
 }  # fmt: skip
 """Files and tests that it leaves out: they wait for a browser, a server or another process, check all types, walk over every
-pair of fallbacks or try hundreds of prompts."""
+pair of fallbacks or try hundreds of prompts or texts."""
 
 
 class SkipHeavy(MetaPathFinder):
