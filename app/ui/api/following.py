@@ -30,7 +30,7 @@ async def follow(keeper: Keeper, job: str) -> AsyncGenerator[Progress]:
     so nothing piles up for it."""
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
-    def wake() -> None:
+    def wake(event: Event) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits
             loop.call_soon_threadsafe(changed.set)
 

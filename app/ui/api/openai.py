@@ -15,7 +15,7 @@ from pydantic import field_validator
 from starlette.background import BackgroundTask
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -35,8 +35,6 @@ from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import Person
 
 TAG: Final = "[S1] "
-GONE: Final = 499
-"""The status of an answer that nobody reads: the client went away. nginx writes it so."""
 EVENTS: Final = "text/event-stream"
 DONE: Final = b'data: {"type": "speech.audio.done", "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}}\n\n'
 Handler = Callable[..., Awaitable[Response]]
@@ -94,8 +92,6 @@ def build_routes(desk: Desk, table: list[Row]) -> list[Route]:
                 return await handler(desk, asked, person, *([await read_asked(asked, schema)] if schema else []))
             except Trouble as trouble:
                 return error_answer(asked, trouble)
-            except ClientDisconnect:
-                return Response(status_code=GONE)
 
         return Route(path, answer, methods=[method])
 
