@@ -25,6 +25,7 @@ from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
 from app.ui import share, single_instance, start_failure
 from app.ui.access.gradio_fence import GradioFence
+from app.ui.access.guesses import require_hard_to_guess
 from app.ui.access.login import LoginRequired, Logins, digest_password, digest_token, make_password
 from app.ui.access.request_guard import OWNER_BYTES, Guard, OwnerOnly, is_loopback, recognise_hosts
 from app.ui.access.tunnel import open_tunnel
@@ -114,6 +115,7 @@ def open_once(options: LaunchOptions) -> int:
 def serve(options: LaunchOptions, instance: Instance) -> int:
     place, tls = options.place, find_certificates(options)
     gradio_endpoints.check_assistants(options.assistants, options.host)
+    middleware, password = build_guards(place, options.host, tls)
     prepare_environment(place)
     allow_many_files()
     rest_s = 0.0 if (os.cpu_count() or 1) >= MANY_CORES else PAGE_FIRST_S
@@ -121,7 +123,6 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
     desk = Desk(keeper, Settings(place.settings))
     sharing = Share(desk, partial(open_tunnel, folder=place.root / "tunnel"), options.host, tls)
     try:
-        middleware, password = build_guards(place, options.host, tls)
         address = start_server(options, desk, tls, [single_instance.ping_route(instance.id), *share.routes(sharing)], middleware)
         with suppress(OSError):  # On a full disk a second start does not find this window.
             instance.publish(address)
@@ -239,6 +240,9 @@ def build_guards(place: Home, host: str = "127.0.0.1", tls: tuple[str, str] | No
     if is_loopback(host):
         return [Middleware(Guard), Middleware(OwnerOnly), uploads, Middleware(GradioFence)], ""
     given, key = os.environ.get(PASSWORD_VARIABLE, ""), os.environ.get(KEY_VARIABLE, "")
+    for variable, secret in ((PASSWORD_VARIABLE, given), (KEY_VARIABLE, key)):
+        if secret:
+            require_hard_to_guess(variable, secret)
     password = given or make_password()
     logins = Logins(digest_password(password), owner=True, api_key_digest=digest_token(key) if key else None, secure=tls is not None)
     guard = Middleware(Guard, is_own_host=recognise_hosts(host))

@@ -27,7 +27,7 @@ from app.ui.page.contact_sheet import contact_sheet
 from app.ui.page.translate import language, translate
 from app.ui.state.asked import Asked, Id, Name, Word
 from app.ui.state.desk import Desk
-from app.ui.state.json_routes import owner_route, refuse, route
+from app.ui.state.json_routes import owner_route, route
 from app.ui.state.person import who
 from app.ui.tabs import machine_view, paint_view, speak_view
 
@@ -128,11 +128,7 @@ def send_live(desk: Desk, request: Request, asked: LiveAsked) -> Response:
 
 
 def send_plan(desk: Desk, request: Request, asked: PlanAsked) -> Response:
-    try:
-        view = machine_view.tab_view(desk, asked.model, asked.machine, language(request))
-    except Trouble as trouble:
-        return refuse(trouble, request, status=400)
-    return JSONResponse(view)
+    return JSONResponse(machine_view.tab_view(desk, asked.model, asked.machine, language(request)))
 
 
 def check_text(desk: Desk, request: Request, asked: CheckAsked) -> Response:
@@ -163,12 +159,9 @@ def send_creation(desk: Desk, request: Request, asked: CreationAsked) -> Respons
     if not asked.format or found.kind != "speech":
         return send_file(found.path, download=asked.download is not None)
     folder = desk.make_upload_folder()
-    try:
-        answer = send_file(recode(found, asked.format, folder), download=True)
-        answer.background = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
-        return answer
-    except Trouble as trouble:
-        return refuse(trouble, request)
+    answer = send_file(recode(found, asked.format, folder), download=True)
+    answer.background = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+    return answer
 
 
 def send_contact_sheet(desk: Desk, request: Request) -> Response:
@@ -179,10 +172,7 @@ def send_contact_sheet(desk: Desk, request: Request) -> Response:
 
 def retry_smaller(desk: Desk, request: Request, asked: KindAsked) -> Response:
     """Retry a job that did not fit with smaller settings; answer with only these settings."""
-    try:
-        retried, change = desk.jobs.retry_smaller(asked.kind, who(request))
-    except Trouble as trouble:
-        return refuse(trouble, request)
+    retried, change = desk.jobs.retry_smaller(asked.kind, who(request))
     fields = {name: value for name, value in to_json(retried).items() if name in SHOWN_SMALLER}
     return JSONResponse({"text": translate(change, language(request)), "request": fields})
 
@@ -193,19 +183,13 @@ def act_on_job(desk: Desk, request: Request, asked: JobActAsked) -> Response:
     act = desk.jobs.queue_actions(person).get(asked.act)
     if act is None or not desk.jobs.owns(asked.job, person):
         return Response(status_code=404)
-    try:
-        act(asked.job)
-    except Trouble as trouble:
-        return refuse(trouble, request)
+    act(asked.job)
     return JSONResponse({})
 
 
 def keep_voice(desk: Desk, request: Request, asked: VoiceAsked) -> Response:
     """Save the voice of a creation under a name."""
-    try:
-        desk.keep_voice(asked.id, asked.name)
-    except Trouble as trouble:
-        return refuse(trouble, request)
+    desk.keep_voice(asked.id, asked.name)
     return JSONResponse({})
 
 
@@ -240,10 +224,7 @@ def keep_drafts(desk: Desk, request: Request, asked: DraftsAsked) -> Response:
         def merge(saved: dict[str, Any]) -> dict[str, Any]:
             return {**saved, **fresh}
 
-        try:
-            desk.settings.change("drafts", {}, merge)
-        except Trouble as trouble:
-            return refuse(trouble, request, status=507)
+        desk.settings.change("drafts", {}, merge)
     return JSONResponse(desk.settings.get("drafts", {}))
 
 

@@ -31,7 +31,7 @@ from app.ui.page.translate import Language, language, translate
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import RANGES, SAVED, read_allowance
-from app.ui.state.json_routes import owner_route, refuse
+from app.ui.state.json_routes import owner_route
 from app.ui.window import Serving, build_guest_window, configure_queue, serve_window
 
 HOURS: Final = (1, 4, 12, 72)
@@ -191,17 +191,14 @@ def answer_view(share: Share, request: Request) -> Response:
 
 
 def answer_act(share: Share, request: Request, asked: ShareAsked) -> Response:
-    try:
-        if asked.act == "begin":
-            share.begin(next((each for each in HOURS if each == asked.hours), HOURS[0]))
-        elif asked.act == "end":
-            share.end()
-        elif asked.act == "send-away":
-            share.send_away(asked.id)
-        elif asked.act == "limits":
-            share.limit(asked.model_dump(include=set(RANGES), exclude_none=True))
-        else:
-            return Response(status_code=404)
-    except Trouble as trouble:
-        return refuse(trouble, request)
+    if asked.act == "begin":
+        share.begin(next((each for each in HOURS if each == asked.hours), HOURS[0]))
+    elif asked.act == "end":
+        share.end()
+    elif asked.act == "send-away":
+        share.send_away(asked.id)
+    elif asked.act == "limits":
+        share.limit(asked.model_dump(include=set(RANGES), exclude_none=True))
+    else:
+        return Response(status_code=404)
     return answer_view(share, request)

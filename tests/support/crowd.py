@@ -47,8 +47,9 @@ class Place:
     pid: int = 0
 
     def jobs(self) -> list[str]:
+        """List what was accepted; a job whose client has gone is stopped."""
         with contextlib.closing(sqlite3.connect(self.home / "hearth.sqlite3", timeout=30)) as database:
-            return [id_ for (id_,) in database.execute("SELECT id FROM jobs WHERE state='queued'")]
+            return [id_ for (id_,) in database.execute("SELECT id FROM jobs")]
 
 
 @contextmanager

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
 
+from app.engine.files.bounded_json import Bounds, parse_json
 from app.languages import templates
 from app.sentence import Trouble
+from app.ui.access.gradio_fence import GradioFence
+from app.ui.access.guest_allowlist import GuestAllowlist
 from app.ui.state import asked
 from tests.fuzz_routes import fuzzer
 from tests.support.places import TOP
@@ -126,3 +136,27 @@ def test_path_body_and_query_come_together() -> None:
     found = asyncio.run(read("POST", b"text=query&name=query", b'{"id": 1, "name": "body", "whole": "3"}'))
     assert (found.id, found.name, found.text, found.whole) == (7, "body", "query", 3)
     assert asyncio.run(read("GET", b"name=a", b"not read")).name == "a"
+
+
+@pytest.mark.parametrize("path", ["/hearth/check", "/gradio_api/run/predict"])
+def test_a_body_is_parsed_once_whoever_asks(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guests' guard, Gradio's fence and the route all need it; Gradio gets its bytes."""
+    parsed: list[bytes] = []
+
+    def parse(body: bytes, bounds: Bounds) -> Any:
+        parsed.append(body)
+        return parse_json(body, bounds)
+
+    async def answer(request: Request) -> JSONResponse:
+        if path.startswith("/hearth"):
+            return JSONResponse((await asked.read_asked(request, Everything)).text)
+        return JSONResponse(json.loads(await request.body())["text"])
+
+    monkeypatch.setattr(asked, "parse_json", parse)
+    guards = [Middleware(GuestAllowlist, files_by_person={}), Middleware(GradioFence)]
+    app = Starlette(routes=[Route(path, answer, methods=["POST"])], middleware=guards)
+    for more in ("short", "l" + "o" * asked.AT_ONCE_BYTES + "ng"):
+        parsed.clear()
+        answered = TestClient(app).post(path, json={"text": "a", "name": "n", "id": 1, "more": more})
+        assert (answered.status_code, answered.json()) == (200, "a") and len(parsed) == 1
+    assert TestClient(app).post(path, content=bytes(3 << 20)).text.endswith("larger than 2 MB. Send something smaller.")

@@ -12,11 +12,13 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from app.engine.jobs.owners import household_of
+from app.paths import home
 from app.sentence import Sentence, Trouble
 from app.ui.access import guesses
 from app.ui.access.address import find_address
 from app.ui.access.guesses import DELAY_MOST_S, DELAY_S, FORGET_S, HOUSEHOLDS_MOST, Guesses
-from app.ui.access.login import LOGINS_MOST, LoginRequired, Logins, digest_password, digest_token
+from app.ui.access.login import LOGINS_MOST, LoginRequired, Logins, digest_password, digest_token, make_password
+from app.ui.launch import KEY_VARIABLE, PASSWORD_VARIABLE, build_guards
 from app.ui.state import guest_files
 from app.ui.state.guest_files import GuestFiles
 
@@ -42,6 +44,30 @@ async def ask_key(asked: httpx.AsyncClient, given: str, address: str = "192.0.2.
     began = time.monotonic()
     headers = {"X-Forwarded-For": address, "Authorization": f"Bearer {given}"}
     return (await asked.get("/v1/models", headers=headers)).status_code, time.monotonic() - began
+
+
+@pytest.mark.parametrize("variable", [PASSWORD_VARIABLE, KEY_VARIABLE])
+@pytest.mark.parametrize(
+    "soon", ["a", "short one", "1234567890", "0987654321", "aaaaaaaaaaaaaaaa", "hahahahahahaha", "abcabcabcabc", "Password123456", "p a s s w o r d",
+    "Hearth-Hearth-2026", "qwertyuiopasdfgh", "iloveyou iloveyou", "admin-admin-admin", "letmein12345"],
+)  # fmt: skip
+def test_an_own_password_that_is_soon_guessed_is_refused(soon: str, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else bounds guessing, as the right one is always let in."""
+    monkeypatch.setenv(variable, soon)
+    assert build_guards(home(tmp_path))[1] == "", "on loopback nobody needs one"
+    with pytest.raises(Trouble, match=f"{variable} is too easy to guess. Use at least 10 characters"):
+        build_guards(home(tmp_path), "0.0.0.0")
+
+
+@pytest.mark.parametrize("good", ["kettle nine moss", "Tr0ub4dor&31", "oranges-in-winter", "sk-9fK2mQ7xLw3Z", "雪后初晴我们去河边散步"])
+def test_any_other_is_taken(good: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PASSWORD_VARIABLE, good)
+    monkeypatch.setenv(KEY_VARIABLE, good)
+    assert build_guards(home(tmp_path), "0.0.0.0")[1] == "", "none is generated"
+
+
+def test_a_generated_one_is_hard_to_guess_too() -> None:
+    assert min(guesses.count_letters(make_password()) for _ in range(200)) >= guesses.LETTERS_LEAST
 
 
 @pytest.mark.parametrize(("ask", "right", "inside"), [(ask_password, "A-b", 303), (ask_key, "key", 200)])

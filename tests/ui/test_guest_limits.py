@@ -13,8 +13,9 @@ from typing import Any
 import gradio as gr
 import pytest
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.testclient import TestClient
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.types import Choice
@@ -61,11 +62,20 @@ async def collect(desk: Desk, make_request: Callable[[], SpeechRequest], person:
 
 
 def by_a_program(desk: Desk, person: Person) -> None:
-    asyncio.run(shared.run_job(desk, REQUEST, person))
+    asyncio.run(shared.run_job(desk, patient(), REQUEST, person))
 
 
 def streamed(desk: Desk, person: Person) -> None:
-    asyncio.run(openai.stream_speech(desk, REQUEST, person, "wav", events=False))
+    asyncio.run(openai.stream_speech(desk, patient(), REQUEST, person, "wav", events=False))
+
+
+def patient() -> Request:
+    """A client that listens for as long as it takes."""
+
+    async def receive() -> Message:
+        return await asyncio.Future[Message]()
+
+    return Request({"type": "http"}, receive)
 
 
 @pytest.mark.parametrize("way", [by_gradios_client, by_a_program, streamed])

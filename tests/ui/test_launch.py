@@ -154,7 +154,7 @@ def test_on_the_network_everybody_logs_in(tmp_path: Path) -> None:
         pytest.skip("no openssl here")
     options = ("--listen", "0.0.0.0", "--certificate", str(certificate), "--key", str(key))
     with (
-        opened(tmp_path / "home", *options, HEARTH_API_KEY="a key") as (address, said),
+        opened(tmp_path / "home", *options, HEARTH_API_KEY="a kiln of nine") as (address, said),
         httpx.Client(base_url=address, verify=False, trust_env=False) as client,
     ):
         words = re.search(r"Log in with: (.+)", said)
@@ -162,10 +162,10 @@ def test_on_the_network_everybody_logs_in(tmp_path: Path) -> None:
         assert client.get("/config").status_code == 401
         assert client.get("/v1/models").status_code == 401
         assert client.get("/v1/models", headers={"Authorization": "Bearer wrong"}).status_code == 401
-        assert client.get("/v1/models", headers={"Authorization": "Bearer a key"}).status_code == 200
-        assert client.get("/hearth/shelf", headers={"Authorization": "Bearer a key"}).status_code == 401, "a key is for programs"
+        assert client.get("/v1/models", headers={"Authorization": "Bearer a kiln of nine"}).status_code == 200
+        assert client.get("/hearth/shelf", headers={"Authorization": "Bearer a kiln of nine"}).status_code == 401, "a key is for programs"
         assert client.post("/hearth/login", data={"password": words[1]}).status_code == 303
         assert client.get("/config").status_code == 200 and client.get("/hearth/shelf").status_code == 200
         log = (tmp_path / "home" / "logs" / "hearth.log").read_text()
-        assert words[1] not in log and "a key" not in log
+        assert words[1] not in log and "a kiln of nine" not in log
         assert again(tmp_path / "home").returncode == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import sqlite3
 import time
 import uuid
@@ -95,7 +96,7 @@ class Journal:
         now = time.time()
         self._db.write(
             "INSERT INTO jobs (id, owner, request, choice, state, position, runner, created_s) VALUES (?,?,?,?,'queued',"
-            " MAX(?, 1e-3 + COALESCE((SELECT MAX(position) FROM jobs WHERE state='queued'), 0)),?,?)",
+            " MAX(?, 1e-3 + COALESCE((SELECT MAX(ABS(position)) FROM jobs WHERE state='queued'), 0)),?,?)",
             id_, owner, json.dumps(to_json(request)), json.dumps(dataclasses.asdict(choice)), now, self._me, now,
         )  # fmt: skip
         return self.get(id_)
@@ -112,7 +113,7 @@ class Journal:
 
     def list_waiting(self) -> list[Job]:
         """List waiting jobs in the order they will run: the owner's, then one of each guest in turn."""
-        rows = self._db.query("SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY position, created_s", self._me)
+        rows = self._db.query("SELECT * FROM jobs WHERE state='queued' AND runner=? ORDER BY rowid", self._me)
         jobs = self._read_all(rows)
         guests = {household_of(job.owner) for job in jobs} - {OWNER}
         return order_fairly(jobs, self.sum_guest_seconds(time.time() - HOUR_S) if len(guests) > 1 else {})
@@ -143,29 +144,44 @@ class Journal:
             return self.get(waiting[0].id)
 
     def begin(self, id_: str) -> None:
-        """Count one more attempt, before the work begins, so that the next start notices a crash."""
+        """Count one more attempt, before the work begins, so that the next start notices a crash. From `started_s` to
+        `ended_s` is what a job ran within the last hour: what it waited in between is left out."""
+        now_s = time.time()
         self._db.write(
-            "UPDATE jobs SET state='running', attempts=attempts+1, started_s=COALESCE(started_s, ?) WHERE id=?", time.time(), id_
-        )
+            "UPDATE jobs SET state='running', attempts=attempts+1, ended_s=NULL,"
+            " started_s=? - COALESCE(MAX(0, ended_s - MAX(started_s, ?)), 0) WHERE id=?",
+            now_s, now_s - HOUR_S, id_,
+        )  # fmt: skip
 
     def put_back(self, id_: str) -> None:
         """Put a job whose engine died back to its place in the queue."""
-        self._db.write("UPDATE jobs SET state='queued' WHERE id=? AND state='running'", id_)
+        self._db.write("UPDATE jobs SET state='queued', ended_s=? WHERE id=? AND state='running'", time.time(), id_)
 
     def end(self, id_: str, state: State, words: str = "") -> None:
-        self._db.write("UPDATE jobs SET state=?, words=?, ended_s=? WHERE id=?", state, words, time.time(), id_)
+        self._db.write("UPDATE jobs SET state=?, words=?, ended_s=COALESCE(ended_s, ?) WHERE id=?", state, words, time.time(), id_)
 
-    def move(self, id_: str, before: str | None) -> None:
-        """Move a queued job before another one, or to the end."""
+    def move_up(self, id_: str) -> None:
+        """Let a waiting job pass the one ahead of it; those of others keep their fair turns, also those that come later.
+        A guest's job does not pass the owner's."""
         with self._db.transaction():
-            order = [job.id for job in self.list_waiting() if job.id != id_]
-            order.insert(order.index(before) if before in order else len(order), id_)
-            for position, each in enumerate(order):
-                self._db.write("UPDATE jobs SET position=? WHERE id=? AND state='queued'", float(position), each)
+            order = self.list_waiting()
+            place = next((place for place, job in enumerate(order) if job.id == id_), 0)
+            if not place:
+                return
+            moved, passed = order[place], order[place - 1]
+            if moved.owner != OWNER == passed.owner:
+                return
+            signs = [math.copysign(1, job.position) for job in order]
+            order[place - 1 : place + 1], signs[place - 1 : place + 1] = [moved, passed], [-1.0, signs[place - 1]]
+            for position, (job, sign) in enumerate(zip(order, signs, strict=True), 1):
+                self._db.write("UPDATE jobs SET position=? WHERE id=? AND state='queued'", sign * position, job.id)
 
     def withdraw(self, id_: str) -> bool:
         """Take a queued job out; return False if it already runs or has ended."""
-        return self._db.write("UPDATE jobs SET state='stopped', ended_s=? WHERE id=? AND state='queued'", time.time(), id_) > 0
+        return (
+            self._db.write("UPDATE jobs SET state='stopped', ended_s=COALESCE(ended_s, ?) WHERE id=? AND state='queued'", time.time(), id_)
+            > 0
+        )
 
     def mark_interrupted(self) -> list[Job]:
         """Mark the jobs of dead processes as interrupted; done at each start. On a full disk it is done when one of them
@@ -175,7 +191,8 @@ class Journal:
         unmarked = []
         for row in dead:
             try:
-                self._db.write("UPDATE jobs SET state='interrupted', ended_s=? WHERE id=?", time.time(), row["id"])
+                # Nobody knows when its process died, so that nothing of its time counts.
+                self._db.write("UPDATE jobs SET state='interrupted', ended_s=COALESCE(ended_s, started_s) WHERE id=?", row["id"])
             except sqlite3.OperationalError:
                 unmarked.append(row)
         marked = self._db.query("SELECT * FROM jobs WHERE state='interrupted'")
@@ -202,8 +219,8 @@ class Journal:
     def resume(self, id_: str) -> None:
         """Queue an unfinished job again; its folder still has the finished parts."""
         self._db.write(
-            "UPDATE jobs SET state='queued', runner=?, words='', ended_s=NULL,"
-            " position=MAX(?, 1e-3 + COALESCE((SELECT MAX(position) FROM jobs WHERE state='queued'), 0))"
+            "UPDATE jobs SET state='queued', runner=?, words='',"
+            " position=MAX(?, 1e-3 + COALESCE((SELECT MAX(ABS(position)) FROM jobs WHERE state='queued'), 0))"
             " WHERE id=? AND state IN ('interrupted', 'failed')",
             self._me,
             time.time(),

@@ -103,9 +103,9 @@ class Keeper:
         """Yield what happened so far, in short, then every event as it happens, until the end."""
         return self._board.follow(job, lambda: self._recall(job))
 
-    def watch(self, job: str, wake: Callable[[], None]) -> AbstractContextManager[None]:
-        """Call `wake` after every event of a job, from another thread; `get_progress` then tells how far it is."""
-        return self._board.watch(job, wake)
+    def watch(self, job: str, tell: Callable[[Event], None]) -> AbstractContextManager[None]:
+        """Call `tell` after every event of a job, from another thread; `get_progress` then says how far it is."""
+        return self._board.watch(job, tell)
 
     def get_progress(self, job: str) -> Progress:
         return self._board.find(job) or self._recall(job)

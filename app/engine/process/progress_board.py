@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import chain
 
 from app.compat.planning.types import Plan
 from app.engine.jobs.events import END, Event
@@ -21,8 +22,7 @@ class ProgressBoard:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._progress: dict[str, Progress] = {}
-        self._followers: dict[str, list[queue.SimpleQueue[Event]]] = {}
-        self._watchers: dict[str, list[Callable[[], None]]] = {}
+        self._watchers: dict[str, list[Callable[[Event], None]]] = {}
 
     def reopen(self, job: str) -> None:
         """Forget what was posted about a job that is to run again."""
@@ -55,23 +55,21 @@ class ProgressBoard:
             return [each for each, progress in self._progress.items() if progress.end is None]
 
     def post(self, job: str, event: Event) -> None:
-        self._update(job, lambda progress: progress.add(event))
         with self._lock:
-            for follower in self._followers.get(job, ()):
-                follower.put(event)
-            for wake in self._watchers.get(job, ()):
-                wake()
+            self._update(job, lambda progress: progress.add(event))
+            for tell in self._watchers.get(job, ()):
+                tell(event)
 
     @contextmanager
-    def watch(self, job: str, wake: Callable[[], None]) -> Iterator[None]:
-        """Call `wake`, which must not block, after every event of a job: for those who wait without a thread."""
+    def watch(self, job: str, tell: Callable[[Event], None]) -> Iterator[None]:
+        """Call `tell`, which must not block, after every event of a job."""
         with self._lock:
-            self._watchers.setdefault(job, []).append(wake)
+            self._watchers.setdefault(job, []).append(tell)
         try:
             yield
         finally:
             with self._lock:
-                self._watchers[job].remove(wake)
+                self._watchers[job].remove(tell)
                 if not self._watchers[job]:
                     del self._watchers[job]
 
@@ -82,26 +80,16 @@ class ProgressBoard:
         """Yield what happened so far, in short, then everything as it happens, until the end. `otherwise` rebuilds
         removed jobs."""
         mine: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        with self._lock:
-            past = self.find(job)
-            if past is not None:
-                self._followers.setdefault(job, []).append(mine)
-        try:
-            for event in (past or otherwise()).replay():
-                yield event
-                if isinstance(event, END):
-                    return
-            while past is not None:
-                event = mine.get()
-                yield event
-                if isinstance(event, END):
-                    return
-        finally:
+        with ExitStack() as watching:
             with self._lock:
+                past = self.find(job)
                 if past is not None:
-                    self._followers[job].remove(mine)
-                    if not self._followers[job]:
-                        del self._followers[job]
+                    watching.enter_context(self.watch(job, mine.put))
+            to_come: Iterable[Event] = iter(mine.get, None) if past is not None else ()
+            for event in chain((past or otherwise()).replay(), to_come):
+                yield event
+                if isinstance(event, END):
+                    return
 
     def _update(self, job: str, change: Callable[[Progress], Progress]) -> None:
         with self._lock:

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Final
 
-from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.engine.files.bounded_json import Bounds
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import refusal
 from app.ui.access.uploads import UPLOAD_PATH
-from app.ui.state.asked import AT_ONCE_BYTES, parse_object
+from app.ui.state.asked import parse_body
 
 OURS: Final = re.compile(r"/(hearth|v1|sdapi)/.*")
 """Hearth's own routes read their input through their own schemas (app/ui/state/asked.py)."""
-IN_USE: Final = re.compile(
-    r"/|/config/?|/theme\.css|/favicon\.ico|/robots\.txt|/manifest\.json|/pwa_icon(/\w+)?|/(assets|static|svelte)/.+|/login_check/?"
-    r"|/gradio_api/(startup-events|queue/(join|data|status)|(run|api)/[\w-]+/?|call/(v2/)?[\w-]+(/\w+)?/?|upload|upload_progress|cancel|reset/?"
-    r"|theme\.css|heartbeat/[\w-]+|file=.+|info/?|app_id/?|user/?|token/?|login_check/?|mcp(/.*)?)"
+PAGE: Final = (
+    r"/|/config/?|/theme\.css|/favicon\.ico|/robots\.txt|/manifest\.json|/(assets|static|svelte)/[\w./-]+"
+    r"|/gradio_api/(startup-events|queue/(join|data)|run/predict|upload|upload_progress|cancel|reset/?|theme\.css|heartbeat/[\w-]+|file=.+)"
 )
-"""What the page, Gradio's clients and assistants ask for; the rest of Gradio (proxies, recordings, its own assistant) is not reachable."""
+"""What the Speak and Paint page asks of Gradio, as recorded in a browser: all that guests reach."""
+IN_USE: Final = re.compile(
+    PAGE + r"|/pwa_icon(/\w+)?|/login_check/?"
+    r"|/gradio_api/(queue/status|(run|api)/[\w-]+/?|call/(v2/)?[\w-]+(/\w+)?/?|info/?|app_id/?|user/?|token/?|login_check/?|mcp(/.*)?)"
+)
+"""What else Gradio's clients and assistants ask for; the rest of Gradio (proxies, recordings, its own assistant) is not reachable."""
 BODY: Final = Bounds(most_bytes=8 << 20)
 """Of a request to Gradio: the fields of a tab. Files go to /upload."""
 STUMBLED: Final = say(
@@ -46,13 +48,11 @@ class GradioFence:
             await refusal(scope, 404, say("fence.none", "There is nothing at this address."))(scope, receive, send)
             return
         if scope["method"] not in ("GET", "HEAD") and scope["path"].rstrip("/") != UPLOAD_PATH:
-            body = await read_body(receive, BODY.most_bytes)
             try:
-                await read_object(body)
+                receive = await parse_body(scope, receive, BODY)
             except Trouble as trouble:
                 await refusal(scope, 400, trouble.sentence)(scope, receive, send)
                 return
-            receive = replay(body, receive)
         await self._serve(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -76,40 +76,3 @@ class GradioFence:
             await refusal(scope, 422, STUMBLED)(scope, receive, send)
         if failed:
             _log.warning("Gradio answered 500 to %s %s", scope["method"], scope["path"][:200])
-
-
-async def read_object(body: bytes) -> dict[str, Any]:
-    """Parse a body within Gradio's bounds; a long one in a thread, so that nobody's page waits for it."""
-    return parse_object(body, BODY) if len(body) < AT_ONCE_BYTES else await run_in_threadpool(parse_object, body, BODY)
-
-
-async def read_body(receive: Receive, most_bytes: int) -> bytes:
-    """Read a body, up to one piece more than allowed."""
-    body = bytearray()
-    async for piece in _pieces(receive):
-        body += piece
-        if len(body) > most_bytes:
-            break
-    return bytes(body)
-
-
-async def _pieces(receive: Receive) -> AsyncIterator[bytes]:
-    more = True
-    while more:
-        message = await receive()
-        yield message.get("body", b"")
-        more = message.get("more_body", False)
-
-
-def replay(body: bytes, receive: Receive) -> Receive:
-    """Return a receive channel that yields the body already read, then the rest."""
-    first = True
-
-    async def again() -> Message:
-        nonlocal first
-        if first:
-            first = False
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await receive()
-
-    return again

@@ -11,21 +11,19 @@ from urllib.parse import parse_qs
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.engine.files.bounded_json import Bounds
 from app.engine.jobs.owners import household_of
 from app.sentence import Trouble
-from app.ui.access.gradio_fence import read_body, read_object, replay
+from app.ui.access.gradio_fence import PAGE
 from app.ui.access.request_guard import refusal
 from app.ui.access.uploads import UPLOAD_PATH
+from app.ui.state.asked import GIVEN, parse_body
 from app.ui.state.person import who_in
 
-ALLOWED: Final = re.compile(
-    r"/|/config|/theme\.css|/favicon\.ico|/robots\.txt|/manifest\.json|/(assets|static|svelte)/[\w./-]+"
-    r"|/hearth/(live|words|check|static/[\w.-]+|made/[\w-]+/[\w.-]+|creation/\d+|queue/[\w-]+/remove)"
-    r"|/gradio_api/(startup-events|queue/(join|data)|run/predict|upload|upload_progress|cancel|reset|theme\.css|heartbeat/\w+|file=.+)"
-)
-"""Every path that the Speak and Paint page requests, as recorded in a browser. No API docs, monitoring, recordings or proxies."""
+ALLOWED: Final = re.compile(PAGE + r"|/hearth/(live|words|check|static/[\w.-]+|made/[\w-]+/[\w.-]+|creation/\d+|queue/[\w-]+/remove)")
+"""Every path that the Speak and Paint page requests. No API docs, monitoring, recordings or proxies."""
 FILE_PATH: Final = "/gradio_api/file="
-BODY_BYTES: Final = 2 << 20
+BODY: Final = Bounds()
 OPEN_MOST: Final = 32
 HOUSEHOLD_OPEN_MOST: Final = 64
 """Concurrent requests of one login, and of all logins of one household; a page keeps two open and sends a few more."""
@@ -70,17 +68,16 @@ class GuestAllowlist:
             sessions.append(path.rpartition("/")[2])
         # Whatever its content type: Gradio also parses bodies as JSON that are not declared so.
         if scope["method"] != "GET" and path.rstrip("/") != UPLOAD_PATH:
-            body = await read_body(receive, BODY_BYTES)
             try:
-                given = await read_object(body)
+                receive = await parse_body(scope, receive, BODY)
             except Trouble as trouble:
                 await refusal(scope, 400, trouble.sentence)(scope, receive, send)
                 return
+            given = scope[GIVEN]
             if not set(named_files(given)) <= self._files_of(person):
                 await Response(status_code=403)(scope, receive, send)
                 return
             sessions.append(given.get("session_hash", ""))
-            receive = replay(body, receive)
         foreign = path.startswith(FILE_PATH) and path.removeprefix(FILE_PATH) not in self._files_of(person)
         if foreign or not all(self._owns_session(each, person) for each in sessions):
             await Response(status_code=404)(scope, receive, send)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -165,7 +165,7 @@ class Guard:
                     headers[name] = value
             await send(message)
 
-        with contextlib.suppress(BodyRefused):  # answered below
+        with contextlib.suppress(BodyRefused, ClientDisconnect):  # answered below, or to nobody
             await self._app(scope, receive_counted, send_with_headers)
         if fault is not None and not started:
             await refusal(scope, *fault)(scope, receive, send)

@@ -78,7 +78,7 @@ def routes(desk: Desk) -> list[Route]:
 
 
 async def answer_txt2img(desk: Desk, asked: Request, person: Person, given: PaintAsked) -> Response:
-    return await paint(desk, person, given, None, None)
+    return await paint(desk, asked, person, given, None, None)
 
 
 async def answer_img2img(desk: Desk, asked: Request, person: Person, given: PaintAsked) -> Response:
@@ -89,12 +89,12 @@ async def answer_img2img(desk: Desk, asked: Request, person: Person, given: Pain
     mask = None
     if given.mask:
         mask = str(await work(save_mask, desk, decode_base64(given.mask), False))
-    return await paint(desk, person, given, str(image), mask)
+    return await paint(desk, asked, person, given, str(image), mask)
 
 
-async def paint(desk: Desk, person: Person, given: PaintAsked, image: str | None, mask: str | None) -> Response:
+async def paint(desk: Desk, asked: Request, person: Person, given: PaintAsked, image: str | None, mask: str | None) -> Response:
     request = await work(picture_request, desk, given, image, mask)
-    job, files = await run_job(desk, request, person)
+    job, files = await run_job(desk, asked, request, person)
     seeds = [part.seed for part in desk.keeper.get_progress(job).parts]
     info = {"prompt": request.prompt, "negative_prompt": request.negative, "seed": seeds[0] if seeds else -1, "all_seeds": seeds}
     sent = () if given.send_images is False else files

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
+
+from starlette.requests import ClientDisconnect, Request
 
 from app.engine.jobs.events import Event
 from app.engine.jobs.progress import Progress
@@ -28,7 +30,7 @@ async def follow(keeper: Keeper, job: str) -> AsyncGenerator[Progress]:
     so nothing piles up for it."""
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
-    def wake() -> None:
+    def wake(event: Event) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits
             loop.call_soon_threadsafe(changed.set)
 
@@ -40,6 +42,33 @@ async def follow(keeper: Keeper, job: str) -> AsyncGenerator[Progress]:
             if progress.end is not None:
                 return
             await changed.wait()
+
+
+async def wait_for(keeper: Keeper, job: str, enough: Callable[[Progress], bool]) -> Progress:
+    """Return a job's progress once there is enough of it, or its end."""
+    async with contextlib.aclosing(follow(keeper, job)) as following:
+        progress = await anext(following)
+        while progress.end is None and not enough(progress):
+            progress = await anext(following)
+    return progress
+
+
+async def stay(client: Request, wait: Coroutine[Any, Any, T]) -> T:
+    """Wait for as long as the client of a request, whose body has been read, does; raise ClientDisconnect once it has gone."""
+
+    async def leave() -> None:
+        while (await client.receive())["type"] != "http.disconnect":
+            pass
+
+    waiting, leaving = asyncio.ensure_future(wait), asyncio.ensure_future(leave())
+    try:
+        await asyncio.wait((waiting, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not waiting.done():
+            raise ClientDisconnect
+        return waiting.result()
+    finally:
+        waiting.cancel()
+        leaving.cancel()
 
 
 def news(before: Progress, now: Progress) -> list[Event]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Final
 
 import soundfile
 from pydantic import field_validator
+from starlette.background import BackgroundTask
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
@@ -20,14 +22,13 @@ from starlette.routing import Route
 from app.engine.files import stream_encoding
 from app.engine.files.outward import public_name
 from app.engine.jobs.events import Failed
-from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import FORMATS, PictureRequest, SpeechRequest
 from app.engine.models.model import Kind
 from app.engine.models.on_disk import locate
 from app.engine.text import voices
 from app.sentence import Trouble, say
-from app.ui.api.following import WORKERS, follow, work
-from app.ui.api.shared import begin_job, encode_base64, error_answer, require_owner, run_job, save_mask, save_picture
+from app.ui.api.following import follow, work
+from app.ui.api.shared import begin_job, encode_base64, error_answer, require_owner, run_job, save_mask, save_picture, wait_while_heard
 from app.ui.state.asked import Asked, Whole, Word, fit, read_asked
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
@@ -105,8 +106,8 @@ async def answer_speech(desk: Desk, asked: Request, person: Person, given: Speec
     if streaming not in ("", "audio", "sse"):
         raise Trouble(say("api.stream", "stream_format {wanted} is not supported. Use audio or sse.", wanted=streaming))
     if streaming and request.speed == 1.0:  # another speed is made from the finished sound
-        return await stream_speech(desk, request, person, wanted, events=streaming == "sse")
-    _, (file, *_) = await run_job(desk, request, person)
+        return await stream_speech(desk, asked, request, person, wanted, events=streaming == "sse")
+    _, (file, *_) = await run_job(desk, asked, request, person)
     if streaming != "sse" and wanted in FORMATS:
         return FileResponse(file, media_type=stream_encoding.MEDIA[wanted])
     sound = await work(stream_encoding.encode_file, wanted, file)
@@ -196,7 +197,7 @@ def picture_request(desk: Desk, given: PictureAsked, image: str | None = None, m
 
 
 async def paint(desk: Desk, asked: Request, person: Person, request: PictureRequest, given: PictureAsked) -> Response:
-    job, files = await run_job(desk, request, person)
+    job, files = await run_job(desk, asked, request, person)
     if given.response_format == "url":
         here = f"{asked.url.scheme}://{asked.url.netloc}"
         data = [{"url": f"{here}/hearth/creation/{each.id}"} for each in desk.keeper.shelf.list_of_job(job)]
@@ -205,28 +206,30 @@ async def paint(desk: Desk, asked: Request, person: Person, request: PictureRequ
     return JSONResponse({"created": int(time.time()), "data": data})
 
 
-async def stream_speech(desk: Desk, request: SpeechRequest, person: Person, wanted: str, events: bool) -> Response:
+async def stream_speech(desk: Desk, asked: Request, request: SpeechRequest, person: Person, wanted: str, events: bool) -> Response:
     """Send each part once spoken, before the whole speech is levelled. A job that fails at once gets an error
     answer."""
     job = await begin_job(desk, request, person)
-    following = follow(desk.keeper, job)
-    progress = await anext(following)
-    while not progress.parts and progress.end is None:
-        progress = await anext(following)
+    progress = await wait_while_heard(desk, asked, job, lambda progress: bool(progress.parts))
     if not progress.parts and isinstance(progress.end, Failed):
         raise redact_for(person, Trouble(progress.end.sentence, *progress.end.objections))
-    body = encode_parts(desk, job, wanted, progress, following)
-    if events:
-        return StreamingResponse(as_events(body), media_type=EVENTS)
-    return StreamingResponse(body, media_type=stream_encoding.MEDIA[wanted])
+    body = encode_parts(desk, job, wanted)
+    kind, pieces = (EVENTS, as_events(body)) if events else (stream_encoding.MEDIA[wanted], body)
+    return StreamingResponse(pieces, media_type=kind, background=BackgroundTask(stop_unheard, desk, job))
 
 
-async def encode_parts(desk: Desk, job: str, wanted: str, progress: Progress, following: AsyncGenerator[Progress]) -> AsyncGenerator[bytes]:
-    """Encode each spoken part once, as it arrives; stop the job if the listener goes away."""
+async def stop_unheard(desk: Desk, job: str) -> None:
+    """Stop a job whose listener went away before its end."""
+    if desk.keeper.get_progress(job).end is None:
+        await work(desk.keeper.stop, job)
+
+
+async def encode_parts(desk: Desk, job: str, wanted: str) -> AsyncGenerator[bytes]:
+    """Encode each spoken part once, as it arrives."""
     coder: stream_encoding.Encoder | None = None
     sent: set[int] = set()
-    try:
-        while True:
+    async with aclosing(follow(desk.keeper, job)) as following:
+        async for progress in following:
             for part in progress.parts:
                 if part.index in sent:
                     continue
@@ -234,26 +237,17 @@ async def encode_parts(desk: Desk, job: str, wanted: str, progress: Progress, fo
                     coder = await work(stream_encoding.open_encoder, wanted, soundfile.info(part.path).samplerate)
                 yield await work(stream_encoding.encode_part, coder, Path(part.path))
                 sent.add(part.index)
-            if progress.end is not None:
-                break
-            progress = await anext(following)
-        if coder is not None:
-            yield await work(coder.end)
-    finally:
-        if progress.end is None:
-            WORKERS.submit(desk.keeper.stop, job)
-        await following.aclose()
+    if coder is not None:
+        yield await work(coder.end)
 
 
-async def as_events(pieces: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
+async def as_events(pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     """Wrap encoded sound in OpenAI's server-sent events."""
-    try:
+    async with aclosing(pieces):
         async for piece in pieces:
             if piece:
                 yield audio_event(piece)
         yield DONE
-    finally:
-        await pieces.aclose()
 
 
 def audio_event(piece: bytes) -> bytes:

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Final
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-PACED: Final = ("/v1/audio/", "/v1/images/generations", "/sdapi/v1/txt2img", "/sdapi/v1/img2img", "/gradio_api/queue/join", "/gradio_api/call/")  # fmt: skip
+from app.ui.state.asked import replay
+
+PACED: Final = ("/v1/audio/", "/v1/images/", "/sdapi/v1/txt2img", "/sdapi/v1/img2img", "/gradio_api/queue/join", "/gradio_api/call/")
 AT_ONCE: Final = 4
 """Each call takes the server about 5 ms: while it works on one, these are what the page waits for."""
 _release: ContextVar[Callable[[], None] | None] = ContextVar("release", default=None)
@@ -35,11 +37,6 @@ class Pacing:
         body = [await receive()]
         while body[-1].get("more_body", False):
             body.append(await receive())
-        body.reverse()
-
-        async def replay() -> Message:
-            return body.pop() if body else await receive()
-
         left = False
 
         def release() -> None:
@@ -51,6 +48,6 @@ class Pacing:
         await self._places.acquire()
         _release.set(release)
         try:
-            await self._app(scope, replay, send)
+            await self._app(scope, replay(body, receive), send)
         finally:
             release()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -12,12 +13,13 @@ from PIL import Image
 from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse
 
-from app.engine.jobs.events import Failed, Finished, Stopped
+from app.engine.jobs.events import Failed
+from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request
 from app.sentence import Trouble, say
 from app.ui.access import uploads
 from app.ui.api import pacing
-from app.ui.api.following import WORKERS, follow, work
+from app.ui.api.following import WORKERS, stay, wait_for, work
 from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
@@ -37,17 +39,13 @@ def require_owner(asked: Asked) -> Person:
     return person
 
 
-async def run_job(desk: Desk, request: Request, person: Person) -> tuple[str, tuple[Path, ...]]:
+async def run_job(desk: Desk, asked: Asked, request: Request, person: Person) -> tuple[str, tuple[Path, ...]]:
     """Queue a job, wait for its end, and return its id and files; a stopped job returns its finished files."""
     job = await begin_job(desk, request, person)
-    try:
-        end = await wait_for_end(desk, job)
-    except BaseException:
-        WORKERS.submit(desk.keeper.stop, job)  # the client is gone
-        raise
+    end = (await wait_while_heard(desk, asked, job, lambda progress: False)).end
     if isinstance(end, Failed):
         raise redact_for(person, Trouble(end.sentence, *end.objections, cure=end.cure))
-    if not end.files:
+    if end is None or not end.files:
         raise Trouble(say("programs.stopped", "The job was stopped before any part was finished. Send the request again."))
     return job, tuple(map(Path, end.files))
 
@@ -62,11 +60,13 @@ async def begin_job(desk: Desk, request: Request, person: Person) -> str:
     return job
 
 
-async def wait_for_end(desk: Desk, job: str) -> Finished | Stopped | Failed:
-    async for progress in follow(desk.keeper, job):
-        if progress.end is not None:
-            return progress.end
-    raise Trouble(say("programs.gone", "The job ended without a result; Hearth may be closing. Start it again, then repeat the request."))
+async def wait_while_heard(desk: Desk, asked: Asked, job: str, enough: Callable[[Progress], bool]) -> Progress:
+    """Wait until there is enough of a job, or its end; stop it if the client that waits for it goes away."""
+    try:
+        return await stay(asked, wait_for(desk.keeper, job, enough))
+    except BaseException:
+        WORKERS.submit(desk.keeper.stop, job)
+        raise
 
 
 def save_picture(desk: Desk, data: bytes, name: str) -> Path:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
+from starlette.types import Message, Receive, Scope
 
 from app.engine.files.bounded_json import Bounds, parse_json
 from app.sentence import Sentence, Trouble, say
@@ -15,6 +16,8 @@ JSON: Final = Bounds(most_bytes=128 << 20, depth=64, values=20_000)
 """128 MB carry a picture of 40 million pixels as base64. Guests may send less: GuestAllowlist."""
 AT_ONCE_BYTES: Final = 64 << 10
 """A longer body is parsed in a thread, away from everybody's page."""
+GIVEN: Final = "hearth.given"
+"""The key of a request's JSON object in its scope, once `parse_body` has been there."""
 Id = Annotated[int, Field(ge=0, lt=2**63)]
 """A number of SQLite's."""
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
@@ -35,19 +38,38 @@ async def read_asked(request: Request, schema: type[A]) -> A:
     """Return what the request asks for; raise a Trouble for what no schema allows. The path goes before the body, the body before the query."""
     given: dict[str, Any] = dict(request.query_params)
     if request.method not in ("GET", "HEAD"):
-        given |= (
-            parse_object(body) if len(body := await read_body(request)) < AT_ONCE_BYTES else await run_in_threadpool(parse_object, body)
-        )
+        await parse_body(request.scope, request.receive)
+        given |= request.scope[GIVEN]
     return fit(schema, {**given, **request.path_params})
 
 
-async def read_body(request: Request) -> bytes:
+async def parse_body(scope: Scope, receive: Receive, bounds: Bounds = JSON) -> Receive:
+    """Parse a request's body into its scope; return a channel that yields the body again. The guards and the route all call this, the first one
+    parses: a long body in a thread, so that nobody's page waits for it."""
+    if GIVEN in scope:
+        return receive
+    body = await read_body(Request(scope, receive), bounds.most_bytes)
+    scope[GIVEN] = parse_object(body, bounds) if len(body) < AT_ONCE_BYTES else await run_in_threadpool(parse_object, body, bounds)
+    return replay([{"type": "http.request", "body": body, "more_body": False}], receive)
+
+
+async def read_body(request: Request, most_bytes: int) -> bytes:
     body = bytearray()
     async for piece in request.stream():
         body += piece
-        if len(body) > JSON.most_bytes:
-            raise Trouble(say("asked.large", "The request is larger than {most} MB. Send something smaller.", most=JSON.most_bytes >> 20))
+        if len(body) > most_bytes:
+            raise Trouble(say("asked.large", "The request is larger than {most} MB. Send something smaller.", most=most_bytes >> 20))
     return bytes(body)
+
+
+def replay(messages: list[Message], receive: Receive) -> Receive:
+    """Return a channel that yields the messages already read, then the rest."""
+    left = messages[::-1]
+
+    async def again() -> Message:
+        return left.pop() if left else await receive()
+
+    return again
 
 
 def parse_object(body: bytes, bounds: Bounds = JSON) -> dict[str, Any]:

@@ -199,13 +199,8 @@ class JobsDesk:
         """Return what this person may do with a job of theirs, by the names the page uses."""
         actions: dict[str, Callable[[str], None]] = {"remove": self.keeper.stop}
         if person.owner:
-            actions |= {"up": self._move_up, "go-on": self.resume, "let-go": self.keeper.discard}
+            actions |= {"up": self.keeper.journal.move_up, "go-on": self.resume, "let-go": self.keeper.discard}
         return actions
-
-    def _move_up(self, job: str) -> None:
-        order = [each.id for each in self.keeper.journal.list_waiting()]
-        if job in order and (place := order.index(job)):
-            self.keeper.journal.move(job, before=order[place - 1])
 
     def resume(self, job: str) -> None:
         """Resume an interrupted job and show it in its tab again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -18,6 +18,8 @@ from app.ui.state.asked import Asked, read_asked
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import who
 
+STATUS: Final = {"asked.": 400, "programs.": 400, "disk.not-kept": 507, "choice.not-kept": 507}
+"""HTTP status by how the sentence's key begins; any other Trouble is 409."""
 Handler = Callable[..., Any]
 """Takes what the route belongs to, the request and, if the route has a schema, what was asked; may be a coroutine."""
 
@@ -25,20 +27,18 @@ Handler = Callable[..., Any]
 def route(
     desk: Any, path: str, handler: Handler, methods: Sequence[str] = ("GET",), schema: type[Asked] | None = None, owner: bool = False
 ) -> Route:
-    """Bind a handler that asks by itself what this person may have. Input that its schema refuses is answered with 400 and a sentence."""
+    """Bind a handler that asks by itself what this person may have. A Trouble, its own or its schema's, is answered with its sentence."""
 
     async def answer(request: Request) -> Response:
         if owner and not who(request).owner:
             return Response(status_code=404)
-        given = [desk, request]
-        if schema is not None:
-            try:
-                given.append(await read_asked(request, schema))
-            except Trouble as trouble:
-                return refuse(trouble, request, status=400)
-        if inspect.iscoroutinefunction(handler):
-            return await handler(*given)  # type: ignore[no-any-return]
-        return await run_in_threadpool(handler, *given)
+        try:
+            given = [desk, request, *([await read_asked(request, schema)] if schema is not None else [])]
+            if inspect.iscoroutinefunction(handler):
+                return await handler(*given)  # type: ignore[no-any-return]
+            return await run_in_threadpool(handler, *given)
+        except Trouble as trouble:
+            return refuse(trouble, request)
 
     return Route(path, answer, methods=[*methods])
 
@@ -52,13 +52,12 @@ def answer_full_disk(request: Request, fault: Exception) -> Response:
     """Answer a request that failed for lack of room; any other fault is raised again."""
     if not is_disk_full(fault):
         raise fault
-    return refuse(
-        Trouble(say("disk.not-kept", "The disk is full, so this could not be saved. Free some space, then try again.")), request, status=507
-    )
+    return refuse(Trouble(say("disk.not-kept", "The disk is full, so this could not be saved. Free some space, then try again.")), request)
 
 
-def refuse(trouble: Trouble, request: Request, status: int = 409) -> JSONResponse:
+def refuse(trouble: Trouble, request: Request) -> JSONResponse:
     """Answer with what this person may hear of a Trouble, and its cure."""
+    status = next((status for start, status in STATUS.items() if trouble.sentence.key.startswith(start)), 409)
     heard = redact_for(who(request), trouble)
     words = join(language(request), heard.sentence, *heard.objections)
     return JSONResponse({"trouble": words, "cure": heard.cure}, status_code=status)

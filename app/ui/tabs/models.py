@@ -22,7 +22,7 @@ from app.ui.page.translate import Language, language, text, translate
 from app.ui.page.views import View
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
-from app.ui.state.json_routes import owner_route, refuse
+from app.ui.state.json_routes import owner_route
 from app.ui.tabs.file_manager import reveal
 
 LEVELS = {"fits": "right", "tight": "careful", "no": "wrong"}
@@ -60,10 +60,7 @@ def act(desk: Desk, request: Request, asked: ActAsked) -> Response:
         return Response(status_code=404)
     if request.headers.get("content-type", "").partition(";")[0] != "application/json":
         return Response(status_code=415)
-    try:
-        action(desk, asked.value)
-    except Trouble as trouble:
-        return refuse(trouble, request)
+    action(desk, asked.value)
     return JSONResponse({})
 
 

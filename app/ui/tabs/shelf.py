@@ -20,7 +20,7 @@ from app.ui.page import views
 from app.ui.page.translate import Language, language, text
 from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
-from app.ui.state.json_routes import owner_route, refuse
+from app.ui.state.json_routes import owner_route
 from app.ui.tabs.file_manager import reveal
 
 PAGE: Final = 60
@@ -83,32 +83,29 @@ def act(desk: Desk, request: Request, asked: ActAsked) -> Response:
         return Response(status_code=404)
     try:
         action(desk.keeper.shelf, asked.id)
-    except Trouble as trouble:
-        return refuse(trouble, request)
     except OSError as fault:
         words = say(
             "shelf.not-moved",
             "The file could not be moved: {fault}. Close it in other programs, check its folder, and try again.",
             fault=os.strerror(fault.errno) if fault.errno else type(fault).__name__,
         )
-        return refuse(Trouble(words), request)
+        raise Trouble(words) from fault
     return JSONResponse({})
 
 
 def empty_bin(desk: Desk, request: Request) -> Response:
     stayed = desk.keeper.shelf.empty_bin()
     words = say("shelf.in-use", "Still in the bin: {n}. Close what another program has open, and empty the bin again.", n=stayed)
-    return refuse(Trouble(words), request) if stayed else JSONResponse({})
+    if stayed:
+        raise Trouble(words)
+    return JSONResponse({})
 
 
 def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
     """Send the selected creations as one zip, deleted once it is sent."""
     ids = [int(each) for each in asked.ids.split(",")[:ZIP_MOST] if ID.fullmatch(each)]
     target = desk.make_upload_folder() / "hearth.zip"
-    try:
-        desk.keeper.shelf.export(ids, target)
-    except Trouble as trouble:
-        return refuse(trouble, request)
+    desk.keeper.shelf.export(ids, target)
     clean_up = BackgroundTask(shutil.rmtree, target.parent, ignore_errors=True)
     return FileResponse(target, filename="hearth.zip", background=clean_up)
 

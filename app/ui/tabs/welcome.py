@@ -10,10 +10,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.engine.models.catalog import BY_ID
-from app.sentence import Trouble
 from app.ui.page.translate import language
 from app.ui.state.desk import Desk
-from app.ui.state.json_routes import owner_route, refuse
+from app.ui.state.json_routes import owner_route
 from app.ui.tabs import machine_view
 from app.ui.tabs.models import model_view
 
@@ -44,8 +43,5 @@ def greet(desk: Desk, request: Request) -> Response:
 
 
 def dismiss(desk: Desk, request: Request) -> Response:
-    try:
-        desk.settings.put({"greeted": True})
-    except Trouble as trouble:
-        return refuse(trouble, request, status=507)
+    desk.settings.put({"greeted": True})
     return JSONResponse({})

@@ -33,6 +33,10 @@ def prompts(journal: Journal) -> str:
     return "".join(job.request.prompt for job in journal.list_waiting() if isinstance(job.request, PictureRequest))
 
 
+def press_up(journal: Journal, prompt: str) -> None:
+    journal.move_up(next(job.id for job in journal.list_waiting() if job.request == PictureRequest(prompt)))
+
+
 def test_logins_of_one_address_are_one_household() -> None:
     first, again, other = new_guest("aa"), new_guest("aa"), new_guest("bb")
     assert first != again and household_of(first) == household_of(again) != household_of(other)
@@ -60,14 +64,49 @@ def test_who_used_the_engine_least_is_first(journal: Journal) -> None:
     assert journal.sum_guest_seconds(0)[household_of(greedy)] > 0 == journal.sum_guest_seconds(0)[household_of(modest)]
 
 
-def test_an_order_that_the_owner_made_holds(journal: Journal) -> None:
-    queue(journal, new_guest("aa"), *"ab")
-    queue(journal, new_guest("bb"), *"x")
-    order = journal.list_waiting()
-    journal.move(order[2].id, before=order[0].id)
-    assert prompts(journal) == "bax"
-    queue(journal, new_guest("cc"), "n")
-    assert prompts(journal) == "baxn", "who comes later does not change it"
+def test_up_moves_one_job_and_the_others_keep_their_turns(journal: Journal) -> None:
+    queue(journal, new_guest("aa"), *"abcd")
+    queue(journal, new_guest("bb"), *"xy")
+    assert prompts(journal) == "axbycd"
+    press_up(journal, "y")
+    assert prompts(journal) == "axybcd"
+    press_up(journal, "b")
+    assert prompts(journal) == "axbycd", "back again"
+    press_up(journal, "d")
+    assert prompts(journal) == "axbydc"
+    queue(journal, new_guest("cc"), *"nm")
+    assert prompts(journal) == "axnbymdc", "a later guest has a turn like everybody's"
+    queue(journal, "owner", "O")
+    press_up(journal, "a")
+    assert prompts(journal) == "Oaxnbymdc", "a guest's job does not pass the owner's"
+
+
+def test_up_is_one_place_whatever_waits(journal: Journal) -> None:
+    """And where nobody pressed it, no guest has two jobs ahead of another one's first."""
+    drawn = random.Random(5)
+    households = ["owner", *(new_guest(f"{n:02}") for n in range(4))]
+    for turn in range(400):
+        deed = drawn.choice(("queue", "queue", "up", "up", "up", "take", "put back"))
+        if deed == "queue" and turn < 300:
+            queue(journal, drawn.choice(households), f"{turn},")
+        waiting = [job.id for job in journal.list_waiting()]
+        if deed == "take" and (taken := journal.take()) is not None:
+            journal.end(taken.id, "finished")
+        elif deed == "put back" and (taken := journal.take()) is not None:
+            journal.put_back(taken.id)
+            assert journal.list_waiting()[0].id == waiting[0], "to its place"
+        elif deed == "up" and len(waiting) > 1:
+            place = drawn.randrange(1, len(waiting))
+            moved, passed = journal.get(waiting[place]), journal.get(waiting[place - 1])
+            journal.move_up(moved.id)
+            if moved.owner == "owner" or passed.owner != "owner":
+                waiting[place - 1 : place + 1] = [moved.id, passed.id]
+            assert [job.id for job in journal.list_waiting()] == waiting, f"turn {turn}"
+    late, waiting = new_guest("99"), journal.list_waiting()
+    assert len(waiting) > 10 and any(job.position < 0 for job in waiting)
+    queue(journal, late, "late")
+    owners = [job.owner for job in journal.list_waiting() if job.started_s is None and job.position > 0 and job.owner != "owner"]
+    assert max(Counter(owners[: owners.index(late)]).values(), default=0) <= 1
 
 
 def test_an_interrupted_job_goes_on_before_new_ones(journal: Journal) -> None:

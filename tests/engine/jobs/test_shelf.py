@@ -212,7 +212,7 @@ def test_the_owner_goes_first_and_the_queue_can_be_reordered(journal: Journal) -
     guest = journal.queue(PictureRequest("v"), Choice(), owner="guest")
     first, second = (journal.queue(PictureRequest(name), Choice()) for name in "ab")
     assert [job.id for job in journal.list_waiting()] == [first.id, second.id, guest.id]
-    journal.move(second.id, before=first.id)
+    journal.move_up(second.id)
     assert [job.id for job in journal.list_waiting()] == [second.id, first.id, guest.id]
     assert journal.withdraw(first.id) and not journal.withdraw(first.id)
     taken = journal.take()
