@@ -123,7 +123,7 @@ def serve_window(window: gr.Blocks, how: Serving) -> str:
 
 
 def configure_queue(window: gr.Blocks, most: int | None = None) -> None:
-    window.queue(default_concurrency_limit=None, max_size=most)
+    window.queue(api_open=False, default_concurrency_limit=None, max_size=most)
     window._queue.sleep_when_free = window._queue.progress_update_sleep_when_free = QUEUE_REST_S
 
 

@@ -147,3 +147,10 @@ def test_wrong_kinds_get_a_sentence_in_both_languages(owner: httpx.Client, path:
         found = answer.json()
         said.add(found.get("trouble") or found["detail"])
     assert len(said) == 2 and all(len(each) > 5 for each in said)
+
+
+def test_nothing_that_queues_can_be_run_past_the_queue(owner: httpx.Client) -> None:
+    queued = [each["id"] for each in owner.get("/config").json()["dependencies"] if each["queue"]]
+    assert len(queued) == 2, "speak and paint, for Gradio's own client; guests have no such functions"
+    for id_ in queued:
+        assert owner.post("/gradio_api/run/predict", json={"fn_index": id_, "data": [], "session_hash": "x"}).status_code == 404
