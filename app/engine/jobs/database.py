@@ -35,12 +35,6 @@ END;
 VERSION = 1
 """Of the tables; a newer Hearth that changes them counts up. 0: a database from before there was a version."""
 BUSY_S = 10
-FULL = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
-
-
-def is_full(fault: BaseException) -> bool:
-    """Tell whether SQLite could not write, or not make the files that it works with: mostly a full disk."""
-    return isinstance(fault, sqlite3.Error) and getattr(fault, "sqlite_errorcode", 0) & 0xFF in FULL
 
 
 def describe_tables(connection: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:

@@ -132,40 +132,52 @@ class Shelf:
         folder.mkdir(parents=True, exist_ok=True)
 
     def keep(self, job: Job, files: Iterable[str | Path], made: RunSummary) -> list[Creation]:
-        """Move finished files in and write their rows. Each file is moved before its row is written: nothing is lost,
-        at worst unlisted. Results kept before the job was resumed are not kept twice."""
-        kept = []
-        before = [each for each in self.list_of_job(job.id) if not (each.binned or each.condition)]
-        text = job.request.text if isinstance(job.request, SpeechRequest) else job.request.prompt
-        settings = to_json(job.request)
-        for file in map(Path, files):
-            same = next((each for each in before if filecmp.cmp(file, each.path, shallow=False)), None)
-            if same is not None:
-                file.unlink()
-                kept.append(same)
-                continue
-            now = time.time()
-            path = reserve(self.folder, make_file_name(text, file.suffix, now))
-            _move(file, path)
-            try:
-                row = self._insert((
-                    job.id, job.owner, settings["kind"], made.model, text, json.dumps(settings), made.plan, str(path), path.stat().st_size,
-                    made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), now,
-                ))  # fmt: skip
-            except sqlite3.Error:
-                _move(path, file)  # The caller tries again: a file without a row would not be found.
-                raise
-            kept.append(read_creation(row))
-        return kept
+        """Write the rows of finished files and move the files in, all or none. What was kept before the job was resumed
+        is not kept twice. Rows come first: if Hearth is killed before a file follows, the resumed job replaces its row."""
+        before = [each for each in self.list_of_job(job.id) if not each.binned]
+        there = [each for each in before if not each.condition]
+        same = {file: _find_same(file, there, made) for file in map(Path, files)}
+        paths = {file: reserve(self.folder, _name_after(job, file)) for file in same if same[file] is None}
+        try:
+            with self._db.transaction():
+                for lost in (each for each in before if _is_empty(each.path)):
+                    self._db.write("DELETE FROM creations WHERE id=?", lost.id)
+                for file, path in paths.items():
+                    self._insert(_make_row(job, file, path, made))
+        except BaseException:
+            for path in paths.values():
+                path.unlink(missing_ok=True)
+            raise
+        self._move_in(paths)
+        for file, kept in same.items():
+            if kept is not None and kept.path != file:
+                file.unlink(missing_ok=True)
+        rows = {each.path: each for each in self.list_of_job(job.id)}
+        return [kept or rows[paths[file]] for file, kept in same.items()]
 
-    def _insert(self, values: tuple[object, ...]) -> sqlite3.Row:
-        with self._db.transaction():
-            self._db.write(
-                "INSERT INTO creations (job, owner, kind, model, text, request, plan, path, bytes, seconds, rate, unit, elapsed_s, highest_bytes,"
-                " whole, created_s) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                *values,
-            )
-            return self._db.query("SELECT * FROM creations WHERE path=?", str(values[7]))[0]
+    def _move_in(self, paths: Mapping[Path, Path]) -> None:
+        """Move files to the places that their rows name; if one cannot be moved, none is and the rows go."""
+        moved: list[Path] = []
+        try:
+            for file, path in paths.items():
+                _move(file, path)
+                moved.append(file)
+        except OSError:
+            for file in moved:
+                _move(paths[file], file)
+            with contextlib.suppress(sqlite3.Error), self._db.transaction():
+                for path in paths.values():
+                    self._db.write("DELETE FROM creations WHERE path=?", str(path))
+            for path in paths.values():
+                path.unlink(missing_ok=True)
+            raise
+
+    def _insert(self, values: tuple[object, ...]) -> None:
+        self._db.write(
+            "INSERT INTO creations (job, owner, kind, model, text, request, plan, path, bytes, seconds, rate, unit, elapsed_s, highest_bytes,"
+            " whole, created_s) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            *values,
+        )
 
     def find(self, search: Search) -> list[Creation]:
         """Find creations, newest first."""
@@ -251,6 +263,38 @@ class Shelf:
             with contextlib.suppress(TypeError, ValueError):
                 found.append(read_creation(row))
         return found
+
+
+def _read_words(request: Request) -> str:
+    return request.text if isinstance(request, SpeechRequest) else request.prompt
+
+
+def _name_after(job: Job, file: Path) -> str:
+    return make_file_name(_read_words(job.request), file.suffix, time.time())
+
+
+def _make_row(job: Job, file: Path, path: Path, made: RunSummary) -> tuple[object, ...]:
+    settings = to_json(job.request)
+    return (
+        job.id, job.owner, settings["kind"], made.model, _read_words(job.request), json.dumps(settings), made.plan, str(path), file.stat().st_size,
+        made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), time.time(),
+    )  # fmt: skip
+
+
+def _find_same(file: Path, kept: Iterable[Creation], made: RunSummary) -> Creation | None:
+    """Find what this job kept before: a file of the same bytes, or the whole speech, whose container may differ in its number."""
+    for each in kept:
+        whole = each.kind == "speech" and each.whole and made.whole and each.path.suffix == file.suffix
+        if whole or filecmp.cmp(file, each.path, shallow=False):
+            return each
+    return None
+
+
+def _is_empty(path: Path) -> bool:
+    try:
+        return path.stat().st_size == 0
+    except OSError:
+        return True
 
 
 def read_creation(row: sqlite3.Row | Mapping[str, Any]) -> Creation:

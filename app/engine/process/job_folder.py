@@ -11,12 +11,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 from app.compat.planning.types import Plan
+from app.disk_faults import is_disk_full
 from app.engine.jobs.events import Failed, Finished, Stopped
 from app.engine.jobs.journal import Job, State
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.shelf import RunSummary, Shelf
 from app.engine.process.delivery import DELIVERED, Delivery
-from app.engine.process.disk_room import is_disk_full
 from app.sentence import say
 
 FOLDERS_KEPT = 30

@@ -11,8 +11,9 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from app import notices
+from app.disk_faults import is_disk_full
 from app.engine.jobs import backups, salvage
-from app.engine.jobs.database import Database, is_full, list_columns, make_empty
+from app.engine.jobs.database import Database, list_columns, make_empty
 from app.engine.jobs.journal import read_job
 from app.engine.jobs.shelf import read_creation
 from app.engine.process.shelf_refill import correct, find_unlisted
@@ -39,7 +40,7 @@ def open_database(home: Home, alone: bool) -> Database:
             return Database(file)
         fault = "it is missing or empty"
     except (sqlite3.Error, OSError, UnicodeError) as broken:
-        if is_full(broken):
+        if is_disk_full(broken):
             return Database(file, _read_into_memory(file))
         if is_in_use(broken):
             raise Trouble(
@@ -73,7 +74,7 @@ def _restore(home: Home, fault: str) -> Database:
     try:
         jobs, creations = _fill(made, home)
     except (OSError, sqlite3.Error) as full:
-        if isinstance(full, sqlite3.Error) and not is_full(full):
+        if isinstance(full, sqlite3.Error) and not is_disk_full(full):
             raise
         return Database(home.database, _read_into_memory(home.database))
     aside = _move_aside(home.database, fault)

@@ -16,12 +16,12 @@ import soundfile
 from PIL import Image
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.disk_faults import is_disk_full
 from app.engine.files.bounded_json import parse_json
 from app.engine.files.picture_header import open_header
 from app.engine.files.safetensors import HEADER
 from app.engine.files.sound import CHANNELS_MOST, RATE_MOST
 from app.engine.jobs.owners import household_of
-from app.engine.process.disk_room import is_disk_full
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import refusal
 from app.ui.state.guest_files import GuestFiles
