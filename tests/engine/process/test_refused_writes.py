@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,9 @@ def test_an_end_that_cannot_be_stored_though_there_is_room_is_told_and_stored_on
     until(lambda: keeper.get_progress(job).end is not None, 60)
     (kept,) = keeper.shelf.find(Search())
     end = keeper.get_progress(job).end
-    assert isinstance(end, Finished) and end.files == (str(kept.path),) and not kept.condition and keeper.journal.get(job).state == "finished"
+    assert (
+        isinstance(end, Finished) and end.files == (str(kept.path),) and not kept.condition and keeper.journal.get(job).state == "finished"
+    )
     until(lambda: keeper.state.obstacle is None, 10)
 
 

@@ -190,7 +190,9 @@ def test_creations_move_from_one_disk_to_another(tmp_path: Path, monkeypatch: py
     made.write_bytes(b"another sound")
     with pytest.raises(OSError, match="No space"):
         shelf.keep(journal.queue(SpeechRequest("[S1] Hello."), Choice()), [made], RunSummary("m"))
-    assert len(shelf.find(Search())) == 1 and made.exists() and [path.name for path in (tmp_path / "shelf").iterdir()] == [kept.path.name], "half a file is left"
+    assert (
+        len(shelf.find(Search())) == 1 and made.exists() and [path.name for path in (tmp_path / "shelf").iterdir()] == [kept.path.name]
+    ), "half a file is left"
     database.close()
 
 
