@@ -11,7 +11,7 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from app import notices
-from app.disk_faults import is_disk_full
+from app.disk_faults import is_access_refused, is_disk_full, word_fault
 from app.engine.jobs import backups, salvage
 from app.engine.jobs.database import Database, list_columns, make_empty
 from app.engine.jobs.journal import read_job
@@ -22,6 +22,7 @@ from app.put_aside import put_aside
 from app.sentence import Trouble, say
 
 SIDE_FILES: Final = ("-wal", "-shm")
+PIECE_BYTES: Final = 1 << 20
 FILLED_IN: Final[Mapping[str, object]] = {
     "attempts": 0, "runner": "", "words": "", "rate": 0.0, "unit": "", "elapsed_s": 0.0, "highest_bytes": 0, "favourite": 0, "plan": "{}",
 }  # fmt: skip
@@ -38,8 +39,10 @@ def open_database(home: Home, alone: bool) -> Database:
             return Database(file)
         if file.is_file() and file.stat().st_size:
             return Database(file)
+        _require_readable(file)
         fault = "it is missing or empty"
     except (sqlite3.Error, OSError, UnicodeError) as broken:
+        _require_readable(file, broken)
         if is_disk_full(broken):
             return Database(file, _read_into_memory(file))
         if is_in_use(broken):
@@ -58,6 +61,29 @@ def open_database(home: Home, alone: bool) -> Database:
             say("database.window-open", "{file} cannot be used ({fault}). Quit the Hearth window and open it again: it repairs the file.",
                 file=str(file), fault=fault)
         ) from None  # fmt: skip
+
+
+def _require_readable(file: Path, broken: Exception | None = None) -> None:
+    """Raise Trouble if the file may not be used or its disk does not give it: it may be whole, so it is neither renamed nor
+    made anew."""
+    fault = broken if broken is not None and (isinstance(broken, OSError) or is_access_refused(broken)) else None
+    try:
+        if file.is_dir():
+            return
+        for part in (file, *(Path(f"{file}{side}") for side in SIDE_FILES)):
+            if part.exists():
+                with part.open("rb") as opened:
+                    while opened.read(PIECE_BYTES):
+                        pass
+    except OSError as unread:
+        fault = unread
+    if fault is not None:
+        raise Trouble(
+            say("database.no-access", "The list of your jobs and creations, {file}, cannot be used now ({fault}). It stays as it is. See that your "
+                "account may read and write it and its folder, and that its disk works, then start Hearth again. If nothing helps, rename the "
+                "file: Hearth then makes the list anew from backups and from your files.",
+                file=str(file), fault=word_fault(fault))
+        ) from broken  # fmt: skip
 
 
 def is_in_use(fault: BaseException) -> bool:

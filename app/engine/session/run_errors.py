@@ -25,6 +25,8 @@ finds no engine."""
 
 NO_ROOM_BYTES = 1 << 20
 """With less than this free, a failed write is the likeliest cause; libsndfile and safetensors word it in their own way."""
+OF_THE_DISK = frozenset({errno.EIO, errno.EACCES, errno.EPERM, errno.EROFS, getattr(errno, "ESTALE", errno.EIO), errno.ENXIO, errno.ENODEV})
+"""Errors of a file that may be whole: its disk fails, is gone or may not be used."""
 
 
 def classify_fault(fault: BaseException) -> Fault | None:
@@ -74,10 +76,11 @@ def describe_failure(fault: Exception, job: Path) -> Failed:
             cure="report", files=files,
         )  # fmt: skip
     traceback.print_exception(fault)
-    if isinstance(fault, OSError) and fault.errno == errno.EIO:
+    if isinstance(fault, OSError) and fault.errno in OF_THE_DISK:
         return Failed(
             say("session.disk-error",
-                "The disk reports an error at {file} ({fault}). Check that disk and its connection, then resume. Finished parts are kept.",
+                "{file} cannot be used ({fault}). See that its disk works and is connected, and that your account may use it, then resume. "
+                "Finished parts are kept.",
                 file=str(fault.filename or job), fault=word_fault(fault)),
             cure="open-folder", files=files,
         )  # fmt: skip

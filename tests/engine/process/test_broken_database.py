@@ -6,7 +6,6 @@ import json
 import os
 import random
 import sqlite3
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -172,25 +171,6 @@ def test_backups_are_made_daily_whole_and_a_few(place: Home, monkeypatch: pytest
     monkeypatch.setattr(time, "time", lambda: now + 99 * backups.DAY_S)
     backups.make_daily_backup(place)
     assert backups.list_backups(place) == kept, "a broken database is no backup, and takes no one's place"
-
-
-def test_a_read_only_file_is_copied(place: Home) -> None:
-    """As root every file can be written, so SQLite is told that this one cannot."""
-    real = database._connect
-
-    def read_only(path: Path) -> sqlite3.Connection:
-        if path == place.database and not path.stat().st_mode & stat.S_IWUSR:
-            connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
-            database.check(connection)
-        return real(path)
-
-    place.database.chmod(0o444)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(database, "_connect", read_only)
-        opened = open_database(place, alone=True)
-    assert len(Journal(opened).list_live()) == 60 and len(shelf_of(place, opened)) == 8
-    opened.close()
-    assert len(notices.list_notices()) == 1
 
 
 def test_files_of_odd_names_do_not_keep_the_others_away(place: Home) -> None:
