@@ -124,16 +124,22 @@ class Database:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # SQLite ends it by itself after some errors
+                    self._connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
 
     def _leave_stand_in(self) -> None:
         if self._stands_in:
             opened = _connect(self._path)
             self._connection.close()
             self._connection, self._stands_in = opened, False
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether a copy in memory is read, which may lack rows."""
+        return self._stands_in
 
     def close(self) -> None:
         with self._lock:

@@ -27,6 +27,7 @@ BIN = ".bin"
 NAME_LETTERS = 48
 NAMED_FROM_LETTERS = 1000
 """A script may have a million letters; its name comes from the first of them."""
+NUMBERED = re.compile(r" \d{1,9}$")
 TRIGRAM = 3
 """Full-text search needs this many letters; shorter words are searched row by row."""
 
@@ -96,19 +97,6 @@ def make_file_name(text: str, suffix: str, when_s: float) -> str:
     return f"{time.strftime('%Y-%m-%d %H%M', time.localtime(when_s))} {words or 'untitled'}{suffix}"
 
 
-def reserve(folder: Path, name: str) -> Path:
-    """Reserve a free name by creating an empty file, so that two processes never take the same one."""
-    path = folder / name
-    number = 2
-    while True:
-        try:
-            path.touch(exist_ok=False)
-            return path
-        except FileExistsError:
-            path = folder / f"{Path(name).stem} {number}{Path(name).suffix}"
-            number += 1
-
-
 def _move(file: Path, path: Path) -> None:
     """Move a file, also between disks; on failure it stays and the name is freed."""
     try:
@@ -134,20 +122,17 @@ class Shelf:
     def keep(self, job: Job, files: Iterable[str | Path], made: RunSummary) -> list[Creation]:
         """Write the rows of finished files and move the files in, all or none. What was kept before the job was resumed
         is not kept twice. Rows come first: if Hearth is killed before a file follows, the resumed job replaces its row."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         before = [each for each in self.list_of_job(job.id) if not each.binned]
         there = [each for each in before if not each.condition]
         same = {file: _find_same(file, there, made) for file in map(Path, files)}
-        paths = {file: reserve(self.folder, _name_after(job, file)) for file in same if same[file] is None}
-        try:
-            with self._db.transaction():
-                for lost in (each for each in before if _is_empty(each.path)):
-                    self._db.write("DELETE FROM creations WHERE id=?", lost.id)
-                for file, path in paths.items():
-                    self._insert(_make_row(job, file, path, made))
-        except BaseException:
-            for path in paths.values():
-                path.unlink(missing_ok=True)
-            raise
+        paths: dict[Path, Path] = {}
+        with self._db.transaction():
+            for lost in (each for each in before if each.condition == "missing"):
+                self._db.write("DELETE FROM creations WHERE id=?", lost.id)
+            for file in (each for each in same if same[each] is None):
+                paths[file] = self._find_free(self.folder, _name_after(job, file))
+                self._insert(_make_row(job, file, paths[file], made))
         self._move_in(paths)
         for file, kept in same.items():
             if kept is not None and kept.path != file:
@@ -168,9 +153,14 @@ class Shelf:
             with contextlib.suppress(sqlite3.Error), self._db.transaction():
                 for path in paths.values():
                     self._db.write("DELETE FROM creations WHERE path=?", str(path))
-            for path in paths.values():
-                path.unlink(missing_ok=True)
             raise
+
+    def _find_free(self, folder: Path, name: str) -> Path:
+        """Find a name that no file and no row has; within a transaction, which locks out other processes."""
+        path, number = folder / name, 2
+        while path.exists() or self._db.query("SELECT 1 FROM creations WHERE path=?", str(path)):
+            path, number = folder / f"{Path(name).stem} {number}{Path(name).suffix}", number + 1
+        return path
 
     def _insert(self, values: tuple[object, ...]) -> None:
         self._db.write(
@@ -242,19 +232,36 @@ class Shelf:
         return target
 
     def _move(self, id_: int, folder: Path, binned_s: float | None) -> None:
-        creation = self.get(id_)
+        """Move file and row together. Where Hearth is killed in between, `find_moved` mends it at the next start."""
         folder.mkdir(parents=True, exist_ok=True)
-        path = reserve(folder, creation.path.name)
-        if creation.path.exists():
-            _move(creation.path, path)
-        else:
-            path.unlink()
+        creation = self.get(id_)
+        path = creation.path
         try:
-            self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(path), binned_s, id_)
+            with self._db.transaction():
+                path = self._find_free(folder, creation.path.name)
+                self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(path), binned_s, id_)
+                if creation.path.exists():
+                    _move(creation.path, path)
         except sqlite3.Error:
-            if path.exists():
+            if path.exists() and not creation.path.exists():
                 _move(path, creation.path)  # The row still names the old place.
             raise
+
+    def find_moved(self) -> None:
+        """Write the rows of files that lie in the other folder, the bin or not: Hearth was killed before it did."""
+        folders = (self.folder, self.folder / BIN)
+        there = {file for folder in folders if folder.is_dir() for file in folder.iterdir()}
+        rows = self._db.query("SELECT id, path, bytes FROM creations")
+        unlisted: dict[tuple[str, str], Path] = {}
+        for file in sorted(there - {Path(row["path"]) for row in rows}):
+            unlisted |= {(file.stem, file.suffix): file, (NUMBERED.sub("", file.stem), file.suffix): file}
+        for row in rows if unlisted else ():
+            lost = Path(row["path"])
+            file = unlisted.get((lost.stem, lost.suffix), lost) if lost not in there else lost
+            if file.parent != lost.parent and file.stat().st_size == row["bytes"]:
+                binned_s = time.time() if file.parent == folders[1] else None
+                with contextlib.suppress(sqlite3.IntegrityError):  # another one of the same name and size was it
+                    self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(file), binned_s, row["id"])
 
     def _read_all(self, rows: list[sqlite3.Row]) -> list[Creation]:
         """Read rows; skip damaged ones, so that the others are still shown."""
@@ -288,13 +295,6 @@ def _find_same(file: Path, kept: Iterable[Creation], made: RunSummary) -> Creati
         if whole or filecmp.cmp(file, each.path, shallow=False):
             return each
     return None
-
-
-def _is_empty(path: Path) -> bool:
-    try:
-        return path.stat().st_size == 0
-    except OSError:
-        return True
 
 
 def read_creation(row: sqlite3.Row | Mapping[str, Any]) -> Creation:
