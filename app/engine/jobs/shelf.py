@@ -248,20 +248,23 @@ class Shelf:
             raise
 
     def find_moved(self) -> None:
-        """Write the rows of files that lie in the other folder, the bin or not: Hearth was killed before it did."""
+        """Write the rows of files that lie elsewhere than their rows say: in the bin or out of it, as Hearth was killed before
+        it wrote that; or in this shelf's folder, as the whole home was copied or moved."""
         folders = (self.folder, self.folder / BIN)
         there = {file for folder in folders if folder.is_dir() for file in folder.iterdir()}
         rows = self._db.query("SELECT id, path, bytes FROM creations")
-        unlisted: dict[tuple[str, str], Path] = {}
-        for file in sorted(there - {Path(row["path"]) for row in rows}):
-            unlisted |= {(file.stem, file.suffix): file, (NUMBERED.sub("", file.stem), file.suffix): file}
-        for row in rows if unlisted else ():
-            lost = Path(row["path"])
-            file = unlisted.get((lost.stem, lost.suffix), lost) if lost not in there else lost
-            if file.parent != lost.parent and file.stat().st_size == row["bytes"]:
-                binned_s = time.time() if file.parent == folders[1] else None
-                with contextlib.suppress(sqlite3.IntegrityError):  # another one of the same name and size was it
-                    self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(file), binned_s, row["id"])
+        unlisted = there - {Path(row["path"]) for row in rows}
+        lost = {row["id"]: row for row in rows if Path(row["path"]) not in there} if unlisted else {}
+        for name in (_read_name, _read_name_without_number):
+            by_name = {name(file): file for file in sorted(unlisted)}
+            for id_, row in list(lost.items()):
+                old = Path(row["path"])
+                file = by_name.get(name(old), old)
+                if file in unlisted and file.parent != old.parent and file.stat().st_size == row["bytes"]:
+                    binned_s = time.time() if file.parent == folders[1] else None
+                    self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(file), binned_s, id_)
+                    unlisted.discard(file)
+                    del lost[id_]
 
     def _read_all(self, rows: list[sqlite3.Row]) -> list[Creation]:
         """Read rows; skip damaged ones, so that the others are still shown."""
@@ -286,6 +289,14 @@ def _make_row(job: Job, file: Path, path: Path, made: RunSummary) -> tuple[objec
         job.id, job.owner, settings["kind"], made.model, _read_words(job.request), json.dumps(settings), made.plan, str(path), file.stat().st_size,
         made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), time.time(),
     )  # fmt: skip
+
+
+def _read_name(path: Path) -> str:
+    return path.name
+
+
+def _read_name_without_number(path: Path) -> str:
+    return NUMBERED.sub("", path.stem) + path.suffix
 
 
 def _find_same(file: Path, kept: Iterable[Creation], made: RunSummary) -> Creation | None:

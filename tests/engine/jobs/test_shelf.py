@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import sqlite3
 import statistics
 import subprocess
@@ -314,3 +315,25 @@ def test_a_kill_between_a_file_and_its_row_loses_and_doubles_nothing(
     assert len(there) == 2 and not any(each.condition for each in there) and sorted(lying) == sorted(each.path for each in there)
     assert sorted(each.path.read_bytes() for each in there) == [b"picture 0", b"picture 1"]
     assert all(each.binned == (each.path.parent != shelf.folder) for each in there)
+
+
+def test_a_home_that_was_copied_has_files_of_its_own(shelf: Shelf, journal: Journal, database: Database, tmp_path: Path) -> None:
+    """Rows name whole paths: what is deleted in the copy must not go from the home it was copied from."""
+    for number in range(12):
+        request = PictureRequest("boats", seed=number)
+        shelf.keep(journal.queue(request, Choice()), [made(tmp_path, "a.png", b"picture %02d" % number)], MADE)
+    shelf.delete(3)
+    copied = tmp_path / "copied"
+    shutil.copytree(shelf.folder, copied / "creations")
+    database.query("PRAGMA wal_checkpoint(TRUNCATE)")
+    shutil.copyfile(tmp_path / "hearth.sqlite3", copied / "hearth.sqlite3")
+    opened = Database(copied / "hearth.sqlite3")
+    other = Shelf(opened, copied / "creations")
+    other.find_moved()
+    for search in (Search(), Search(binned=True)):
+        mine, theirs = shelf.find(search), other.find(search)
+        assert [each.path.relative_to(copied) for each in theirs] == [each.path.relative_to(tmp_path) for each in mine]
+        assert [each.path.read_bytes() for each in theirs] == [each.path.read_bytes() for each in mine]
+    other.delete(5)
+    assert not any(each.condition for each in shelf.find(Search()))
+    opened.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -215,6 +216,20 @@ def test_a_command_repairs_nothing_while_a_window_is_open(place: Home) -> None:
         window.release()
     open_database(place, alone=False).close()
     assert notices.list_notices()
+
+
+def test_a_copied_home_is_made_anew_from_its_own_files(place: Home, tmp_path: Path) -> None:
+    """The rows name files of the other home, which are there too."""
+    backups.make_backup(place)
+    for name in ("a broken search index", "garbage"):
+        copied = home(tmp_path / name)
+        shutil.copytree(place.root, copied.root)
+        DAMAGES[name](copied.database, random.Random(SEED))
+        opened = open_database(copied, alone=True)
+        found = shelf_of(copied, opened)
+        assert len(found) == 8 and all(each.path.is_relative_to(copied.root) and not each.condition for each in found)
+        assert {each.model for each in found} == {"starter-painter"}, "by their rows, which know more than the files"
+        opened.close()
 
 
 def test_a_new_home_says_nothing(tmp_path: Path) -> None:

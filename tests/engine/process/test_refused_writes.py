@@ -11,16 +11,20 @@ from typing import Any
 
 import pytest
 
-from app import atomic_write
+from app import atomic_write, notices
+from app.compat.planning.types import Choice
 from app.disk_faults import PLENTY_BYTES
+from app.engine.jobs import database
 from app.engine.jobs.events import END, Event, Failed, Finished
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.process import child, disk_room
 from app.engine.process.keeper import Keeper
+from app.engine.process.open_database import open_database
 from app.engine.session.run_errors import describe_failure
 from app.paths import home
+from tests.engine.process.test_broken_database import make_home
 from tests.support import light_engine
 from tests.support.waiting import until
 
@@ -137,3 +141,27 @@ def test_a_write_that_failed_is_named_by_its_error_and_the_free_space(
 
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(1 << 40, 0, free))  # type: ignore[attr-defined]
     assert describe_failure(OSError(number, "words", "file"), tmp_path).sentence.key == key
+
+
+def test_a_database_that_cannot_be_written_at_the_start_is_shown_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite cannot make its files beside it, by a quota or a fault; nothing that interrupted jobs need is removed meanwhile."""
+    place = make_home(tmp_path / "home", pictures=3, jobs=2)
+    real, calls = database._connect, [0]
+
+    def connect(path: Path) -> sqlite3.Connection:
+        if calls:
+            raise break_sqlite()
+        return real(path)
+
+    monkeypatch.setattr(database, "_connect", connect)
+    notices.take_all()
+    opened = open_database(place, alone=True)
+    (told,) = notices.take_all()
+    assert "disk I/O error" in str(told) and "quota" in str(told) and opened.stands_in
+    assert len(Shelf(opened, place.creations).find(Search())) == 2 and not list(place.root.glob("*.damaged"))
+    with pytest.raises(sqlite3.OperationalError):
+        Journal(opened).queue(SpeechRequest(SCRIPT), Choice())
+    calls.clear()
+    Journal(opened).queue(SpeechRequest(SCRIPT), Choice())
+    assert not opened.stands_in
+    opened.close()
