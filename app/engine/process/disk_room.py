@@ -88,7 +88,7 @@ class DiskRoom:
 
     def _word_refusal(self, by_quota: bool, fault: str) -> Sentence:
         """SQLite does not say whether a quota or a failing disk refused it."""
-        figures = {"folder": str(self._home.root), "fault": fault, "free": read_free_bytes(self._home) // MB}
+        figures: dict[str, str | int] = {"folder": str(self._home.root), "fault": fault, "free": read_free_bytes(self._home) // MB}
         if by_quota:
             return say(
                 "disk.quota",
