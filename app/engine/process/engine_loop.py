@@ -250,7 +250,7 @@ class EngineLoop:
             self._set(reading=event.memory)
         if not isinstance(event, END):
             self._board.post(job, event)
-        elif isinstance(event, Failed) and self._filled_disk(job, event) and self._run is not None:
+        elif self._filled_disk(job, event) and isinstance(event, Failed) and self._run is not None:
             self._room.note_full(event)
             self._queue.hold(self._run)
             self._run = None
@@ -258,9 +258,10 @@ class EngineLoop:
         else:
             self._store_end(job, event)
 
-    def _filled_disk(self, job: str, event: Failed) -> bool:
+    def _filled_disk(self, job: str, event: Event) -> bool:
         """Tell whether a job ended for lack of room and is to wait for it."""
-        return event.sentence.key in FULL_MET and self._patient and not is_task(job) and job not in self._stopping
+        full = isinstance(event, Failed) and event.sentence.key in FULL_MET
+        return full and self._patient and not is_task(job) and job not in self._stopping
 
     def _store_end(self, job: str, event: End) -> None:
         """Store the end of a job; on a full disk, with the next turn that finds room."""
