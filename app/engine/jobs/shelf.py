@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import sqlite3
+import threading
 import time
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -117,15 +118,21 @@ class Shelf:
     def __init__(self, database: Database, folder: Path) -> None:
         self._db = database
         self.folder = folder
+        self._moving = threading.RLock()
+        """Held from a row to its file, so that nobody deletes a creation in between."""
         folder.mkdir(parents=True, exist_ok=True)
 
     def keep(self, job: Job, files: Iterable[str | Path], made: RunSummary) -> list[Creation]:
         """Write the rows of finished files and move the files in, all or none. What was kept before the job was resumed
         is not kept twice. Rows come first: if Hearth is killed before a file follows, the resumed job replaces its row."""
+        with self._moving:
+            return self._keep(job, list(map(Path, files)), made)
+
+    def _keep(self, job: Job, files: list[Path], made: RunSummary) -> list[Creation]:
         self.folder.mkdir(parents=True, exist_ok=True)
-        before = [each for each in self.list_of_job(job.id) if not each.binned]
-        there = [each for each in before if not each.condition]
-        same = {file: _find_same(file, there, made) for file in map(Path, files)}
+        before = self.list_of_job(job.id)
+        there = [each for each in before if not (each.binned or each.condition)]
+        same = {file: _find_same(file, there, made) for file in files}
         paths: dict[Path, Path] = {}
         with self._db.transaction():
             for lost in (each for each in before if each.condition == "missing"):
@@ -234,12 +241,15 @@ class Shelf:
     def _move(self, id_: int, folder: Path, binned_s: float | None) -> None:
         """Move file and row together. Where Hearth is killed in between, `find_moved` mends it at the next start."""
         folder.mkdir(parents=True, exist_ok=True)
-        creation = self.get(id_)
+        with self._moving:
+            self._move_row(self.get(id_), folder, binned_s)
+
+    def _move_row(self, creation: Creation, folder: Path, binned_s: float | None) -> None:
         path = creation.path
         try:
             with self._db.transaction():
                 path = self._find_free(folder, creation.path.name)
-                self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(path), binned_s, id_)
+                self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(path), binned_s, creation.id)
                 if creation.path.exists():
                     _move(creation.path, path)
         except sqlite3.Error:
@@ -254,17 +264,26 @@ class Shelf:
         there = {file for folder in folders if folder.is_dir() for file in folder.iterdir()}
         rows = self._db.query("SELECT id, path, bytes FROM creations")
         unlisted = there - {Path(row["path"]) for row in rows}
-        lost = {row["id"]: row for row in rows if Path(row["path"]) not in there} if unlisted else {}
-        for name in (_read_name, _read_name_without_number):
-            by_name = {name(file): file for file in sorted(unlisted)}
-            for id_, row in list(lost.items()):
+        lost = [row for row in rows if Path(row["path"]) not in there] if unlisted else []
+        by_name: dict[str, list[Path]] = {}
+        for file in unlisted:
+            for name in {file.name, _drop_number(file)}:
+                by_name.setdefault(name, []).append(file)
+        for exact in (True, False):
+            for row in lost:
                 old = Path(row["path"])
-                file = by_name.get(name(old), old)
-                if file in unlisted and file.parent != old.parent and file.stat().st_size == row["bytes"]:
+                names = {old.name} if exact else {old.name, _drop_number(old)}
+                found = {
+                    file for name in names for file in by_name.get(name, ()) if file in unlisted and (file.name == old.name or not exact)
+                }
+                found = {file for file in found if file.parent != old.parent and file.stat().st_size == row["bytes"]}
+                if len(found) == 1:
+                    (file,) = found
                     binned_s = time.time() if file.parent == folders[1] else None
-                    self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(file), binned_s, id_)
-                    unlisted.discard(file)
-                    del lost[id_]
+                    if self._db.write(
+                        "UPDATE creations SET path=?, binned_s=? WHERE id=? AND path=?", str(file), binned_s, row["id"], row["path"]
+                    ):
+                        unlisted.discard(file)
 
     def _read_all(self, rows: list[sqlite3.Row]) -> list[Creation]:
         """Read rows; skip damaged ones, so that the others are still shown."""
@@ -291,11 +310,8 @@ def _make_row(job: Job, file: Path, path: Path, made: RunSummary) -> tuple[objec
     )  # fmt: skip
 
 
-def _read_name(path: Path) -> str:
-    return path.name
-
-
-def _read_name_without_number(path: Path) -> str:
+def _drop_number(path: Path) -> str:
+    """Return a file's name without the number that keeps it apart from others."""
     return NUMBERED.sub("", path.stem) + path.suffix
 
 

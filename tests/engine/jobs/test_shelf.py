@@ -337,3 +337,25 @@ def test_a_home_that_was_copied_has_files_of_its_own(shelf: Shelf, journal: Jour
     other.delete(5)
     assert not any(each.condition for each in shelf.find(Search()))
     opened.close()
+
+
+def test_a_creation_that_is_deleted_while_its_file_comes_goes_whole(
+    shelf: Shelf, journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its row is seen before its file is there."""
+    import app.engine.jobs.shelf as module
+
+    real, deleting = module._move, list[threading.Thread]()
+
+    def move(file: Path, path: Path) -> None:
+        if not deleting:
+            deleting.append(threading.Thread(target=shelf.delete, args=(shelf.find(Search())[0].id,)))
+            deleting[0].start()
+            time.sleep(0.2)
+        real(file, path)
+
+    monkeypatch.setattr(module, "_move", move)
+    assert len(shelf.keep(journal.queue(PictureRequest("boats"), Choice()), [made(tmp_path)], MADE)) == 1
+    deleting[0].join()
+    (binned,) = shelf.find(Search(binned=True))
+    assert not binned.condition and not shelf.find(Search()) and [*shelf.folder.rglob("*.wav")] == [binned.path]
