@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,26 +12,31 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from app import atomic_write, notices
+from app.disk_faults import word_fault
 from app.put_aside import put_aside
-from app.sentence import say
+from app.sentence import Sentence, say
 
 NAMED_MOST: Final = 8
 ROUNDS: Final = 20
 """Each round removes all that is wrong; what a removal makes wrong, as the rest of a record, goes in the next."""
+_unreadable: Final[dict[Path, Sentence]] = {}
+"""Files that could not be read the last time, and what was told of them."""
 Keys = tuple[str | int, ...]
 
 
 def read_stored(file: Path, schema: TypeAdapter[Any], depth: int | None = None) -> dict[str, Any]:
     """Return the values of a file without those that are wrong, and unknown ones of a newer Hearth as they are; {} if
-    there is no file. A damaged file is put aside and told, and never stops anything. `depth`: how deep a wrong value may
-    lie to go alone; None: as deep as it does."""
+    there is no file. A damaged file is put aside and told, and never stops anything. Raise OSError for a file that cannot
+    be read now, as one without permission or in a lock: it may be whole, so it stays, and nobody may write in its place.
+    `depth`: how deep a wrong value may lie to go alone; None: as deep as it does."""
     try:
-        values = json.loads(file.read_text("utf-8"))
+        text = read_text(file)
+        if text is None:
+            return {}
+        values = json.loads(text)
         if not isinstance(values, dict):
             raise ValueError(f"{type(values).__name__} in place of an object")
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError) as fault:
+    except (IsADirectoryError, ValueError, RecursionError) as fault:
         notices.tell(
             say("stored.unreadable", "{file} could not be read ({fault}), so what it held is back at its default. The damaged file is kept as {aside}.",
                 file=str(file), fault=str(fault)[:200], aside=str(_put_aside(file)))
@@ -47,6 +53,37 @@ def read_stored(file: Path, schema: TypeAdapter[Any], depth: int | None = None) 
                 file=str(file), names=names, aside=str(aside))
         )  # fmt: skip
     return values
+
+
+def read_text(file: Path) -> str | None:
+    """Return a file's text; None if there is no file. Raise IsADirectoryError for a folder in its place, and OSError, told
+    once, for a file that cannot be read now."""
+    try:
+        text = file.read_text("utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as fault:
+        if isinstance(fault, IsADirectoryError):
+            raise
+        if sys.platform == "win32" and file.is_dir():  # there it counts as a lack of permission
+            raise IsADirectoryError(fault.errno, fault.strerror, str(file)) from fault
+        _tell_unreadable(file, fault)
+        raise
+    if file in _unreadable:
+        notices.dismiss(str(_unreadable.pop(file)))
+    return text
+
+
+def _tell_unreadable(file: Path, fault: OSError) -> None:
+    if file not in _unreadable:
+        _unreadable[file] = say(
+            "stored.not-now",
+            "{file} cannot be read now ({fault}). It stays as it is, and until it can be read, what it holds is missing and nothing is saved in it. "
+            "See that your account may read it, that no other program holds it, and that its disk works.",
+            file=str(file),
+            fault=word_fault(fault),
+        )
+        notices.tell(_unreadable[file])
 
 
 def drop_wrong(schema: TypeAdapter[Any], values: Any, depth: int | None = None) -> list[Keys]:

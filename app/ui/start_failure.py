@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from app import __version__
+from app.disk_faults import word_fault
 from app.engine.jobs.events import Failed
 from app.languages import ENGLISH
 from app.launcher import failure, repair_page
 from app.paths import Home
-from app.sentence import Trouble, say
+from app.sentence import Sentence, Trouble, say
 from app.ui.page.translate import Language
 
 LOG_BYTES: Final = 1 << 20
@@ -62,11 +63,24 @@ def describe(place: Home, fault: BaseException, log: str = "hearth.log") -> fail
     """Word a failure, with a report for a bug."""
     if isinstance(fault, Trouble):
         sentences, trace = (fault.sentence, *fault.objections), ""
+    elif isinstance(fault, OSError) and place.root in Path(fault.filename or "").parents:
+        sentences, trace = (_explain_folder(place, fault),), ""
     else:
         sentences, trace = (UNKNOWN,), "".join(traceback.format_exception(fault))
     facts = f"hearth {__version__}, Python {platform.python_version()}, {platform.platform()}"
     report = f"{facts}\n\n{trace}{LOG}{failure.read_tail(place.logs / log)}"
     return failure.describe(report, *sentences)
+
+
+def _explain_folder(place: Home, fault: OSError) -> Sentence:
+    return say(
+        "start.folder",
+        "Hearth cannot use {file} ({fault}). See that its disk works and is not read-only, and that your account may write in {folder}; or choose another "
+        "folder with --home.",
+        file=str(fault.filename),
+        fault=word_fault(fault),
+        folder=str(place.root),
+    )
 
 
 def repair_command() -> str:

@@ -20,7 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.types import Choice
 from app.engine.jobs.events import Failed
-from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import RunSummary
 from app.sentence import Sentence, Trouble, say
 from app.ui import routes as page_routes
@@ -189,3 +189,17 @@ def test_a_sound_that_cannot_be_recoded_is_told_in_the_same_way(tmp_path: Path) 
 def test_every_key_that_guests_may_hear_is_a_sentences() -> None:
     keys = json.loads((TOP / "app" / "locale" / "zh.json").read_text("utf-8"))
     assert not [each for each in OF_THE_REQUEST if not any(key.startswith(each) for key in keys)]
+
+
+def test_a_refused_request_takes_no_file_from_a_job_of_somebody_else(tmp_path: Path) -> None:
+    """Gradio names files by their content: the owner's job and the guest's request may name the same."""
+    with desk_at(tmp_path) as desk:
+        files = [desk.keeper.home.scratch / "uploads" / name / "start.png" for name in ("of-both", "of-the-guest")]
+        for file in files:
+            file.parent.mkdir(parents=True)
+            file.write_bytes(b"a picture")
+        desk.keeper.journal.queue(PictureRequest("a boat", image=str(files[0])), Choice())
+        for file in files:
+            with pytest.raises(Trouble):
+                desk.jobs.begin(PictureRequest("a boat", image=str(file), loras=(Lora("/nowhere"),)), ADA)
+        assert [file.exists() for file in files] == [True, False]

@@ -22,6 +22,7 @@ from app.paths import home
 from app.sentence import Trouble, say
 from app.ui import start_failure
 from app.ui.single_instance import Instance
+from tests.support.denied import denied
 from tests.support.places import TOP
 
 
@@ -113,6 +114,14 @@ def test_a_start_that_fails_leaves_a_page(tmp_path: Path) -> None:
     page = (folder / "logs" / "hearth-did-not-start.html").read_text("utf-8")
     assert "--certificate and --key" in page and "repair" in page and "Hearth did not start" in page
     assert "the start failed" in (folder / "logs" / "hearth.log").read_text()
+
+
+def test_a_folder_that_may_not_be_written_is_told_with_what_to_do(tmp_path: Path) -> None:
+    place = home(tmp_path / "h").create()
+    with denied(place.logs, 0o500), pytest.raises(OSError) as fault:
+        start_failure.start_log(place)
+    said = start_failure.describe(place, fault.value).words
+    assert "hearth.log" in said["en"] and "Permission denied" in said["en"] and "--home" in said["en"] and "--home" in said["zh"]
 
 
 def test_the_page_tells_the_fault_and_hides_who_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

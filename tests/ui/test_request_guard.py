@@ -8,10 +8,12 @@ import json
 import re
 import socket
 import struct
+import threading
 import time
 import zipfile
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,11 +29,12 @@ from starlette.routing import Route
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import RunSummary
 from app.engine.models import catalog
-from app.sentence import Trouble
+from app.sentence import Trouble, say
 from app.ui import routes
-from app.ui.access import request_guard
+from app.ui.access import request_guard, uploads
 from app.ui.access.login import IDLE_S, LOGINS_MOST, Logins, digest_password, make_password, password_words
 from app.ui.launch import build_guards
+from app.ui.state import guest_files
 from app.ui.state.desk import Desk
 from app.ui.state.person import NOBODY, OWNER, Person, who
 from app.ui.tabs import shelf
@@ -554,8 +557,37 @@ def test_bombs(naive: str, owners: str, ada: httpx.Client, desk: Desk) -> None:
 def test_weights_are_the_owners_to_send(owners: str, ada: httpx.Client) -> None:
     header = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
     file = {"files": ("lora.safetensors", struct.pack("<Q", len(header)) + header + bytes(4))}
-    assert httpx.post(f"{owners}gradio_api/upload", files=file).status_code == 200
+    (path,) = httpx.post(f"{owners}gradio_api/upload", files=file).json()
     assert ada.post("/gradio_api/upload", files=file).status_code == 415
+    assert Path(path).is_file(), "what a guest may not send is not taken from the owner, who sent the same"
+    Path(path).unlink()
+    assert ada.post("/gradio_api/upload", files=file).status_code == 415 and not Path(path).exists()
+
+
+def test_a_refused_upload_removes_only_what_it_wrote(
+    desk: Desk, ada: httpx.Client, eve: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two guests send one picture: the second is refused while the first one's is there, checked or still being checked."""
+    file = {"files": ("a.png", png(7, 9), "image/png")}
+    (path,) = ada.post("/gradio_api/upload", files=file).json()
+    monkeypatch.setattr(guest_files, "HOUSEHOLD_FILES", 0)
+    assert eve.post("/gradio_api/upload", files=file).status_code == 415 and Path(path).is_file()
+    assert ada.get(f"/gradio_api/file={path}").status_code == 200
+    monkeypatch.undo()
+    real, begun, both = uploads.check_upload, threading.Barrier(2, timeout=30), {"files": ("b.png", png(9, 7), "image/png")}
+
+    def check(path: Path, weights: bool) -> None:
+        real(path, weights)
+        if begun.wait() == 0:
+            raise Trouble(say("upload.none", "This file no longer exists. Send it again."))
+        time.sleep(0.5)  # the other one's refusal comes first
+
+    monkeypatch.setattr(uploads, "check_upload", check)
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda client: client.post("/gradio_api/upload", files=both), (ada, eve)))
+    assert sorted(each.status_code for each in answers) == [200, 415]
+    (path,) = next(each for each in answers if each.status_code == 200).json()
+    assert Path(path).is_file() and not uploads.ARRIVALS._requests
 
 
 def test_slow_loris(naive: str, owners: str) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from tests.engine.process.test_broken_database import make_home
 from tests.engine.process.test_full_disk import fill, small_disk
-from tests.support.database_damage import DAMAGES
+from tests.support.database_damage import DAMAGES, execute
 from tests.support.places import TOP
 from tests.support.settings_damage import WHOLE, WRONG, damage
 
@@ -71,7 +71,8 @@ def test_a_broken_database(tmp_path: Path, name: str) -> None:
         shown, told = look(client)
         assert shown == 8 and (told or name == "the last byte is missing")
         for _ in told:
-            client.post("/hearth/notices", content=client.get("/hearth/live").json()["notices"][0]["id"])
+            first = client.get("/hearth/live").json()["notices"][0]
+            assert client.post("/hearth/notices", json={"id": first["id"]}).status_code < 300
         assert look(client)[1] == []
     with started(place.root) as client:
         assert look(client) == (8, [])
@@ -93,6 +94,7 @@ def test_damaged_settings(tmp_path: Path, number: int) -> None:
 @pytest.mark.parametrize("left_kb", [0, 4, 16, 64, 128, 256, 512])
 def test_a_full_disk(small_disk: Path, left_kb: int) -> None:
     place = make_home(small_disk / "home", pictures=3, jobs=2)
+    execute("UPDATE jobs SET runner='of a process that is gone'")(place.database, random.Random(SEED))
     ballast = fill(small_disk, left_kb << 10)
     with started(place.root) as client:
         assert look(client) == (3, [])

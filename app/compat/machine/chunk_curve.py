@@ -61,10 +61,10 @@ def keep_curve(home: Home, curve: Curve) -> None:
 
 
 def read_curve(home: Home, model: str) -> Curve | None:
-    """Return the curve, or None if it was never measured or the file is damaged."""
+    """Return the curve, or None if it was never measured, or the file is damaged or cannot be read now."""
     try:
         kept = read_stored(curve_file(home, model), STORED)
         points = tuple(Point(point["chunk"], point["seconds"]) for point in kept["points"])
         return Curve(kept["model"], points, kept["knee"]) if points else None
-    except KeyError:
+    except (KeyError, OSError):
         return None

@@ -131,7 +131,15 @@ def verdict_file(folder: Path, hardware: Hardware) -> Path:
 
 
 def load(folder: Path, hardware: Hardware) -> dict[Subject, Verdict]:
-    """Read the verdicts of this machine; empty if there are none. A damaged one goes alone, and the old file is kept."""
+    """Read the verdicts of this machine; empty if there are none, or they cannot be read now. A damaged one goes alone, and
+    the old file is kept."""
+    try:
+        return _load(folder, hardware)
+    except OSError:
+        return {}
+
+
+def _load(folder: Path, hardware: Hardware) -> dict[Subject, Verdict]:
     stored = read_stored(verdict_file(folder, hardware), STORED, depth=2)
     return {each.subject: each for each in map(_read, stored.get("verdicts", ()))}
 
@@ -151,9 +159,14 @@ def store(folder: Path, hardware: Hardware, verdicts: Verdicts) -> Path:
 
 
 def learn(folder: Path, hardware: Hardware, *found: Verdict) -> dict[Subject, Verdict]:
-    """Add verdicts to those on disk, including any that another process has just stored or removed."""
+    """Add verdicts to those on disk, including any that another process has just stored or removed. Those that cannot be
+    read now are not overwritten."""
+    new = {each.subject: each for each in found}
     with _lock(folder, hardware):
-        verdicts = load(folder, hardware) | {each.subject: each for each in found}
+        try:
+            verdicts = _load(folder, hardware) | new
+        except OSError:
+            return new
         store(folder, hardware, verdicts)
     return verdicts
 
@@ -161,7 +174,7 @@ def learn(folder: Path, hardware: Hardware, *found: Verdict) -> dict[Subject, Ve
 def forget(folder: Path, hardware: Hardware, model: str = "") -> tuple[Subject, ...]:
     """Forget the fallbacks of this model, or of all models, and return them. The next run starts as if none had failed."""
     with _lock(folder, hardware):
-        verdicts = load(folder, hardware)
+        verdicts = load(folder, hardware)  # none, where they cannot be read now: then none goes
         gone = tuple(each for each in verdicts if each.kind == "rung" and model in ("", each.model))
         if gone:
             store(folder, hardware, {subject: each for subject, each in verdicts.items() if subject not in gone})

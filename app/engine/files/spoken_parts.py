@@ -78,7 +78,8 @@ def save(part: SpokenPart, samples: Samples, rate: int) -> None:
 
 
 def find(path: Path) -> SpokenPart | None:
-    """Return the take of this sound; None if it was never finished."""
+    """Return the take of this sound; None if it was never finished. Raise OSError if it cannot be read now: it is not made
+    anew."""
     about = path.with_suffix(".json")
     if not (path.is_file() and about.is_file()):
         return None
@@ -88,7 +89,7 @@ def find(path: Path) -> SpokenPart | None:
             return None
         codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"])
         return SpokenPart(values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes.astype(np.int16), path)
-    except (OSError, ValueError, RecursionError):
+    except (FileNotFoundError, ValueError, RecursionError):
         return None
 
 

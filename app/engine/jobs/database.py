@@ -35,12 +35,6 @@ END;
 VERSION = 1
 """Of the tables; a newer Hearth that changes them counts up. 0: a database from before there was a version."""
 BUSY_S = 10
-FULL = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
-
-
-def is_full(fault: BaseException) -> bool:
-    """Tell whether SQLite could not write, or not make the files that it works with: mostly a full disk."""
-    return isinstance(fault, sqlite3.Error) and getattr(fault, "sqlite_errorcode", 0) & 0xFF in FULL
 
 
 def describe_tables(connection: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
@@ -130,16 +124,22 @@ class Database:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # SQLite ends it by itself after some errors
+                    self._connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
 
     def _leave_stand_in(self) -> None:
         if self._stands_in:
             opened = _connect(self._path)
             self._connection.close()
             self._connection, self._stands_in = opened, False
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether a copy in memory is read, which may lack rows."""
+        return self._stands_in
 
     def close(self) -> None:
         with self._lock:

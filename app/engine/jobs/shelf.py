@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import sqlite3
+import threading
 import time
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -27,6 +28,7 @@ BIN = ".bin"
 NAME_LETTERS = 48
 NAMED_FROM_LETTERS = 1000
 """A script may have a million letters; its name comes from the first of them."""
+NUMBERED = re.compile(r" \d{1,9}$")
 TRIGRAM = 3
 """Full-text search needs this many letters; shorter words are searched row by row."""
 
@@ -96,19 +98,6 @@ def make_file_name(text: str, suffix: str, when_s: float) -> str:
     return f"{time.strftime('%Y-%m-%d %H%M', time.localtime(when_s))} {words or 'untitled'}{suffix}"
 
 
-def reserve(folder: Path, name: str) -> Path:
-    """Reserve a free name by creating an empty file, so that two processes never take the same one."""
-    path = folder / name
-    number = 2
-    while True:
-        try:
-            path.touch(exist_ok=False)
-            return path
-        except FileExistsError:
-            path = folder / f"{Path(name).stem} {number}{Path(name).suffix}"
-            number += 1
-
-
 def _move(file: Path, path: Path) -> None:
     """Move a file, also between disks; on failure it stays and the name is freed."""
     try:
@@ -129,43 +118,63 @@ class Shelf:
     def __init__(self, database: Database, folder: Path) -> None:
         self._db = database
         self.folder = folder
+        self._moving = threading.RLock()
+        """Held from a row to its file, so that nobody deletes a creation in between."""
         folder.mkdir(parents=True, exist_ok=True)
 
     def keep(self, job: Job, files: Iterable[str | Path], made: RunSummary) -> list[Creation]:
-        """Move finished files in and write their rows. Each file is moved before its row is written: nothing is lost,
-        at worst unlisted. Results kept before the job was resumed are not kept twice."""
-        kept = []
-        before = [each for each in self.list_of_job(job.id) if not (each.binned or each.condition)]
-        text = job.request.text if isinstance(job.request, SpeechRequest) else job.request.prompt
-        settings = to_json(job.request)
-        for file in map(Path, files):
-            same = next((each for each in before if filecmp.cmp(file, each.path, shallow=False)), None)
-            if same is not None:
-                file.unlink()
-                kept.append(same)
-                continue
-            now = time.time()
-            path = reserve(self.folder, make_file_name(text, file.suffix, now))
-            _move(file, path)
-            try:
-                row = self._insert((
-                    job.id, job.owner, settings["kind"], made.model, text, json.dumps(settings), made.plan, str(path), path.stat().st_size,
-                    made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), now,
-                ))  # fmt: skip
-            except sqlite3.Error:
-                _move(path, file)  # The caller tries again: a file without a row would not be found.
-                raise
-            kept.append(read_creation(row))
-        return kept
+        """Write the rows of finished files and move the files in, all or none. What was kept before the job was resumed
+        is not kept twice. Rows come first: if Hearth is killed before a file follows, the resumed job replaces its row."""
+        with self._moving:
+            return self._keep(job, list(map(Path, files)), made)
 
-    def _insert(self, values: tuple[object, ...]) -> sqlite3.Row:
+    def _keep(self, job: Job, files: list[Path], made: RunSummary) -> list[Creation]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        before = self.list_of_job(job.id)
+        there = [each for each in before if not (each.binned or each.condition)]
+        same = {file: _find_same(file, there, made) for file in files}
+        paths: dict[Path, Path] = {}
         with self._db.transaction():
-            self._db.write(
-                "INSERT INTO creations (job, owner, kind, model, text, request, plan, path, bytes, seconds, rate, unit, elapsed_s, highest_bytes,"
-                " whole, created_s) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                *values,
-            )
-            return self._db.query("SELECT * FROM creations WHERE path=?", str(values[7]))[0]
+            for lost in (each for each in before if each.condition == "missing"):
+                self._db.write("DELETE FROM creations WHERE id=?", lost.id)
+            for file in (each for each in same if same[each] is None):
+                paths[file] = self._find_free(self.folder, _name_after(job, file))
+                self._insert(_make_row(job, file, paths[file], made))
+        self._move_in(paths)
+        for file, kept in same.items():
+            if kept is not None and kept.path != file:
+                file.unlink(missing_ok=True)
+        rows = {each.path: each for each in self.list_of_job(job.id)}
+        return [kept or rows[paths[file]] for file, kept in same.items()]
+
+    def _move_in(self, paths: Mapping[Path, Path]) -> None:
+        """Move files to the places that their rows name; if one cannot be moved, none is and the rows go."""
+        moved: list[Path] = []
+        try:
+            for file, path in paths.items():
+                _move(file, path)
+                moved.append(file)
+        except OSError:
+            for file in moved:
+                _move(paths[file], file)
+            with contextlib.suppress(sqlite3.Error), self._db.transaction():
+                for path in paths.values():
+                    self._db.write("DELETE FROM creations WHERE path=?", str(path))
+            raise
+
+    def _find_free(self, folder: Path, name: str) -> Path:
+        """Find a name that no file and no row has; within a transaction, which locks out other processes."""
+        path, number = folder / name, 2
+        while path.exists() or self._db.query("SELECT 1 FROM creations WHERE path=?", str(path)):
+            path, number = folder / f"{Path(name).stem} {number}{Path(name).suffix}", number + 1
+        return path
+
+    def _insert(self, values: tuple[object, ...]) -> None:
+        self._db.write(
+            "INSERT INTO creations (job, owner, kind, model, text, request, plan, path, bytes, seconds, rate, unit, elapsed_s, highest_bytes,"
+            " whole, created_s) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            *values,
+        )
 
     def find(self, search: Search) -> list[Creation]:
         """Find creations, newest first."""
@@ -230,19 +239,51 @@ class Shelf:
         return target
 
     def _move(self, id_: int, folder: Path, binned_s: float | None) -> None:
-        creation = self.get(id_)
+        """Move file and row together. Where Hearth is killed in between, `find_moved` mends it at the next start."""
         folder.mkdir(parents=True, exist_ok=True)
-        path = reserve(folder, creation.path.name)
-        if creation.path.exists():
-            _move(creation.path, path)
-        else:
-            path.unlink()
+        with self._moving:
+            self._move_row(self.get(id_), folder, binned_s)
+
+    def _move_row(self, creation: Creation, folder: Path, binned_s: float | None) -> None:
+        path = creation.path
         try:
-            self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(path), binned_s, id_)
+            with self._db.transaction():
+                path = self._find_free(folder, creation.path.name)
+                self._db.write("UPDATE creations SET path=?, binned_s=? WHERE id=?", str(path), binned_s, creation.id)
+                if creation.path.exists():
+                    _move(creation.path, path)
         except sqlite3.Error:
-            if path.exists():
+            if path.exists() and not creation.path.exists():
                 _move(path, creation.path)  # The row still names the old place.
             raise
+
+    def find_moved(self) -> None:
+        """Write the rows of files that lie elsewhere than their rows say: in the bin or out of it, as Hearth was killed before
+        it wrote that; or in this shelf's folder, as the whole home was copied or moved."""
+        folders = (self.folder, self.folder / BIN)
+        there = {file for folder in folders if folder.is_dir() for file in folder.iterdir()}
+        rows = self._db.query("SELECT id, path, bytes FROM creations")
+        unlisted = there - {Path(row["path"]) for row in rows}
+        lost = [row for row in rows if Path(row["path"]) not in there] if unlisted else []
+        by_name: dict[str, list[Path]] = {}
+        for file in unlisted:
+            for name in {file.name, _drop_number(file)}:
+                by_name.setdefault(name, []).append(file)
+        for exact in (True, False):
+            for row in lost:
+                old = Path(row["path"])
+                names = {old.name} if exact else {old.name, _drop_number(old)}
+                found = {
+                    file for name in names for file in by_name.get(name, ()) if file in unlisted and (file.name == old.name or not exact)
+                }
+                found = {file for file in found if file.parent != old.parent and file.stat().st_size == row["bytes"]}
+                if len(found) == 1:
+                    (file,) = found
+                    binned_s = time.time() if file.parent == folders[1] else None
+                    if self._db.write(
+                        "UPDATE creations SET path=?, binned_s=? WHERE id=? AND path=?", str(file), binned_s, row["id"], row["path"]
+                    ):
+                        unlisted.discard(file)
 
     def _read_all(self, rows: list[sqlite3.Row]) -> list[Creation]:
         """Read rows; skip damaged ones, so that the others are still shown."""
@@ -251,6 +292,36 @@ class Shelf:
             with contextlib.suppress(TypeError, ValueError):
                 found.append(read_creation(row))
         return found
+
+
+def _read_words(request: Request) -> str:
+    return request.text if isinstance(request, SpeechRequest) else request.prompt
+
+
+def _name_after(job: Job, file: Path) -> str:
+    return make_file_name(_read_words(job.request), file.suffix, time.time())
+
+
+def _make_row(job: Job, file: Path, path: Path, made: RunSummary) -> tuple[object, ...]:
+    settings = to_json(job.request)
+    return (
+        job.id, job.owner, settings["kind"], made.model, _read_words(job.request), json.dumps(settings), made.plan, str(path), file.stat().st_size,
+        made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), time.time(),
+    )  # fmt: skip
+
+
+def _drop_number(path: Path) -> str:
+    """Return a file's name without the number that keeps it apart from others."""
+    return NUMBERED.sub("", path.stem) + path.suffix
+
+
+def _find_same(file: Path, kept: Iterable[Creation], made: RunSummary) -> Creation | None:
+    """Find what this job kept before: a file of the same bytes, or the whole speech, whose container may differ in its number."""
+    for each in kept:
+        whole = each.kind == "speech" and each.whole and made.whole and each.path.suffix == file.suffix
+        if whole or filecmp.cmp(file, each.path, shallow=False):
+            return each
+    return None
 
 
 def read_creation(row: sqlite3.Row | Mapping[str, Any]) -> Creation:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import errno
+import os
+import re
+import sys
 from pathlib import Path
+from typing import Final
 
 import torch
 from safetensors import SafetensorError
@@ -11,12 +14,20 @@ from safetensors.torch import save_file
 
 from app import atomic_write
 
+NUMBER: Final = re.compile(r"\(os error (\d{1,9})\)")
+"""How safetensors words the system's error."""
+
 
 def save_tensors(tensors: dict[str, torch.Tensor], path: Path, metadata: dict[str, str]) -> None:
-    """Write `tensors` to `path`; a full disk raises OSError with ENOSPC, as any other write does."""
+    """Write `tensors` to `path`; an error of the system is raised as the OSError that any other write raises."""
     try:
         with atomic_write.replacing(path) as unfinished:
             save_file(tensors, unfinished, metadata)
     except SafetensorError as fault:
-        full = "No space left" in str(fault) or "os error 112" in str(fault)  # 112: ERROR_DISK_FULL on Windows
-        raise OSError(errno.ENOSPC if full else errno.EIO, str(fault), str(path)) from fault
+        found = NUMBER.search(str(fault))
+        if found is None:
+            raise
+        number = int(found[1])
+        if sys.platform == "win32":
+            raise OSError(0, str(fault), str(path), number) from fault  # Python finds the errno of this Windows error
+        raise OSError(number, os.strerror(number), str(path)) from fault

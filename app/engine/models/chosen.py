@@ -14,7 +14,7 @@ from app.compat.planning.types import AUTO, Choice, Dtype, Gqa, Kernel, Offload,
 from app.engine.jobs.journal import restore_choice
 from app.paths import Home
 from app.sentence import Trouble
-from app.stored_json import drop_wrong
+from app.stored_json import drop_wrong, read_text
 
 
 class ChoiceValues(TypedDict, total=False):
@@ -34,7 +34,7 @@ CHOICE: Final = TypeAdapter(ChoiceValues)
 def read_choice(home: Home) -> Choice:
     """Return the current choice; automatic if there is none or it cannot be read."""
     try:
-        kept = json.loads(home.settings.read_text("utf-8"))
+        kept = json.loads(read_text(home.settings) or "{}")
     except (OSError, ValueError, RecursionError):
         return Choice()
     return parse_choice(kept.get("choice") if isinstance(kept, dict) else None)

@@ -22,6 +22,7 @@ from app.engine.models.model import Model, list_sources
 from app.paths import Home
 from app.put_aside import put_aside
 from app.sentence import Sentence, Trouble, say
+from app.stored_json import read_text
 
 AT_ONCE: Final = 2
 WAITS_S: Final = (1.0, 3.0, 9.0, 27.0)
@@ -98,15 +99,18 @@ class Downloads:
         for model in models:
             record = self._record_path(model.id)
             try:
-                kept = json.loads(record.read_text("utf-8"))
+                text = read_text(record)
+                if text is None:
+                    continue
+                kept = json.loads(text)
                 blobs = [(str(repo), str(etag), int(size)) for repo, etag, size in kept["blobs"]]
                 job = _Download(model, kept["quantised"], int(kept["total"]), blobs, "paused")
-            except FileNotFoundError:
-                continue
-            except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            except (IsADirectoryError, ValueError, KeyError, TypeError, RecursionError):
                 with suppress(OSError):
                     put_aside(record)  # Nothing is lost: received bytes are found again.
                 continue
+            except OSError:
+                continue  # It cannot be read now, which is told; it stays.
             self._jobs.setdefault(model.id, job)
 
     def start(self, model: Model, quantised: Quantised = "none") -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
 
 import httpx2
@@ -10,6 +9,7 @@ from huggingface_hub import constants
 from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, OfflineModeIsEnabled
 from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]  # it exports them lazily
 
+from app.disk_faults import is_disk_full
 from app.engine.models import hub_token
 from app.sentence import Sentence, Trouble, say
 
@@ -79,7 +79,7 @@ def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | Non
         return Trouble(say("hub.wrong",
             "{file} of {repo} was damaged in two downloads, so it was deleted. A proxy or mirror may be changing it; "
             "try another network or mirror (HF_ENDPOINT).", file=str(fault), repo=repo))  # fmt: skip
-    if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
+    if is_disk_full(fault):
         return Trouble(
             say(
                 "hub.full",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import torch
 import transformers
 
 from app.compat.planning.types import ModelPart, Plan
+from app.disk_faults import is_disk_full
 from app.engine.files import safetensors
 from app.engine.files.path_checks import is_file
 from app.engine.loading import quantise, weights_complete
@@ -61,8 +61,7 @@ _BAD_FILES: Final = (OSError, ValueError, KeyError, IndexError, RuntimeError, At
 
 def _lacks_room(fault: Exception) -> bool:
     """Tell whether the disk or the memory is full, which is not the fault of the files."""
-    disk_full = isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT)
-    return disk_full or isinstance(fault, torch.OutOfMemoryError) or "memory" in str(fault)
+    return is_disk_full(fault) or isinstance(fault, torch.OutOfMemoryError) or "memory" in str(fault)
 
 
 @dataclass(slots=True)

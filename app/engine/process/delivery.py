@@ -12,13 +12,13 @@ from typing import Final
 
 import soundfile
 
+from app.disk_faults import is_disk_full
 from app.engine.files import join_sound, spoken_parts
 from app.engine.files.join_sound import Finish, Piece
 from app.engine.jobs.request import Request, SpeechRequest, to_json
 from app.engine.jobs.seed import draw_seed
 from app.engine.models import catalog
 from app.engine.models.on_disk import find_best, locate
-from app.engine.process.disk_room import is_disk_full
 from app.engine.text import script
 from app.engine.text.voice_limits import DIA, VoiceLimits, read_limits
 from app.paths import Home

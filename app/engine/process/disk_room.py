@@ -1,22 +1,24 @@
-"""Room on the disk: what jobs need before they start, and whether a fault comes from a full disk."""
+"""Room on the disk: what jobs need before they start, and what is said and done where a write is refused."""
 
 from __future__ import annotations
 
-import errno
 import shutil
+import time
 from typing import Final
 
-from app.engine.jobs.database import is_full
+from app.disk_faults import word_fault
+from app.engine.jobs.events import Failed
 from app.paths import Home
 from app.sentence import Sentence, say
 
 ROOM_BYTES: Final = 100 << 20
 """Free before a job starts: parts and results of a long script, a picture with its unfinished states."""
 MB: Final = 1 << 20
-
-
-def is_disk_full(fault: BaseException) -> bool:
-    return is_full(fault) or (isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT))
+AGAIN_S, AGAIN_MOST_S = 30.0, 600.0
+"""The wait before a job that met a quota is tried again; it doubles each time up to the second figure."""
+QUOTA_MET: Final = "session.disk-quota"
+FULL_MET: Final = frozenset({"session.disk-full", QUOTA_MET})
+"""The ends of a job that waits for room."""
 
 
 def read_free_bytes(home: Home) -> int:
@@ -44,3 +46,59 @@ def describe_lack(home: Home, needed_bytes: int, waits: bool = True) -> Sentence
         folder=str(home.root),
         **figures,
     )
+
+
+class DiskRoom:
+    """What jobs wait for: free space or, where the system refuses to write in spite of it, the next try."""
+
+    def __init__(self, home: Home, waits: bool) -> None:
+        self._home, self._waits = home, waits
+        self._needed_bytes, self._again_s, self._wait_s = ROOM_BYTES, 0.0, AGAIN_S
+        self._refusal: Sentence | None = None
+
+    def find_lack(self) -> Sentence | None:
+        """Say why no job may start now; None if one may."""
+        if self._refusal is None:
+            return describe_lack(self._home, self._needed_bytes, self._waits)
+        if time.monotonic() < self._again_s and read_free_bytes(self._home) < self._needed_bytes:
+            return self._refusal
+        return describe_lack(self._home, ROOM_BYTES, self._waits)
+
+    def find_obstacle(self) -> Sentence | None:
+        """Say what jobs wait for, also while one is tried again."""
+        return self._refusal or describe_lack(self._home, self._needed_bytes, self._waits)
+
+    def note_full(self, failed: Failed) -> None:
+        """Note that a job found no room: it starts again once there is more, and after a while where a quota refused it."""
+        free = read_free_bytes(self._home)
+        self._needed_bytes = free + ROOM_BYTES
+        if failed.sentence.key == QUOTA_MET:
+            self._refusal = self._word_refusal(True, str(dict(failed.sentence.values)["fault"]))
+            self._again_s = time.monotonic() + self._wait_s
+            self._wait_s = min(2 * self._wait_s, AGAIN_MOST_S)
+
+    def note_fault(self, fault: BaseException) -> None:
+        """Note that the end of a job could not be stored; where there is room all the same, that is what is told."""
+        if read_free_bytes(self._home) >= ROOM_BYTES:
+            self._refusal = self._word_refusal(isinstance(fault, OSError), word_fault(fault))
+
+    def reset(self) -> None:
+        """Note that something was stored."""
+        self._needed_bytes, self._again_s, self._wait_s, self._refusal = ROOM_BYTES, 0.0, AGAIN_S, None
+
+    def _word_refusal(self, by_quota: bool, fault: str) -> Sentence:
+        """SQLite does not say whether a quota or a failing disk refused it."""
+        figures: dict[str, str | int] = {"folder": str(self._home.root), "fault": fault, "free": read_free_bytes(self._home) // MB}
+        if by_quota:
+            return say(
+                "disk.quota",
+                "The system takes no more data in {folder} ({fault}), though {free} MB are free on that disk: a quota, or the most files that it may "
+                "hold. Delete files of yours there. Jobs wait and are tried again by themselves.",
+                **figures,
+            )
+        return say(
+            "disk.refuses",
+            "The disk with {folder} does not take what Hearth writes ({fault}), though {free} MB are free. If you have a quota there, delete files of "
+            "yours; if not, check the disk and its connection. Jobs wait and are tried again by themselves.",
+            **figures,
+        )

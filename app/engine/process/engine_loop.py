@@ -14,14 +14,15 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from app.compat.machine.hardware import with_room
+from app.disk_faults import is_disk_full
 from app.engine.jobs.events import END, Adjusted, Event, Failed, Step, Stopped
 from app.engine.jobs.messages import Beat, Died, JobEvent, Planned, Ready, Report, Run, Stop
 from app.engine.jobs.tasks import is_task
 from app.engine.process.child import Child
 from app.engine.process.deaths import DeathRecord, measure_progress
-from app.engine.process.disk_room import ROOM_BYTES, describe_lack, is_disk_full, read_free_bytes
+from app.engine.process.disk_room import FULL_MET, DiskRoom
 from app.engine.process.engine_life import EngineLife
-from app.engine.process.job_end import Stores, end_job
+from app.engine.process.job_end import Stores, close_row, shelve
 from app.engine.process.job_folder import End, drop_sounds
 from app.engine.process.progress_board import ProgressBoard
 from app.engine.process.recovery import Death, end_measuring, explain_keeper_fault, fail_start, give_up_on_job
@@ -36,6 +37,8 @@ QUIET_S = 600.0
 it."""
 LISTENED_S = 60.0
 """Time for a listening page to fetch the last pieces of sound after its job ended."""
+STORE_AGAIN_S = 1.0
+"""The wait before the end of a job is stored again: joining a long script's sound takes a moment each time."""
 HISTORY = 600
 _log = logging.getLogger("hearth.keeper")
 
@@ -63,8 +66,10 @@ class EngineLoop:
         """Jobs that were asked to stop while running: if their engine dies, they are not started again."""
         self._ending: tuple[str, End] | None = None
         """The job whose end could not be stored for lack of room; no other begins before."""
-        self._needed_bytes = ROOM_BYTES
-        """Free before the next job; more after one that filled the disk all the same."""
+        self._ending_again_s = 0.0
+        self._shelved: dict[str, End] = {}
+        """Ends whose results are on the shelf while their rows could not be closed yet."""
+        self._room = DiskRoom(stores.home, waits=patient)
         self._stumbles = 0
         self._woken, self._waker = multiprocessing.Pipe(duplex=False)
         self._closing = False
@@ -83,7 +88,7 @@ class EngineLoop:
         """Stop a running job within one step; take a waiting one out of the queue."""
         self._stopping.add(job)
         if self._queue.withdraw(job):
-            self._needed_bytes = ROOM_BYTES  # it may have been the one that filled the disk
+            self._room.reset()  # it may have been the one that filled the disk
             self._finish(job, Stopped((), 0.0))
         else:
             self._engine.send(Stop(job))
@@ -98,18 +103,30 @@ class EngineLoop:
         part exists."""
         resumable = None
         if not is_task(job):
+            event = self._shelve(job, event, died)
             try:
-                event, resumable = end_job(self._stores, job, event, self._board.get(job), died)
-            except (OSError, sqlite3.Error) as fault:
-                if self._patient:
-                    raise  # There is room sooner or later.
-                event = Failed(explain_keeper_fault(fault, self._stores.home.database).sentence, cure="open-folder")
+                resumable = close_row(self._stores, job, event, died)
+            except sqlite3.Error as fault:  # A row that stays open is offered to be resumed by the next start.
+                if self._patient and is_disk_full(fault):
+                    raise
+            self._shelved.pop(job, None)
         self._ended_at_s.append((time.monotonic(), self._stores.job_folder(job)))
         self._stopping.discard(job)
         self._deaths.pop(job, None)
         if resumable is not None:
             self.interrupted = [*self.interrupted, resumable]
         return event
+
+    def _shelve(self, job: str, event: End, died: bool) -> End:
+        """Move the files to the shelf, once however often it is tried to store the end."""
+        if job not in self._shelved:
+            try:
+                self._shelved[job] = shelve(self._stores, job, event, self._board.get(job), died)
+            except (OSError, sqlite3.Error) as fault:
+                if self._patient:
+                    raise  # There is room sooner or later.
+                return Failed(explain_keeper_fault(fault, self._stores.home.database).sentence, cure="open-folder")
+        return self._shelved[job]
 
     def close(self) -> None:
         self._closing = True
@@ -124,7 +141,7 @@ class EngineLoop:
             try:
                 self._take_turn()
                 self._stumbles = 0
-                lack = describe_lack(self._stores.home, self._needed_bytes)
+                lack = self._room.find_obstacle()
                 if lack != self.state.obstacle:
                     self._set(obstacle=lack)
             except Exception as fault:  # Whatever it is: jobs wait for this thread, so report the fault and continue.
@@ -143,7 +160,8 @@ class EngineLoop:
         if self._engine.gave_up:
             self._give_up()
         elif self._ending is not None:
-            self._store_end(*self._ending)
+            if time.monotonic() >= self._ending_again_s:
+                self._store_end(*self._ending)
         elif self._run is None and self.state.ready:
             self._hand_next_if_room()
         self._listen()
@@ -171,7 +189,7 @@ class EngineLoop:
 
     def _hand_next_if_room(self) -> None:
         """Jobs wait while the disk is full; nobody waits for a command's job, so it ends."""
-        lack = describe_lack(self._stores.home, self._needed_bytes, waits=self._patient)
+        lack = self._room.find_lack()
         if lack is None:
             self._hand_next()
         elif not self._patient:
@@ -181,6 +199,7 @@ class EngineLoop:
         run = self._queue.take(lambda job: self._deaths.get(job, DeathRecord()).avoid)
         if run is not None:
             Path(run.folder).mkdir(parents=True, exist_ok=True)
+            self._shelved.pop(run.job, None)
             self._set(job=run.job)
             self._engine.send(run)
             self._run = run
@@ -231,8 +250,8 @@ class EngineLoop:
             self._set(reading=event.memory)
         if not isinstance(event, END):
             self._board.post(job, event)
-        elif self._filled_disk(job, event) and self._run is not None:
-            self._needed_bytes = read_free_bytes(self._stores.home) + ROOM_BYTES
+        elif self._filled_disk(job, event) and isinstance(event, Failed) and self._run is not None:
+            self._room.note_full(event)
             self._queue.hold(self._run)
             self._run = None
             self._set(job="")
@@ -241,7 +260,7 @@ class EngineLoop:
 
     def _filled_disk(self, job: str, event: Event) -> bool:
         """Tell whether a job ended for lack of room and is to wait for it."""
-        full = isinstance(event, Failed) and event.sentence.key == "session.disk-full"
+        full = isinstance(event, Failed) and event.sentence.key in FULL_MET
         return full and self._patient and not is_task(job) and job not in self._stopping
 
     def _store_end(self, job: str, event: End) -> None:
@@ -251,11 +270,11 @@ class EngineLoop:
         except (OSError, sqlite3.Error) as fault:
             if not is_disk_full(fault) or not self._patient:
                 raise
-            self._ending = job, event
+            self._room.note_fault(fault)
+            self._ending, self._ending_again_s = (job, event), time.monotonic() + STORE_AGAIN_S
             return
         self._ending = self._run = None
-        if not isinstance(stored, Failed):
-            self._needed_bytes = ROOM_BYTES
+        self._room.reset()
         self._set(job="", **({} if isinstance(stored, Failed) else {"trouble": None}))
         self._board.post(job, stored)
 

@@ -11,12 +11,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 from app.compat.planning.types import Plan
+from app.disk_faults import is_disk_full, word_fault
 from app.engine.jobs.events import Failed, Finished, Stopped
 from app.engine.jobs.journal import Job, State
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.shelf import RunSummary, Shelf
 from app.engine.process.delivery import DELIVERED, Delivery
-from app.engine.process.disk_room import is_disk_full
 from app.sentence import say
 
 FOLDERS_KEPT = 30
@@ -48,7 +48,7 @@ def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder
                 "shelf.full",
                 "The result is finished but could not be moved to {folder}: {fault}. You can find it in {where}.",
                 folder=str(shelf.folder),
-                fault=str(fault),
+                fault=word_fault(fault),
                 where=str(folder),
             ),
             cure="open-folder",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import sqlite3
@@ -57,11 +58,18 @@ class Keeper:
         self._queue = WorkQueue(self.journal, self.folder)
         self._board = ProgressBoard()
         self._loop = EngineLoop(self._stores, self._engine, self._queue, self._board, quiet_s=quiet_s, rest_s=rest_s, patient=patient)
+        if not self.database.stands_in:
+            self._tidy()
+        self._loop.start()
+
+    def _tidy(self) -> None:
+        """Finish what a killed process left, and remove what no job needs."""
+        with contextlib.suppress(OSError, sqlite3.Error):
+            self.shelf.find_moved()
         live = self.journal.list_live()
         tidy_folders(self.home.scratch / "jobs", {job.id for job in live}, {job.id for job in self.interrupted})
         to_come = [to_json(job.request) for job in (*live, *self.interrupted)]
         tidy_uploads(self.home.scratch / "uploads", json.dumps(to_come))
-        self._loop.start()
 
     @property
     def state(self) -> EngineState:

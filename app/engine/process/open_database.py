@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -11,16 +11,19 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from app import notices
+from app.disk_faults import is_access_refused, is_disk_full, word_fault
 from app.engine.jobs import backups, salvage
-from app.engine.jobs.database import Database, is_full, list_columns, make_empty
+from app.engine.jobs.database import Database, list_columns, make_empty
 from app.engine.jobs.journal import read_job
-from app.engine.jobs.shelf import read_creation
+from app.engine.jobs.shelf import BIN, read_creation
+from app.engine.process.disk_room import ROOM_BYTES, describe_lack
 from app.engine.process.shelf_refill import correct, find_unlisted
 from app.paths import Home
 from app.put_aside import put_aside
 from app.sentence import Trouble, say
 
 SIDE_FILES: Final = ("-wal", "-shm")
+PIECE_BYTES: Final = 1 << 20
 FILLED_IN: Final[Mapping[str, object]] = {
     "attempts": 0, "runner": "", "words": "", "rate": 0.0, "unit": "", "elapsed_s": 0.0, "highest_bytes": 0, "favourite": 0, "plan": "{}",
 }  # fmt: skip
@@ -37,10 +40,12 @@ def open_database(home: Home, alone: bool) -> Database:
             return Database(file)
         if file.is_file() and file.stat().st_size:
             return Database(file)
+        _require_readable(file)
         fault = "it is missing or empty"
     except (sqlite3.Error, OSError, UnicodeError) as broken:
-        if is_full(broken):
-            return Database(file, _read_into_memory(file))
+        _require_readable(file, broken)
+        if is_disk_full(broken):
+            return _read_until_room(home, broken)
         if is_in_use(broken):
             raise Trouble(
                 say("database.in-use", "{file} is held by another program ({fault}). Close that program, then start Hearth again.",
@@ -59,6 +64,29 @@ def open_database(home: Home, alone: bool) -> Database:
         ) from None  # fmt: skip
 
 
+def _require_readable(file: Path, broken: Exception | None = None) -> None:
+    """Raise Trouble if the file may not be used or its disk does not give it: it may be whole, so it is neither renamed nor
+    made anew."""
+    fault = broken if broken is not None and (isinstance(broken, OSError) or is_access_refused(broken)) else None
+    try:
+        if file.is_dir():
+            return
+        for part in (file, *(Path(f"{file}{side}") for side in SIDE_FILES)):
+            if part.exists():
+                with part.open("rb") as opened:
+                    while opened.read(PIECE_BYTES):
+                        pass
+    except OSError as unread:
+        fault = unread
+    if fault is not None:
+        raise Trouble(
+            say("database.no-access", "The list of your jobs and creations, {file}, cannot be used now ({fault}). It stays as it is. See that your "
+                "account may read and write it and its folder, and that its disk works, then start Hearth again. If nothing helps, rename the "
+                "file: Hearth then makes the list anew from backups and from your files.",
+                file=str(file), fault=word_fault(fault))
+        ) from broken  # fmt: skip
+
+
 def is_in_use(fault: BaseException) -> bool:
     """Tell whether the file is whole and only held by another program: it must stay where that program writes."""
     code = getattr(fault, "sqlite_errorcode", 0) & 0xFF
@@ -73,9 +101,9 @@ def _restore(home: Home, fault: str) -> Database:
     try:
         jobs, creations = _fill(made, home)
     except (OSError, sqlite3.Error) as full:
-        if isinstance(full, sqlite3.Error) and not is_full(full):
+        if isinstance(full, sqlite3.Error) and not is_disk_full(full):
             raise
-        return Database(home.database, _read_into_memory(home.database))
+        return _read_until_room(home, full)
     aside = _move_aside(home.database, fault)
     made.replace(home.database)
     notices.tell(
@@ -114,15 +142,31 @@ def _fill(made: Path, home: Home) -> tuple[int, int]:
         with database.transaction():
             for read in (salvage.read_rows, salvage.scan_pages):
                 found = read(home.database, columns)
-                _add(database, columns, {**found, "creations": map(correct, found["creations"])})
+                _add(database, columns, {**found, "creations": map(correct, _find_here(home, found["creations"]))})
             for backup in backups.list_backups(home):
-                _add(database, columns, salvage.read_rows(backup, columns))
+                found = salvage.read_rows(backup, columns)
+                _add(database, columns, {**found, "creations": _find_here(home, found["creations"])})
             listed = {str(row["path"]) for row in database.query("SELECT path FROM creations")}
             _add(database, columns, {"creations": list(find_unlisted(home.creations, listed))})
             counts = [database.query(f"SELECT COUNT(*) AS rows FROM {table}")[0]["rows"] for table in ("jobs", "creations")]
     finally:
         database.close()
     return counts[0], counts[1]
+
+
+def _find_here(home: Home, rows: Iterable[Row]) -> Iterator[Row]:
+    """Let rows of a home that was copied or moved name the files of this one."""
+    for row in rows:
+        path = Path(str(row.get("path")))
+        here = home.creations / BIN / path.name if path.parent.name == BIN else home.creations / path.name
+        yield {**row, "path": str(here)} if here != path and _is_file(here) else row
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a damaged row may hold any name
+        return False
 
 
 def _add(database: Database, columns: Mapping[str, list[str]], found: Mapping[str, Iterable[Row]]) -> None:
@@ -145,6 +189,17 @@ def _add(database: Database, columns: Mapping[str, list[str]], found: Mapping[st
 def _has_file_and_settings(row: Row) -> bool:
     creation = read_creation({**row, "id": 0})
     return creation.condition != "missing" and bool(creation.request)
+
+
+def _read_until_room(home: Home, fault: Exception) -> Database:
+    """Return a copy in memory, and tell it where the page would not say that the disk is full."""
+    if describe_lack(home, ROOM_BYTES) is None:
+        notices.tell(
+            say("database.stands-in",
+                "{file} cannot be written now ({fault}). You see what it holds, and nothing new is kept until it can be: if you have a quota there, "
+                "delete files of yours; if not, check the disk and its connection.", file=str(home.database), fault=word_fault(fault))
+        )  # fmt: skip
+    return Database(home.database, _read_into_memory(home.database))
 
 
 def _read_into_memory(file: Path) -> sqlite3.Connection:

@@ -103,7 +103,8 @@ def explain_database_fault(file: Path, fault: Exception) -> Death:
     return Death(
         say(
             "keeper.database",
-            "Jobs cannot be saved in {file}: {fault}. Free some space on that disk; the queue then resumes by itself.",
+            "Jobs cannot be saved in {file}: {fault}. See that its disk works and has room, also within your quota, and that you may write "
+            "there; the queue then resumes by itself.",
             file=str(file),
             fault=str(fault),
         ),

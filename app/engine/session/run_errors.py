@@ -11,6 +11,7 @@ import torch
 
 from app.compat.machine.verdicts import Fault
 from app.compat.planning.quirk_table import match_symptom
+from app.disk_faults import PLENTY_BYTES, is_disk_full, word_fault
 from app.engine.jobs.events import Failed
 from app.engine.loading.numbers_broke import NumbersBroke
 from app.sentence import say
@@ -24,6 +25,8 @@ finds no engine."""
 
 NO_ROOM_BYTES = 1 << 20
 """With less than this free, a failed write is the likeliest cause; libsndfile and safetensors word it in their own way."""
+OF_THE_DISK = frozenset({errno.EIO, errno.EACCES, errno.EPERM, errno.EROFS, getattr(errno, "ESTALE", errno.EIO), errno.ENXIO, errno.ENODEV})
+"""Errors of a file that may be whole: its disk fails, is gone or may not be used."""
 
 
 def classify_fault(fault: BaseException) -> Fault | None:
@@ -44,7 +47,15 @@ def list_finished(job: Path) -> tuple[str, ...]:
 def describe_failure(fault: Exception, job: Path) -> Failed:
     files = list_finished(job)
     free = shutil.disk_usage(job if job.exists() else job.anchor).free
-    full = isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT)
+    full = is_disk_full(fault)
+    if full and (free >= PLENTY_BYTES or getattr(fault, "errno", None) == errno.EDQUOT):
+        return Failed(
+            say("session.disk-quota",
+                "The system takes no more data in {folder} ({fault}), though {free} MB are free on that disk: a quota, or the most "
+                "files that it may hold. Delete files of yours there, then resume. Finished parts are kept.",
+                folder=str(job), fault=word_fault(fault), free=free >> 20),
+            cure="open-folder", files=files,
+        )  # fmt: skip
     if full or (free < NO_ROOM_BYTES and not isinstance(fault, MemoryError | torch.OutOfMemoryError)):
         return Failed(
             say("session.disk-full",
@@ -65,6 +76,14 @@ def describe_failure(fault: Exception, job: Path) -> Failed:
             cure="report", files=files,
         )  # fmt: skip
     traceback.print_exception(fault)
+    if isinstance(fault, OSError) and fault.errno in OF_THE_DISK:
+        return Failed(
+            say("session.disk-error",
+                "{file} cannot be used ({fault}). See that its disk works and is connected, and that your account may use it, then resume. "
+                "Finished parts are kept.",
+                file=str(fault.filename or job), fault=word_fault(fault)),
+            cure="open-folder", files=files,
+        )  # fmt: skip
     return Failed(
         say("session.unknown", "The model stopped with an unknown error. Finished parts are kept; please send a report."),
         (say("session.words", "Error message: {words}", words=f"{type(fault).__name__}: {fault}"[:500]),),

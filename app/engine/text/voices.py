@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
+from app.disk_faults import word_fault
 from app.engine.files import sound
 from app.engine.files.bounded_json import read_json
 from app.engine.files.sound import Samples
@@ -171,6 +172,13 @@ def keep_voice(home: Home, name: str, clip: Path, transcript: str, limits: Voice
         raise Trouble(
             say("voice.taken", "A voice named {name} already exists. Choose another name, or delete that voice first.", name=taken)
         )
+    try:
+        read_stored(path.with_suffix(".json"), STORED)
+    except OSError as fault:
+        raise Trouble(
+            say("voice.not-now", "There is a voice of this name, but {file} cannot be read now ({fault}). Choose another name.",
+                file=str(path.with_suffix(".json")), fault=word_fault(fault))
+        ) from fault  # fmt: skip
     prompt = prepare_prompt(VoicePrompt(str(clip), transcript), limits)
     words = " ".join(map(str, prompt.turns))
     sound.write(path, prompt.samples, prompt.rate)

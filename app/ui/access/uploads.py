@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
+import threading
 import zipfile
+from collections import Counter
+from collections.abc import Collection, Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Final
@@ -16,12 +19,12 @@ import soundfile
 from PIL import Image
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.disk_faults import is_disk_full
 from app.engine.files.bounded_json import parse_json
 from app.engine.files.picture_header import open_header
 from app.engine.files.safetensors import HEADER
 from app.engine.files.sound import CHANNELS_MOST, RATE_MOST
 from app.engine.jobs.owners import household_of
-from app.engine.process.disk_room import is_disk_full
 from app.sentence import Trouble, say
 from app.ui.access.request_guard import refusal
 from app.ui.state.guest_files import GuestFiles
@@ -102,8 +105,44 @@ def is_safetensors(path: Path) -> bool:
             return False
 
 
+class Arrivals:
+    """Files that came with requests whose check is not over. Gradio names uploads by their content, so two requests may send
+    one file: it goes only if all of them are refused and it was not there before."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._requests: Counter[Path] = Counter()
+
+    def hold(self, paths: Iterable[Path], before: Collection[Path]) -> list[Path]:
+        """Count one more request for the files that are new or still checked for another one; return these."""
+        with self._lock:
+            held = [path for path in paths if path not in before or self._requests[path] > 0]
+            self._requests.update(held)
+        return held
+
+    def accept(self, held: Iterable[Path]) -> None:
+        """Keep the files, whatever becomes of other requests that sent them."""
+        with self._lock:
+            for path in held:
+                self._requests.pop(path, None)
+
+    def refuse(self, held: Iterable[Path]) -> None:
+        """Remove the files that no other request sent."""
+        with self._lock:
+            for path in held:
+                if path in self._requests:
+                    self._requests[path] -= 1
+                    if self._requests[path] <= 0:
+                        del self._requests[path]
+                        path.unlink(missing_ok=True)
+
+
+ARRIVALS: Final = Arrivals()
+"""One for all servers of the process: they share the folder of uploads."""
+
+
 class CheckUploads:
-    """Middleware: let Gradio store an upload, then check it before answering with its path. Rejected files are deleted."""
+    """Middleware: let Gradio store an upload, then check it before answering with its path. What a refused request wrote is deleted."""
 
     def __init__(self, app: ASGIApp, folder: Path, files_by_person: dict[str, set[str]], guest_files: GuestFiles | None = None) -> None:
         """`files_by_person`: what each login may use. `guest_files`: what all guests hold; none for the owner."""
@@ -139,16 +178,29 @@ class CheckUploads:
                 more = message.get("more_body", False)
             body.seek(0)
             async with self._one_at_a_time:
-                before = set(self._folder.glob(UNFINISHED))
+                before = await self._list_files()
                 messages = await self._store(scope, body)
                 if not succeeded(messages):
-                    for path in set(self._folder.glob(UNFINISHED)) - before:
+                    for path in set(self._folder.resolve().glob(UNFINISHED)) - before:
                         path.unlink(missing_ok=True)
-        answer = b"".join(each.get("body", b"") for each in messages)
-        if succeeded(messages):
-            await self._check_in_time(scope, answer)
+                    paths = []
+                else:
+                    paths = [Path(each) for each in json.loads(b"".join(each.get("body", b"") for each in messages))]
+                own = (each.resolve() for each in paths)
+                held = ARRIVALS.hold([each for each in own if self._folder.resolve() in each.parents], before)
+        try:
+            await self._check_in_time(scope, paths)
+        except BaseException:
+            ARRIVALS.refuse(held)
+            raise
+        ARRIVALS.accept(held)
         for message in messages:
             await send(message)
+
+    async def _list_files(self) -> set[Path]:
+        """List what lies in the folder, in a thread: it may be much."""
+        folder = self._folder.resolve()
+        return await anyio.to_thread.run_sync(lambda: {*folder.glob(UNFINISHED), *folder.glob("*/*")}, limiter=self._checks)
 
     async def _store(self, scope: Scope, body: IO[bytes]) -> list[Message]:
         """Return Gradio's answer once its handler has ended: it moves the files into place after answering."""
@@ -164,28 +216,21 @@ class CheckUploads:
         await self._app(scope, again, hold)
         return messages
 
-    async def _check_in_time(self, scope: Scope, answer: bytes) -> None:
+    async def _check_in_time(self, scope: Scope, paths: list[Path]) -> None:
         """Check in a thread, so that nobody's page waits. Every reader bounds what it reads; a disk that does not answer ends with the deadline."""
         try:
             with anyio.fail_after(CHECK_S):
-                await anyio.to_thread.run_sync(self._check, scope, answer, abandon_on_cancel=True, limiter=self._checks)
+                await anyio.to_thread.run_sync(self._check, scope, paths, abandon_on_cancel=True, limiter=self._checks)
         except TimeoutError as late:
             raise Trouble(say("upload.slow", "This file could not be checked in time. Send it again, or send a smaller one.")) from late
 
-    def _check(self, scope: Scope, body: bytes) -> None:
-        """Check the stored files and note whose they are; delete them and raise Trouble if one is not acceptable."""
+    def _check(self, scope: Scope, paths: list[Path]) -> None:
+        """Check the stored files and note whose they are; raise Trouble if one is not acceptable."""
         person = who_in(scope)
-        paths = [Path(each) for each in json.loads(body)]
-        try:
-            for path in paths:
-                check_upload(path, weights=person.owner)
-            if self._guest_files:
-                self._guest_files.add(household(scope), paths)
-        except Trouble:
-            for path in paths:
-                if self._folder.resolve() in path.resolve().parents:
-                    path.unlink(missing_ok=True)
-            raise
+        for path in paths:
+            check_upload(path, weights=person.owner)
+        if self._guest_files:
+            self._guest_files.add(household(scope), paths)
         self._files_by_person.setdefault(person.name, set()).update(map(str, paths))
 
 

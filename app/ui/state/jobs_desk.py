@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
 import threading
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any, Final
 from app.compat.planning.types import Choice
 from app.engine.jobs.owners import household_of
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest
+from app.engine.jobs.request import SEED_LIMIT, PictureRequest, Request, SpeechRequest, to_json
 from app.engine.jobs.shelf import Creation
 from app.engine.models import catalog
 from app.engine.models.on_disk import find_best
@@ -84,7 +85,8 @@ class JobsDesk:
         return job.id
 
     def _grant(self, request: Request, person: Person) -> Request:
-        """Check a guest's request, and count the pictures written for it; delete them if it is refused."""
+        """Check a guest's request, and count the pictures written for it; delete them if it is refused and no other job
+        needs them: files are named by their content."""
         limits, chosen = read_allowance(self.settings.get(SAVED, {})), self.models.chosen_by_owner()
         pictures = (request.image, request.mask) if isinstance(request, PictureRequest) else ()
         files = [Path(each) for each in pictures if each]
@@ -92,7 +94,9 @@ class JobsDesk:
             granted = grant_request(request, person, self.keeper, limits, chosen)
             self.guest_files.add(household_of(person.name), files)
         except Trouble:
-            self.guest_files.discard_unknown(files)
+            open_jobs = (*self.keeper.journal.list_live(), *self.keeper.interrupted)
+            needed = json.dumps([to_json(job.request) for job in open_jobs])
+            self.guest_files.discard_unknown(each for each in files if each.parent.name not in needed)
             raise
         return granted
 

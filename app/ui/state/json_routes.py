@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.engine.process.disk_room import is_disk_full
+from app.disk_faults import is_access_refused, is_disk_full, word_fault
 from app.sentence import Trouble, say
 from app.ui.page.translate import join, language
 from app.ui.state.asked import Asked, read_asked
@@ -49,10 +49,15 @@ def owner_route(desk: Any, path: str, handler: Handler, methods: Sequence[str] =
 
 
 def answer_full_disk(request: Request, fault: Exception) -> Response:
-    """Answer a request that failed for lack of room; any other fault is raised again."""
-    if not is_disk_full(fault):
+    """Answer a request that failed because nothing could be written; any other fault is raised again."""
+    if not (is_disk_full(fault) or is_access_refused(fault)):
         raise fault
-    return refuse(Trouble(say("disk.not-kept", "The disk is full, so this could not be saved. Free some space, then try again.")), request)
+    sentence = say(
+        "disk.not-kept",
+        "This could not be saved ({fault}). See that the disk has room, also within your quota, and that you may write there, then try again.",
+        fault=word_fault(fault),
+    )
+    return refuse(Trouble(sentence), request)
 
 
 def refuse(trouble: Trouble, request: Request) -> JSONResponse:

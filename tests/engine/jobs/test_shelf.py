@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import sqlite3
 import statistics
 import subprocess
@@ -258,3 +259,103 @@ def test_many_threads_take_each_job_once(journal: Journal) -> None:
     for thread in threads:
         thread.join()
     assert sorted(taken) == sorted(ids)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from app.engine.jobs import shelf as module
+from app.engine.jobs.database import Database
+from app.engine.jobs.journal import Journal
+from tests.engine.jobs.test_shelf import MADE
+
+root, act, moves, job = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
+database = Database(root / "hearth.sqlite3")
+shelf, real, done = module.Shelf(database, root / "creations"), module._move, []
+
+def move(file, path):
+    if len(done) == moves:
+        os._exit(9)
+    real(file, path)
+    done.append(file)
+
+def commit(*_):
+    os._exit(9)
+
+module._move = move
+if moves > 1:
+    database._connection.set_trace_callback(lambda statement: commit() if statement == "COMMIT" and done else None)
+if act == "keep":
+    shelf.keep(Journal(database).get(job), [root / "0.png", root / "1.png"], MADE)
+else:
+    getattr(shelf, act)(1)
+"""
+
+
+@pytest.mark.parametrize(("act", "moves"), [("keep", 0), ("keep", 1), ("delete", 0), ("delete", 2), ("restore", 2)])
+def test_a_kill_between_a_file_and_its_row_loses_and_doubles_nothing(
+    shelf: Shelf, journal: Journal, database: Database, tmp_path: Path, act: str, moves: int
+) -> None:
+    """As many files were moved, then the process was killed, at the latest before it could write that it moved them."""
+    job = journal.queue(PictureRequest("two boats", batch=2), Choice())
+    files = [made(tmp_path, f"{number}.png", b"picture %d" % number) for number in range(2)]
+    if act != "keep":
+        shelf.keep(job, files, MADE)
+    if act == "restore":
+        shelf.delete(1)
+    child = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), act, str(moves), job.id], cwd=TOP)
+    assert child.returncode == 9
+    shelf.find_moved()
+    if act == "keep":  # the resumed job delivers both again
+        for number, file in enumerate(files):
+            file.write_bytes(b"picture %d" % number)
+        assert len(shelf.keep(job, files, MADE)) == 2
+    there = [*shelf.find(Search()), *shelf.find(Search(binned=True))]
+    lying = [file for file in shelf.folder.rglob("*.*") if file.is_file()]
+    assert len(there) == 2 and not any(each.condition for each in there) and sorted(lying) == sorted(each.path for each in there)
+    assert sorted(each.path.read_bytes() for each in there) == [b"picture 0", b"picture 1"]
+    assert all(each.binned == (each.path.parent != shelf.folder) for each in there)
+
+
+def test_a_home_that_was_copied_has_files_of_its_own(shelf: Shelf, journal: Journal, database: Database, tmp_path: Path) -> None:
+    """Rows name whole paths: what is deleted in the copy must not go from the home it was copied from."""
+    for number in range(12):
+        request = PictureRequest("boats", seed=number)
+        shelf.keep(journal.queue(request, Choice()), [made(tmp_path, "a.png", b"picture %02d" % number)], MADE)
+    shelf.delete(3)
+    copied = tmp_path / "copied"
+    shutil.copytree(shelf.folder, copied / "creations")
+    database.query("PRAGMA wal_checkpoint(TRUNCATE)")
+    shutil.copyfile(tmp_path / "hearth.sqlite3", copied / "hearth.sqlite3")
+    opened = Database(copied / "hearth.sqlite3")
+    other = Shelf(opened, copied / "creations")
+    other.find_moved()
+    for search in (Search(), Search(binned=True)):
+        mine, theirs = shelf.find(search), other.find(search)
+        assert [each.path.relative_to(copied) for each in theirs] == [each.path.relative_to(tmp_path) for each in mine]
+        assert [each.path.read_bytes() for each in theirs] == [each.path.read_bytes() for each in mine]
+    other.delete(5)
+    assert not any(each.condition for each in shelf.find(Search()))
+    opened.close()
+
+
+def test_a_creation_that_is_deleted_while_its_file_comes_goes_whole(
+    shelf: Shelf, journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its row is seen before its file is there."""
+    import app.engine.jobs.shelf as module
+
+    real, deleting = module._move, list[threading.Thread]()
+
+    def move(file: Path, path: Path) -> None:
+        if not deleting:
+            deleting.append(threading.Thread(target=shelf.delete, args=(shelf.find(Search())[0].id,)))
+            deleting[0].start()
+            time.sleep(0.2)
+        real(file, path)
+
+    monkeypatch.setattr(module, "_move", move)
+    assert len(shelf.keep(journal.queue(PictureRequest("boats"), Choice()), [made(tmp_path)], MADE)) == 1
+    deleting[0].join()
+    (binned,) = shelf.find(Search(binned=True))
+    assert not binned.condition and not shelf.find(Search()) and [*shelf.folder.rglob("*.wav")] == [binned.path]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import sqlite3
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -174,25 +174,6 @@ def test_backups_are_made_daily_whole_and_a_few(place: Home, monkeypatch: pytest
     assert backups.list_backups(place) == kept, "a broken database is no backup, and takes no one's place"
 
 
-def test_a_read_only_file_is_copied(place: Home) -> None:
-    """As root every file can be written, so SQLite is told that this one cannot."""
-    real = database._connect
-
-    def read_only(path: Path) -> sqlite3.Connection:
-        if path == place.database and not path.stat().st_mode & stat.S_IWUSR:
-            connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
-            database.check(connection)
-        return real(path)
-
-    place.database.chmod(0o444)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(database, "_connect", read_only)
-        opened = open_database(place, alone=True)
-    assert len(Journal(opened).list_live()) == 60 and len(shelf_of(place, opened)) == 8
-    opened.close()
-    assert len(notices.list_notices()) == 1
-
-
 def test_files_of_odd_names_do_not_keep_the_others_away(place: Home) -> None:
     """A name that is no text at all cannot stand in a table; its file stays."""
     odd = [place.creations / os.fsdecode(name) for name in (b" .png", b" .wav", b"caf\xe9.png")]
@@ -235,6 +216,20 @@ def test_a_command_repairs_nothing_while_a_window_is_open(place: Home) -> None:
         window.release()
     open_database(place, alone=False).close()
     assert notices.list_notices()
+
+
+def test_a_copied_home_is_made_anew_from_its_own_files(place: Home, tmp_path: Path) -> None:
+    """The rows name files of the other home, which are there too."""
+    backups.make_backup(place)
+    for name in ("a broken search index", "garbage"):
+        copied = home(tmp_path / name)
+        shutil.copytree(place.root, copied.root)
+        DAMAGES[name](copied.database, random.Random(SEED))
+        opened = open_database(copied, alone=True)
+        found = shelf_of(copied, opened)
+        assert len(found) == 8 and all(each.path.is_relative_to(copied.root) and not each.condition for each in found)
+        assert {each.model for each in found} == {"starter-painter"}, "by their rows, which know more than the files"
+        opened.close()
 
 
 def test_a_new_home_says_nothing(tmp_path: Path) -> None:

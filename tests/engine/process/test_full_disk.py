@@ -71,7 +71,7 @@ def test_hearth_starts_on_a_full_disk_and_goes_on_when_there_is_room(
 ) -> None:
     """The less is left, the earlier the write that finds no room: of the database's own files, the journal, a part, its end."""
     monkeypatch.setattr(child.worker, "main", light_engine.main)
-    monkeypatch.setattr(engine_loop, "ROOM_BYTES", 1 * MB)
+    monkeypatch.setattr(disk_room, "ROOM_BYTES", 1 * MB)
     place = make_home(small_disk / "home", pictures=3, jobs=4)
     execute("UPDATE jobs SET runner='of a process that is gone'")(place.database, random.Random())
     ballast = fill(small_disk, left_kb << 10)
@@ -104,7 +104,7 @@ def test_hearth_starts_on_a_full_disk_and_goes_on_when_there_is_room(
 def test_a_disk_that_fills_while_a_job_runs(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The end finds no room for its row: it is stored once there is, and the result is on the shelf once."""
     monkeypatch.setattr(child.worker, "main", light_engine.main)
-    monkeypatch.setattr(engine_loop, "ROOM_BYTES", 64 << 10)
+    monkeypatch.setattr(disk_room, "ROOM_BYTES", 64 << 10)
     place = home(small_disk / "home").create()
     keeper = Keeper(place)
     real, filled = Shelf._insert, list[Path]()
@@ -135,7 +135,6 @@ def test_an_engine_that_finds_no_room_gives_its_job_back(tmp_path: Path, monkeyp
     keeper = Keeper(home(tmp_path))
     free = [10 << 30]
     monkeypatch.setattr(disk_room, "read_free_bytes", lambda home: free[0])
-    monkeypatch.setattr(engine_loop, "read_free_bytes", lambda home: free[0])
     real, failed = keeper._loop._handle_event, list[str]()
 
     def full_once(job: str, event: Event) -> None:

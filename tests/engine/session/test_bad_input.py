@@ -24,7 +24,7 @@ from app.engine.jobs.database import Database
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt, from_json, to_json
-from app.engine.jobs.shelf import RunSummary, Shelf
+from app.engine.jobs.shelf import RunSummary, Search, Shelf
 from app.engine.models import catalog
 from app.engine.pictures import input_images
 from app.engine.pictures.final_settings import resolve_settings
@@ -189,8 +189,10 @@ def test_creations_move_from_one_disk_to_another(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(shutil, "copyfile", full)
     made.write_bytes(b"another sound")
     with pytest.raises(OSError, match="No space"):
-        shelf.keep(job, [made], RunSummary("m"))
-    assert made.exists() and [path.name for path in (tmp_path / "shelf").iterdir()] == [kept.path.name], "half a file is left"
+        shelf.keep(journal.queue(SpeechRequest("[S1] Hello."), Choice()), [made], RunSummary("m"))
+    assert (
+        len(shelf.find(Search())) == 1 and made.exists() and [path.name for path in (tmp_path / "shelf").iterdir()] == [kept.path.name]
+    ), "half a file is left"
     database.close()
 
 
